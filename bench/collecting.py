@@ -28,7 +28,7 @@ def write(stage: Stage) -> Figure:
     small = [f"small {turn}" for turn in range(BLOCKS + 1)]
     ledger = woodrat.open(stage.folder / "collection.db", agent="bench")
     try:
-        ledger.register(dict(SCHEMA))
+        ledger.schemas.register(dict(SCHEMA))
         for id, size in (("large", stage.scale.long), *((id, stage.scale.short) for id in small)):
             for start in range(0, size, AT_ONCE):
                 things = [f"thing {number:07}" for number in range(start, min(start + AT_ONCE, size))]

@@ -35,7 +35,7 @@ def _export(stage: Stage) -> Figure:
     count = stage.settled.observations
     return take_turns(
         [[None]] * 5,
-        lambda _: pair.ledger.export_log(_Nowhere()),  # type: ignore[arg-type]
+        lambda _: pair.ledger.log.export(_Nowhere()),  # type: ignore[arg-type]
         lambda _: pair.raw.digest_all(),
         per=count,
         per_against=count,
@@ -47,13 +47,13 @@ def _import(stage: Stage) -> Figure:
     """A log of batches, as lines, into a ledger of its own each time; the same bodies into a table of their own."""
     pair, number = stage.settled.pair, itertools.count()
     held = io.BytesIO()
-    pair.ledger.export_log(held)
+    pair.ledger.log.export(held)
     with pair.ledger.context.engine.view(pair.ledger.tenant) as view:
         bodies = [(entry.body or b"",) for entry in view.entries()]
 
     def ours(_: object) -> None:
         with woodrat.open(stage.folder / f"clone-{next(number)}.db") as ledger:
-            assert ledger.import_log(io.BytesIO(held.getvalue())).cloned == len(bodies)
+            assert ledger.log.import_(io.BytesIO(held.getvalue())).cloned == len(bodies)
 
     def against(_: object) -> None:
         raw = Raw(stage.folder / f"raw-{next(number)}.db", page_bytes(pair.path))

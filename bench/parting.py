@@ -48,7 +48,7 @@ def _pair(ledger: Ledger, steps: int) -> tuple[str, str]:
     """Return two runs between which one contract was overwritten."""
     ledger.store([{"entity_type": "contract", "id": f"{n}", "payment_terms": "Net-30"} for n in range(CONTRACTS)])
     first = _run(ledger, steps)
-    ledger.by("billing-bot").store({"entity_type": "contract", "id": "1", "payment_terms": "Net-45"})
+    ledger.as_agent("billing-bot").store({"entity_type": "contract", "id": "1", "payment_terms": "Net-45"})
     return first, _run(ledger, steps)
 
 
@@ -102,7 +102,7 @@ def _group(stage: Stage) -> Figure:
         runs += [_run(ledger, CROWD_STEPS) for _ in range(stage.scale.runs - len(runs))]
 
         def ours(_: object) -> None:
-            assert len(ledger.runs_group(runs).main.clusters) == 1, "the first run parts"
+            assert len(ledger.runs.group(runs).main.clusters) == 1, "the first run parts"
 
         return take_turns(
             [[None]] * 10,
@@ -116,6 +116,6 @@ def _group(stage: Stage) -> Figure:
 
 
 def _parted(ledger: Ledger, pair: tuple[str, str]) -> None:
-    found = ledger.runs_diff(*pair)
+    found = ledger.runs.diff(*pair)
     assert found.cause is not None, "they part"
     assert found.cause.kind == "state", "at what was overwritten"

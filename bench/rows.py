@@ -143,7 +143,7 @@ def effective(stage: Stage) -> Figure:
     return past_show(
         stage,
         lambda history: history.moments(PAST_READS, turns=305),
-        lambda history, moment: history.ledger.at(effective=moment),
+        lambda history, moment: history.ledger.at(valid_at=moment),
     )
 
 

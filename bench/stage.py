@@ -69,7 +69,7 @@ class Told:
         self.ledger = woodrat.open(path, agent=AGENTS[0])
         self.records = Records(path.stem)
         self.random = Random(path.stem)
-        self._by = {agent: self.ledger.by(agent) for agent in AGENTS}
+        self._by = {agent: self.ledger.as_agent(agent) for agent in AGENTS}
 
     def store(self, batch: Batch) -> None:
         """Store a batch."""

@@ -69,7 +69,7 @@ def recorded() -> tuple[RunRecord, ...]:
     for number in range(30, 30 + RUNS):
         ledger.store({"entity_type": "loan", "id": str(number), **_application(random)})
         found.append(_run(ledger, number, random))
-    return tuple(ledger.run_record(id) for id in found)
+    return tuple(ledger.runs.show(id) for id in found)
 
 
 def _run(ledger: woodrat.Ledger, number: int, random: Random) -> str:

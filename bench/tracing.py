@@ -127,7 +127,7 @@ def _replay(stage: Stage) -> Figure:
         alone = one._replace(runs=[first])
 
         def replay(_: object) -> None:
-            assert one.ledger.replay(first, approve).same
+            assert one.ledger.runs.replay(first, approve).same
 
         return _turns(stage, replay, alone.read)
 

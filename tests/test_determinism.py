@@ -177,7 +177,7 @@ def test_the_file_types_of_the_machine_do_not_show_in_the_bytes(tmp_path: Path) 
     def entries() -> list[Any]:
         engine = MemoryEngine()
         ledger = make_logs.opened(engine, "ada", FixedClock())
-        ledger.source(b"content", name="offer.docx")
+        ledger.sources.add(b"content", name="offer.docx")
         with engine.view(ledger.tenant) as view:
             return [entry.to_json() for entry in view.entries()]
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from woodrat.api.aio import AsyncLedger, AsyncRun, aopen
+    from woodrat.api.aio import AsyncLedger, aopen
+    from woodrat.api.aio_run import AsyncRun
     from woodrat.api.ledger import Ledger
     from woodrat.api.maintenance import CheckpointWarning
     from woodrat.api.open import open_ledger as open
@@ -133,7 +134,7 @@ __all__ = [
 
 _HOMES = {
     "AsyncLedger": "api.aio",
-    "AsyncRun": "api.aio",
+    "AsyncRun": "api.aio_run",
     "Backup": "exchange.verbs.backup",
     "Bisected": "bisect.search",
     "Call": "runs.recorder.calls",

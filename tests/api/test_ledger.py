@@ -202,7 +202,7 @@ def test_every_verb_has_a_dry_run(ledger: woodrat.Ledger, verb: str) -> None:
         "relate": lambda: ledger.relate(ANA, "knows", BO, dry_run=True),
         "same_as": lambda: ledger.relate(ANA, "same_as", BO, dry_run=True),
         "merge": lambda: ledger.merge(ANA, BO, dry_run=True),
-        "register": lambda: ledger.register(THING, dry_run=True),
+        "register": lambda: ledger.schemas.register(THING, dry_run=True),
     }
     assert calls[verb]().dry_run
     assert ledger.position == head
@@ -211,8 +211,8 @@ def test_every_verb_has_a_dry_run(ledger: woodrat.Ledger, verb: str) -> None:
 
 def test_what_is_said_about_a_claim(ledger: woodrat.Ledger) -> None:
     """A record's own `$` comes before the arguments of its call."""
-    source = ledger.source(b"a letter", name="letter.txt")
-    other = ledger.source(b"another", name="other.txt")
+    source = ledger.sources.add(b"a letter", name="letter.txt")
+    other = ledger.sources.add(b"another", name="other.txt")
     about = {
         "key": "ana-1",
         "observed_at": "2025-06-01T12:00:00+02:00",
@@ -450,7 +450,7 @@ def test_what_was_withdrawn_stays_readable(ledger: woodrat.Ledger) -> None:
 @pytest.mark.parametrize("policy", RANKED)
 def test_a_correction_holds_under_every_ranked_policy(ledger: woodrat.Ledger, policy: str) -> None:
     """A correction holds against every assertion, whatever the policy and whatever the clocks say."""
-    ledger.register(THING)
+    ledger.schemas.register(THING)
     ledger.store([thing(**{policy: 5})])
     report = ledger.correct("thing/t", {policy: 4}, observed_at="2020-01-01T00:00:00Z", reason="misread")
     assert report.changes[0].fields == (FieldChange(policy, True, 5, True, 4),)
@@ -465,7 +465,7 @@ def test_a_correction_holds_under_every_ranked_policy(ledger: woodrat.Ledger, po
 @pytest.mark.parametrize("policy", RANKED)
 def test_a_to_b_to_a_is_three_facts(ledger: woodrat.Ledger, policy: str) -> None:
     """Each correction replaces the one before it, even when the clocks run backwards."""
-    ledger.register(THING)
+    ledger.schemas.register(THING)
     ledger.store([thing(**{policy: 5})])
     times = ["2026-01-01T00:00:00Z", "2025-01-01T00:00:00Z", "2024-01-01T00:00:00Z"]
     chain = []
@@ -544,7 +544,7 @@ def test_correcting_one_part(
     ledger: woodrat.Ledger, policy: str, values: Any, wrong: Any, right: Any, before: Any, after: Any
 ) -> None:
     """Under sum and append a correction stands in for one original, and a chain of them ends in its last."""
-    ledger.register(THING)
+    ledger.schemas.register(THING)
     ledger.store([thing(**{policy: values[0]})])
     second = ledger.store([thing(**{policy: values[1]})]).observations[0]
     assert ledger.show("thing/t").fields[policy] == before
@@ -586,7 +586,7 @@ def test_a_correction_holds_since_the_claim_it_corrects(ledger: woodrat.Ledger) 
     ledger.store([contact(city="Barcelona")], valid_from="2020-01-01T00:00:00Z")
     report = ledger.correct(ANA, {"city": "Girona"})
     assert observation(ledger, report.observations[0]).valid_from == "2020-01-01T00:00:00.000000Z"
-    assert ledger.at(effective="2021-01-01T00:00:00Z").show(ANA).fields["city"] == "Girona"
+    assert ledger.at(valid_at="2021-01-01T00:00:00Z").show(ANA).fields["city"] == "Girona"
 
 
 def test_one_observation_for_each_time(ledger: woodrat.Ledger) -> None:
@@ -626,13 +626,13 @@ def test_as_of_and_effective(ledger: woodrat.Ledger) -> None:
 
     assert city(ledger.at(old)) == "Barcelona"
     assert city(ledger.at(new)) == "Girona"
-    assert city(ledger.at(effective="2022-01-01T00:00:00Z")) == "Barcelona"
-    assert city(ledger.at(effective="2024-01-01T00:00:00Z")) == "Girona"
-    assert city(ledger.at(old, effective="2025-01-01T00:00:00Z")) == "Barcelona"
-    assert city(ledger.at(new, effective="2022-01-01T01:00:00+01:00")) == "Barcelona"
-    assert city(ledger.at(old).at(effective="2025-01-01T00:00:00Z").at(new)) == "Girona"
+    assert city(ledger.at(valid_at="2022-01-01T00:00:00Z")) == "Barcelona"
+    assert city(ledger.at(valid_at="2024-01-01T00:00:00Z")) == "Girona"
+    assert city(ledger.at(old, valid_at="2025-01-01T00:00:00Z")) == "Barcelona"
+    assert city(ledger.at(new, valid_at="2022-01-01T01:00:00+01:00")) == "Barcelona"
+    assert city(ledger.at(old).at(valid_at="2025-01-01T00:00:00Z").at(new)) == "Girona"
     with pytest.raises(woodrat.NotFound):
-        ledger.at(effective="2019-01-01T00:00:00Z").show(ANA)
+        ledger.at(valid_at="2019-01-01T00:00:00Z").show(ANA)
     with pytest.raises(woodrat.NotFound):
         ledger.at(-1).show(ANA)
 
@@ -655,7 +655,7 @@ def test_effective_reads_rank_by_observed_at(ledger: woodrat.Ledger) -> None:
     """Of what was true by then, the claim seen last wins, not the one that holds since last."""
     ledger.store([contact(city="Girona")], valid_from="2024-01-01T00:00:00Z")
     ledger.store([contact(city="Barcelona")], valid_from="2020-01-01T00:00:00Z")
-    assert ledger.at(effective="2025-01-01T00:00:00Z").show(ANA).fields["city"] == "Barcelona"
+    assert ledger.at(valid_at="2025-01-01T00:00:00Z").show(ANA).fields["city"] == "Barcelona"
 
 
 def test_retractions_always_count(ledger: woodrat.Ledger) -> None:
@@ -663,8 +663,8 @@ def test_retractions_always_count(ledger: woodrat.Ledger) -> None:
     ledger.store([contact(city="Barcelona")], valid_from="2020-01-01T00:00:00Z")
     wrong = ledger.store([contact(city="Girona")], valid_from="2021-01-01T00:00:00Z")
     ledger.retract(wrong.observations)
-    assert ledger.at(effective="2022-01-01T00:00:00Z").show(ANA).fields["city"] == "Barcelona"
-    assert ledger.at(wrong.position, effective="2022-01-01T00:00:00Z").show(ANA).fields["city"] == "Girona"
+    assert ledger.at(valid_at="2022-01-01T00:00:00Z").show(ANA).fields["city"] == "Barcelona"
+    assert ledger.at(wrong.position, valid_at="2022-01-01T00:00:00Z").show(ANA).fields["city"] == "Girona"
 
 
 def test_moments(ledger: woodrat.Ledger) -> None:
@@ -693,7 +693,7 @@ def test_no_later_entry_changes_an_earlier_answer(ledger: woodrat.Ledger) -> Non
     ledger.store([{"entity_type": "boat", "name": "g", "crew": 2}])
     then = ledger.position
     before = ledger.at(then).show("boat/g"), ledger.at(then).fingerprint()
-    ledger.register({"title": "boat", "properties": {"crew": {"x-woodrat-merge": "max"}}})
+    ledger.schemas.register({"title": "boat", "properties": {"crew": {"x-woodrat-merge": "max"}}})
     ledger.store([{"entity_type": "boat", "name": "g", "crew": 9}])
     assert ledger.show("boat/g").fields["crew"] == 9
     assert (ledger.at(then).show("boat/g"), ledger.at(then).fingerprint()) == before
@@ -792,32 +792,36 @@ def test_a_source_is_stored_once_and_every_delivery_recorded(ledger: woodrat.Led
     """The same content is one source, whatever it is called; each delivery is an entry of its own."""
     file = tmp_path / "contract.pdf"
     file.write_bytes(b"%PDF")
-    one = ledger.source(file)
-    two = ledger.source(b"%PDF", name="copy.bin", media_type="application/x-copy")
+    one = ledger.sources.add(file)
+    two = ledger.sources.add(b"%PDF", name="copy.bin", media_type="application/x-copy")
     assert one == two
     assert kinds(ledger) == ["source", "received", "received"]
-    assert ledger.content(one) == b"%PDF"
-    assert [(d.id, d.agent, d.name, d.media_type) for d in ledger.deliveries()] == [
+    assert ledger.sources.content(one) == b"%PDF"
+    assert [(d.id, d.agent, d.name, d.media_type) for d in ledger.sources.list()] == [
         (one, "crm", "contract.pdf", None),
         (one, "crm", "copy.bin", "application/x-copy"),
     ]
-    assert ledger.source(str(file), idempotency_key="k") == ledger.source(str(file), idempotency_key="k") == one
-    assert len(ledger.deliveries()) == 3
-    assert ledger.at(1).deliveries() == ledger.deliveries()[:1]
+    assert (
+        ledger.sources.add(str(file), idempotency_key="k") == ledger.sources.add(str(file), idempotency_key="k") == one
+    )
+    assert len(ledger.sources.list()) == 3
+    assert ledger.at(1).sources.list() == ledger.sources.list()[:1]
 
 
 def test_an_interpretation_that_is_done(ledger: woodrat.Ledger) -> None:
     """What is stored inside a reading names it and its source; its end says what it cost."""
-    source = ledger.source(b"Payment: net 30", name="kline.txt")
-    with ledger.interpretation(source, model="m-1", prompt="Read.", parameters={"t": 0}, extractor="x-1") as reading:
+    source = ledger.sources.add(b"Payment: net 30", name="kline.txt")
+    with ledger.interpretations.start(
+        source, model="m-1", prompt="Read.", parameters={"t": 0}, extractor="x-1"
+    ) as reading:
         report = reading.store([{"entity_type": "contract", "name": "kline", "payment_terms": "Net-30"}])
-        (running,) = ledger.interpretations()
+        (running,) = ledger.interpretations.list()
         assert running.status == "started"
         reading.usage["input"] = 12
     said = observation(ledger, report.observations[0])
     assert said.optional["interpretation"] == reading.id
     assert str(said.optional["source"]).startswith(source)
-    (done,) = ledger.interpretations()
+    (done,) = ledger.interpretations.list()
     assert (done.id, done.status, done.model, done.extractor) == (reading.id, "done", "m-1", "x-1")
     assert done.prompt is not None
     assert len(done.prompt) == 64, "a digest, never the prompt itself"
@@ -829,16 +833,16 @@ def test_an_interpretation_that_is_done(ledger: woodrat.Ledger) -> None:
 
 def test_an_interpretation_that_fails(ledger: woodrat.Ledger) -> None:
     """A reading that fails is recorded with its error, keeps what it stored, and the error goes on."""
-    source = ledger.source(b"x", name="x")
+    source = ledger.sources.add(b"x", name="x")
 
     def read() -> None:
-        with ledger.interpretation(source) as reading:
+        with ledger.interpretations.start(source) as reading:
             reading.store([contact()])
             raise RuntimeError("model gone")
 
     with pytest.raises(RuntimeError, match="model gone"):
         read()
-    (failed,) = ledger.interpretations()
+    (failed,) = ledger.interpretations.list()
     assert (failed.status, failed.error) == ("error", "RuntimeError: model gone")
     assert ledger.show(ANA).fields["name"] == "Ana"
 
@@ -881,11 +885,11 @@ class ShippingLabel(msgspec.Struct):
 )
 def test_register(ledger: woodrat.Ledger, model: object, entity_type: str, good: Any, bad: Any) -> None:
     """A schema comes from a dict, a dataclass, a Pydantic model or a msgspec struct, and is in force at once."""
-    report = ledger.register(model)
-    schema = ledger.schema(entity_type)
+    report = ledger.schemas.register(model)
+    schema = ledger.schemas.show(entity_type)
     assert report.id == schema.id
     assert (schema.type, schema.version) == (entity_type, 1)
-    assert [found.type for found in ledger.schemas()] == [entity_type]
+    assert [found.type for found in ledger.schemas.list()] == [entity_type]
     assert ledger.store([{"entity_type": entity_type, **good}]).changes
     with pytest.raises(woodrat.Refused):
         ledger.store([{"entity_type": entity_type, **bad}])
@@ -893,8 +897,8 @@ def test_register(ledger: woodrat.Ledger, model: object, entity_type: str, good:
 
 def test_what_annotations_say_of_policies(ledger: woodrat.Ledger) -> None:
     """A merge policy stated beside an annotation takes part in the merge."""
-    ledger.register(Parcel)
-    ledger.register(Crate)
+    ledger.schemas.register(Parcel)
+    ledger.schemas.register(Crate)
     for stop in ("Reus", "Olot"):
         ledger.store([{"entity_type": "parcel", "code": "p", "stops": [stop]}])
         ledger.store([{"entity_type": "crate", "name": "c", "marks": [stop]}])
@@ -904,43 +908,49 @@ def test_what_annotations_say_of_policies(ledger: woodrat.Ledger) -> None:
 
 def test_versions_left_out(ledger: woodrat.Ledger) -> None:
     """A version left out is the highest plus one; the same schema again is known and writes nothing."""
-    one = ledger.register({"title": "boat"})
-    assert ledger.schema("boat").version == 1
-    again = ledger.register({"title": "boat"})
+    one = ledger.schemas.register({"title": "boat"})
+    assert ledger.schemas.show("boat").version == 1
+    again = ledger.schemas.register({"title": "boat"})
     assert (again.id, again.positions) == (one.id, ())
     assert again.hints == ("This is version 1 of boat, which is registered already.",)
-    ledger.register({"title": "boat", "properties": {"crew": {"type": "integer"}}})
-    assert ledger.schema("boat").version == 2
-    ledger.register({"title": "boat", "description": "x"}, version=7)
-    ledger.register({"title": "boat"})
-    assert ledger.schema("boat").version == 8, "the content of version 1, but not the one in force"
-    known = ledger.register({"title": "boat", "description": "x", "x-woodrat-version": 7})
+    ledger.schemas.register({"title": "boat", "properties": {"crew": {"type": "integer"}}})
+    assert ledger.schemas.show("boat").version == 2
+    ledger.schemas.register({"title": "boat", "description": "x"}, version=7)
+    ledger.schemas.register({"title": "boat"})
+    assert ledger.schemas.show("boat").version == 8, "the content of version 1, but not the one in force"
+    known = ledger.schemas.register({"title": "boat", "description": "x", "x-woodrat-version": 7})
     assert known.positions == ()
-    assert ledger.at(one.position).schema("boat").version == 1
+    assert ledger.at(one.position).schemas.show("boat").version == 1
 
 
 def test_a_lower_version_does_not_come_into_force(ledger: woodrat.Ledger) -> None:
     """The highest version is in force, whenever it was registered."""
-    ledger.register({"title": "boat", "x-woodrat-version": 5, "properties": {"crew": {"x-woodrat-merge": "max"}}})
-    ledger.register({"title": "boat", "x-woodrat-version": 3, "properties": {"crew": {"x-woodrat-merge": "min"}}})
-    assert ledger.schema("boat").version == 5
+    ledger.schemas.register(
+        {"title": "boat", "x-woodrat-version": 5, "properties": {"crew": {"x-woodrat-merge": "max"}}}
+    )
+    ledger.schemas.register(
+        {"title": "boat", "x-woodrat-version": 3, "properties": {"crew": {"x-woodrat-merge": "min"}}}
+    )
+    assert ledger.schemas.show("boat").version == 5
 
 
 def test_built_in_schemas_enter_the_log_on_first_use(ledger: woodrat.Ledger) -> None:
     """The log itself says how a built-in type merges, from its first record on, and only once."""
-    assert ledger.schema("contact") == builtin.schemas()["contact"], "known before it is used"
-    assert ledger.schemas() == ()
+    assert ledger.schemas.show("contact") == builtin.schemas()["contact"], "known before it is used"
+    assert ledger.schemas.list() == ()
     ledger.store([contact(), contact("Bo"), {"entity_type": "boat", "name": "g"}])
     ledger.store([contact(city="Reus")])
     assert kinds(ledger) == ["schema", "observation", "observation", "observation", "observation"]
-    assert ledger.schemas() == (builtin.schemas()["contact"],)
+    assert ledger.schemas.list() == (builtin.schemas()["contact"],)
 
 
 def test_a_new_version_of_a_built_in_type(ledger: woodrat.Ledger) -> None:
     """A tenant's own version of a built-in type comes into force over the built-in one."""
     ledger.store([contact(city="Barcelona")])
-    ledger.register({"title": "contact", "properties": {"city": {"type": "string", "x-woodrat-merge": "first"}}})
-    assert ledger.schema("contact").version == 2
+    ledger.schemas.register(
+        {"title": "contact", "properties": {"city": {"type": "string", "x-woodrat-merge": "first"}}}
+    )
+    assert ledger.schemas.show("contact").version == 2
     ledger.store([contact(city="Girona")])
     assert ledger.show(ANA).fields["city"] == "Barcelona"
 
@@ -951,7 +961,7 @@ def test_a_changed_policy_merges_again(ledger: woodrat.Ledger) -> None:
         ledger.store([{"entity_type": "boat", "name": "g", "crew": crew}])
     ledger.store([{"entity_type": "boat", "name": "g", "crew": "many"}])
     assert ledger.show("boat/g").fields["crew"] == "many"
-    ledger.register({"title": "boat", "properties": {"crew": {"type": "integer", "x-woodrat-merge": "max"}}})
+    ledger.schemas.register({"title": "boat", "properties": {"crew": {"type": "integer", "x-woodrat-merge": "max"}}})
     snapshot = ledger.show("boat/g")
     assert snapshot.fields["crew"] == 9
     assert (snapshot.blame["crew"].claims, snapshot.blame["crew"].misfits) == (3, 1)
@@ -961,7 +971,7 @@ def test_strict() -> None:
     """A strict ledger takes built-in and registered types."""
     strict = woodrat.open(":memory:", clock=FixedClock(), strict=True)
     strict.store([contact()])
-    strict.register({"title": "boat"})
+    strict.schemas.register({"title": "boat"})
     strict.store([{"entity_type": "boat", "name": "g"}])
     assert strict.show("boat/g").fields == {"name": "g"}
 
@@ -990,7 +1000,7 @@ KEEP_FIRST: Policy = woodrat.own_policy("keep_first", 1, lift=lambda claim: clai
 
 def _own(policy: Policy) -> woodrat.Ledger:
     ledger = woodrat.open(":memory:", clock=FixedClock(), policies=[policy])
-    ledger.register(
+    ledger.schemas.register(
         {"title": "probe", "properties": {"heat": {"type": "integer", "x-woodrat-merge": policy.name.to_json()}}}
     )
     for heat in (20, 35, 12):
@@ -1026,7 +1036,7 @@ def test_the_code_of_a_policy_is_part_of_its_name() -> None:
 
 def test_prove_order_holds(ledger: woodrat.Ledger) -> None:
     """Whatever was written in whatever way, feeding it in other orders ends in the same state."""
-    ledger.register(THING)
+    ledger.schemas.register(THING)
     one = ledger.store([thing(latest=1, sum=1, union=["a"], append=["x"]), contact(), contact("Bo")]).observations[0]
     two = ledger.store([thing(latest=2, sum="0.5", union=["b"], append=["y"], max=3)]).observations[0]
     ledger.correct("thing/t", {"sum": 5}, replaces=one)
@@ -1035,7 +1045,7 @@ def test_prove_order_holds(ledger: woodrat.Ledger) -> None:
     ledger.merge(ANA, BO)
     ledger.delete(BO)
     ledger.relate(ANA, "owns", "thing/t")
-    ledger.register({**THING, "description": "again"})
+    ledger.schemas.register({**THING, "description": "again"})
     proof = ledger.prove_order(shuffles=30)
     assert proof.holds
     assert proof.differing == ()
@@ -1087,7 +1097,7 @@ def test_admit_takes_what_another_log_holds(ledger: woodrat.Ledger) -> None:
 def test_admit_keeps_what_does_not_fit(ledger: woodrat.Ledger) -> None:
     """An imported claim that does not fit is kept as a loser that says so, and changes nothing."""
     loose = woodrat.open(":memory:", clock=FixedClock())
-    loose.register({"title": "contact", "x-woodrat-version": 2})
+    loose.schemas.register({"title": "contact", "x-woodrat-version": 2})
     loose.store([contact(city=42)], observed_at="2026-01-01T00:00:00Z")
     with loose.context.engine.view(loose.tenant) as view:
         bodies = [(entry.kind, entry.body) for entry in view.entries(kinds={"observation"}) if entry.body is not None]
@@ -1101,22 +1111,22 @@ def test_admit_keeps_what_does_not_fit(ledger: woodrat.Ledger) -> None:
 
 def test_everything_returned_is_json(ledger: woodrat.Ledger) -> None:
     """Every record a verb returns has a JSON shape with one canonical form."""
-    source = ledger.source(b"x", name="x")
-    with ledger.interpretation(source) as reading:
+    source = ledger.sources.add(b"x", name="x")
+    with ledger.interpretations.start(source) as reading:
         report = reading.store([contact(city="Reus"), contact("Bo")])
     ledger.relate(ANA, "knows", BO)
     returned: list[Any] = [
         report,
         ledger.show(ANA),
-        ledger.schema("contact"),
+        ledger.schemas.show("contact"),
         ledger.prove_order(shuffles=1),
         *ledger.history(ANA),
         *ledger.timeline(),
         *ledger.blame(ANA)["city"],
         *ledger.diff(-1, "now"),
         *ledger.related(ANA),
-        *ledger.deliveries(),
-        *ledger.interpretations(),
+        *ledger.sources.list(),
+        *ledger.interpretations.list(),
         *ledger.values().values(),
     ]
     for record in returned:
@@ -1155,7 +1165,7 @@ def test_a_value_an_own_policy_cannot_take(ledger: woodrat.Ledger) -> None:
     widest = woodrat.own_policy("widest", 1, lift=lambda c: c.value, join=_wider, json_types=["integer"], code="c" * 64)
     engine = MemoryEngine()
     own = woodrat.Ledger(engine, tenant="t", agent="crm", clock=FixedClock(), policies=registry([widest]))
-    own.register({"title": "band", "properties": {"width": {"x-woodrat-merge": widest.name.to_json()}}})
+    own.schemas.register({"title": "band", "properties": {"width": {"x-woodrat-merge": widest.name.to_json()}}})
     own.store({"entity_type": "band", "name": "b", "width": 3})
     with pytest.raises(woodrat.Refused, match="widest@1 takes a whole number"):
         own.store({"entity_type": "band", "name": "b", "width": "wide"})

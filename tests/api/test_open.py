@@ -75,15 +75,15 @@ def test_the_verbs_as_coroutines(tmp_path: Path) -> None:
         async with await woodrat.aopen(tmp_path / "a.db", agent="crm") as ledger:
             assert isinstance(ledger, woodrat.AsyncLedger)
             first = await ledger.store(ANA)
-            await ledger.by("web").store({**ANA, "city": "San Francisco"})
+            await ledger.as_agent("web").store({**ANA, "city": "San Francisco"})
             assert (await (await ledger.at(first.position)).show("contact/Ana Rivera")).fields["city"] == "Barcelona"
-            source = await ledger.source(b"a letter")
-            async with ledger.interpretation(source, model="reader-1") as reading:
+            source = await ledger.sources.add(b"a letter")
+            async with ledger.interpretations.start(source, model="reader-1") as reading:
                 await reading.store({"entity_type": "contract", "name": "kline", "payment_terms": "Net-30"})
             with pytest.raises(ValueError, match="unreadable"):
-                async with ledger.interpretation(source):
+                async with ledger.interpretations.start(source):
                     raise ValueError("unreadable")
-            assert [reading.status for reading in await ledger.interpretations()] == ["done", "error"]
+            assert [reading.status for reading in await ledger.interpretations.list()] == ["done", "error"]
             with pytest.raises(woodrat.NotFound):
                 await ledger.show("contact/Nobody")
 

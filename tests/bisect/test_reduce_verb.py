@@ -53,7 +53,9 @@ def elsewhere(found: woodrat.Reduction) -> woodrat.Ledger:
 
 def test_three_of_many_show_it_elsewhere(ledger: woodrat.Ledger, tmp_path: Path) -> None:
     """A sum of three among hundreds is written to a file, which a ledger that knows nothing else confirms."""
-    ledger.register({"title": "account", "properties": {"balance": {"type": "integer", "x-woodrat-merge": "sum"}}})
+    ledger.schemas.register(
+        {"title": "account", "properties": {"balance": {"type": "integer", "x-woodrat-merge": "sum"}}}
+    )
     planted = {40: 100, 210: 20, 399: 3}
     records = [{"entity_type": "account", "id": "a", "balance": planted.get(n, 0), "n": n} for n in range(400)]
     others = [{"entity_type": "account", "id": f"b{n}", "balance": n} for n in range(100)]
@@ -82,7 +84,7 @@ def test_a_moment_and_an_effective_time_select_what_counts(ledger: woodrat.Ledge
     with pytest.raises(woodrat.Refused, match="does not hold at position 2: loan/42#creditScore is 710"):
         ledger.reduce("loan/42", where=LOW)
     assert [member.fields["creditScore"] for member in ledger.at(1).reduce("loan/42", where=LOW).members] == [500]
-    by_then = ledger.at(effective="2025-03-01T00:00:00Z").reduce("loan/42", where=LOW)
+    by_then = ledger.at(valid_at="2025-03-01T00:00:00Z").reduce("loan/42", where=LOW)
     assert [member.id for member in by_then.members] == [early]
     assert by_then.origin.effective == "2025-03-01T00:00:00.000000Z"
     assert woodrat.check_reduction(by_then.to_bytes()).same
@@ -158,7 +160,7 @@ def test_a_policy_of_ones_own_is_needed_where_the_file_is_checked() -> None:
     )
     ledger = opened(MemoryEngine(), longest)
     named = {"name": "longest", "version": 1, "code": "1" * 64}
-    ledger.register({"title": "note", "properties": {"text": {"type": "string", "x-woodrat-merge": named}}})
+    ledger.schemas.register({"title": "note", "properties": {"text": {"type": "string", "x-woodrat-merge": named}}})
     for text in ("a", "bbb", "cc"):
         ledger.store({"entity_type": "note", "id": "1", "text": text})
     data = ledger.reduce("note/1", where="text=bbb").to_bytes()

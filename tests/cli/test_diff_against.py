@@ -177,15 +177,15 @@ def test_the_library_compares_too() -> None:
 def readings(db: Path | str) -> tuple[woodrat.Ledger, str, str]:
     """Return a ledger with two readings of one source."""
     ledger = woodrat.open(db, agent="reader", clock=FixedClock())
-    source = ledger.source(b"Net-30, signed by Ana", name="contract.txt")
-    with ledger.interpretation(source, model="m-1", prompt="read", parameters={"temperature": 0}) as first:
+    source = ledger.sources.add(b"Net-30, signed by Ana", name="contract.txt")
+    with ledger.interpretations.start(source, model="m-1", prompt="read", parameters={"temperature": 0}) as first:
         first.store(
             [
                 {"entity_type": "contract", "name": "kline", "payment_terms": "Net-30"},
                 {"entity_type": "contact", "name": "Ana"},
             ]
         )
-    with ledger.interpretation(source, model="m-2", prompt="read", parameters={"temperature": 1}) as second:
+    with ledger.interpretations.start(source, model="m-2", prompt="read", parameters={"temperature": 1}) as second:
         second.store([{"entity_type": "contract", "name": "kline", "payment_terms": "Net-45"}])
         second.store([{"entity_type": "contract", "name": "kline", "payment_terms": "Net-60"}])
         second.store([{"entity_type": "contact", "name": "Bo"}])
@@ -196,7 +196,7 @@ def readings(db: Path | str) -> tuple[woodrat.Ledger, str, str]:
 def test_two_readings_differ_in_how_they_were_made_and_in_what_they_said() -> None:
     """The settings that differ, and per entity the values that do; the last word of each reading counts."""
     ledger, first, second = readings(":memory:")
-    found = ledger.interpretations_diff(first, second)
+    found = ledger.interpretations.diff(first, second)
     assert (found.before, found.after) == (first, second)
     assert [(c.field, c.before, c.after) for c in found.settings] == [
         ("model", "m-1", "m-2"),
@@ -208,13 +208,13 @@ def test_two_readings_differ_in_how_they_were_made_and_in_what_they_said() -> No
         ("changed", "contract/kline"),
     ]
     assert [(c.field, c.before, c.after) for c in found.entities[2].fields] == [("payment_terms", "Net-30", "Net-60")]
-    same = ledger.interpretations_diff(first, first)
+    same = ledger.interpretations.diff(first, first)
     assert (same.settings, same.entities) == ((), ())
     with pytest.raises(woodrat.NotFound, match="There is no interpretation int_x here"):
-        ledger.interpretations_diff(first, "int_x")
+        ledger.interpretations.diff(first, "int_x")
     wrong: Any = 42
     with pytest.raises(woodrat.Refused, match="expected an interpretation's id, got 42"):
-        ledger.interpretations_diff(wrong, first)
+        ledger.interpretations.diff(wrong, first)
 
 
 def test_two_readings_at_the_command_line(cli: Cli, db: Path) -> None:

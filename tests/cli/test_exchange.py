@@ -95,7 +95,7 @@ def test_lines_reach_a_pipe_as_bytes(db: Path, monkeypatch: pytest.MonkeyPatch) 
     with woodrat.open(db) as ledger:
         ledger.store({"entity_type": "contact", "name": "Ürgell"})
         whole = io.BytesIO()
-        ledger.export_log(whole)
+        ledger.log.export(whole)
     held = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(held, encoding="ascii"))
     assert main(["export", "log"]) == 0

@@ -70,7 +70,10 @@ def test_the_library_tells_how_far_it_is() -> None:
 
     ledger.prove_order(shuffles=3, progress=tell)
     assert told == [(1, 3), (2, 3), (3, 3)]
-    for work, whole in ((lambda: ledger.rebuild(tell), 200), (lambda: ledger.infer("thing", progress=tell), 200)):
+    for work, whole in (
+        (lambda: ledger.rebuild(tell), 200),
+        (lambda: ledger.schemas.infer("thing", progress=tell), 200),
+    ):
         told.clear()
         work()
         assert told[-1] == (whole, whole)

@@ -334,8 +334,8 @@ def test_interpretations_are_listed_and_shown(cli: Cli, db: Path) -> None:
     from woodrat.api.open import open_ledger
 
     with open_ledger(db) as ledger:
-        source = ledger.source(b"Net-30", name="contract.txt")
-        with ledger.interpretation(source, model="m-1", prompt="secret words") as reading:
+        source = ledger.sources.add(b"Net-30", name="contract.txt")
+        with ledger.interpretations.start(source, model="m-1", prompt="secret words") as reading:
             reading.store([{"entity_type": "contract", "name": "kline", "payment_terms": "Net-30"}])
     [found] = cli("interpretations", "list").json["interpretations"]
     shown = cli("interpretations", "show", found["interpretation"])

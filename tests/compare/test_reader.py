@@ -64,17 +64,17 @@ def pipeline(ledger: woodrat.Ledger, **about: Any) -> str:
 def test_two_runs_with_the_same_inputs(ledger: woodrat.Ledger) -> None:
     """Between two runs another agent overwrote what both read: who, what, where in the log, and from which source."""
     first = pipeline(ledger)
-    billing = ledger.by("billing-bot")
-    source = billing.source(b"Payment within 45 days", name="invoice.pdf")
-    with billing.interpretation(source, model="small-1") as reading:
+    billing = ledger.as_agent("billing-bot")
+    source = billing.sources.add(b"Payment within 45 days", name="invoice.pdf")
+    with billing.interpretations.start(source, model="small-1") as reading:
         report = reading.store({**KLINE, "payment_terms": "Net-45"})
     second = pipeline(ledger)
-    found = ledger.runs_diff(first, second)
+    found = ledger.runs.diff(first, second)
     assert found.sentence == (
         "They parted at step 2, the read of contract/kline: billing-bot wrote payment_terms Net-45 (was Net-30) "
         f"at position {report.position} from invoice.pdf; the decision payment-terms and the answer follow from it."
     )
-    assert ledger.runs_diff(second, first).sentence == found.sentence
+    assert ledger.runs.diff(second, first).sentence == found.sentence
     assert (found.step, [row.mark for row in found.rows]) == (2, ["same", "same", *["differs"] * 3])
     assert found.cause is not None
     assert found.cause.kind == "state"
@@ -89,37 +89,37 @@ def test_two_runs_with_the_same_inputs(ledger: woodrat.Ledger) -> None:
 def test_a_value_written_by_a_run_names_the_run(ledger: woodrat.Ledger) -> None:
     """Where no source is known, the run in which it was said is named."""
     first = pipeline(ledger)
-    with ledger.by("billing-bot").run("Fix it") as between:
+    with ledger.as_agent("billing-bot").run("Fix it") as between:
         report = between.store({**KLINE, "payment_terms": "Net-45"})
-    found = ledger.runs_diff(first, pipeline(ledger))
+    found = ledger.runs.diff(first, pipeline(ledger))
     assert f"at position {report.position} in {between.id};" in found.sentence
 
 
 def test_a_correction_and_its_withdrawal(ledger: woodrat.Ledger) -> None:
     """A correction is called one; and when an older value comes back, whoever withdrew the newer one is named."""
     first = pipeline(ledger)
-    ann = ledger.by("ann")
+    ann = ledger.as_agent("ann")
     corrected = ann.correct("contract/kline", {"payment_terms": "Net-45"})
     second = pipeline(ledger)
     assert (
         f"ann corrected payment_terms Net-45 (was Net-30) at position {corrected.position};"
-        in ledger.runs_diff(first, second).sentence
+        in ledger.runs.diff(first, second).sentence
     )
-    withdrawn = ledger.by("bob").retract(ledger.observations("contract/kline")[-1].observation.id)
+    withdrawn = ledger.as_agent("bob").retract(ledger.observations("contract/kline")[-1].observation.id)
     third = pipeline(ledger)
-    assert ledger.runs_diff(second, third).sentence == (
+    assert ledger.runs.diff(second, third).sentence == (
         f"They parted at step 2, the read of contract/kline: bob withdrew a statement about contract/kline at position "
         f"{withdrawn.position}, so that payment_terms was Net-45 in the first run and Net-30 in the second; "
         "the decision payment-terms and the answer follow from it."
     )
-    assert ledger.runs_diff(first, third).same
+    assert ledger.runs.diff(first, third).same
 
 
 def test_a_deleted_entity(ledger: woodrat.Ledger) -> None:
     """What one run read and the other did not find: whoever deleted it is named."""
     first = pipeline(ledger)
-    deleted = ledger.by("ann").delete("contract/kline")
-    found = ledger.runs_diff(first, pipeline(ledger))
+    deleted = ledger.as_agent("ann").delete("contract/kline")
+    found = ledger.runs.diff(first, pipeline(ledger))
     assert found.sentence.startswith(
         f"They parted at step 2, the read of contract/kline: ann deleted contract/kline at position {deleted.position}"
     )
@@ -130,8 +130,8 @@ def test_something_that_was_not_known_before(engine: Engine) -> None:
     """The first run found nothing; whoever said the first thing is named."""
     ledger = opened(engine)
     first = pipeline(ledger)
-    report = ledger.by("sales").store(KLINE)
-    found = ledger.runs_diff(first, pipeline(ledger))
+    report = ledger.as_agent("sales").store(KLINE)
+    found = ledger.runs.diff(first, pipeline(ledger))
     assert f"at position {report.position}" in found.sentence
     assert found.step == 2
 
@@ -145,14 +145,14 @@ def test_a_search_that_finds_more(ledger: woodrat.Ledger) -> None:
         return run.id
 
     first, none = count("contract"), count("client")
-    report = ledger.by("sales").store([{**KLINE, "id": "a"}, {"entity_type": "client", "id": "kim"}])
+    report = ledger.as_agent("sales").store([{**KLINE, "id": "a"}, {"entity_type": "client", "id": "kim"}])
     places = {str(stored.observation.entity): stored.position for stored in ledger.observations()}
     assert places["client/kim"] <= report.position
-    assert ledger.runs_diff(first, count("contract")).sentence == (
+    assert ledger.runs.diff(first, count("contract")).sentence == (
         f"They parted at step 1, the query of contract/a: sales wrote contract/a at position {places['contract/a']}, "
         "so that only the second run found it; the answer follows from it."
     )
-    found = ledger.runs_diff(none, count("client"))
+    found = ledger.runs.diff(none, count("client"))
     assert found.sentence == (
         f"They parted at step 1, the query of client/kim: sales wrote client/kim at position {places['client/kim']}, "
         "so that only the second run found it; the answer follows from it."
@@ -162,7 +162,7 @@ def test_a_search_that_finds_more(ledger: woodrat.Ledger) -> None:
 def test_a_collection_and_a_join(ledger: woodrat.Ledger) -> None:
     """Of a collection whoever added to it is named; of a value that came by a join, the entity it came from."""
     tags = {"type": "array", "x-woodrat-merge": "union"}
-    ledger.register({"type": "object", "properties": {"tags": tags}}, entity_type="client")
+    ledger.schemas.register({"type": "object", "properties": {"tags": tags}}, entity_type="client")
 
     def show() -> str:
         with ledger.run("Which?") as run:
@@ -172,15 +172,15 @@ def test_a_collection_and_a_join(ledger: woodrat.Ledger) -> None:
     ledger.store({"entity_type": "client", "id": "kim", "tags": ["a"], "city": "Girona"})
     ledger.store({"entity_type": "client", "id": "kimberly", "city": "Barcelona"})
     first = show()
-    report = ledger.by("crm").store({"entity_type": "client", "id": "kim", "tags": ["b"]})
+    report = ledger.as_agent("crm").store({"entity_type": "client", "id": "kim", "tags": ["b"]})
     second = show()
-    sentence = ledger.runs_diff(first, second).sentence
+    sentence = ledger.runs.diff(first, second).sentence
     assert "crm wrote tags" in sentence
     assert f"at position {report.position}" in sentence
     ledger.merge("client/kim", "client/kimberly")
     assert (
         "city was Girona in the first run and Barcelona in the second, since client/kim is joined with client/kimberly"
-        in ledger.runs_diff(second, show()).sentence
+        in ledger.runs.diff(second, show()).sentence
     )
 
 
@@ -194,9 +194,9 @@ def test_another_schema(engine: Engine) -> None:
     ledger.store({"entity_type": "contract", "id": "kline", "signed": True}, observed_at="2025-01-04T00:00:00Z")
     first = pipeline(ledger)
     policy = {"type": "string", "x-woodrat-merge": "first"}
-    ledger.register({"type": "object", "properties": {"payment_terms": policy}}, entity_type="contract")
+    ledger.schemas.register({"type": "object", "properties": {"payment_terms": policy}}, entity_type="contract")
     ledger.retract(unread)
-    found = ledger.runs_diff(first, pipeline(ledger))
+    found = ledger.runs.diff(first, pipeline(ledger))
     assert found.sentence == (
         "They parted at step 2, the read of contract/kline: schema contract went from version 1 to 2, so that "
         "payment_terms was Net-45 in the first run and Net-30 in the second; "
@@ -217,7 +217,7 @@ def test_a_run_that_reads_what_it_wrote(ledger: woodrat.Ledger) -> None:
             run.answer(run.show("quote/1").fields["level"])
         return run.id
 
-    found = ledger.runs_diff(quote(50), quote(150))
+    found = ledger.runs.diff(quote(50), quote(150))
     assert [(row.kind, row.follows) for row in found.rows if row.mark != "same"] == [
         ("decision", None),
         ("write", 1),
@@ -242,8 +242,8 @@ def test_runs_of_a_log_that_is_not_here(ledger: woodrat.Ledger) -> None:
             {"kind": "run.read", "run": run, "step": 1, **read},
             {"kind": "run.ended", "run": run, "step": 2, "status": "done", "answer": terms},
         ]
-        ids += ledger.record(entries)
-    assert ledger.runs_diff(*ids).sentence == (
+        ids += ledger.runs.import_(entries)
+    assert ledger.runs.diff(*ids).sentence == (
         "They parted at step 1, the read of contract/kline: payment_terms was Net-30 in the first run and Net-45 in "
         "the second; the answer follows from it."
     )
@@ -252,14 +252,14 @@ def test_runs_of_a_log_that_is_not_here(ledger: woodrat.Ledger) -> None:
 def test_a_moment_of_the_past_is_asked(ledger: woodrat.Ledger) -> None:
     """At a moment before the second run it is not there; right after it the answer is that of today."""
     first = pipeline(ledger)
-    ledger.by("billing-bot").store({**KLINE, "payment_terms": "Net-45"})
+    ledger.as_agent("billing-bot").store({**KLINE, "payment_terms": "Net-45"})
     before = ledger.position
     second = pipeline(ledger)
-    then, today = ledger.at(ledger.position), ledger.runs_diff(first, second)
+    then, today = ledger.at(ledger.position), ledger.runs.diff(first, second)
     ledger.correct("contract/kline", {"payment_terms": "Net-60"})
-    assert then.runs_diff(first, second) == ledger.runs_diff(first, second) == today
+    assert then.runs.diff(first, second) == ledger.runs.diff(first, second) == today
     with pytest.raises(NotFound):
-        ledger.at(before).runs_diff(first, second)
+        ledger.at(before).runs.diff(first, second)
 
 
 def test_runs_that_are_not_here(ledger: woodrat.Ledger, engine: Engine) -> None:
@@ -269,19 +269,19 @@ def test_runs_that_are_not_here(ledger: woodrat.Ledger, engine: Engine) -> None:
     for missing in ("run_" + "z" * 26, "nonsense", "", elsewhere):
         for pair in ((run, missing), (missing, run), (missing, missing)):
             with pytest.raises(NotFound, match="There is no run"):
-                ledger.runs_diff(*pair)
+                ledger.runs.diff(*pair)
     number: Any = 7
     with pytest.raises(Refused):
-        ledger.runs_diff(run, number)
+        ledger.runs.diff(run, number)
     with pytest.raises(Refused):
-        ledger.runs_diff(number, number)
+        ledger.runs.diff(number, number)
 
 
 def test_one_run_twice_and_two_alike(ledger: woodrat.Ledger) -> None:
     """A run does not differ from itself, nor from one that did the same."""
     first = pipeline(ledger)
-    assert ledger.runs_diff(first, first).sentence == "They are one and the same run."
-    found = ledger.runs_diff(first, pipeline(ledger))
+    assert ledger.runs.diff(first, first).sentence == "They are one and the same run."
+    found = ledger.runs.diff(first, pipeline(ledger))
     assert (found.same, found.sentence) == (True, "They are the same in all 3 steps and in the answer.")
 
 
@@ -289,7 +289,7 @@ def test_runs_with_nothing_in_common(ledger: woodrat.Ledger) -> None:
     """It is said that they have nothing in common."""
     with ledger.run("Rain?") as run, run.tool("weather") as call:
         call.result = "rain"
-    found = ledger.runs_diff(pipeline(ledger), run.id)
+    found = ledger.runs.diff(pipeline(ledger), run.id)
     assert (found.step, found.sentence[:31]) == (None, "They have nothing in common: no")
 
 
@@ -304,10 +304,12 @@ def elsewhere(seed: str = "else") -> woodrat.Ledger:
 def test_runs_of_two_ledgers(ledger: woodrat.Ledger) -> None:
     """What each run read is followed in its own ledger, and statements name the ledger they are of."""
     other = elsewhere()
-    billing = other.by("billing-bot")
-    report = billing.store({**KLINE, "payment_terms": "Net-45"}, source=billing.source(b"45 days", name="invoice.pdf"))
+    billing = other.as_agent("billing-bot")
+    report = billing.store(
+        {**KLINE, "payment_terms": "Net-45"}, source=billing.sources.add(b"45 days", name="invoice.pdf")
+    )
     first, second = pipeline(ledger), pipeline(other)
-    found = ledger.runs_diff(first, second, other=other)
+    found = ledger.runs.diff(first, second, other=other)
     said = ledger.observations("contract/kline")[0]
     assert found.sentence == (
         "They parted at step 2, the read of contract/kline: payment_terms was Net-30 in the first run and Net-45 in "
@@ -319,10 +321,10 @@ def test_runs_of_two_ledgers(ledger: woodrat.Ledger) -> None:
     statements = found.cause.to_json()["statements"]
     assert [told["ledger"] for told in statements] == ["first", "second"]
     assert statements[0]["log"] != statements[1]["log"]
-    back = other.runs_diff(second, first, other=ledger)
+    back = other.runs.diff(second, first, other=ledger)
     assert (back.step, back.cause and back.cause.kind) == (2, "state")
     with pytest.raises(NotFound):
-        ledger.runs_diff(first, first, other=other)
+        ledger.runs.diff(first, first, other=other)
 
 
 def told_again(ledger: woodrat.Ledger) -> woodrat.Ledger:
@@ -343,21 +345,21 @@ def test_one_ledger_knows_more_than_the_other(ledger: woodrat.Ledger) -> None:
     """Where one ledger has what the other knows and a later word, that word is the cause, as within one ledger."""
     first = pipeline(ledger)
     other = told_again(ledger)
-    report = other.by("billing-bot").store({**KLINE, "payment_terms": "Net-45"})
+    report = other.as_agent("billing-bot").store({**KLINE, "payment_terms": "Net-45"})
     second = pipeline(other)
     clause = f"billing-bot wrote payment_terms Net-45 (was Net-30) at position {report.position} of the {{}} ledger;"
-    assert clause.format("second") in ledger.runs_diff(first, second, other=other).sentence
-    assert clause.format("first") in other.runs_diff(second, first, other=ledger).sentence
+    assert clause.format("second") in ledger.runs.diff(first, second, other=other).sentence
+    assert clause.format("first") in other.runs.diff(second, first, other=ledger).sentence
 
 
 def test_what_was_withdrawn_in_one_ledger(ledger: woodrat.Ledger) -> None:
     """Both ledgers know both statements, and one withdrew the later one: whoever did is named, with the ledger."""
-    ledger.by("billing-bot").store({**KLINE, "payment_terms": "Net-45"})
+    ledger.as_agent("billing-bot").store({**KLINE, "payment_terms": "Net-45"})
     other = told_again(ledger)
     first = pipeline(ledger)
-    assert ledger.runs_diff(first, pipeline(other), other=other).same
-    withdrawn = other.by("ann").retract(other.observations("contract/kline")[-1].observation.id)
-    found = ledger.runs_diff(first, pipeline(other), other=other)
+    assert ledger.runs.diff(first, pipeline(other), other=other).same
+    withdrawn = other.as_agent("ann").retract(other.observations("contract/kline")[-1].observation.id)
+    found = ledger.runs.diff(first, pipeline(other), other=other)
     assert found.sentence.startswith(
         f"They parted at step 2, the read of contract/kline: ann withdrew a statement about contract/kline at position "
         f"{withdrawn.position} of the second ledger, so that payment_terms was Net-45 in the first run and Net-30 in"
@@ -366,11 +368,11 @@ def test_what_was_withdrawn_in_one_ledger(ledger: woodrat.Ledger) -> None:
 
 def test_another_schema_in_the_other_ledger(ledger: woodrat.Ledger) -> None:
     """The same statements under another schema: the versions of both ledgers are named."""
-    ledger.by("billing-bot").store({**KLINE, "payment_terms": "Net-45"})
+    ledger.as_agent("billing-bot").store({**KLINE, "payment_terms": "Net-45"})
     other = told_again(ledger)
     policy = {"type": "string", "x-woodrat-merge": "first"}
-    other.register({"type": "object", "properties": {"payment_terms": policy}}, entity_type="contract")
-    found = ledger.runs_diff(pipeline(ledger), pipeline(other), other=other)
+    other.schemas.register({"type": "object", "properties": {"payment_terms": policy}}, entity_type="contract")
+    found = ledger.runs.diff(pipeline(ledger), pipeline(other), other=other)
     assert (
         "schema contract is version 1 in the first ledger and 2 in the second, so that payment_terms" in found.sentence
     )
@@ -382,9 +384,9 @@ def test_a_run_that_both_ledgers_hold(ledger: woodrat.Ledger) -> None:
     """An imported run has the same id in both; it is compared all the same, and does not differ from itself."""
     document = {"id": "trace-1", "steps": [{"kind": "tool", "name": "pay", "result": "ok"}]}
     other = elsewhere()
-    (run,), (same,) = ledger.record(document), other.record(document)
+    (run,), (same,) = ledger.runs.import_(document), other.runs.import_(document)
     assert run == same
-    found = ledger.runs_diff(run, same, other=other)
+    found = ledger.runs.diff(run, same, other=other)
     assert (found.same, found.sentence) == (True, "They are one and the same run.")
 
 
@@ -392,15 +394,15 @@ def test_the_other_ledger_is_a_ledger(ledger: woodrat.Ledger) -> None:
     """The name of a database in place of a ledger is refused, and what to do is said."""
     path: Any = "staging.db"
     with pytest.raises(Refused, match=r"Open it with woodrat\.open first"):
-        ledger.runs_diff(pipeline(ledger), "run_a", other=path)
+        ledger.runs.diff(pipeline(ledger), "run_a", other=path)
 
 
 def test_the_same_ledger_given_twice(ledger: woodrat.Ledger) -> None:
     """A ledger compared with itself is one ledger: no statement names a ledger."""
     first = pipeline(ledger)
-    ledger.by("billing-bot").store({**KLINE, "payment_terms": "Net-45"})
+    ledger.as_agent("billing-bot").store({**KLINE, "payment_terms": "Net-45"})
     second = pipeline(ledger)
-    assert ledger.runs_diff(first, second, other=ledger.by("bob")) == ledger.runs_diff(first, second)
+    assert ledger.runs.diff(first, second, other=ledger.as_agent("bob")) == ledger.runs.diff(first, second)
 
 
 # Crowds
@@ -409,7 +411,7 @@ def test_the_same_ledger_given_twice(ledger: woodrat.Ledger) -> None:
 def test_a_crowd_of_runs(ledger: woodrat.Ledger) -> None:
     """Runs with the inputs of one, by question or by name: who parts, where, and who wrote what they read."""
     runs = [pipeline(ledger) for _ in range(4)]
-    report = ledger.by("billing-bot").store({**KLINE, "payment_terms": "Net-45"})
+    report = ledger.as_agent("billing-bot").store({**KLINE, "payment_terms": "Net-45"})
     runs.append(pipeline(ledger))
     with ledger.run("Something else", subject="contract/kline") as odd:
         odd.answer("?")
@@ -418,14 +420,14 @@ def test_a_crowd_of_runs(ledger: woodrat.Ledger) -> None:
         f"(was Net-30) at position {report.position}."
     )
     for found in (
-        ledger.runs_group(runs),
-        ledger.runs_group(reversed(runs)),  # type: ignore[arg-type]
-        ledger.runs_group(same_inputs_as=runs[2]),
-        ledger.runs_group(query="When is kline to pay?"),
-        ledger.runs_group(runs[:2], same_inputs_as=runs[0]),
+        ledger.runs.group(runs),
+        ledger.runs.group(reversed(runs)),  # type: ignore[arg-type]
+        ledger.runs.group(same_inputs_as=runs[2]),
+        ledger.runs.group(query="When is kline to pay?"),
+        ledger.runs.group(runs[:2], same_inputs_as=runs[0]),
     ):
         assert (found.sentence, found.total) == (sentence, 5)
-    about = ledger.runs_group(subject="contract/kline", agent="contract-bot")
+    about = ledger.runs.group(subject="contract/kline", agent="contract-bot")
     assert about.sentence == sentence.removesuffix(".") + "; one was set aside for its other inputs."
     assert about.to_json()["main"]["clusters"][0]["decisions"] == [{"stageId": "payment-terms", "chosen": "escalate"}]
 
@@ -435,20 +437,20 @@ def test_crowds_that_cannot_be(ledger: woodrat.Ledger, monkeypatch: pytest.Monke
     run = pipeline(ledger)
     pipeline(ledger)
     with pytest.raises(Refused, match="nothing says which runs are meant"):
-        ledger.runs_group()
+        ledger.runs.group()
     nobody: list[dict[str, Any]] = [{"query": "Nobody asked"}, {"since": "2199-01-01T00:00:00Z"}, {"runs": []}]
     for given in nobody:
         with pytest.raises(NotFound, match="There is no run to compare"):
-            ledger.runs_group(**given)
+            ledger.runs.group(**given)
     with pytest.raises(NotFound, match="There is no run run_z"):
-        ledger.runs_group([run, "run_z"])
+        ledger.runs.group([run, "run_z"])
     with pytest.raises(NotFound):
-        ledger.runs_group(same_inputs_as="run_z")
+        ledger.runs.group(same_inputs_as="run_z")
     for bad in (run, 7):
         with pytest.raises(Refused, match="expected a list of runs"):
-            ledger.runs_group(bad)  # type: ignore[arg-type]
+            ledger.runs.group(bad)  # type: ignore[arg-type]
     with pytest.raises(Refused):
-        ledger.runs_group(query=7, subject="x")  # type: ignore[arg-type]
+        ledger.runs.group(query=7, subject="x")  # type: ignore[arg-type]
     monkeypatch.setattr("woodrat.compare.reader.RUNS_MAX", 1)
     with pytest.raises(Refused, match="there are more than 1 runs"):
-        ledger.runs_group(query="When is kline to pay?")
+        ledger.runs.group(query="When is kline to pay?")

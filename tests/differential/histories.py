@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Final
 
 from woodrat import Ledger, Past, Report, WoodratError
@@ -31,6 +32,10 @@ WRONG: Final = (
 """What names nothing, or cannot be a name."""
 
 Verb = Callable[[Ledger], Any]
+
+
+NAMESPACED = {"register": "schemas.register", "source": "sources.add"}
+"""Calls that the library has in a namespace."""
 
 
 @dataclass
@@ -150,7 +155,7 @@ class History:
         """Return the name of the next call, and the call itself."""
         self.begun += 1
         if self.begun == 1 and self.chance.random() < 0.8:
-            return "register", lambda ledger: ledger.register(THING)
+            return "register", lambda ledger: ledger.schemas.register(THING)
         if self.begun == 2:
             names = {"email": "a@example.com"}
             records = [
@@ -183,8 +188,8 @@ class History:
             "values": (1, lambda past: past.values()),
             "fingerprint": (2, self._fingerprint()),
             "timeline": (1, lambda past: past.timeline()),
-            "schemas": (1, lambda past: past.schemas()),
-            "deliveries": (1, lambda past: past.deliveries()),
+            "schemas": (1, lambda past: past.schemas.list()),
+            "deliveries": (1, lambda past: past.sources.list()),
             "content": (1, self._content()),
         }
         weights = {name: weight for name, (weight, _) in (*writes.items(), *reads.items())}
@@ -196,7 +201,7 @@ class History:
         else:
             given = writes[name][1]()
             self.calls.append((name, given))
-        return name, lambda ledger: getattr(ledger, name)(**given)
+        return name, lambda ledger: attrgetter(NAMESPACED.get(name, name))(ledger)(**given)
 
     def store(self) -> dict[str, Any]:
         """Return the arguments of a store."""
@@ -283,7 +288,7 @@ class History:
 
     def _content(self) -> Callable[[Past], Any]:
         id = self.id()
-        return lambda past: past.content(id).hex()
+        return lambda past: past.sources.content(id).hex()
 
     def _read(self, ask: Callable[[Past], Any]) -> Verb:
         """Return a read, at the present or at another moment on one clock or both."""
@@ -294,7 +299,7 @@ class History:
         )
         if roll < 0.4:
             return ask
-        return lambda ledger: ask(ledger.at(moment, effective=effective))
+        return lambda ledger: ask(ledger.at(moment, valid_at=effective))
 
 
 def plain(found: Any) -> Any:
@@ -330,6 +335,6 @@ def compare(one: Engine, other: Engine, tenant: str, chance: random.Random) -> N
     left, right = ledger_on(one, tenant), ledger_on(other, tenant)
     for moment in ("now", chance.randint(-1, left.position), chance.randint(-1, left.position)):
         for effective in (None, chance.choice((EARLY, LATE))):
-            pasts = [ledger.at(moment, effective=effective) for ledger in (left, right)]
+            pasts = [ledger.at(moment, valid_at=effective) for ledger in (left, right)]
             assert spelled(answers(pasts[0])) == spelled(answers(pasts[1]))
     assert left.fingerprint() == right.fingerprint() == right.at("now").fingerprint()

@@ -45,8 +45,8 @@ def test_what_is_written_from_it_is_too(tmp_path: Path, umask: int) -> None:
     out.mkdir(mode=0o700)
     with woodrat.open(tmp_path / "x.db") as ledger:
         ledger.store({"entity_type": "thing", "id": "1"})
-        ledger.export_log(out / "log.jsonl")
-        ledger.backup(out / "backup.db")
+        ledger.log.export(out / "log.jsonl")
+        ledger.log.backup(out / "backup.db")
     assert modes(out) == {"log.jsonl": 0o600, "backup.db": 0o600}
 
 

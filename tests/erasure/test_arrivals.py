@@ -92,19 +92,19 @@ def test_an_old_export_brings_nothing_back_anywhere(ledgers: Callable[..., Ledge
     """A ledger whose keys remember an erasure of another log merges an export from before it without what went."""
     a, b = ledgers("a", in_file=True), ledgers("b", in_file=True)
     tell(a)
-    a.export_log(tmp_path / "old.jsonl")
+    a.log.export(tmp_path / "old.jsonl")
     a.erase(PERSON, reason="a request")
-    a.export_log(tmp_path / "new.jsonl")
+    a.log.export(tmp_path / "new.jsonl")
     shutil.copytree(tmp_path / "keys" / "a" / "erased", tmp_path / "keys" / "b" / "erased")
     b.store({"entity_type": "note", "id": "1"})
-    imported = b.import_log(tmp_path / "old.jsonl")
+    imported = b.log.import_(tmp_path / "old.jsonl")
     assert imported.erased > 0
     assert imported.merged == imported.entries - imported.erased
     assert theirs(b) == []
     (tmp_path / "old.jsonl").unlink()
     assert hits(tmp_path) == {}
-    b.import_log(tmp_path / "new.jsonl")
-    a.sync(b)
+    b.log.import_(tmp_path / "new.jsonl")
+    a.log.sync(b)
     assert a.fingerprint() == b.fingerprint()
     assert held(a) == held(b)
 
@@ -115,14 +115,14 @@ def test_an_erasure_that_arrives_is_carried_out(ledgers: Callable[..., Ledger], 
     a, b = ledgers("a", in_file=in_file), ledgers("b", in_file=in_file)
     tell(a)
     b.store({"entity_type": "note", "id": "1"})
-    a.sync(b)
+    a.log.sync(b)
     b.correct(PERSON, {"job": "sculptor of Quittenallee"})
     assert theirs(b)
     a.erase(PERSON, reason="a request")
-    first = b.sync(a)
+    first = b.log.sync(a)
     assert first.pulled is not None
     assert first.pulled.erasures == 1
-    while b.sync(a).pulled.changed:  # type: ignore[union-attr]
+    while b.log.sync(a).pulled.changed:  # type: ignore[union-attr]
         pass
     assert theirs(a) == theirs(b) == []
     assert a.fingerprint() == b.fingerprint()
@@ -140,17 +140,17 @@ def test_what_was_erased_does_not_come_in_again(ledgers: Callable[..., Ledger]) 
     a, b = ledgers("a"), ledgers("b")
     tell(a)
     b.store({"entity_type": "note", "id": "1"})
-    b.sync(a, push=False)
+    b.log.sync(a, push=False)
     b.correct("company/Acme", {"remark": "nothing to say"})
     a.erase(PERSON, reason="a request")
-    found = a.sync(b, push=False).pulled
+    found = a.log.sync(b, push=False).pulled
     assert found is not None
     assert found.erased > 0
     assert theirs(a) == []
     assert a.show("company/Acme").fields["remark"] == "nothing to say"
     assert a.verify(deep=True, jobs=1).damage == ()
     for _ in range(3):
-        b.sync(a)
+        b.log.sync(a)
     assert theirs(b) == []
     assert a.fingerprint() == b.fingerprint()
 
@@ -174,10 +174,10 @@ def test_a_log_with_erasures_needs_their_key(ledgers: Callable[..., Ledger], tmp
             keys=keys,
         )
         with pytest.raises(Refused, match=f"is an erasure, and .*{problem}.*Hand over erasure.key"):
-            b.sync(a, push=False)
+            b.log.sync(a, push=False)
         assert len(entries(b)) == 1
         shutil.copytree(tmp_path / "keys" / "a", keys, dirs_exist_ok=True)
-        assert b.sync(a, push=False).pulled.merged > 0  # type: ignore[union-attr]
+        assert b.log.sync(a, push=False).pulled.merged > 0  # type: ignore[union-attr]
         b.close()
 
 
@@ -186,10 +186,10 @@ def test_a_clone_that_goes_on_forgets(ledgers: Callable[..., Ledger], in_file: b
     """A clone that goes on after an erasure has the same log and state, and nothing of the person in its file."""
     a, clone = ledgers("a", in_file=in_file), ledgers("clone", in_file=in_file)
     tell(a)
-    clone.sync(a, push=False)
+    clone.log.sync(a, push=False)
     assert theirs(clone)
     a.erase(PERSON, reason="a request")
-    assert clone.sync(a, push=False).same
+    assert clone.log.sync(a, push=False).same
     assert entries(clone) == entries(a)
     assert theirs(clone) == []
     assert hits(tmp_path) == {}
@@ -205,7 +205,7 @@ def test_a_restored_backup_does_not_bring_them_back(ledgers: Callable[..., Ledge
     ledger, keys = ledgers("a", in_file=True), tmp_path / "keys" / "a"
     tell(ledger)
     backup = tmp_path / "backup.db"
-    root = ledger.backup(backup).tenants["default"]["root"]
+    root = ledger.log.backup(backup).tenants["default"]["root"]
     certificate = ledger.erase(PERSON, reason="a request")
     assert certificate.hits == {}
     folder = tmp_path / "restored"
@@ -227,7 +227,7 @@ def test_a_file_that_is_there_never_holds_what_was_erased(
     ledger, keys = ledgers("a", in_file=True), tmp_path / "keys" / "a"
     tell(ledger)
     backup, target = tmp_path / "backup.db", tmp_path / "shared" / "agents.db"
-    root = ledger.backup(backup).tenants["default"]["root"]
+    root = ledger.log.backup(backup).tenants["default"]["root"]
     ledger.erase(PERSON, reason="a request")
     target.parent.mkdir()
     with woodrat.open(target, tenant="other", keys=keys) as other:
@@ -258,10 +258,10 @@ def test_an_old_export_does_not_bring_them_back(ledgers: Callable[..., Ledger], 
     ledger = ledgers("a")
     tell(ledger)
     out = io.BytesIO()
-    ledger.export_log(out)
+    ledger.log.export(out)
     ledger.erase(PERSON, reason="a request")
     with woodrat.open(":memory:", keys=tmp_path / "keys" / "a") as fresh:
-        found = fresh.import_log(io.BytesIO(out.getvalue()))
+        found = fresh.log.import_(io.BytesIO(out.getvalue()))
         assert found.erasures == 1
         assert theirs(fresh) == []
         assert fresh.fingerprint() == ledger.fingerprint()
@@ -273,7 +273,7 @@ def test_without_keys_a_copy_says_what_may_be_back(
     """A copy made without the erasure key says that what was erased since may be back; with it, what it did."""
     ledger = ledgers("a", in_file=True)
     tell(ledger)
-    ledger.backup(tmp_path / "backup.db")
+    ledger.log.backup(tmp_path / "backup.db")
     ledger.erase(PERSON, reason="a request")
     arguments = ["copy", "--from", str(tmp_path / "backup.db"), "--to"]
     assert main([*arguments, str(tmp_path / "one.db"), "--signing-keys", str(tmp_path / "nowhere")]) == 0
@@ -302,7 +302,7 @@ def act(ledgers: list[Ledger], action: str, one: int, two: int, number: int) -> 
         ledger.store({"entity_type": "contact", "name": "Bob", "city": f"c{number}"})
     elif action in ("sync", "pull"):
         if one != two:
-            ledger.sync(other, push=action == "sync")
+            ledger.log.sync(other, push=action == "sync")
     elif not known:
         return
     elif action == "correct":
@@ -310,7 +310,7 @@ def act(ledgers: list[Ledger], action: str, one: int, two: int, number: int) -> 
     elif action == "mention":
         ledger.store({"entity_type": "note", "id": f"{number}", "text": "call Zoe Zweigmann back"})
     elif action == "source":
-        ledger.source(f"a letter {number} to Zoe Zweigmann".encode(), name=f"{number}.txt")
+        ledger.sources.add(f"a letter {number} to Zoe Zweigmann".encode(), name=f"{number}.txt")
     else:
         with ledger.run(f"Question {number} on Zoe Zweigmann?", subject=PERSON) as run:
             run.show(PERSON)
@@ -351,14 +351,14 @@ def test_all_that_exchange_forget(
             act(ledgers, action, one, two, number)
         if eraser:
             ledgers[eraser].store({"entity_type": "note", "id": f"by {eraser}"})
-            ledgers[eraser].sync(ledgers[0], push=False)
+            ledgers[eraser].log.sync(ledgers[0], push=False)
         ledgers[eraser].erase(**scope, reason="a request")
         for number, (action, one, two) in enumerate(after, 100):
             act(ledgers, action, one, two, number)
         sizes: list[int] = []
         for _ in range(8):
             for one, two in order:
-                ledgers[one].sync(ledgers[two])
+                ledgers[one].log.sync(ledgers[two])
             now = [len(entries(ledger)) for ledger in ledgers]
             if now == sizes:
                 break
@@ -398,14 +398,14 @@ def test_what_the_unaware_say_of_an_erased_field_goes_with_it(
             act(ledgers, action, one, two, number)
         if eraser:
             ledgers[eraser].store({"entity_type": "note", "id": f"by {eraser}"})
-            ledgers[eraser].sync(ledgers[0], push=False)
+            ledgers[eraser].log.sync(ledgers[0], push=False)
         ledgers[eraser].erase(f"{PERSON}#street", reason="a request")
         for number, (action, one, two) in enumerate(after, 100):
             if action != "correct" or not knows(ledgers[one]):
                 act(ledgers, action, one, two, number)
         for _ in range(4):
             for one, two in order:
-                ledgers[one].sync(ledgers[two])
+                ledgers[one].log.sync(ledgers[two])
         for ledger in ledgers:
             assert not any(b"uittenallee" in body for _, body in held(ledger))
             assert ledger.verify(jobs=1).damage == ()
@@ -413,7 +413,7 @@ def test_what_the_unaware_say_of_an_erased_field_goes_with_it(
         assert "street" not in ledgers[0].show(PERSON).fields
         # Said anew, by somebody who knows, it is another statement.
         ledgers[0].correct(PERSON, {"street": "Quittenallee 1"})
-        ledgers[1].sync(ledgers[0])
+        ledgers[1].log.sync(ledgers[0])
         assert ledgers[1].show(PERSON).fields["street"] == "Quittenallee 1"
 
 
@@ -423,13 +423,13 @@ def test_a_correction_of_an_erased_field_keeps_what_else_it_says(ledgers: Callab
     a.store({"entity_type": "contact", "name": "Zoe Zweigmann", "street": "Quittenallee 77b", "job": "painter"})
     a.correct(PERSON, {"street": "Quittenallee 78"})
     b.store({"entity_type": "note", "id": "1"})
-    b.sync(a, push=False)
+    b.log.sync(a, push=False)
     a.erase(f"{PERSON}#street", reason="a request")
     b.correct(PERSON, {"street": "Quittenallee 79", "job": "sculptor"})
-    a.sync(b, push=False)
+    a.log.sync(b, push=False)
     assert dict(a.show(PERSON).fields) == {"name": "Zoe Zweigmann", "job": "sculptor"}
     assert not any(b"uittenallee" in body for _, body in held(a))
     for _ in range(3):
-        b.sync(a)
+        b.log.sync(a)
     assert a.fingerprint() == b.fingerprint()
     assert not any(b"uittenallee" in body for _, body in held(b))

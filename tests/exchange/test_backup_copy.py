@@ -52,7 +52,7 @@ def test_a_backup_under_load_is_a_prefix(tmp_path: Path) -> None:
         try:
             assert writer.stdout is not None
             assert writer.stdout.readline() == "writing\n"
-            backups = [ledger.backup(tmp_path / f"backup-{number}.db") for number in range(3)]
+            backups = [ledger.log.backup(tmp_path / f"backup-{number}.db") for number in range(3)]
         finally:
             writer.kill()
             writer.communicate()
@@ -78,7 +78,7 @@ def test_a_backup_holds_all_tenants_and_goes_on_under_a_new_name(tmp_path: Path)
     with woodrat.open(tmp_path / "a.db", tenant="one") as one, woodrat.open(tmp_path / "a.db", tenant="two") as two:
         one.store({"entity_type": "thing", "id": "1"}, idempotency_key="k")
         two.store({"entity_type": "thing", "id": "2"})
-        found = one.backup(tmp_path / "b.db")
+        found = one.log.backup(tmp_path / "b.db")
         assert sorted(found.tenants) == ["one", "two"]
         assert found.written_bytes == (tmp_path / "b.db").stat().st_size
         log = entries(one.context.engine, "one")[0].log
@@ -100,23 +100,23 @@ def test_a_backup_replaces_nothing_unless_told(tmp_path: Path) -> None:
     target = tmp_path / "b.db"
     target.write_text("mine")
     with pytest.raises(Refused, match="is there already"):
-        ledger.backup(target)
+        ledger.log.backup(target)
     assert target.read_text() == "mine"
-    ledger.backup(target, force=True)
+    ledger.log.backup(target, force=True)
     assert target.read_bytes().startswith(b"SQLite format 3\0")
     with pytest.raises(Refused, match="is the ledger itself"):
-        ledger.backup(tmp_path / "a.db", force=True)
+        ledger.log.backup(tmp_path / "a.db", force=True)
     with pytest.raises(Refused, match="is not there"):
-        ledger.backup(tmp_path / "none" / "b.db")
+        ledger.log.backup(tmp_path / "none" / "b.db")
     with pytest.raises(Refused, match="in no file"):
-        ledger_on(MemoryEngine()).backup(tmp_path / "c.db")
+        ledger_on(MemoryEngine()).log.backup(tmp_path / "c.db")
 
 
 def test_a_backup_that_goes_wrong_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A full disk or a copy that is not what was copied leaves the old backup and no half one."""
     ledger = ledger_on(SqliteEngine(tmp_path / "a.db"))
     ledger.store({"entity_type": "thing", "id": "1"})
-    ledger.backup(tmp_path / "b.db")
+    ledger.log.backup(tmp_path / "b.db")
     old = (tmp_path / "b.db").read_bytes()
 
     def full(*_: object) -> None:
@@ -125,11 +125,11 @@ def test_a_backup_that_goes_wrong_leaves_nothing(tmp_path: Path, monkeypatch: py
     with monkeypatch.context() as patch:
         patch.setattr(backup, "copy_pages", full)
         with pytest.raises(Unavailable, match="No space left"):
-            ledger.backup(tmp_path / "b.db", force=True)
+            ledger.log.backup(tmp_path / "b.db", force=True)
     with monkeypatch.context() as patch:
         patch.setattr(backup, "check_pages", lambda path: "page 7 is never used")
         with pytest.raises(Corrupt, match="page 7 is never used"):
-            ledger.backup(tmp_path / "b.db", force=True)
+            ledger.log.backup(tmp_path / "b.db", force=True)
     assert (tmp_path / "b.db").read_bytes() == old
     assert not [name for name in os.listdir(tmp_path) if "part" in name]
 
@@ -138,7 +138,7 @@ def test_a_backup_is_restored_through_any_position(tmp_path: Path) -> None:
     """`copy` gives the fingerprint that the as-of gives, and a whole file that goes on under a new log name."""
     engine = SqliteEngine(tmp_path / "a.db")
     ledger = told_on(engine)
-    ledger.backup(tmp_path / "b.db")
+    ledger.log.backup(tmp_path / "b.db")
     for through in ("@before", 20, "now"):
         target = tmp_path / f"{str(through).strip('@')}.db"
         found = woodrat.copy(tmp_path / "b.db", target, tenant="t", through=through)
@@ -212,7 +212,7 @@ def test_an_erasure_of_another_log_names_nothing_here() -> None:
     target = ledger_on(MemoryEngine(), clock=FixedClock(seed="copy"))
     assert copy_log(ledger.context.engine, TenantId("t"), target.context, 0).erasures == 0
     clone = ledger_on(MemoryEngine(), clock=FixedClock(seed="clone"))
-    assert clone.sync(ledger, push=False).same
+    assert clone.log.sync(ledger, push=False).same
 
 
 # Sync
@@ -223,20 +223,20 @@ def test_two_files_are_synced_in_both_directions(tmp_path: Path) -> None:
     with woodrat.open(tmp_path / "a.db", agent="a") as a, woodrat.open(tmp_path / "b.db", agent="b") as b:
         a.store({"entity_type": "contact", "name": "Ana", "city": "Vic"})
         b.store({"entity_type": "contact", "name": "Bob", "city": "Reus"})
-        pulled = a.sync(tmp_path / "b.db", push=False)
+        pulled = a.log.sync(tmp_path / "b.db", push=False)
         assert pulled.pulled is not None
         assert pulled.pulled.merged == 1
         assert pulled.pushed is None
         assert not pulled.same
-        both = a.sync(tmp_path / "b.db")
+        both = a.log.sync(tmp_path / "b.db")
         assert both.same
         assert both.fingerprint == b.fingerprint()
-        again = a.sync(str(tmp_path / "b.db"))
+        again = a.log.sync(str(tmp_path / "b.db"))
         assert again.pulled is not None
         assert again.pushed is not None
         assert (again.pulled.entries, again.pushed.entries) == (0, 0), "how far it came is remembered"
         a.rebuild()
-        assert not a.sync(b).pulled.changed, "and safe to lose"  # type: ignore[union-attr]
+        assert not a.log.sync(b).pulled.changed, "and safe to lose"  # type: ignore[union-attr]
 
 
 def test_a_log_that_was_cut_back_is_taken_from_its_beginning(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_a_log_that_was_cut_back_is_taken_from_its_beginning(tmp_path: Path) -> 
             (tmp_path / "b.db").write_bytes(old)
             with woodrat.open(tmp_path / "b.db") as b:
                 b.store({"entity_type": "thing", "id": part})
-            a.sync(tmp_path / "b.db", push=False)
+            a.log.sync(tmp_path / "b.db", push=False)
         assert {str(found.entity) for found in a.query(entity_type="thing").items} == {f"thing/{k}" for k in "01xy"}
 
 
@@ -259,13 +259,13 @@ def test_an_exported_log_is_only_taken(tmp_path: Path) -> None:
     a, b = (ledger_on(MemoryEngine(), agent=name, clock=FixedClock(seed=name)) for name in "ab")
     for number, ledger in enumerate((a, b)):
         ledger.store({"entity_type": "thing", "id": str(number)})
-    b.export_log(tmp_path / "b.jsonl")
-    synced = a.sync(tmp_path / "b.jsonl")
+    b.log.export(tmp_path / "b.jsonl")
+    synced = a.log.sync(tmp_path / "b.jsonl")
     assert synced.pulled is not None
     assert synced.pulled.merged == 1
     assert synced.pushed is None
     with pytest.raises(Refused, match="nothing is pushed to"):
-        a.sync(tmp_path / "b.jsonl", pull=False)
+        a.log.sync(tmp_path / "b.jsonl", pull=False)
 
 
 def test_what_cannot_be_synced_with_is_said(tmp_path: Path) -> None:
@@ -281,11 +281,11 @@ def test_what_cannot_be_synced_with_is_said(tmp_path: Path) -> None:
             (7, "expected a path"),
         ):
             with pytest.raises(Refused, match=words):
-                ledger.sync(other)  # type: ignore[arg-type]
+                ledger.log.sync(other)  # type: ignore[arg-type]
         with pytest.raises(NotFound, match="There is no file"):
-            ledger.sync(tmp_path / "none.db")
+            ledger.log.sync(tmp_path / "none.db")
         with pytest.raises(Refused, match="neither direction"):
-            ledger.sync(tmp_path / "b.db", pull=False, push=False)
+            ledger.log.sync(tmp_path / "b.db", pull=False, push=False)
 
 
 def test_a_clone_goes_on_by_sync(tmp_path: Path) -> None:
@@ -293,16 +293,16 @@ def test_a_clone_goes_on_by_sync(tmp_path: Path) -> None:
     a = ledger_on(SqliteEngine(tmp_path / "a.db"), clock=FixedClock(seed="a"))
     a.store({"entity_type": "thing", "id": "1"})
     b = ledger_on(SqliteEngine(tmp_path / "b.db"), clock=FixedClock("2027-01-01T00:00:00.000000Z", seed="b"))
-    assert b.sync(a, push=False).pulled.cloned == 1  # type: ignore[union-attr]
+    assert b.log.sync(a, push=False).pulled.cloned == 1  # type: ignore[union-attr]
     a.store({"entity_type": "thing", "id": "2"})
-    assert b.sync(a, push=False).pulled.cloned == 1  # type: ignore[union-attr]
+    assert b.log.sync(a, push=False).pulled.cloned == 1  # type: ignore[union-attr]
     b.store({"entity_type": "thing", "id": "3"})
-    synced = b.sync(a)
+    synced = b.log.sync(a)
     assert synced.same
     assert synced.pushed is not None
     assert synced.pushed.merged == 1
     a.store({"entity_type": "thing", "id": "4"})
-    found = b.sync(a, push=False).pulled
+    found = b.log.sync(a, push=False).pulled
     assert found is not None
     assert (found.cloned, found.merged) == (0, 1)
 

@@ -59,7 +59,7 @@ def tell(ledger: Ledger, telling: Telling, extras: Sequence[str]) -> None:
         elif extra == "tag" and entries(ledger):
             ledger.tag(f"tag-{number}")
         elif extra == "source":
-            ledger.source(f"letter {number}".encode(), name=f"{number}.txt")
+            ledger.sources.add(f"letter {number}".encode(), name=f"{number}.txt")
         elif extra == "store":
             ledger.store({"entity_type": "contact", "name": "Ana", "city": f"c{number}"})
     if said:
@@ -76,24 +76,24 @@ def exchanged(data: st.DataObject, make: Making, count: int) -> None:
         clock = FixedClock(f"202{number}-01-01T00:00:00.000000Z", seed=str(number))
         ledger = ledger_on(make(), agent=f"agent-{number}", clock=clock)
         if number and data.draw(st.booleans(), "is a clone"):
-            ledger.sync(data.draw(st.sampled_from(ledgers)), push=False)
+            ledger.log.sync(data.draw(st.sampled_from(ledgers)), push=False)
         tell(ledger, data.draw(tellings(size_max=4)), data.draw(EXTRAS))
         ledgers.append(ledger)
     pairs = [(a, b) for a in range(count) for b in range(count) if a != b]
     for a, b in data.draw(st.lists(st.sampled_from(pairs), max_size=4)):
         pull = data.draw(st.booleans())
-        ledgers[a].sync(ledgers[b], pull=pull, push=not pull or data.draw(st.booleans()))
+        ledgers[a].log.sync(ledgers[b], pull=pull, push=not pull or data.draw(st.booleans()))
         if data.draw(st.booleans()):
             tell(ledgers[a], data.draw(tellings(size_max=2)), data.draw(EXTRAS))
     order = data.draw(st.permutations(pairs))
     for _ in range(count):  # news of one may have to come by way of all others
         for a, b in order:
-            ledgers[a].sync(ledgers[b], push=False)
+            ledgers[a].log.sync(ledgers[b], push=False)
     heads = [len(entries(ledger)) for ledger in ledgers]
     assert len({ledger.fingerprint() for ledger in ledgers}) == 1
     assert len({frozenset(held(ledger)) for ledger in ledgers}) == 1
     for a, b in order:
-        synced = ledgers[a].sync(ledgers[b])
+        synced = ledgers[a].log.sync(ledgers[b])
         assert synced.same
         assert not any(found and found.changed for found in (synced.pulled, synced.pushed))
     assert [len(entries(ledger)) for ledger in ledgers] == heads
@@ -154,11 +154,11 @@ def test_a_copy_through_any_position_is_the_state_then(data: st.DataObject) -> N
 def test_what_does_not_fit_is_taken_in_and_loses(names: str) -> None:
     """A claim that a schema of the other ledger refuses is merged in, kept as a loser, and both agree."""
     ledgers = {name: ledger_on(MemoryEngine(), agent=name, clock=FixedClock(seed=name)) for name in names}
-    ledgers["a"].register(
+    ledgers["a"].schemas.register(
         {"title": "thing", "properties": {"city": {"type": "string"}}, "x-woodrat-identity": [["id"]]}
     )
     ledgers["a"].store({"entity_type": "thing", "id": "1", "city": "Vic"}, observed_at="2025-01-01T00:00:00Z")
     ledgers["b"].store({"entity_type": "thing", "id": "1", "city": 7}, observed_at="2025-06-01T00:00:00Z")
     one, other = ledgers.values()
-    assert one.sync(other).same
+    assert one.log.sync(other).same
     assert {ledger.show("thing/1").fields["city"] for ledger in ledgers.values()} == {"Vic"}

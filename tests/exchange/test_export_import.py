@@ -47,13 +47,13 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
 def exported(ledger: Ledger, **given: Any) -> bytes:
     """Return the export of a ledger."""
     out = io.BytesIO()
-    ledger.export_log(out, **given)
+    ledger.log.export(out, **given)
     return out.getvalue()
 
 
 def brought(ledger: Ledger, data: bytes) -> Any:
     """Import an export into a ledger."""
-    return ledger.import_log(io.BytesIO(data))
+    return ledger.log.import_(io.BytesIO(data))
 
 
 def entries(ledger: Ledger) -> list[Entry]:
@@ -74,7 +74,7 @@ def storied(engine: Engine, seed: str = "one") -> Ledger:
         seen = run.show("contact/Ana Rivera")
         run.note("looked")
         run.answer(str(seen.fields["city"]))
-    ledger.judge(run.id, verdict="good")
+    ledger.runs.judge(run.id, verdict="good")
     return ledger
 
 
@@ -84,9 +84,9 @@ def test_a_log_of_two_names_is_cloned_in_any_batches(monkeypatch: pytest.MonkeyP
     clock = FixedClock()
     a, b, c = (ledger_on(MemoryEngine(), agent=name, clock=clock) for name in "abc")
     a.store({"entity_type": "thing", "id": "1"})
-    b.sync(a, push=False)
+    b.log.sync(a, push=False)
     b.store({"entity_type": "thing", "id": "2"})
-    assert c.sync(b, push=False).pulled.cloned == 2  # type: ignore[union-attr]
+    assert c.log.sync(b, push=False).pulled.cloned == 2  # type: ignore[union-attr]
     assert c.fingerprint() == b.fingerprint()
 
 
@@ -116,7 +116,7 @@ def test_an_empty_ledger_becomes_a_clone(make: Make) -> None:
     assert (found.cloned, found.merged, found.known) == (len(entries(ledger)), 0, 0)
     assert entries(clone) == entries(ledger)
     assert exported(clone) == data
-    assert found.root == ledger.export_log(io.BytesIO()).root
+    assert found.root == ledger.log.export(io.BytesIO()).root
     assert spelled(answers(clone)) == spelled(answers(ledger))
     assert clone.rebuild().agreed
     assert clone.at("@before").fingerprint() == ledger.at("@before").fingerprint()
@@ -126,7 +126,7 @@ def test_a_clone_writes_under_a_name_of_its_own(make: Make) -> None:
     """The first write of a clone begins a new log name, the next goes on under it, and old moments stay readable."""
     ledger, clone = storied(make()), ledger_on(make(), clock=FixedClock("2027-01-01T00:00:00.000000Z", seed="two"))
     brought(clone, exported(ledger))
-    run = ledger.runs().items[0].id
+    run = ledger.runs.list().items[0].id
     basis = clone.at(run).position
     end = len(entries(clone))
     with clone.run("Again?", subject="contact/Ana Rivera") as again:
@@ -209,9 +209,9 @@ def test_entries_of_all_kinds_are_merged_into_another_ledger(make: Make) -> None
     assert all(entry.recorded_at >= "2027" for entry in entries(other))
     assert {entry.log for entry in entries(other)} == {entries(other)[0].log}
     assert other.rebuild().agreed
-    assert [run.to_json() for run in other.runs().items] != []
-    run = ledger.runs().items[0].id
-    assert other.run_record(run).answer == ledger.run_record(run).answer
+    assert [run.to_json() for run in other.runs.list().items] != []
+    run = ledger.runs.list().items[0].id
+    assert other.runs.show(run).answer == ledger.runs.show(run).answer
     again = brought(other, exported(ledger))
     assert not again.changed
     assert again.known == len(entries(ledger))
@@ -228,7 +228,7 @@ def test_moments_of_a_merged_log_mean_where_it_came_in(make: Make) -> None:
         log = view.head().log
     place = next(e.position for e in entries(other) if e.envelope.origin == Origin(str(log), tagged))
     assert other.at("@before").position == place
-    assert other.at(ledger.runs().items[0].id).position >= place
+    assert other.at(ledger.runs.list().items[0].id).position >= place
     lost = ledger_on(make(), clock=FixedClock(seed="three"))
     lost.store({"entity_type": "contact", "name": "Cyd"})
     tag = [line for line in exported(ledger).splitlines(keepends=True) if json.loads(line)["kind"] == "tag"]
@@ -274,7 +274,7 @@ def test_what_is_erased_stays_erased_in_a_clone(make: Make) -> None:
     ledger.store({"entity_type": "thing", "id": "1", "city": "Berga"}, observed_at="2025-02-01T00:00:00Z")
     data = erased(exported(ledger), 1)
     found = brought(clone, data)
-    assert found.root == ledger.export_log(io.BytesIO()).root
+    assert found.root == ledger.log.export(io.BytesIO()).root
     assert clone.show("thing/1").fields["city"] == "Vic"
     assert exported(clone) == data
     assert clone.rebuild().agreed
@@ -381,13 +381,13 @@ def test_somebody_who_writes_meanwhile_makes_it_a_merge(make: Make, monkeypatch:
                 other.store({"entity_type": "thing", "id": "meanwhile"})
             return super().readline(size)
 
-    found = other.import_log(Stream(data))
+    found = other.log.import_(Stream(data))
     assert found.cloned
     assert found.merged
     assert found.cloned + found.merged + found.known == len(entries(ledger))
     assert held(other) >= held(ledger)
     assert other.rebuild().agreed
-    assert ledger.sync(other).same
+    assert ledger.log.sync(other).same
 
 
 def test_coroutines_exchange_too(make: Make) -> None:
@@ -396,9 +396,9 @@ def test_coroutines_exchange_too(make: Make) -> None:
     async def exchange() -> None:
         one, two = (AsyncLedger(ledger_on(make(), clock=FixedClock(seed=seed))) for seed in "12")
         await one.store({"entity_type": "thing", "id": "1"})
-        await two.import_log(io.BytesIO(exported(one.past)))
+        await two.log.import_(io.BytesIO(exported(one.target)))
         await two.store({"entity_type": "thing", "id": "2"})
-        synced = await one.sync(two)
+        synced = await one.log.sync(two)
         assert synced.same
         assert synced.pulled is not None
         assert synced.pulled.merged == 1
@@ -488,25 +488,25 @@ def test_files_that_cannot_be_read_or_written_are_named(tmp_path: Path) -> None:
     ledger = ledger_on(SqliteEngine(tmp_path / "a.db"))
     ledger.store({"entity_type": "thing", "id": "1"})
     with pytest.raises(NotFound, match="There is no file"):
-        ledger.import_log(tmp_path / "none.jsonl")
+        ledger.log.import_(tmp_path / "none.jsonl")
     with pytest.raises(Unavailable, match="cannot be read"):
-        ledger.import_log(tmp_path)
+        ledger.log.import_(tmp_path)
     with pytest.raises(Refused, match="is a database"):
-        ledger.import_log(tmp_path / "a.db")
+        ledger.log.import_(tmp_path / "a.db")
     with pytest.raises(Refused, match="expected a path"):
-        ledger.import_log(7)  # type: ignore[arg-type]
+        ledger.log.import_(7)  # type: ignore[arg-type]
     out = tmp_path / "log.jsonl"
     out.write_text("mine")
     with pytest.raises(Refused, match="is there already"):
-        ledger.export_log(out)
+        ledger.log.export(out)
     assert out.read_text() == "mine"
     with pytest.raises(Refused, match="is a directory"):
-        ledger.export_log(tmp_path)
+        ledger.log.export(tmp_path)
     with pytest.raises(Refused, match="is not there"):
-        ledger.export_log(tmp_path / "none" / "log.jsonl")
+        ledger.log.export(tmp_path / "none" / "log.jsonl")
     with pytest.raises(Refused, match="the log ends at"):
-        ledger.export_log(tmp_path / "b.jsonl", after=99)
-    found = ledger.export_log(out, force=True)
+        ledger.log.export(tmp_path / "b.jsonl", after=99)
+    found = ledger.log.export(out, force=True)
     assert hashlib.sha256(out.read_bytes()).hexdigest() == found.sha256
     assert out.stat().st_size == found.written_bytes
     assert sorted(path.name for path in tmp_path.iterdir() if "jsonl" in path.name) == ["log.jsonl"]
@@ -524,7 +524,7 @@ def test_a_disk_that_is_full_leaves_no_export(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(lines, "line", full)
     with pytest.raises(Unavailable, match=r"No space left on device.*Nothing was exported"):
-        ledger.export_log(out, force=True)
+        ledger.log.export(out, force=True)
     assert [path.name for path in tmp_path.iterdir()] == ["log.jsonl"]
     assert out.read_text() == "old"
 
@@ -536,15 +536,15 @@ def test_an_export_is_resumed(tmp_path: Path) -> None:
     out = tmp_path / "log.jsonl"
     for size in (0, 1, len(whole) // 3, len(whole) - 1, len(whole)):
         out.write_bytes(whole[:size])
-        found = ledger.export_log(out, resume=True)
+        found = ledger.log.export(out, resume=True)
         assert out.read_bytes() == whole
         assert found.through == len(entries(ledger)) - 1
     out.write_bytes(exported(storied(MemoryEngine(), "two")))
     with pytest.raises(Refused, match="not what stands there in this log"):
-        ledger.export_log(out, resume=True)
+        ledger.log.export(out, resume=True)
     out.write_bytes(b"something else\n")
     with pytest.raises(Refused, match="not an exported entry"):
-        ledger.export_log(out, resume=True)
+        ledger.log.export(out, resume=True)
     assert out.read_bytes() == b"something else\n"
 
 
@@ -554,7 +554,7 @@ def test_an_export_never_parts_a_write() -> None:
     ledger.store([{"entity_type": "thing", "id": str(number)} for number in range(3)])
     for bound in ({"through": 1}, {"after": 0}):
         with pytest.raises(Refused, match="inside the write from 0 to 2"):
-            ledger.export_log(io.BytesIO(), **bound)  # type: ignore[arg-type]
+            ledger.log.export(io.BytesIO(), **bound)  # type: ignore[arg-type]
 
 
 # The format

@@ -110,10 +110,10 @@ def test_a_backup_that_is_put_back_is_not_opened(tmp_path: Path, keys: Path) -> 
     db, backup = tmp_path / "people.db", tmp_path / "backup.db"
     with opened(db, keys) as ledger:
         ledger.store(RECORD, observed_at=AT)
-        ledger.backup(backup)
+        ledger.log.backup(backup)
         ledger.erase(PERSON, reason="a request")
         after = tmp_path / "after.db"
-        ledger.backup(after)
+        ledger.log.backup(after)
     with pytest.raises(Unavailable, match="put back"):
         opened(backup, keys)
     opened(after, keys).close()
@@ -147,9 +147,9 @@ def test_equal_records_of_another_log_are_taken_in(tmp_path: Path, keys: Path) -
         ledger.store(RECORD, observed_at=AT)
     one.erase(PERSON, reason="a request")
     out = io.BytesIO()
-    two.export_log(out)
+    two.log.export(out)
     three.store({"entity_type": "note", "id": "1"})
-    imported = three.import_log(io.BytesIO(out.getvalue()))
+    imported = three.log.import_(io.BytesIO(out.getvalue()))
     assert (imported.erased, imported.erasures) == (0, 0)
     assert three.show(PERSON).fields["name"] == "Zoe Zweigmann"
     assert two.erase_again() == ()
@@ -168,11 +168,11 @@ def test_entries_that_began_in_the_log_stay_out(keys: Path) -> None:
     one.store(RECORD, observed_at=AT)
     two.store({"entity_type": "note", "id": "1"})
     three.store({"entity_type": "note", "id": "2"})
-    two.sync(one, push=False)
+    two.log.sync(one, push=False)
     out = io.BytesIO()
-    two.export_log(out)
+    two.log.export(out)
     one.erase(PERSON, reason="a request")
-    assert three.import_log(io.BytesIO(out.getvalue())).erased > 0
+    assert three.log.import_(io.BytesIO(out.getvalue())).erased > 0
     assert [str(found.entity) for found in three.query(entity_type="contact").items] == []
 
 
@@ -196,11 +196,11 @@ def test_a_backup_that_goes_on_loses_its_receipts(tmp_path: Path, keys: Path) ->
     with opened(tmp_path / "a.db", keys) as ledger:
         ledger.store([RECORD, {"entity_type": "note", "id": "1"}], observed_at=AT, idempotency_key="first")
         ledger.store({"entity_type": "note", "id": "2"}, idempotency_key="second")
-        ledger.backup(tmp_path / "clone.db")
+        ledger.log.backup(tmp_path / "clone.db")
         ledger.erase(PERSON, reason="a request")
         with opened(tmp_path / "clone.db", other, "b") as clone:
             assert clone.store({"entity_type": "note", "id": "2"}, idempotency_key="second").repeated
-            assert clone.sync(ledger, push=False).same
+            assert clone.log.sync(ledger, push=False).same
             with clone.context.engine.view(clone.tenant) as view:
                 assert [key for _, key, _ in view.receipts()] == ["second"]
             assert clone.verify(jobs=1).sound

@@ -119,7 +119,7 @@ def test_both_ends_end_with_the_same(served: Served) -> None:
         run.answer("no")
     office.tag("monday")
     things(there, 10, 2, "other")
-    synced = office.sync(served.url, key=tenant)
+    synced = office.log.sync(served.url, key=tenant)
     assert synced.other == served.url
     assert synced.same
     assert synced.pulled is not None
@@ -133,8 +133,8 @@ def test_both_ends_end_with_the_same(served: Served) -> None:
         if entry.envelope.origin
     }
     assert came == {(log, position) for position in range(6)}
-    assert there.run_record(run.id).answer is not None
-    again = office.sync(served.url, key=tenant)
+    assert there.runs.show(run.id).answer is not None
+    again = office.log.sync(served.url, key=tenant)
     assert again.pulled is not None
     assert again.pushed is not None
     assert (again.pulled.entries, again.pushed.entries, again.same) == (0, 0, True)
@@ -157,7 +157,7 @@ def test_an_empty_end_becomes_a_clone(served: Served, monkeypatch: pytest.Monkey
     for number in range(0, 40, 4):
         things(office, number, 4)
     things(office, 100, 25)  # one write that is longer than a part
-    found = office.sync(served.url, key=tenant)
+    found = office.log.sync(served.url, key=tenant)
     assert found.pushed is not None
     assert found.pushed.cloned == 65
     assert sent == [None, 11, 23, 35, 64][: len(sent)]
@@ -165,12 +165,12 @@ def test_an_empty_end_becomes_a_clone(served: Served, monkeypatch: pytest.Monkey
     there = served.ledger(tenant)
     assert entries(there) == entries(office)
     laptop = ledger_on(MemoryEngine(), agent="laptop")
-    assert laptop.sync(served.url, key=tenant).same
+    assert laptop.log.sync(served.url, key=tenant).same
     assert entries(laptop) == entries(office)
     # A clone that went on is gone on from, though its log has two names.
     things(laptop, 200)
     other = served.tenant()
-    assert laptop.sync(served.url, key=other).pushed.cloned == 66  # type: ignore[union-attr]
+    assert laptop.log.sync(served.url, key=other).pushed.cloned == 66  # type: ignore[union-attr]
     assert entries(served.ledger(other)) == entries(laptop)
 
 
@@ -181,7 +181,7 @@ def test_what_was_pulled_is_not_pushed_back(served: Served, far_away: bool) -> N
     office, there = ledger_on(MemoryEngine(), agent="office"), served.ledger(tenant)
 
     def sync() -> tuple[int, int]:
-        found = office.sync(served.url, key=tenant) if far_away else office.sync(there)
+        found = office.log.sync(served.url, key=tenant) if far_away else office.log.sync(there)
         assert found.same
         assert found.pulled is not None
         assert found.pushed is not None
@@ -209,11 +209,11 @@ def test_one_direction_alone(served: Served) -> None:
     office, there = ledger_on(MemoryEngine()), served.ledger(tenant)
     things(office, 0)
     things(there, 1)
-    pulled = office.sync(served.url, key=f"{tenant}:read", push=False)
+    pulled = office.log.sync(served.url, key=f"{tenant}:read", push=False)
     assert (pulled.pushed, pulled.same) == (None, False)
     assert len(entries(there)) == 1
     things(there, 2)
-    assert office.sync(served.url, key=tenant, pull=False).pulled is None
+    assert office.log.sync(served.url, key=tenant, pull=False).pulled is None
     assert len(entries(office)) == 2
     assert len(entries(there)) == 3
 
@@ -224,7 +224,7 @@ def test_a_ledger_behind_a_server_can_be_named_by_itself(served: Served) -> None
     office = ledger_on(MemoryEngine())
     things(office, 0)
     with woodrat.open(served.url, key=tenant) as remote:
-        assert office.sync(remote).same
+        assert office.log.sync(remote).same
         assert remote.show("thing/0").fields["id"] == "0"
 
 
@@ -234,19 +234,19 @@ def test_a_log_that_was_put_back_is_taken_from_where_they_part(tmp_path: Path) -
     url = f"http://127.0.0.1:{port}"
     with woodrat.open(tmp_path / "served.db") as first:
         things(first, 0, 3)
-        first.backup(tmp_path / "backup.db")
+        first.log.backup(tmp_path / "backup.db")
         things(first, 10)
     office = ledger_on(MemoryEngine())
     things(office, 100)
     with serving(tmp_path / "served.db", port):
-        assert office.sync(url).same
+        assert office.log.sync(url).same
     for end in ("", "-wal", "-shm"):
         (tmp_path / f"served.db{end}").unlink(missing_ok=True)
     shutil.copy(tmp_path / "backup.db", tmp_path / "served.db")
     with woodrat.open(tmp_path / "served.db") as again:
         things(again, 20, 5)
     with serving(tmp_path / "served.db", port):
-        assert office.sync(url).same
+        assert office.log.sync(url).same
     assert len({stored.observation.entity for stored in office.observations()}) == 3 + 1 + 1 + 5
 
 
@@ -281,15 +281,15 @@ def test_any_interleaving_ends_in_one_state(served: Served, steps: list[tuple[st
                 ledger.tag(f"tag-{number}")
             elif step in ("sync", "pull", "push"):
                 other = data.draw(st.sampled_from([here[1 - one], remote]) if one < 2 else st.just(remote))
-                here[one % 2].sync(other, pull=step != "push", push=step != "pull")
+                here[one % 2].log.sync(other, pull=step != "push", push=step != "pull")
         for _ in range(2):
             for ledger in here:
-                ledger.sync(remote)
+                ledger.log.sync(remote)
         there = served.ledger(tenant)
         assert here[0].fingerprint() == here[1].fingerprint() == there.fingerprint() == remote.fingerprint()
         assert held(here[0]) == held(here[1]) == held(there)
         for ledger in here:
-            still = ledger.sync(remote)
+            still = ledger.log.sync(remote)
             assert still.same
             assert not any(found and found.changed for found in (still.pulled, still.pushed))
         for ledger in (*here, there):
@@ -369,7 +369,7 @@ def test_a_connection_cut_anywhere_is_gone_on_from(served: Served, budgets: list
         patch.setattr("woodrat.exchange.verbs.importer.BATCH_ENTRIES", 5)
         for _ in range(len(budgets) + 1):
             try:
-                synced = office.sync(f"http://127.0.0.1:{proxy.port}", key=tenant)
+                synced = office.log.sync(f"http://127.0.0.1:{proxy.port}", key=tenant)
             except Unavailable:
                 continue
             break
@@ -398,10 +398,10 @@ def test_what_came_before_a_break_is_not_asked_for_again(served: Served, monkeyp
         cutting(served, [size // 2]) as proxy,
         pytest.raises(Unavailable, match=r"Entries through position \d+ are taken in"),
     ):
-        office.sync(f"http://127.0.0.1:{proxy.port}", key=tenant, push=False)
+        office.log.sync(f"http://127.0.0.1:{proxy.port}", key=tenant, push=False)
     half = len(entries(office)) - 1
     assert 10 <= half <= 90
-    found = office.sync(served.url, key=tenant, push=False).pulled
+    found = office.log.sync(served.url, key=tenant, push=False).pulled
     assert found is not None
     assert (found.entries, found.known) == (100 - half, 0)
     for number in range(200, 300, 5):
@@ -417,10 +417,10 @@ def test_what_came_before_a_break_is_not_asked_for_again(served: Served, monkeyp
     with monkeypatch.context() as patch:
         patch.setattr(transport.Transport, "send_lines", failing)
         with pytest.raises(Unavailable, match=r"was taken in here; .* did not end well: planted"):
-            office.sync(served.url, key=tenant)
+            office.log.sync(served.url, key=tenant)
     before = len(entries(there))
     done = peers.meeting(peers.Near(office.context, "this"), peers.Near(there.context, "that")).after.position
-    again = office.sync(served.url, key=tenant).pushed
+    again = office.log.sync(served.url, key=tenant).pushed
     assert again is not None
     assert again.entries == office.position - done
     assert before < len(entries(there)) == len(entries(office))
@@ -428,7 +428,7 @@ def test_what_came_before_a_break_is_not_asked_for_again(served: Served, monkeyp
 
 def _exported(ledger: Ledger) -> list[bytes]:
     out = io.BytesIO()
-    ledger.export_log(out)
+    ledger.log.export(out)
     return out.getvalue().splitlines()
 
 
@@ -453,9 +453,9 @@ def test_a_server_that_is_killed_is_gone_on_from(tmp_path: Path, monkeypatch: py
         with monkeypatch.context() as patch:
             patch.setattr(transport.Transport, "send_lines", killing)
             with pytest.raises(Unavailable, match="no answer"):
-                office.sync(url)
+                office.log.sync(url)
     with serving(tmp_path / "served.db", port):
-        found = office.sync(url)
+        found = office.log.sync(url)
     assert found.same
     assert found.pushed is not None
     assert found.pushed.entries == 150
@@ -481,7 +481,7 @@ def test_an_answer_that_fails_midway_is_not_taken_for_a_whole_one(
         return plain(parts)
 
     monkeypatch.setattr(streams, "next_lines", failing)
-    found = office.sync(served.url, key=tenant, push=False).pulled
+    found = office.log.sync(served.url, key=tenant, push=False).pulled
     assert found is not None
     assert (found.entries, found.cloned) == (50, 50)
     assert entries(office) == entries(there)
@@ -523,13 +523,13 @@ def test_erasures_travel_both_ways(tmp_path: Path, eraser: str) -> None:
         there = found.ledger("acme")
         tell(here)
         things(there, 0)
-        assert here.sync(found.url, key="acme").same
+        assert here.log.sync(found.url, key="acme").same
         there.correct(PERSON, {"job": "sculptor of Quittenallee"})
         one, other = (here, there) if eraser == "here" else (there, here)
         one.erase(PERSON, reason="a request")
         assert theirs(other)
         for _ in range(3):
-            synced = here.sync(found.url, key="acme")
+            synced = here.log.sync(found.url, key="acme")
         assert synced.same
         assert theirs(here) == theirs(there) == []
         for ledger in (here, there):
@@ -551,7 +551,7 @@ def test_an_erasure_without_its_key_is_refused_by_name(
         things(served.ledger(tenant), 0)
         here.erase(PERSON, reason="a request")
         with pytest.raises(Refused, match=rf"{served.url}: erasure: .* is an erasure, and no erasure key is"):
-            here.sync(served.url, key=tenant)
+            here.log.sync(served.url, key=tenant)
 
 
 def test_an_interrupted_import_still_forgets(tmp_path: Path) -> None:
@@ -564,9 +564,9 @@ def test_an_interrupted_import_still_forgets(tmp_path: Path) -> None:
     with woodrat.open(":memory:", keys=keys) as fresh, pytest.MonkeyPatch.context() as patch:
         patch.setattr("woodrat.exchange.verbs.importer.BATCH_ENTRIES", 1)
         with pytest.raises(Refused, match="the line is cut off"):
-            fresh.import_log(io.BytesIO(old[:-10]))
+            fresh.log.import_(io.BytesIO(old[:-10]))
         assert theirs(fresh)
-        assert fresh.import_log(io.BytesIO(old)).erasures == 1
+        assert fresh.log.import_(io.BytesIO(old)).erasures == 1
         assert theirs(fresh) == []
 
 
@@ -582,7 +582,7 @@ def test_a_server_that_was_killed_before_it_forgot_makes_up_for_it(tmp_path: Pat
         patch.setenv("WOODRAT_SIGNING_KEYS", "")
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path / "nothing"))
         office, there = ledger_on(MemoryEngine(), agent="office"), found.ledger("acme")
-        office.import_log(io.BytesIO(old))
+        office.log.import_(io.BytesIO(old))
         with pytest.MonkeyPatch.context() as killed:
 
             def fails(*_: object) -> int:
@@ -590,10 +590,10 @@ def test_a_server_that_was_killed_before_it_forgot_makes_up_for_it(tmp_path: Pat
 
             killed.setattr("woodrat.erasure.verbs.arrivals.remembered", fails)
             with pytest.raises(Unavailable, match="planted"):
-                office.sync(found.url, key="acme")
+                office.log.sync(found.url, key="acme")
         assert theirs(there)
         assert there.verify(deep=True, jobs=1).damage == ()
-        assert office.sync(found.url, key="acme", pull=False).pushed.erasures == 1  # type: ignore[union-attr]
+        assert office.log.sync(found.url, key="acme", pull=False).pushed.erasures == 1  # type: ignore[union-attr]
         assert theirs(there) == []
         assert there.verify(deep=True, jobs=1).damage == ()
 
@@ -660,7 +660,7 @@ def test_other_servers_are_told_apart(status: int, body: bytes, said: str) -> No
     office = ledger_on(MemoryEngine())
     things(office, 0)
     with answering(status, body) as url, pytest.raises(Refused, match=rf"{url} .*{said}(.|\n)*Nothing was exchanged"):
-        office.sync(url, key="k")
+        office.log.sync(url, key="k")
 
 
 def test_keys_and_grants_are_asked_for(served: Served) -> None:
@@ -670,20 +670,20 @@ def test_keys_and_grants_are_asked_for(served: Served) -> None:
     things(office, 0)
     things(there, 1)
     with pytest.raises(Forbidden, match="There is no key, or it opens nothing"):
-        office.sync(served.url)
+        office.log.sync(served.url)
     with pytest.raises(Forbidden, match="may not read"):
-        office.sync(served.url, key=f"{tenant}:manage")
+        office.log.sync(served.url, key=f"{tenant}:manage")
     assert len(entries(office)) == 1
     with pytest.raises(
         Forbidden, match=r"was taken in here; .* may not change schemas or tags, or take in a log\. .*'manage'"
     ):
-        office.sync(served.url, key=f"{tenant}:read,write,correct,run")
+        office.log.sync(served.url, key=f"{tenant}:read,write,correct,run")
     assert len(entries(office)) == 2
     assert len(entries(there)) == 1
     with pytest.raises(Refused, match="only a server takes a key"):
-        office.sync(there, key="k")
+        office.log.sync(there, key="k")
     with pytest.raises(Refused, match="it is no key"):
-        office.sync(served.url, key="ключ")
+        office.log.sync(served.url, key="ключ")
 
 
 def test_a_connection_that_is_not_secure_is_none(
@@ -692,7 +692,7 @@ def test_a_connection_that_is_not_secure_is_none(
     """Without TLS on the other end, or with a certificate nobody vouches for, nothing is sent, and it is said why."""
     office = ledger_on(MemoryEngine())
     with pytest.raises(Unavailable, match=r"127\.0\.0\.1: no secure connection \(.*Use http://"):
-        office.sync(served.url.replace("http://", "https://"), key="k")
+        office.log.sync(served.url.replace("http://", "https://"), key="k")
     cert, secret = tmp_path / "c.pem", tmp_path / "k.pem"
     name = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-days", "2"]
     kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
@@ -700,19 +700,19 @@ def test_a_connection_that_is_not_secure_is_none(
     subprocess.run(made, check=True, capture_output=True)
     with serve(tmp_path / "a.db", "--tls-cert", str(cert), "--tls-key", str(secret)) as (port, _):
         with pytest.raises(Unavailable, match=r"its certificate is not trusted \(self.signed certificate"):
-            office.sync(f"https://localhost:{port}")
+            office.log.sync(f"https://localhost:{port}")
         monkeypatch.setenv("SSL_CERT_FILE", str(cert))
         with pytest.raises(Unavailable, match=r"its certificate is not trusted \(IP address mismatch"):
-            office.sync(f"https://127.0.0.1:{port}")
-        assert office.sync(f"https://localhost:{port}").same
+            office.log.sync(f"https://127.0.0.1:{port}")
+        assert office.log.sync(f"https://localhost:{port}").same
         with pytest.raises(Unavailable, match=r"does not speak HTTP.*Use https://"):
-            office.sync(f"http://localhost:{port}")
+            office.log.sync(f"http://localhost:{port}")
 
 
 def test_nobody_there_is_said() -> None:
     """An address at which nobody answers is unavailable, and calling again is safe."""
     with pytest.raises(Unavailable, match=r"127\.0\.0\.1: no answer \(ConnectionRefusedError\)"):
-        ledger_on(MemoryEngine()).sync(f"http://127.0.0.1:{free_port()}")
+        ledger_on(MemoryEngine()).log.sync(f"http://127.0.0.1:{free_port()}")
 
 
 @pytest.mark.parametrize(
@@ -743,32 +743,32 @@ def test_an_export_from_a_server_is_resumed(served: Served, tmp_path: Path) -> N
     tenant = served.tenant()
     there = served.ledger(tenant)
     things(there, 0, 3)
-    there.source(b"about", name="it")
+    there.sources.add(b"about", name="it")
     things(there, 3, 2)
     whole = tmp_path / "whole.jsonl"
-    there.export_log(whole)
+    there.log.export(whole)
     data, out = whole.read_bytes(), tmp_path / "far.jsonl"
     with woodrat.open(served.url, key=tenant) as remote:
         for size in sorted({0, 1, len(data) // 3, len(data) // 2, len(data) - 1, len(data)}):
             out.write_bytes(data[:size])
-            found = remote.export_log(out, resume=True)
+            found = remote.log.export(out, resume=True)
             assert out.read_bytes() == data, size
             assert found.through == there.position
         things(there, 5, 4)
-        assert remote.export_log(out, resume=True).entries == 4
-        there.export_log(whole, force=True)
+        assert remote.log.export(out, resume=True).entries == 4
+        there.log.export(whole, force=True)
         assert out.read_bytes() == whole.read_bytes()
         fresh = tmp_path / "fresh.jsonl"
-        assert remote.export_log(fresh, resume=True).entries == there.position + 1
+        assert remote.log.export(fresh, resume=True).entries == there.position + 1
         other = served.ledger(served.tenant())
         things(other, 0, 3)
-        other.export_log(out, force=True)
+        other.log.export(out, force=True)
         kept = out.read_bytes()
         with pytest.raises(Refused, match="not what stands there in this log"):
-            remote.export_log(out, resume=True)
+            remote.log.export(out, resume=True)
         out.write_bytes(b"something else\n")
         with pytest.raises(Refused, match="not an exported entry"):
-            remote.export_log(out, resume=True)
+            remote.log.export(out, resume=True)
     assert out.read_bytes() == b"something else\n"
     assert kept
 
@@ -778,28 +778,28 @@ def test_a_server_gives_and_takes_exports(served: Served, tmp_path: Path) -> Non
     tenant, other = served.tenant(), served.tenant()
     there = served.ledger(tenant)
     things(there, 0, 3)
-    there.source(b"\x00\xff", name="raw")
+    there.sources.add(b"\x00\xff", name="raw")
     there.store({"entity_type": "thing", "id": "f", "value": 1e21, "text": "é\u2028"})
     with woodrat.open(served.url, key=tenant) as remote:
-        got = remote.export_log(tmp_path / "far.jsonl")
-        here = there.export_log(tmp_path / "near.jsonl")
+        got = remote.log.export(tmp_path / "far.jsonl")
+        here = there.log.export(tmp_path / "near.jsonl")
         assert got == woodrat.ExportedLog(**{**here.to_json(), "out": got.out})
         assert (tmp_path / "far.jsonl").read_bytes() == (tmp_path / "near.jsonl").read_bytes()
         out = io.BytesIO()
-        assert remote.export_log(out, after=2, through=4).entries == 2
+        assert remote.log.export(out, after=2, through=4).entries == 2
         with pytest.raises(Refused, match="is there already"):
-            remote.export_log(tmp_path / "far.jsonl")
+            remote.log.export(tmp_path / "far.jsonl")
         with pytest.raises(Refused, match="got 99"):
-            remote.export_log(out, after=99)
+            remote.log.export(out, after=99)
         with pytest.raises(Refused, match="which is not whole"):
-            remote.export_log(io.BytesIO(), after=0)
-        assert not remote.import_log(tmp_path / "far.jsonl").changed
+            remote.log.export(io.BytesIO(), after=0)
+        assert not remote.log.import_(tmp_path / "far.jsonl").changed
     with woodrat.open(served.url, key=other) as remote:
-        assert remote.import_log(tmp_path / "far.jsonl").cloned == there.position + 1
+        assert remote.log.import_(tmp_path / "far.jsonl").cloned == there.position + 1
         with open(tmp_path / "far.jsonl", "rb") as file:
-            assert remote.import_log(file).known == there.position + 1
+            assert remote.log.import_(file).known == there.position + 1
         with pytest.raises(Refused, match="line 1"):
-            remote.import_log(io.BytesIO(b"{}\n"))
+            remote.log.import_(io.BytesIO(b"{}\n"))
     assert entries(served.ledger(other)) == entries(there)
 
 

@@ -70,8 +70,8 @@ def decide(ledger: woodrat.Ledger, number: int = 42, rules: Any = RULES, **how: 
 
 def test_an_answer_leads_to_a_source(ledger: woodrat.Ledger) -> None:
     """From answer to decision, evidence, read, field, observation, interpretation and source, all from the record."""
-    source = ledger.source(b"score: 580", name="bureau.txt")
-    with ledger.interpretation(source, model="reader-1") as reading:
+    source = ledger.sources.add(b"score: 580", name="bureau.txt")
+    with ledger.interpretations.start(source, model="reader-1") as reading:
         reading.store([{"entity_type": "loan", "id": "42", "creditScore": 580}])
     run = decide(ledger)
     for what in (run, f"{run}#classify-risk"):
@@ -128,7 +128,7 @@ def test_a_field_of_a_sum_and_of_a_set_leads_to_all_that_make_it_up(ledger: wood
         "tags": {"type": "array", "x-woodrat-merge": "union"},
     }
     kind = {"title": "till", "type": "object", "properties": properties, "x-woodrat-identity": [["name"]]}
-    ledger.register(kind)
+    ledger.schemas.register(kind)
     said = [
         str(ledger.store({"entity_type": "till", "name": "a", "total": n, "tags": [str(n)]}).observations[0])
         for n in (1, 2)
@@ -200,8 +200,8 @@ def counted(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_the_impact_of_sources_readings_and_agents(ledger: woodrat.Ledger) -> None:
     """A source, an interpretation and an agent stand for all observations that name them."""
-    source = ledger.source(b"580", name="bureau.txt")
-    with ledger.interpretation(source, model="reader-1") as reading:
+    source = ledger.sources.add(b"580", name="bureau.txt")
+    with ledger.interpretations.start(source, model="reader-1") as reading:
         reading.store([{"entity_type": "loan", "id": "42", "creditScore": 580}])
     opened(ledger.context.engine, agent="crm").store({"entity_type": "loan", "id": "43", "creditScore": 700})
     run, other = decide(ledger), decide(ledger, 43)
@@ -292,7 +292,7 @@ def test_a_decision_about_the_past_is_never_stale(ledger: woodrat.Ledger) -> Non
     moment = ledger.position
     with ledger.run("At that time?") as run:
         run.decide("then", run.at(moment).show("loan/42"), RULES)
-        run.decide("by then", run.at(effective=MONDAY).show("loan/42"), RULES)
+        run.decide("by then", run.at(valid_at=MONDAY).show("loan/42"), RULES)
     ledger.store({"entity_type": "loan", "id": "42", "creditScore": 640}, observed_at=FRIDAY)
     assert ledger.stale(same=True).items == ()
     ledger.store({"entity_type": "loan", "id": "42", "creditScore": 650}, observed_at=FRIDAY, valid_from=MONDAY)
@@ -327,8 +327,8 @@ def test_runs_of_another_log_are_left_alone(ledger: woodrat.Ledger) -> None:
 def test_unknown_ids_are_not_found(ledger: woodrat.Ledger) -> None:
     """What is not there, belongs to another tenant or came later is not found; what is no name at all is refused."""
     other = opened(ledger.context.engine, "other")
-    source = other.source(b"580", name="bureau.txt")
-    with other.interpretation(source, model="reader-1") as reading:
+    source = other.sources.add(b"580", name="bureau.txt")
+    with other.interpretations.start(source, model="reader-1") as reading:
         report = reading.store([{"entity_type": "loan", "id": "42", "creditScore": 580}])
     theirs, run = report.observations[0], decide(other)
     mine = decide(ledger) if store(ledger, creditScore=580) else ""

@@ -100,7 +100,7 @@ def test_another_schema_tells_too(ledger: woodrat.Ledger) -> None:
     told = Told()
     ledger.on_stale(told)
     highest = {"type": "object", "properties": {"creditScore": {"type": "integer", "x-woodrat-merge": "max"}}}
-    ledger.register({**highest, "x-woodrat-identity": [["id"]]}, entity_type="loan")
+    ledger.schemas.register({**highest, "x-woodrat-identity": [["id"]]}, entity_type="loan")
     assert told.take() == [(run, "approved")]
 
 
@@ -162,10 +162,10 @@ def test_nothing_is_told_of_what_was_not_written(ledger: woodrat.Ledger) -> None
     with pytest.raises(woodrat.Refused):
         ledger.correct("loan/42", {}, reason="x")
     assert told.take() == []
-    ledger.by("clerk").correct("loan/42", {"creditScore": 640}, reason="x", idempotency_key="one")
+    ledger.as_agent("clerk").correct("loan/42", {"creditScore": 640}, reason="x", idempotency_key="one")
     assert told.take() == [(run, "approved")]
-    ledger.by("clerk").correct("loan/42", {"creditScore": 640}, reason="x", idempotency_key="one")
-    ledger.replay(run, lambda run: correct(ledger, 600))
+    ledger.as_agent("clerk").correct("loan/42", {"creditScore": 640}, reason="x", idempotency_key="one")
+    ledger.runs.replay(run, lambda run: correct(ledger, 600))
     assert told.take() == []
 
 
@@ -279,10 +279,10 @@ def test_async_ledgers_are_told_and_follow(tmp_path: Path) -> None:
 
     async def main() -> tuple[list[tuple[str, Any]], str]:
         async with await woodrat.aopen(str(tmp_path / "one.db")) as ledger:
-            store(ledger.past, creditScore=580)
-            run = decide(ledger.past)
+            store(ledger.target, creditScore=580)
+            run = decide(ledger.target)
             told = Told()
-            await ledger.on_stale(told)
+            ledger.on_stale(told)
             start = ledger.position
             await ledger.correct("loan/42", {"creditScore": 640}, reason="x")
             async for one in ledger.follow_stale(after=start):

@@ -65,7 +65,7 @@ def deed(ledger: Ledger, seed: int, number: int) -> None:
     elif kind == 3:
         ledger.delete(note, observed_at=OBSERVED, idempotency_key=key)
     elif kind == 5:
-        ledger.source(chance.randbytes(chance.randrange(20_000)) + key.encode(), name=key, idempotency_key=key)
+        ledger.sources.add(chance.randbytes(chance.randrange(20_000)) + key.encode(), name=key, idempotency_key=key)
     elif kind == 7:
         ledger.restore(note, observed_at=OBSERVED, idempotency_key=key)
     else:

@@ -108,13 +108,13 @@ class _Teller:
 
     def register(self) -> None:
         """Register one or the other schema."""
-        self._agent.register(dict(self._chance.choice([THING, THING_2])))
+        self._agent.schemas.register(dict(self._chance.choice([THING, THING_2])))
 
     def read(self) -> None:
         """Take in a letter, and interpret it."""
         ledger, chance = self._agent, self._chance
-        letter = ledger.source(chance.choice(CITIES).encode() * chance.randint(1, 50), name="letter")
-        with ledger.interpretation(letter, model="small-1", prompt="Where?", extractor="lines-1") as reading:
+        letter = ledger.sources.add(chance.choice(CITIES).encode() * chance.randint(1, 50), name="letter")
+        with ledger.interpretations.start(letter, model="small-1", prompt="Where?", extractor="lines-1") as reading:
             self._said += reading.store(self._record()).observations
 
     def run(self) -> None:

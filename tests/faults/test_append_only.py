@@ -102,8 +102,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = SqliteEngine(path)
     elsewhere = ledger_on(MemoryEngine(), clock=FixedClock(seed="elsewhere"))
     elsewhere.store({"entity_type": "thing", "id": "far"})
-    told_on(made).sync(elsewhere, push=False)
-    ledger_on(made, tenant="clone").sync(elsewhere, push=False)
+    told_on(made).log.sync(elsewhere, push=False)
+    ledger_on(made, tenant="clone").log.sync(elsewhere, push=False)
     made.close()
     return path
 

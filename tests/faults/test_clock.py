@@ -83,7 +83,7 @@ class Life:
         engine = self.open()
         try:
             ledger = ledger_on(engine, clock=self.clock)
-            ledger.register(THING)
+            ledger.schemas.register(THING)
             ledger.store([{"entity_type": "thing", "id": f"{number}", "city": "-"} for number in range(3)])
             for deed in all_deeds:
                 self.clock.back = self.jumps and deed.back

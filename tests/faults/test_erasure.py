@@ -100,7 +100,7 @@ def tell(ledger: Ledger) -> dict[str, Any]:
         "x-woodrat-identity": [["email"]],
         "properties": {"hobbies": {"type": "array", "x-woodrat-merge": "union"}},
     }
-    ledger.register(document)
+    ledger.schemas.register(document)
     ledger.store(
         [
             {"entity_type": "contact", "email": "bob@example.com", "name": "Bob", "city": "Dresden"},
@@ -123,9 +123,9 @@ def tell(ledger: Ledger) -> dict[str, Any]:
     ledger.store({"entity_type": "company", "name": "Acme", "remark": "asked for by Zoe Zweigmann"})
     ledger.store({"entity_type": "task", "title": "call Zoe Zweigmann back", "status": "open"})
     ledger.relate(PERSON, "works_at", "company/Acme", fields={"role": "Zahnarzthelferin"})
-    source = ledger.source(b"name,street\nZoe Zweigmann,Quittenallee 77b\nBob,Main Street\n", name="people.csv")
-    binary = ledger.source(b"\xff\x00Zoe Zweigmann\xfe", name="scan.bin")
-    with ledger.interpretation(
+    source = ledger.sources.add(b"name,street\nZoe Zweigmann,Quittenallee 77b\nBob,Main Street\n", name="people.csv")
+    binary = ledger.sources.add(b"\xff\x00Zoe Zweigmann\xfe", name="scan.bin")
+    with ledger.interpretations.start(
         source, model="m", prompt="read: Zoe Zweigmann", parameters={"hint": "Zoe Zweigmann"}
     ) as i:
         i.store({"entity_type": "contact", "email": "bob@example.com", "street": "Main Street"})
@@ -147,14 +147,14 @@ def tell(ledger: Ledger) -> dict[str, Any]:
     with other:
         other.show("contact/bob@example.com")
         other.answer("A contact in Dresden")
-    ledger.judge(run.id, "bad", reason="Zoe Zweigmann was not asked")
+    ledger.runs.judge(run.id, "bad", reason="Zoe Zweigmann was not asked")
     ledger.merge("contact/bob@example.com", PERSON)
     ledger.split("contact/bob@example.com", PERSON)
     for word in ("Zweigmann", "Quittenallee"):
         assert ledger.search(word).items
     ledger.fingerprint()
     assert ledger.recall("What about Zoe Zweigmann?", threshold=0.1).hits
-    ledger.runs()
+    ledger.runs.list()
     return {"run": run.id, "other": other.id, "source": source, "binary": binary, "said": said.observations[0]}
 
 
@@ -294,7 +294,7 @@ def test_what_stays_can_still_be_read(ledger: Ledger) -> None:
     """Runs stay readable with [ERASED] in place of values; others' values, sources and decisions stay."""
     told = tell(ledger)
     ledger.erase(PERSON, reason="a request")
-    run = ledger.run_record(told["run"])
+    run = ledger.runs.show(told["run"])
     assert run.query == ERASED
     assert run.answer == ERASED
     assert run.subject is None
@@ -303,7 +303,7 @@ def test_what_stays_can_still_be_read(ledger: Ledger) -> None:
     assert run.decisions[0].conditions[0].actual == ERASED
     assert run.decisions[0].conditions[0].operand == 600
     assert "read from what was erased" in project(run)
-    other = ledger.run_record(told["other"])
+    other = ledger.runs.show(told["other"])
     assert other.answer == "A contact in Dresden"
     assert other.subject == "contact/bob@example.com"
     assert ledger.show("contact/bob@example.com").fields["street"] == "Main Street"
@@ -311,7 +311,7 @@ def test_what_stays_can_still_be_read(ledger: Ledger) -> None:
     renamed = [ref for ref in ledger.values() if ref.startswith("task/")]
     assert len(renamed) == 1
     assert renamed[0].startswith(f"task/{ERASED}-")
-    contents = [ledger.content(delivery.id) for delivery in ledger.deliveries()]
+    contents = [ledger.sources.content(delivery.id) for delivery in ledger.sources.list()]
     assert contents == [f"name,street\n{ERASED},{ERASED}\nBob,Main Street\n".encode()]
     assert ledger.rebuild().agreed
     assert ledger.search("Bob").items
@@ -325,9 +325,9 @@ def test_a_run_that_lost_a_part_teaches_nothing(ledger: Ledger) -> None:
         whole.answer("4")
     ledger.erase(PERSON, reason="a request")
     out = io.StringIO()
-    exported = ledger.export_training("kto", out=out)
+    exported = ledger.training.export("kto", out=out)
     assert {left.run: left.reason for left in exported.left_out}[told["run"]] == "parts of it were erased"
-    assert ledger.export_training("sft", out=out).rows == 1
+    assert ledger.training.export("sft", out=out).rows == 1
     assert ERASED not in out.getvalue()
     assert all(stale.run != told["run"] for stale in ledger.stale().items)
 
@@ -339,7 +339,7 @@ def test_what_was_erased_says_so(ledger: Ledger, db: Path, what: str) -> None:
     before = ledger.position
     certificate = ledger.erase(subject=PERSON, reason="a request")
     for past in (ledger, ledger.at(before)):
-        ask = {"run": past.run_record, "said": past.lineage, "entity": past.show}.get(what, past.content)
+        ask = {"run": past.runs.show, "said": past.lineage, "entity": past.show}.get(what, past.sources.content)
         with pytest.raises(NotFound, match=f"erased at {certificate.position}") as caught:
             ask(told.get(what, PERSON))
         assert caught.value.details["erased_at"] == certificate.position
@@ -368,16 +368,16 @@ def test_the_same_record_does_not_come_back(ledger: Ledger) -> None:
 
 def test_a_source_that_was_erased_is_not_taken_again(ledger: Ledger) -> None:
     """The very content of an erased source is refused, and what it said is gone with it."""
-    source = ledger.source(b"Zoe Zweigmann lives at Quittenallee 77b", name="letter.txt")
+    source = ledger.sources.add(b"Zoe Zweigmann lives at Quittenallee 77b", name="letter.txt")
     ledger.store({"entity_type": "contact", "email": "zoe@zweig.example"}, source=source)
     ledger.store({"entity_type": "contact", "email": "bob@example.com"})
     certificate = ledger.erase(source, reason="a request")
     assert certificate.scope == "source"
     assert certificate.kinds == {"observation": 1, "received": 1, "source": 1}
     with pytest.raises(NotFound, match="erased at"):
-        ledger.content(source)
+        ledger.sources.content(source)
     with pytest.raises(Refused, match="erased at"):
-        ledger.source(b"Zoe Zweigmann lives at Quittenallee 77b", name="again.txt")
+        ledger.sources.add(b"Zoe Zweigmann lives at Quittenallee 77b", name="again.txt")
     assert list(ledger.values()) == ["contact/bob@example.com"]
 
 
@@ -389,7 +389,7 @@ def test_a_field_goes_and_the_rest_stays(ledger: Ledger, tmp_path: Path) -> None
     assert dict(ledger.show(PERSON).fields) == {n: value for n, value in before.items() if n != "hobbies"}
     assert certificate.scope == "field"
     assert certificate.resaid_ids
-    read = ledger.run_record(told["run"]).reads[0].fields
+    read = ledger.runs.show(told["run"]).reads[0].fields
     assert read["hobbies"]["value"] == ERASED
     assert read["name"]["value"] == "Zoe Zweigmann"
     assert ledger.lineage(read["name"]["observation"])
@@ -431,7 +431,7 @@ def test_whoever_names_them_by_their_key_quotes_them(tmp_path: Path) -> None:
     with woodrat.open(tmp_path / "store" / "k.db", keys=tmp_path / "keys", clock=FixedClock(seed="2")) as ledger:
         ledger.store({"entity_type": "contact", "name": "Ana Rivera", "city": "Girona"})
         ledger.store({"entity_type": "contact", "email": "another@example.com", "name": "Ana Rivera"})
-        ledger.by("Bo Bosch").store({"entity_type": "note", "id": "n"})
+        ledger.as_agent("Bo Bosch").store({"entity_type": "note", "id": "n"})
         ledger.store([{"entity_type": "contact", "name": "Bo Bosch"}, {"entity_type": "team", "name": "Bo Bosch"}])
         assert ledger.erase("contact/Ana Rivera", reason="a request").shared.keys() == {"key", "name"}
         assert ledger.erase("contact/Bo Bosch", reason="a request").shared.keys() == {"key", "name"}
@@ -448,17 +448,17 @@ def test_a_field_that_makes_the_key_is_refused(ledger: Ledger) -> None:
 
 def test_an_agent_goes_with_all_it_said(ledger: Ledger) -> None:
     """Erasing an agent takes its observations, runs and deliveries; a value below returns to the top and is listed."""
-    ledger.by("scraper").store({"entity_type": "contact", "email": "bob@example.com", "city": "Zwickau-Planitz"})
+    ledger.as_agent("scraper").store({"entity_type": "contact", "email": "bob@example.com", "city": "Zwickau-Planitz"})
     ledger.store(
         {"entity_type": "contact", "email": "bob@example.com", "city": "Dresden"}, observed_at="2020-01-01T00:00:00Z"
     )
-    with ledger.by("scraper").run("Where is he?", subject="contact/bob@example.com") as run:
+    with ledger.as_agent("scraper").run("Where is he?", subject="contact/bob@example.com") as run:
         run.answer("In Zwickau-Planitz")
     certificate = ledger.erase(agent="scraper", reason="it made things up")
     assert certificate.returned == ("contact/bob@example.com#city",)
     assert ledger.show("contact/bob@example.com").fields["city"] == "Dresden"
     with pytest.raises(NotFound, match="erased at"):
-        ledger.run_record(run.id)
+        ledger.runs.show(run.id)
 
 
 def test_a_link_of_a_chain_goes_and_the_chain_holds(ledger: Ledger) -> None:
@@ -466,7 +466,7 @@ def test_a_link_of_a_chain_goes_and_the_chain_holds(ledger: Ledger) -> None:
     ref = "contact/bob@example.com"
     ledger.store({"entity_type": "contact", "email": "bob@example.com", "city": "Dresden"})
     ledger.correct(ref, {"city": "Leipzig"})
-    ledger.by("mallory").correct(ref, {"city": "Chemnitz"})
+    ledger.as_agent("mallory").correct(ref, {"city": "Chemnitz"})
     last = ledger.correct(ref, {"city": "Dresden"}).observations[0]
     certificate = ledger.erase(agent="mallory", reason="not allowed to")
     assert ledger.show(ref).fields["city"] == "Dresden"
@@ -598,7 +598,7 @@ def test_a_restored_backup_forgets_too(
 ) -> None:
     """A copy from before an erasure, opened with the same keys, is made to forget the same, to the same state."""
     told = tell(ledger)
-    ledger.by("scraper").store({"entity_type": "contact", "email": "bob@example.com", "plate": "DD-ZZ-77441"})
+    ledger.as_agent("scraper").store({"entity_type": "contact", "email": "bob@example.com", "plate": "DD-ZZ-77441"})
     if what == {"what": "source"}:
         what = {"what": told["source"]}
     backup = tmp_path / "backup"
@@ -681,10 +681,10 @@ def test_every_scratch_file_is_known(
     for name in ("backup.db", "log.jsonl", "copy.db"):
         made.mkdir()
         if name == "backup.db":
-            ledger.backup(made / name)
-            ledger.backup(tmp_path / "kept.db")
+            ledger.log.backup(made / name)
+            ledger.log.backup(tmp_path / "kept.db")
         elif name == "log.jsonl":
-            ledger.export_log(made / name)
+            ledger.log.export(made / name)
         else:
             ledger.erase(PERSON, reason="a request")
             assert woodrat.copy(tmp_path / "kept.db", made / name, keys=keys).again == 1
@@ -865,5 +865,5 @@ def test_what_an_erasure_appends_is_signed(tmp_path: Path) -> None:
         ledger.erase("contact/zoe@zweig.example", reason="a request")
         size = ledger.position + 1
     with woodrat.open(tmp_path / "a.db", keys=made.folder) as ledger:
-        assert [checkpoint.size for checkpoint in ledger.checkpoints()] == [size]
+        assert [checkpoint.size for checkpoint in ledger.proofs.checkpoints()] == [size]
         assert ledger.verify().tail == 0

@@ -59,7 +59,7 @@ def tell(ledger: Ledger) -> None:
         run.answer(f"looked at {seen.entity}")
     ledger.search("first")
     ledger.fingerprint()
-    ledger.runs()
+    ledger.runs.list()
     ledger.recall("the account", threshold=0.1)
 
 
@@ -90,9 +90,9 @@ def ledger(db: Path, keys: Path) -> Iterator[Ledger]:
 def spoils(ledger: Ledger, folder: Path) -> list[bytes]:
     """Return everything an attacker has, as bytes: the export, every file, a backup, and every value in the tables."""
     out = io.BytesIO()
-    ledger.export_log(out)
+    ledger.log.export(out)
     backup = folder / "backup.db"
-    ledger.backup(backup, force=True)
+    ledger.log.backup(backup, force=True)
     found = [out.getvalue(), *(path.read_bytes() for path in folder.iterdir() if path.is_file())]
     for path in (backup, *folder.glob("accounts.db")):
         raw = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
@@ -250,7 +250,10 @@ def test_a_retry_of_an_erased_write_is_refused(kind: str, what: str, db: Path, k
                     ledger.store(records, idempotency_key=KEY, dry_run=dry_run)
         assert ledger.position == before
         assert ledger.store({"entity_type": "note", "id": "other"}, idempotency_key="other").repeated
-        assert ledger.by("another").store({"entity_type": "note", "id": "new"}, idempotency_key=KEY).position > before
+        assert (
+            ledger.as_agent("another").store({"entity_type": "note", "id": "new"}, idempotency_key=KEY).position
+            > before
+        )
 
 
 def test_a_retry_is_refused_after_reopening_and_in_gathered_calls(db: Path, keys: Path) -> None:

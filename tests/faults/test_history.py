@@ -127,7 +127,7 @@ def test_the_library_finds_replaced_history(attack: Attack, tenant: str, db: Pat
     ledger = check_found(db, keys, tenant, f"{known.origin} with {known.size} entries here")
     assert ledger.position >= -1
     ledger.fingerprint()
-    for call in (lambda: fill(ledger, 1), ledger.checkpoint, lambda: ledger.erase("thing/x-1", reason="r")):
+    for call in (lambda: fill(ledger, 1), ledger.proofs.checkpoint, lambda: ledger.erase("thing/x-1", reason="r")):
         with pytest.raises(Corrupt) as caught:
             call()
         told = str(caught.value)
@@ -184,10 +184,10 @@ def test_replaced_history_can_be_accepted(attack: Attack, db: Path, keys: Keys) 
     attack(db)
     with pytest.warns(woodrat.CheckpointWarning):
         ledger = woodrat.open(db, keys=keys.folder)
-    signed = ledger.checkpoint(new_epoch="made anew on purpose")
+    signed = ledger.proofs.checkpoint(new_epoch="made anew on purpose")
     assert signed.checkpoint.epoch == 2
     fill(ledger, 3, "later")
-    assert ledger.checkpoint().checkpoint.epoch == 2
+    assert ledger.proofs.checkpoint().checkpoint.epoch == 2
     assert ledger.verify().sound
     ledger.close()
     (reason,) = Path(keys.folder, "ledgers").glob("*.epoch-1.reason")
@@ -263,7 +263,7 @@ def check_honest(path: Path, keys: Keys, tenant: str = "default") -> None:
             assert ledger.notices == ()
             assert ledger.verify().sound
             fill(ledger, 2, f"honest-{round}")
-            ledger.checkpoint()
+            ledger.proofs.checkpoint()
 
 
 def test_a_second_database_of_the_same_keys_is_honest(db: Path, keys: Keys, tmp_path: Path, silent: None) -> None:
@@ -290,7 +290,7 @@ def test_a_file_that_was_moved_is_honest(db: Path, keys: Keys, tmp_path: Path, s
 def test_a_backup_that_lost_nothing_is_honest(there: bool, db: Path, keys: Keys, tmp_path: Path, silent: None) -> None:
     """A backup of all that was signed may be opened elsewhere, or put in the place of the file it was made of."""
     with woodrat.open(db, keys=keys.folder) as ledger:
-        ledger.backup(tmp_path / "backup.db")
+        ledger.log.backup(tmp_path / "backup.db")
     path = db if there else tmp_path / "restored.db"
     if there:
         remove(db)
@@ -324,7 +324,7 @@ def test_memory_ledgers_are_honest(keys: Keys, silent: None) -> None:
     for _ in range(2):
         with woodrat.open(":memory:", keys=keys.folder) as ledger:
             fill(ledger, 2)
-            ledger.checkpoint()
+            ledger.proofs.checkpoint()
     assert not os.path.exists(keys.path("ledgers"))
 
 

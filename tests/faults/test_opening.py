@@ -59,7 +59,7 @@ def told(path: Path) -> tuple[bytes, bytes]:
     a, b = (ledger_on(engine, "default", agent, clock) for agent in "ab")
     for _ in tell(a, b):
         pass
-    a.source(bytes(random.Random(1).randbytes(20_000)), name="long")
+    a.sources.add(bytes(random.Random(1).randbytes(20_000)), name="long")
     for number in range(10):
         a.store([{**RECORD, "id": f"{number}-{n}", "text": "x" * 400 * n} for n in range(8)])
     a.fingerprint()

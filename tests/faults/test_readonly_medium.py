@@ -64,7 +64,7 @@ def db(disk: Disk, keys: Keys) -> Path:
     told(path)
     with woodrat.open(path, keys=keys.folder) as ledger:
         ledger.store({"entity_type": "note", "id": "signed", "text": "x"})
-        ledger.checkpoint()
+        ledger.proofs.checkpoint()
     assert not Path(f"{path}-wal").exists()
     disk.protect()
     return path
@@ -73,7 +73,7 @@ def db(disk: Disk, keys: Keys) -> Path:
 def run_of(path: Path) -> str:
     """Return the run of the story."""
     with woodrat.open(path, readonly=True) as ledger:
-        return ledger.runs().items[0].id
+        return ledger.runs.list().items[0].id
 
 
 def test_every_answer_is_as_it_was(db: Path, tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_the_library_refuses_to_write_there(db: Path, keys: Keys) -> None:
         with pytest.raises(Unavailable, match="opened read-only"):
             ledger.store({"entity_type": "note", "id": "new"})
         assert ledger.verify(deep=True).sound
-        assert ledger.capsule("contact/Long#city").checkpoint.new is False
+        assert ledger.proofs.capsule("contact/Long#city").checkpoint.new is False
 
 
 def test_a_new_checkpoint_that_cannot_be_kept_is_unavailable(disk: Disk, keys: Keys, tmp_path: Path) -> None:
@@ -175,8 +175,8 @@ def test_a_new_checkpoint_that_cannot_be_kept_is_unavailable(disk: Disk, keys: K
         with pytest.warns(woodrat.CheckpointWarning, match="could not note which log lies here"):
             ledger.store({"entity_type": "note", "id": "1"})
         with pytest.raises(Unavailable, match="Nothing was signed"):
-            ledger.checkpoint()
-        ledger._signing._written = -1  # type: ignore[union-attr] # nothing to sign at close
+            ledger.proofs.checkpoint()
+        ledger.signing._written = -1  # type: ignore[union-attr] # nothing to sign at close
 
 
 def left_open(disk: Disk, *ends: str) -> Path:

@@ -149,7 +149,7 @@ def told(path: Path) -> None:
         run.decide("nearness", {"amount": run.input("amount")}, rules, default="far")
         run.answer("It is near.")
     a.store([{"entity_type": "note", "id": f"{number}", "text": f"note {number}"} for number in range(6)])
-    a.register({"title": "box", "properties": {"things": {"type": "array", "x-woodrat-merge": "union"}}})
+    a.schemas.register({"title": "box", "properties": {"things": {"type": "array", "x-woodrat-merge": "union"}}})
     a.store({"entity_type": "box", "id": "large", "things": [f"thing {number}" for number in range(INSIDE_MAX + 1)]})
     for number in range(9):
         a.store({"entity_type": "box", "id": "large", "things": [f"one more {number}", "thing 1"]})

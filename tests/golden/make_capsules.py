@@ -58,10 +58,12 @@ angry.__module__ = "agents"  # however this file is run
 
 def story(ledger: woodrat.Ledger) -> dict[str, str]:
     """Tell a log with everything a capsule can be about, and return what to make capsules of, by file name."""
-    web = ledger.by("web")
-    ledger.register(LOAN)
-    source = ledger.source(b"%PDF Score: 580\n\xff", name="report.pdf")
-    with ledger.interpretation(source, model="reader-1", prompt="Read the score.", parameters={"t": 0}) as reading:
+    web = ledger.as_agent("web")
+    ledger.schemas.register(LOAN)
+    source = ledger.sources.add(b"%PDF Score: 580\n\xff", name="report.pdf")
+    with ledger.interpretations.start(
+        source, model="reader-1", prompt="Read the score.", parameters={"t": 0}
+    ) as reading:
         said = reading.store([{"entity_type": "loan", "id": "42", "creditScore": 580, "flags": ["new", "é"]}])
     for number, agent in enumerate((ledger, web), 1):
         agent.store(
@@ -146,7 +148,7 @@ def further(ledger: woodrat.Ledger) -> dict[str, str]:
     begun = {"kind": "run.started", "step": 0, "span": "0", "query": "Imported?", **place}
     decided = {"kind": "run.decided", "step": 7, "span": "7", "stage": "risk", "mode": "decide", "chosen": "rejected"}
     ended = {"kind": "run.ended", "step": 9, "span": "9", "status": "done", **place}
-    ledger.record([begun, {**decided, "default": False, **place}, ended])
+    ledger.runs.import_([begun, {**decided, "default": False, **place}, ended])
     found["imported"] = place["run"]
     # What another log holds is taken in as it is, and loses where it does not fit.
     aside = say(
@@ -165,23 +167,23 @@ def written() -> dict[str, bytes]:
         made = make(folder, FixedClock(seed="key"), "example.com/golden")
         ledger = signed_ledger(MemoryEngine(), made.keys)
         first = ledger.store({"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"})
-        old = ledger.checkpoint().note
+        old = ledger.proofs.checkpoint().note
         named = story(ledger)
-        files = {f"{name}.json": ledger.capsule(what).to_bytes() for name, what in named.items()}
-        files["proof.json"] = ledger.prove(first.observations[0]).to_bytes()
-        files["consistency.json"] = ledger.prove_growth(old).to_bytes()
+        files = {f"{name}.json": ledger.proofs.capsule(what).to_bytes() for name, what in named.items()}
+        files["proof.json"] = ledger.proofs.prove(first.observations[0]).to_bytes()
+        files["consistency.json"] = ledger.proofs.prove_consistency(old).to_bytes()
         files["old.note"] = old.encode()
-        files["new.note"] = ledger.checkpoint().note.encode()
+        files["new.note"] = ledger.proofs.checkpoint().note.encode()
         told = further(ledger)
-        files |= {f"{name}.json": ledger.capsule(what).to_bytes() for name, what in told.items()}
+        files |= {f"{name}.json": ledger.proofs.capsule(what).to_bytes() for name, what in told.items()}
         # The properties are changed after the fact: what was decided under the old ones stays proven.
         changed = {**LOAN["properties"], "creditScore": {"type": "integer", "x-woodrat-merge": "max"}}
-        ledger.register({**LOAN, "properties": changed})
-        files["later-schema.json"] = ledger.capsule(named["stage"]).to_bytes()
+        ledger.schemas.register({**LOAN, "properties": changed})
+        files["later-schema.json"] = ledger.proofs.capsule(named["stage"]).to_bytes()
         ledger.erase("loan/42#creditScore", reason="a court said so")
-        files["erased.json"] = ledger.capsule(named["stage"]).to_bytes()
+        files["erased.json"] = ledger.proofs.capsule(named["stage"]).to_bytes()
         ledger.erase("decision_note/1", reason="a court said so")
-        files["erased-write.json"] = ledger.capsule(told["joined"]).to_bytes()
+        files["erased-write.json"] = ledger.proofs.capsule(told["joined"]).to_bytes()
         files["vkey"] = f"{made.verifier}\n".encode()
     key = files["vkey"].decode()
     found = {name: woodrat_verify.outcome(data, key) for name, data in sorted(files.items()) if name != "vkey"}

@@ -106,9 +106,9 @@ def two_agents(engine: MemoryEngine, ada: Ledger) -> None:
     ada.split(ANA)
     bob.merge(ANA, RIVERA)
 
-    letter = ada.source(b"Ana Rivera lives in Tarragona.\n", name="letter", media_type="text/plain")
-    bob.source(b"Ana Rivera lives in Tarragona.\n", name="copy of letter", media_type="text/plain")
-    with bob.interpretation(
+    letter = ada.sources.add(b"Ana Rivera lives in Tarragona.\n", name="letter", media_type="text/plain")
+    bob.sources.add(b"Ana Rivera lives in Tarragona.\n", name="copy of letter", media_type="text/plain")
+    with bob.interpretations.start(
         letter,
         model="small-1",
         prompt="Where does she live?",
@@ -143,7 +143,7 @@ STOCK: Final[Mapping[str, Any]] = {
 def collections(engine: MemoryEngine, ada: Ledger) -> None:
     """Collections and sums grow, shrink and are corrected, on a clock that jumps; a new schema changes their rules."""
     bob = opened(engine, "bob", JumpingClock(["2024-11-27T00:00:00Z", "2026-06-01T00:00:00Z"], seed="bob"))
-    ada.register(dict(STOCK))
+    ada.schemas.register(dict(STOCK))
     first = ada.store(
         [
             {"entity_type": "stock", "sku": " AB-1 ", "name": "Ærø", "colours": ["red", 1, True, None], "moved": 7},
@@ -181,7 +181,7 @@ def collections(engine: MemoryEngine, ada: Ledger) -> None:
     changed: dict[str, Any] = {name: dict(found) for name, found in STOCK["properties"].items()}
     changed["name"]["x-woodrat-merge"] = "latest"
     changed["peak"] = {"type": "integer", "x-woodrat-merge": "max"}
-    bob.register({**STOCK, "properties": changed, "x-woodrat-version": 2})
+    bob.schemas.register({**STOCK, "properties": changed, "x-woodrat-version": 2})
     ref = Ref("stock", "ab-1")
     when = "2025-07-01T00:00:00.000000Z"
     misfit = say(ref, ASSERT, agent="cyd", observed_at=when, fields={"peak": "high", "moved": 0.5, "colours": []})

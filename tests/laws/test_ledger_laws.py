@@ -199,7 +199,7 @@ def test_law_2_looking_back(data: st.DataObject) -> None:
     ledger = ledger_on(engine)
     policies = registry(())
     kinds = ("latest", "max", "min", "first", "highest_priority")
-    ledger.register({"title": "thing", "properties": {kind: {"x-woodrat-merge": kind} for kind in kinds}})
+    ledger.schemas.register({"title": "thing", "properties": {kind: {"x-woodrat-merge": kind} for kind in kinds}})
     ref = Ref("thing", "one")
     said = data.draw(regular(ref, kinds))
     some = data.draw(st.integers(1, len(said)))
@@ -242,12 +242,12 @@ def test_law_3_history(make_engine: Callable[[], Engine], data: st.DataObject) -
         with engine.view(ledger.tenant) as view:
             head = view.head()
         assert head.recorded_at is not None
-        recorded.append((head.position, head.recorded_at, spelled(answers(ledger.at(effective=effective)))))
+        recorded.append((head.position, head.recorded_at, spelled(answers(ledger.at(valid_at=effective)))))
     for position, time, answered in recorded:
         assert ledger.at(time).position == position
-        assert spelled(answers(ledger.at(position, effective=effective))) == answered
+        assert spelled(answers(ledger.at(position, valid_at=effective))) == answered
     for position, _, answered in recorded[-1:]:
-        assert spelled(answers(ledger.at(position).at("now", effective=effective))) == answered
+        assert spelled(answers(ledger.at(position).at("now", valid_at=effective))) == answered
 
 
 # 4. Whole
@@ -488,7 +488,7 @@ def test_law_7_sticking(make_engine: Callable[[], Engine], data: st.DataObject) 
     engine = make_engine()
     ledgers = _disagreeing(engine)
     properties = {name: {"x-woodrat-merge": policy} for name, policy in PLAIN.items()}
-    ledgers[0].register({"title": "thing", "properties": properties})
+    ledgers[0].schemas.register({"title": "thing", "properties": properties})
     ledgers[0].store({"entity_type": "thing", "id": "1", **dict.fromkeys(PLAIN, 0)})
     book = Book()
     said: list[str] = []
@@ -530,7 +530,7 @@ def test_law_7_sticking_in_collections(make_engine: Callable[[], Engine], data: 
     engine = make_engine()
     ledgers = _disagreeing(engine)
     properties = {"tags": "union", "total": "sum", "log": "append"}
-    ledgers[0].register(
+    ledgers[0].schemas.register(
         {"title": "thing", "properties": {name: {"x-woodrat-merge": policy} for name, policy in properties.items()}}
     )
     terms: dict[str, tuple[Observation, int]] = {}
@@ -721,7 +721,7 @@ def _values(past: Past, ref: Ref) -> Values | None:
 
 def _policy_alone(ledger: Ledger, a: int, b: int) -> bool:
     """Return whether schemas changed between two moments: the fingerprint names policies, a diff does not."""
-    return spelled([s.id for s in ledger.at(a).schemas()]) != spelled([s.id for s in ledger.at(b).schemas()])
+    return spelled([s.id for s in ledger.at(a).schemas.list()]) != spelled([s.id for s in ledger.at(b).schemas.list()])
 
 
 @on_every_engine

@@ -217,7 +217,7 @@ def test_a_run_names_every_fact_that_its_rules_did_not_get(
         except Refused:
             failed = True
     assert failed is (wanted.failed is not None)
-    record = ledger.run_record(run.id)
+    record = ledger.runs.show(run.id)
     assert len(record.decisions) == (0 if failed else 1)
     tried = wanted.matched[0] + 1 if mode == "decide" and wanted.matched else len(told)
     lacked = wanted.failed or {

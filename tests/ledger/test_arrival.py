@@ -63,7 +63,7 @@ def _gathered(ledger: Ledger, times: dict[str, Any]) -> None:
 
 
 def _read(ledger: Ledger, times: dict[str, Any]) -> None:
-    with ledger.interpretation(ledger.source(b"Ana lives in Vic."), model="small-1") as reading:
+    with ledger.interpretations.start(ledger.sources.add(b"Ana lives in Vic."), model="small-1") as reading:
         reading.store(ana("Vic"), **times)
 
 
@@ -75,7 +75,7 @@ def _run(ledger: Ledger, times: dict[str, Any]) -> None:
 
 
 def _told(ledger: Ledger, times: dict[str, Any]) -> None:
-    ledger.record({"query": "q", "steps": [{"store": ana("Vic", **times)}], "answer": "a"})
+    ledger.runs.import_({"query": "q", "steps": [{"store": ana("Vic", **times)}], "answer": "a"})
 
 
 def _withdraw(ledger: Ledger, times: dict[str, Any]) -> None:
@@ -118,7 +118,9 @@ WAYS: dict[str, Callable[[Ledger, dict[str, Any]], object]] = {
 def check_marks(ledger: Ledger, since: int, stated: bool) -> int:
     """Check that what was written since a position is marked exactly where no time was stated; return how many are."""
     found = [stored for stored in ledger.observations() if stored.position > since]
-    recorded: dict[int, str] = {entry.position: entry.recorded_at for entry in ledger.entries(after=since, limit=1000)}
+    recorded: dict[int, str] = {
+        entry.position: entry.recorded_at for entry in ledger.log.entries(after=since, limit=1000)
+    }
     for stored in found:
         said = stored.observation
         assert said.assigned is not stated, f"{said!r} was {'stated' if stated else 'assigned'}"
@@ -195,7 +197,7 @@ def test_the_same_with_a_stated_time_is_stored_once(ledger: Ledger) -> None:
 
 def test_the_later_arrival_is_said_everywhere(ledger: Ledger) -> None:
     """Two agents without times: the report, the snapshot, blame and the list name the field, and only that one."""
-    web = ledger.by("web")
+    web = ledger.as_agent("web")
     assert ledger.store(ana("Barcelona")).by_arrival == ()
     report = web.store(ana("Madrid"))
     assert report.by_arrival == ("contact/Ana#city",)
@@ -246,13 +248,13 @@ def test_a_stated_time_settles_what_it_can(
         # Five minutes ahead of the log is the most that may be stated.
         ledger.store(ana("Barcelona"))
         now = ledger.observations(ANA)[0].observation.observed_at
-        ledger.by("web").store(ana("Madrid"), observed_at=now[:17] + "59.999999Z")
+        ledger.as_agent("web").store(ana("Madrid"), observed_at=now[:17] + "59.999999Z")
         winner = ledger.blame(ANA, "city")["city"][0]
         assert (winner.value, winner.assigned) == ("Madrid", False)
         assert winner.reason == "observed later"
     else:
         ledger.store(ana("Barcelona"), **first)
-        ledger.by("web").store(ana("Madrid"), **second)
+        ledger.as_agent("web").store(ana("Madrid"), **second)
         assert [verdict.reason for verdict in ledger.blame(ANA, "city")["city"]] == reasons
     assert by_arrival(ledger) == (["contact/Ana#city"] if listed else [])
 
@@ -260,9 +262,9 @@ def test_a_stated_time_settles_what_it_can(
 def test_a_write_that_loses_hears_why(ledger: Ledger) -> None:
     """A late report with a stated time loses to what arrived without one, and its report says that arrival decided."""
     ledger.store(ana("Barcelona"))
-    report = ledger.by("web").store(ana("Madrid"), observed_at=WHEN)
+    report = ledger.as_agent("web").store(ana("Madrid"), observed_at=WHEN)
     assert (report.changes, report.by_arrival) == ((), ("contact/Ana#city",))
-    again = ledger.by("web").store(ana("Madrid"), observed_at=WHEN)
+    again = ledger.as_agent("web").store(ana("Madrid"), observed_at=WHEN)
     assert (again.repeated, again.by_arrival) == (True, ("contact/Ana#city",))
 
 
@@ -309,7 +311,7 @@ def thing(x: Any, **about: Any) -> dict[str, Any]:
 )
 def test_policies(ledger: Ledger, policy: str, records: list[Any], expected: list[Any]) -> None:
     """Each ranked policy says whether arrival decided, and the winner's reason says so in words."""
-    ledger.register(schema(policy), entity_type="thing")
+    ledger.schemas.register(schema(policy), entity_type="thing")
     for record in records:
         ledger.store(record)
     winner = ledger.blame("thing/1", "x")["x"][0]
@@ -320,10 +322,10 @@ def test_policies(ledger: Ledger, policy: str, records: list[Any], expected: lis
 
 def test_a_union_is_decided_element_by_element(ledger: Ledger) -> None:
     """An element that a later write takes out is out by arrival; one that nobody disputes is not decided by it."""
-    ledger.register(schema("union", "array"), entity_type="thing")
+    ledger.schemas.register(schema("union", "array"), entity_type="thing")
     assert ledger.store(thing(["a", "b"])).by_arrival == ()
     taken = {"entity_type": "thing", "id": "1", "$": {"remove": {"x": ["a"]}}}
-    assert ledger.by("web").store(taken).by_arrival == ("thing/1#x",)
+    assert ledger.as_agent("web").store(taken).by_arrival == ("thing/1#x",)
     ((_, field),) = ledger.conflicts(arrival=True)
     assert [(claim.agent, claim.value, claim.removed) for claim in field.claims] == [("web", [], ("a",))]
     winner = ledger.blame("thing/1", "x")["x"][0]
@@ -336,7 +338,7 @@ def test_a_union_is_decided_element_by_element(ledger: Ledger) -> None:
 
 def test_a_large_union(ledger: Ledger) -> None:
     """The count of such elements goes on where the parts of a collection are kept one by one."""
-    ledger.register(schema("union", "array"), entity_type="thing")
+    ledger.schemas.register(schema("union", "array"), entity_type="thing")
     ledger.store(thing([f"e{number:03}" for number in range(100)]))
     report = ledger.store({"entity_type": "thing", "id": "1", "$": {"remove": {"x": ["e007", "e008"]}}})
     assert report.by_arrival == ("thing/1#x",)
@@ -371,7 +373,7 @@ def test_groups_and_effective_times(ledger: Ledger) -> None:
     before = ledger.position
     assert [name.partition("#")[2] for name in by_arrival(ledger)] == ["city", "name"]
     assert ledger.show(ANA).blame["city"].by_arrival
-    past = ledger.at(effective="2029-01-01T00:00:00Z")
+    past = ledger.at(valid_at="2029-01-01T00:00:00Z")
     assert not past.show(ANA).blame["city"].by_arrival
     ledger.split(ANA)
     assert by_arrival(ledger) == []
@@ -392,16 +394,16 @@ def test_import_keeps_the_mark(engine: Engine, ledger: Ledger) -> None:
     here.store(ana("Barcelona"))
     here.store({"entity_type": "contact", "name": "Bo", "city": "Vic"})
     there.store({"entity_type": "contact", "name": "Bo", "city": "Vic"})
-    there.by("web").store(ana("Madrid"))  # a moment later than what is said of her here
+    there.as_agent("web").store(ana("Madrid"))  # a moment later than what is said of her here
     exports = []
     for one in (here, there):
         out = io.BytesIO()
-        one.export_log(out)
+        one.log.export(out)
         exports.append(out.getvalue())
     copies = [ledger_on(MemoryEngine(), name) for name in ("one", "two")]
     for copy, order in zip(copies, (exports, exports[::-1]), strict=True):
         for export in order:
-            copy.import_log(io.BytesIO(export))
+            copy.log.import_(io.BytesIO(export))
     assert by_arrival(copies[0]) == by_arrival(copies[1]) == ["contact/Ana#city"]
     assert copies[0].conflicts(arrival=True) == copies[1].conflicts(arrival=True)
     assert copies[0].fingerprint(provenance=True) == copies[1].fingerprint(provenance=True)

@@ -102,7 +102,7 @@ def test_writes_about_one_entity_are_merged_one_after_the_other(engine: Engine, 
 def test_a_large_collection_is_merged_call_by_call(engine: Engine, appended: list[int]) -> None:
     """Of a collection whose elements are rows each call reports the elements it added itself."""
     ledger = ledger_on(engine)
-    ledger.register({"title": "thing", "properties": {"tags": {"type": "array", "x-woodrat-merge": "union"}}})
+    ledger.schemas.register({"title": "thing", "properties": {"tags": {"type": "array", "x-woodrat-merge": "union"}}})
     ledger.store({"entity_type": "thing", "id": "1", "tags": [f"t{n}" for n in range(200)]})
     reports = [
         f.result() for f in together(engine, stores(ledger, *({"id": "1", "tags": [f"n{n}"]} for n in range(3))))
@@ -195,7 +195,7 @@ def test_what_fails_together_is_carried_out_one_by_one(
 def test_a_value_two_calls_share_is_hinted_to_the_later(engine: Engine) -> None:
     """Of two entities that share an identifying value the later call is told, as if it had come later."""
     ledger = ledger_on(engine)
-    ledger.register(
+    ledger.schemas.register(
         {"title": "thing", "properties": {}, "x-woodrat-identity": [["id"], ["email"]]},
     )
     first, second = (
@@ -209,7 +209,7 @@ def test_a_value_two_calls_share_is_hinted_to_the_later(engine: Engine) -> None:
 def test_what_a_schema_hides_stays_hidden_however_often_a_call_is_planned(engine: Engine) -> None:
     """A call that has to come later is planned again: it hides the same, and its key stands for the same request."""
     ledger = ledger_on(engine)
-    ledger.register({"title": "thing", "properties": {"pin": {"x-woodrat-redact": True}}})
+    ledger.schemas.register({"title": "thing", "properties": {"pin": {"x-woodrat-redact": True}}})
     calls = [
         partial(
             store_into, ledger, {"entity_type": "thing", "id": "1", "pin": f"secret {n}"}, {"idempotency_key": f"k{n}"}

@@ -41,7 +41,7 @@ def box(things: list[Any], **more: Any) -> dict[str, Any]:
 
 def filled(ledger: Ledger, size: int) -> Ledger:
     """Put so many things into a box, some thousands at a time."""
-    ledger.register(BOX)
+    ledger.schemas.register(BOX)
     for start in range(0, size, 20_000):
         ledger.store(box([f"thing {number:06}" for number in range(start, min(start + 20_000, size))]))
     return ledger
@@ -116,7 +116,7 @@ def test_a_list_costs_what_is_added_to_it(tmp_path: Path) -> None:
     for size in (INSIDE_MAX + 1, 2_000):
         engine = SqliteEngine(tmp_path / f"{size}.db")
         ledger = ledger_on(engine)
-        ledger.register(BOX)
+        ledger.schemas.register(BOX)
         ledger.store([box([1], notes=[number]) for number in range(size)])
         with Work(engine) as work:
             for number in range(8):
@@ -160,7 +160,7 @@ QUESTIONS: Final[dict[str, Callable[[Ledger], Any]]] = {
     "search": lambda ledger: [str(hit.snapshot.entity) for hit in ledger.search("thing 000070").items],
     "lineage": lambda ledger: ledger.lineage("box/x#things").to_json(),
     "fact": lambda ledger: ledger.show("box/x").fact("things").origin,
-    "effective": lambda ledger: ledger.at(effective="2024-06-01T00:00:00Z").show("box/x").fields,
+    "effective": lambda ledger: ledger.at(valid_at="2024-06-01T00:00:00Z").show("box/x").fields,
     "fingerprint": lambda ledger: ledger.fingerprint(provenance=True),
 }
 
@@ -175,7 +175,7 @@ def test_every_question_is_answered_as_of_a_small_collection(
         monkeypatch.setattr("woodrat.merge.elements.INSIDE_MAX", limit)
         engine = SqliteEngine(tmp_path / f"{limit}.db")
         ledger = ledger_on(engine)
-        ledger.register(BOX)
+        ledger.schemas.register(BOX)
         early, late = ({"$": {"observed_at": f"{year}-01-05T09:00:00Z"}} for year in (2024, 2025))
         ledger.store(box([f"thing {number:06}" for number in range(INSIDE_MAX + 10)], **early))
         ledger.store(box(["thing 000001", "last"], notes=["n"], **late))
@@ -286,14 +286,14 @@ def test_a_run_records_that_it_read_elements(ledger: Ledger) -> None:
     filled(ledger, INSIDE_MAX + 5)
     with ledger.run("What is in the box?", subject="box/x") as run:
         assert run.elements("box/x", "things", limit=2).elements == ("thing 000000", "thing 000001")
-    (read,) = ledger.run_record(run.id).reads
+    (read,) = ledger.runs.show(run.id).reads
     assert (read.entity, read.within) == ("box/x", "elements")
 
 
 def test_a_report_tells_a_large_collection_that_is_new() -> None:
     """Of a large collection that was not there before, the report tells every element."""
     ledger = ledger_on(MemoryEngine())
-    ledger.register({"title": "bag", "properties": {"of": {"type": "array", "x-woodrat-merge": "union"}}})
+    ledger.schemas.register({"title": "bag", "properties": {"of": {"type": "array", "x-woodrat-merge": "union"}}})
     elements = [f"e{number:03}" for number in range(100)]
     [change] = ledger.store({"entity_type": "bag", "id": "1", "of": elements}).changes
     told = {field.field: field for field in change.fields}["of"]

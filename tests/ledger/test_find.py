@@ -49,7 +49,7 @@ def keys(page: Page[Any]) -> list[str]:
 
 def by_folding(ledger: woodrat.Past, query: str, **given: Any) -> Page[Hit]:
     """Search with an effective time no claim comes after: the same answer, from nothing but the observations."""
-    return ledger.at(effective="9000-01-01T00:00:00Z").search(query, **given)
+    return ledger.at(valid_at="9000-01-01T00:00:00Z").search(query, **given)
 
 
 def pages(ask: Callable[..., Page[Any]], **given: Any) -> list[Any]:
@@ -100,11 +100,11 @@ def test_exact_keys_come_first_then_more_fields_then_ids(ledger: woodrat.Ledger)
 
 def test_only_marked_fields_are_searched(ledger: woodrat.Ledger) -> None:
     """A schema that marks text fields keeps the others out; a later schema that marks others is followed."""
-    ledger.register({"title": "note", "properties": {"title": {"x-woodrat-text": True}, "body": {}}})
+    ledger.schemas.register({"title": "note", "properties": {"title": {"x-woodrat-text": True}, "body": {}}})
     ledger.store({"entity_type": "note", "title": "Alpha", "body": "beta"})
     assert keys(ledger.search("alpha")) == ["Alpha"]
     assert keys(ledger.search("beta")) == []
-    ledger.register({"title": "note", "properties": {"title": {}, "body": {"x-woodrat-text": True}}})
+    ledger.schemas.register({"title": "note", "properties": {"title": {}, "body": {"x-woodrat-text": True}}})
     assert keys(ledger.search("beta")) == ["Alpha"]
     assert ledger.search("alpha").items[0].fields == ()
 
@@ -129,8 +129,8 @@ def test_search_reads_at_an_effective_time(ledger: woodrat.Ledger) -> None:
     """What was not yet true is not found."""
     ledger.store(person("Ana", city="Reus"), observed_at="2020-01-01T00:00:00Z")
     ledger.store(person("Ana", city="Girona"), observed_at="2021-01-01T00:00:00Z")
-    assert keys(ledger.at(effective="2020-06-01T00:00:00Z").search("reus")) == ["Ana"]
-    assert keys(ledger.at(effective="2021-06-01T00:00:00Z").search("reus")) == []
+    assert keys(ledger.at(valid_at="2020-06-01T00:00:00Z").search("reus")) == ["Ana"]
+    assert keys(ledger.at(valid_at="2021-06-01T00:00:00Z").search("reus")) == []
 
 
 def test_joined_entities_are_one_hit(ledger: woodrat.Ledger) -> None:
@@ -283,7 +283,7 @@ def test_where_compares_by_canonical_bytes(ledger: woodrat.Ledger) -> None:
 def test_where_asks_collections_for_an_element(ledger: woodrat.Ledger) -> None:
     """A union or append field matches when it holds the element; a plain array only as a whole."""
     properties = {"tags": {"x-woodrat-merge": "union"}, "log": {"x-woodrat-merge": "append"}, "list": {}}
-    ledger.register({"title": "task", "properties": properties})
+    ledger.schemas.register({"title": "task", "properties": properties})
     ledger.store({"entity_type": "task", "title": "t", "tags": ["a", "b"], "log": [1], "list": ["a"]})
     for where in (["tags=a"], ["tags=a", "tags=b"], ["log=1"], ['list=["a"]'], ['tags=["a","b"]']):
         assert keys(ledger.query(where=where)) == ["t"]
@@ -359,7 +359,9 @@ def test_query_refuses(ledger: woodrat.Ledger, given: dict[str, Any], path: str)
 
 def test_entities_that_share_an_identifying_value_are_listed(ledger: woodrat.Ledger) -> None:
     """Entities with one identifying value are duplicates until they are joined, deleted or corrected."""
-    ledger.register({"title": "lead", "properties": {}, "x-woodrat-identity": [["id"], ["email"], ["name", "city"]]})
+    ledger.schemas.register(
+        {"title": "lead", "properties": {}, "x-woodrat-identity": [["id"], ["email"], ["name", "city"]]}
+    )
     ledger.store({"entity_type": "lead", "id": "1", "email": "a@x", "name": "Ana"})
     ledger.store({"entity_type": "lead", "id": "2", "email": "a@x"})
     ledger.store({"entity_type": "lead", "id": "3", "name": "Ana", "city": "Reus"})
@@ -413,7 +415,7 @@ def test_rebuild_notes_identifying_values_as_the_writes_did(
     monkeypatch.setattr(derive, "CHUNK_ENTRIES", 2)
 
     def rules(*identity: list[str]) -> None:
-        ledger.register({"title": "lead", "properties": {}, "x-woodrat-identity": list(identity)})
+        ledger.schemas.register({"title": "lead", "properties": {}, "x-woodrat-identity": list(identity)})
 
     def shared() -> list[Any]:
         with ledger.context.engine.view(ledger.tenant) as view:

@@ -42,8 +42,8 @@ def ana(where: Any, **about: Any) -> dict[str, Any]:
 
 def test_a_value_beside_the_words_it_was_read_from(ledger: Ledger) -> None:
     """Blame and lineage show the locator and the words; without being asked blame reads no source."""
-    source = ledger.source(NOTE, name="note.txt")
-    with ledger.interpretation(source, model="small-1") as reading:
+    source = ledger.sources.add(NOTE, name="note.txt")
+    with ledger.interpretations.start(source, model="small-1") as reading:
         report = reading.store([ana({"line": 2}), {"entity_type": "contact", "name": "Bo"}])
     said = ledger.observations(ANA)[0].observation
     assert said.optional["locator"] == {"line": 2}
@@ -62,7 +62,7 @@ def test_a_value_beside_the_words_it_was_read_from(ledger: Ledger) -> None:
 
 def test_a_record_of_its_own_source(ledger: Ledger) -> None:
     """The source may be the record's or the call's; a relation stated in the record has the locator too."""
-    source = ledger.source(b'{"items": [{"city": "Olot"}]}', name="list.json")
+    source = ledger.sources.add(b'{"items": [{"city": "Olot"}]}', name="list.json")
     ledger.store({"entity_type": "contact", "name": "Bo"})
     record = ana({"pointer": "/items/0/city"}, source=source, relate=[{"type": "knows", "to": "contact/Bo"}])
     ledger.store(record)
@@ -84,7 +84,7 @@ def test_a_record_of_its_own_source(ledger: Ledger) -> None:
 )
 def test_what_is_refused(ledger: Ledger, where: Any, told: str) -> None:
     """A locator that is none, or that its source contradicts, is refused, and nothing is written."""
-    source = ledger.source(NOTE)
+    source = ledger.sources.add(NOTE)
     before = ledger.position
     with pytest.raises(woodrat.Refused, match=told) as refused:
         ledger.store(ana(where), source=source)
@@ -94,7 +94,7 @@ def test_what_is_refused(ledger: Ledger, where: Any, told: str) -> None:
 
 def test_all_faults_at_once(ledger: Ledger) -> None:
     """Every record's faults are told together, and one whose source is missing is told once."""
-    source = ledger.source(NOTE)
+    source = ledger.sources.add(NOTE)
     records = [ana({"line": 9}, source=source), ana({"line": 1}), ana({"line": 1}, source="src_" + "a" * 26)]
     with pytest.raises(woodrat.Refused) as refused:
         ledger.store(records)
@@ -104,7 +104,7 @@ def test_all_faults_at_once(ledger: Ledger) -> None:
 def test_import_does_not_ask_the_source(ledger: Ledger) -> None:
     """What another ledger took is taken, though its source never arrived; there is then nothing to show."""
     there = ledger_on(MemoryEngine(), "there")
-    there.store(ana({"line": 2}), source=there.source(NOTE))
+    there.store(ana({"line": 2}), source=there.sources.add(NOTE))
     said = there.observations(ANA)[0].observation
     ledger.admit([("observation", said.body)])
     (verdict,) = ledger.blame(ANA, "city", excerpts=True)["city"]
@@ -115,10 +115,10 @@ def test_import_does_not_ask_the_source(ledger: Ledger) -> None:
 def test_a_past_knows_only_its_sources(ledger: Ledger) -> None:
     """As of a moment, the words are those of sources that were there."""
     there = ledger_on(MemoryEngine(), "there")
-    there.store(ana({"line": 2}), source=there.source(NOTE))
+    there.store(ana({"line": 2}), source=there.sources.add(NOTE))
     ledger.admit([("observation", there.observations(ANA)[0].observation.body)])
     before = ledger.position
-    ledger.source(NOTE)
+    ledger.sources.add(NOTE)
     assert ledger.blame(ANA, "city", excerpts=True)["city"][0].excerpt == "She lives in Olot now."
     assert ledger.at(before).blame(ANA, "city", excerpts=True)["city"][0].excerpt is None
 
@@ -129,8 +129,8 @@ def test_a_redacted_value_is_not_quoted() -> None:
         ledger = woodrat.open(":memory:", redact=redact)
         if redact is None:
             hidden = {"type": "string", "x-woodrat-redact": True}
-            ledger.register({"type": "object", "properties": {"city": hidden}}, entity_type="contact")
-        source = ledger.source(NOTE)
+            ledger.schemas.register({"type": "object", "properties": {"city": hidden}}, entity_type="contact")
+        source = ledger.sources.add(NOTE)
         ledger.store(ana({"line": 2, "quote": "lives in Olot"}), source=source)
         ledger.store(ana({"quote": "lives in Olot"}), source=source, idempotency_key="k")
         ledger.store({"entity_type": "contact", "name": "Ana", "$": {"locator": {"quote": "Ana"}}}, source=source)
@@ -150,7 +150,7 @@ def _again(said: Observation, names: Names) -> dict[str, Any]:
 def test_erasure_takes_the_words_and_keeps_the_mark() -> None:
     """What is said again keeps its assigned time marked, and quotes neither an erased source nor an erased value."""
     ledger = ledger_on(MemoryEngine())
-    ledger.store(ana({"line": 2, "quote": "lives in Olot"}), source=ledger.source(NOTE))
+    ledger.store(ana({"line": 2, "quote": "lives in Olot"}), source=ledger.sources.add(NOTE))
     said = ledger.observations(ANA)[0].observation
     source = ids.digest_of("source", str(said.optional["source"]))
     assert source is not None
@@ -175,7 +175,7 @@ def test_erasing_a_field_through_the_ledger(tmp_path: Path) -> None:
     make_keys(tmp_path / "keys", FixedClock())
     with woodrat.open(tmp_path / "t.db", keys=tmp_path / "keys") as ledger:
         record = {"entity_type": "contact", "name": "Ana", "pin": 42, "$": {"locator": {"line": 1, "quote": "PIN 42"}}}
-        ledger.store(record, source=ledger.source(b"Her PIN 42 is old.\n"))
+        ledger.store(record, source=ledger.sources.add(b"Her PIN 42 is old.\n"))
         ledger.erase("contact/Ana#pin", reason="a request")
         (said,) = [stored.observation for stored in ledger.observations("contact/Ana")]
         assert (said.optional["locator"], said.assigned) == ({"line": 1}, True)
@@ -183,7 +183,7 @@ def test_erasing_a_field_through_the_ledger(tmp_path: Path) -> None:
 
 def test_ids_of_sources_are_full_names(ledger: Ledger) -> None:
     """A locator stands beside the full name of its source."""
-    ledger.store(ana({"line": 1}), source=ledger.source(NOTE))
+    ledger.store(ana({"line": 1}), source=ledger.sources.add(NOTE))
     source = ledger.observations(ANA)[0].observation.optional["source"]
     assert isinstance(source, str)
     assert ids.digest_of("source", source) is not None

@@ -23,7 +23,7 @@ SCHEMA = {
 def told(path: Path) -> woodrat.Ledger:
     """Return a ledger with long histories, and whatever a pass over the log does not fold by itself."""
     ledger = woodrat.open(path, agent="ada")
-    other = ledger.by("bob")
+    other = ledger.as_agent("bob")
     for turn in range(20):
         writer = other if turn % 3 else ledger
         at = f"2024-01-{turn + 1:02d}T00:00:00Z"
@@ -52,7 +52,7 @@ def told(path: Path) -> woodrat.Ledger:
             ledger.store({"entity_type": "parcel", "$": {"key": "p"}, "code": "P", "weight": 3})
         if turn == 11:
             ledger.retract(said.observations[0], reason="wrong")
-            ledger.register(SCHEMA)
+            ledger.schemas.register(SCHEMA)
         if turn == 14:
             ledger.merge("contact/ann@x.org", "contact/cem@x.org", reason="one")
         ledger.store({"entity_type": "parcel", "$": {"key": "p"}, "code": "P", "weight": turn})
@@ -119,7 +119,7 @@ def test_what_is_kept_and_cannot_be_read_is_made_again(tmp_path: Path, place: st
     """Bytes that nobody packed are told as damage of what is derived, and a rebuild puts it right and says so."""
     path = tmp_path / "l.db"
     with woodrat.open(path) as ledger:
-        ledger.register({"title": "tag", "properties": {"of": {"type": "array", "x-woodrat-merge": "union"}}})
+        ledger.schemas.register({"title": "tag", "properties": {"of": {"type": "array", "x-woodrat-merge": "union"}}})
         ledger.store({"entity_type": "tag", "$": {"key": "all"}, "of": [f"t{number}" for number in range(100)]})
         before = ledger.show("tag/all")
     raw = apsw.Connection(str(path))

@@ -43,8 +43,8 @@ def db(tmp_path: Path) -> Path:
 def ledger(db: Path) -> Iterator[Ledger]:
     """A ledger that hides keys, with schemas that hide fields."""
     with woodrat.open(db, clock=FixedClock(), redact=["password", "*_token"]) as opened:
-        opened.register(DOCUMENT)
-        opened.register(LINK)
+        opened.schemas.register(DOCUMENT)
+        opened.schemas.register(LINK)
         yield opened
 
 
@@ -111,9 +111,9 @@ def test_rules_and_verdicts_hide_what_facts_hide(ledger: Ledger, db: Path) -> No
         run.decide("raises", {"x": secrets()}, raising, on_missing="skip")
         run.judge("bad", preferred=secrets())
     assert verdict.chosen == secrets()
-    ledger.judge(run.id, "bad", preferred=secrets())
+    ledger.runs.judge(run.id, "bad", preferred=secrets())
     assert leaks(db.parent) == []
-    record = ledger.run_record(run.id)
+    record = ledger.runs.show(run.id)
     hidden = {"kept": 1, "deep": [{"password": REDACTED}]}
     assert record.decisions[0].chosen == hidden
     assert record.decisions[0].rules[0].when == {"x": {"eq": hidden, "in": [hidden]}, "password": REDACTED}
@@ -134,13 +134,13 @@ def test_a_fact_from_a_hidden_place_is_hidden_under_any_name(ledger: Ledger, db:
 
 def test_what_is_removed_or_configured_is_hidden(ledger: Ledger, db: Path) -> None:
     """Elements taken out of collections, and the settings of a reading, hide what stands under hidden keys."""
-    ledger.register({"title": "bag", "properties": {"all": {"type": "array", "x-woodrat-merge": "union"}}})
+    ledger.schemas.register({"title": "bag", "properties": {"all": {"type": "array", "x-woodrat-merge": "union"}}})
     ledger.store({"entity_type": "bag", "id": "b", "all": [secrets()], "$": {"remove": {"all": [secrets()]}}})
-    source = ledger.source(b"text", name="t")
-    with ledger.interpretation(source, parameters=secrets(), configuration={"api_token": SECRETS[2]}):
+    source = ledger.sources.add(b"text", name="t")
+    with ledger.interpretations.start(source, parameters=secrets(), configuration={"api_token": SECRETS[2]}):
         pass
     assert leaks(db.parent) == []
-    assert ledger.interpretations()[0].configuration == {"api_token": REDACTED}
+    assert ledger.interpretations.list()[0].configuration == {"api_token": REDACTED}
 
 
 def test_the_digest_of_a_request_does_not_tell_what_is_hidden(ledger: Ledger) -> None:
@@ -148,7 +148,7 @@ def test_the_digest_of_a_request_does_not_tell_what_is_hidden(ledger: Ledger) ->
     with ledger.run("Who?") as run:
         for secret in SECRETS[:2]:
             run.model("m", response="hi", messages=[{"role": "user", "password": secret}])
-    one, other = ledger.run_record(run.id).models
+    one, other = ledger.runs.show(run.id).models
     assert one.request == other.request
 
 
@@ -183,18 +183,18 @@ def told(run: str) -> list[Any]:
 @pytest.mark.parametrize("form", [0, 1, 2])
 def test_runs_recorded_elsewhere_hide_what_this_ledger_hides(ledger: Ledger, db: Path, form: int) -> None:
     """A trajectory, a told run and entries that come whole are kept without what stands under hidden keys."""
-    (run,) = ledger.record(told("run_" + "b" * 26)[form])
+    (run,) = ledger.runs.import_(told("run_" + "b" * 26)[form])
     assert leaks(db.parent) == []
-    assert ledger.run_record(run).inputs == {"kept": 1, "deep": [{"password": REDACTED}]}
+    assert ledger.runs.show(run).inputs == {"kept": 1, "deep": [{"password": REDACTED}]}
     if form == 2:
-        assert ledger.run_record(run).tool_calls[0].name == "password"
+        assert ledger.runs.show(run).tool_calls[0].name == "password"
 
 
 def test_patterns_of_a_trajectory_have_stars_too(ledger: Ledger) -> None:
     """A trajectory names the keys to be hidden as a run does."""
     document = {"query": "q", "redact": ["my_*"], "steps": [{"kind": "tool", "name": "t", "args": {"my_key": "k"}}]}
-    (run,) = ledger.record(document)
-    assert ledger.run_record(run).tool_calls[0].args == {"my_key": REDACTED}
+    (run,) = ledger.runs.import_(document)
+    assert ledger.runs.show(run).tool_calls[0].args == {"my_key": REDACTED}
 
 
 @pytest.mark.parametrize("given", ["ssn", "zip, ssn", ["ssn"], {"ssn"}])
@@ -207,8 +207,8 @@ def test_one_key_may_be_given_as_text(given: Any) -> None:
         with ledger.run("?", inputs={"ssn": "1"}, redact=given) as other:
             pass
         assert verdict.evidence == {"ssn": REDACTED, "threshold": REDACTED}
-        assert ledger.run_record(run.id).tool_calls[0].args == {"ssn": REDACTED}
-        assert ledger.run_record(other.id).inputs == {"ssn": REDACTED}
+        assert ledger.runs.show(run.id).tool_calls[0].args == {"ssn": REDACTED}
+        assert ledger.runs.show(other.id).inputs == {"ssn": REDACTED}
     with pytest.raises(Refused, match="redact"):
         woodrat.decide("d", {"ssn": "1"}, [], redact=[5])  # type: ignore[list-item]
 
@@ -222,7 +222,7 @@ def test_the_place_shows_that_something_was_there(ledger: Ledger) -> None:
     assert ledger.show("account/ada").to_json()["blame"]["ssn"]["misfits"] == 0
     with ledger.run("?", inputs={"password": "p", "n": 1}) as run:
         run.answer("a")
-    assert ledger.run_record(run.id).inputs == {"password": REDACTED, "n": 1}
+    assert ledger.runs.show(run.id).inputs == {"password": REDACTED, "n": 1}
 
 
 def test_a_redacted_field_needs_no_sound_value(ledger: Ledger) -> None:
@@ -261,7 +261,7 @@ def test_a_schema_registered_later_hides_from_then_on(db: Path) -> None:
     """A schema takes effect in the write after it, on every connection."""
     with woodrat.open(db, clock=FixedClock()) as one, woodrat.open(db, clock=FixedClock(seed="b")) as two:
         two.store({"entity_type": "thing", "id": "t", "x": "seen"})
-        one.register({"title": "thing", "properties": {"x": {"x-woodrat-redact": True}}})
+        one.schemas.register({"title": "thing", "properties": {"x": {"x-woodrat-redact": True}}})
         two.store({"entity_type": "thing", "id": "t", "x": "unseen"})
         assert two.show("thing/t").fields["x"] == REDACTED
 
@@ -273,7 +273,7 @@ def test_an_identity_field_cannot_be_redacted(ledger: Ledger) -> None:
         {"title": "b", "properties": {"email": {"x-woodrat-redact": True}}},
     ):
         with pytest.raises(Refused, match="a redacted value identifies nothing"):
-            ledger.register(document)
+            ledger.schemas.register(document)
     with woodrat.open(":memory:", redact=["id", "name"]) as hiding, pytest.raises(Refused, match="nothing identifies"):
         hiding.store({"entity_type": "thing", "id": "t", "name": "n"})
 
@@ -282,7 +282,9 @@ def test_an_identity_field_cannot_be_redacted(ledger: Ledger) -> None:
 def test_a_policy_that_holds_no_text_cannot_be_redacted(ledger: Ledger, policy: str) -> None:
     """A field whose policy cannot hold the mark is refused with both remedies."""
     with pytest.raises(Refused, match="cannot hold"):
-        ledger.register({"title": "c", "properties": {"x": {"x-woodrat-redact": True, "x-woodrat-merge": policy}}})
+        ledger.schemas.register(
+            {"title": "c", "properties": {"x": {"x-woodrat-redact": True, "x-woodrat-merge": policy}}}
+        )
 
 
 def test_the_setting_comes_from_the_environment_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,7 +294,7 @@ def test_the_setting_comes_from_the_environment_too(monkeypatch: pytest.MonkeyPa
     with woodrat.open(":memory:") as ledger:
         ledger.store(record)
         assert dict(ledger.show("thing/t").fields) == {"id": "t", "passphrase": REDACTED, "KEY": REDACTED, "keys": "z"}
-        assert ledger.by("other").context.hidden == ledger.context.hidden
+        assert ledger.as_agent("other").context.hidden == ledger.context.hidden
     with woodrat.open(":memory:", redact=[]) as open_one:
         open_one.store(record)
         assert open_one.show("thing/t").fields["passphrase"] == "x"

@@ -66,30 +66,30 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_a_step_reads_what_came_since_the_last(engine: Engine, read: list[int]) -> None:
     """Sixty steps, sent one by one, are each read once; a run as long as it may be costs a step no more."""
     ledger = ledger_on(engine)
-    ledger.record([started()])
+    ledger.runs.import_([started()])
     for number in range(1, 60):
-        ledger.record([noted(number)])
+        ledger.runs.import_([noted(number)])
     assert sum(read) == 59
-    ledger.record([noted(30)])
+    ledger.runs.import_([noted(30)])
     assert len(steps(engine)) == 60
 
 
 def test_a_step_that_was_undone_can_be_sent_again(engine: Engine) -> None:
     """Steps that shared a commit which failed are not taken for known."""
     ledger = ledger_on(engine)
-    ledger.record([started()])
+    ledger.runs.import_([started()])
 
     def undone() -> None:
         with engine.together():
-            ledger.record([noted(1)])
-            ledger.record([noted(2)])  # it has read the one before, which will never have been
+            ledger.runs.import_([noted(1)])
+            ledger.runs.import_([noted(2)])  # it has read the one before, which will never have been
             raise KeyError
 
     with pytest.raises(KeyError):
         undone()
     ledger.store([{"entity_type": "thing", "id": str(number)} for number in range(4)])  # where they would have stood
     for number in (1, 2, 7):
-        ledger.record([noted(number)])
+        ledger.runs.import_([noted(number)])
     assert steps(engine) == ["run.started", *["run.noted"] * 3]
 
 
@@ -97,12 +97,12 @@ def test_what_another_engine_wrote_is_seen(tmp_path: Path) -> None:
     """Two processes that take steps of one run take each of them once."""
     engines = [SqliteEngine(tmp_path / "shared.db") for _ in range(2)]
     one, other = (ledger_on(engine) for engine in engines)
-    one.record([started()])
+    one.runs.import_([started()])
     for number in range(1, 9):
-        one.record([noted(number)])
-        other.record([noted(number)])
-        other.record([noted(number + 100)])
-    one.record([noted(104), noted(4)])
+        one.runs.import_([noted(number)])
+        other.runs.import_([noted(number)])
+        other.runs.import_([noted(number + 100)])
+    one.runs.import_([noted(104), noted(4)])
     assert len(steps(engines[0])) == 17
     for engine in engines:
         engine.close()
@@ -115,11 +115,11 @@ def test_what_was_erased_is_not_taken_for_known(tmp_path: Path) -> None:
         assert isinstance(ledger, Ledger)
         ledger.store({"entity_type": "contact", "name": "Ana"})
         said = [started(subject="contact/Ana"), noted(1)]
-        ledger.record(said)
-        ledger.record([noted(2)])
+        ledger.runs.import_(said)
+        ledger.runs.import_([noted(2)])
         ledger.erase(subject="contact/Ana", reason="asked")
         with pytest.raises(Refused, match="erased"):
-            ledger.record([noted(1)])
+            ledger.runs.import_([noted(1)])
 
 
 def test_only_so_much_is_at_hand(engine: Engine, read: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,8 +129,8 @@ def test_only_so_much_is_at_hand(engine: Engine, read: list[int], monkeypatch: p
     names = [f"run_{letter * 26}" for letter in "abc"]
     for number in range(4):
         for name in names:
-            ledger.record([noted(number, run=name)])
-            ledger.record([noted(number, run=name)])
+            ledger.runs.import_([noted(number, run=name)])
+            ledger.runs.import_([noted(number, run=name)])
     with engine.view(TenantId("t")) as view:
         assert [len(view.run(name, view.head().position)) for name in names] == [4, 4, 4]
 
@@ -138,7 +138,7 @@ def test_only_so_much_is_at_hand(engine: Engine, read: list[int], monkeypatch: p
 def test_whose_run_it_is_is_known_without_reading_it_again(engine: Engine, read: list[int]) -> None:
     """Live entries and writes that name their run ask for its owner, and no step of it is read twice for that."""
     ledger, relay = ledger_on(engine), Relay()
-    ledger.record([started()])
+    ledger.runs.import_([started()])
     for number in range(1, 40):
         relay.entries(ledger.context, RUN, [noted(number)])
         ledger.store({"entity_type": "loan", "id": str(number)}, run=RUN, step=number)

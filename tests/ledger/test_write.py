@@ -83,7 +83,7 @@ def test_listeners_hear_of_durable_writes_to_their_log() -> None:
     assert listener.heard == [(ledger.agent, 0, 2)]
     notices = Notices()
     with notices, engine.together():
-        ledger.by("b").store({"entity_type": "thing", "id": "4"})
+        ledger.as_agent("b").store({"entity_type": "thing", "id": "4"})
         assert len(listener.heard) == 1, "it is not durable yet"
     notices.send()
     assert listener.heard[1:] == [("b", 3, 3)]

@@ -290,7 +290,7 @@ def test_logs_tell_of_a_call_without_its_contents(
     posted(server, secret, "marker-tool", {})
     monkeypatch.setattr("woodrat.api.past.Past.search", fail)
     assert posted(server, secret, "search", {"query": "marker-word"}).json["result"]["isError"] is True
-    monkeypatch.setattr("woodrat.api.past.Past.runs", fail)
+    monkeypatch.setattr("woodrat.api.runs.PastRuns.list", fail)
     body = {"jsonrpc": "2.0", "id": 1, "method": "resources/list"}
     error = server.call("POST", "/mcp", body, key=secret).json["error"]
     assert (error["code"], error["data"]["code"]) == (-32603, "unavailable")

@@ -156,8 +156,10 @@ def test_a_client_that_reads_nothing_holds_up_no_end(tmp_path: Path) -> None:
 def test_what_is_printed_stays_off_the_protocol(tmp_path: Path) -> None:
     """Whatever code prints while a call is answered goes to standard error."""
     loud = """
+from functools import wraps
 from woodrat.api.past import Past
 quiet = Past.show
+@wraps(quiet)
 def show(self, *given, **named):
     import os
     print("a word from inside", flush=True)

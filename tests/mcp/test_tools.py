@@ -116,7 +116,7 @@ def test_all_faults_of_a_call_are_told_at_once(name: str, sent: dict[str, object
 
 def test_what_is_empty_counts_as_left_out() -> None:
     """Models that must send every argument send null or empty text; it is kept only where text is needed or meant."""
-    sent = {"ref": "contact/Ana", "as_of": "", "effective": None, "field": "", "cursor": ""}
+    sent = {"ref": "contact/Ana", "as_of": "", "valid_at": None, "field": "", "cursor": ""}
     assert tools.chosen(tools.tools()["show"], sent)[1] == {"ref": "contact/Ana"}
     assert tools.chosen(tools.tools()["show"], {"ref": ""})[1] == {"ref": ""}
     sent = {"action": "end", "run": "run_x", "answer": "", "status": ""}

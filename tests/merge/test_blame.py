@@ -535,14 +535,14 @@ def test_blame_at_a_moment(ledger: woodrat.Ledger) -> None:
     past = ledger.at(2).blame("contact/Ana", "city")["city"]
     assert [verdict.value for verdict in past] == ["Girona", "Barcelona"]
     ledger.store([{"entity_type": "contact", "name": "Ana", "city": "Olot"}], valid_from="2030-01-01T00:00:00Z")
-    effective = ledger.at(effective="2027-01-01T00:00:00Z").blame("contact/Ana", "city")["city"]
+    effective = ledger.at(valid_at="2027-01-01T00:00:00Z").blame("contact/Ana", "city")["city"]
     assert [verdict.value for verdict in effective] == ["Reus", "Girona", "Barcelona"]
 
 
 def test_blame_follows_the_schema(ledger: woodrat.Ledger) -> None:
     """Under a new policy the same claims win and lose for other reasons, and at the old moment for the old ones."""
     then = ledger.position
-    ledger.register({"title": "contact", "properties": {"city": {"x-woodrat-merge": "min"}}})
+    ledger.schemas.register({"title": "contact", "properties": {"city": {"x-woodrat-merge": "min"}}})
     city = ledger.blame("contact/Ana", "city")["city"]
     assert [(verdict.value, verdict.reason) for verdict in city] == [
         ("Barcelona", "smaller value"),

@@ -201,7 +201,7 @@ def test_by_effective_time(ledger: woodrat.Ledger) -> None:
     ledger.store([{"entity_type": "contact", "name": "Ana", "role": "chief"}], valid_from="2030-01-01T00:00:00Z")
     before = ledger.position - 1
     assert [change.entity for change in ledger.diff(before, "now", ANA)] == [ANA]
-    assert ledger.at(effective="2029-01-01T00:00:00Z").diff(before, "now", ANA) == ()
+    assert ledger.at(valid_at="2029-01-01T00:00:00Z").diff(before, "now", ANA) == ()
 
 
 def test_changes_are_frozen() -> None:

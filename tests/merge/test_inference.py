@@ -32,7 +32,7 @@ def test_types_are_those_seen() -> None:
     one.store(
         [doc("1", a=1, b=1, c="x", d=None, e={"k": 1}), doc("2", a=2.5, b=2, c=True, d="t", e={"k": 2, "l": "x"})]
     )
-    found = one.infer("doc")
+    found = one.schemas.infer("doc")
     assert found == {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "doc",
@@ -51,7 +51,7 @@ def test_types_are_those_seen() -> None:
         },
         "required": ["a", "b", "c", "d", "e", "id"],
     }
-    assert one.register(found).id is not None
+    assert one.schemas.register(found).id is not None
 
 
 def test_a_field_some_lack_is_optional() -> None:
@@ -59,7 +59,7 @@ def test_a_field_some_lack_is_optional() -> None:
     one = ledger()
     one.store([doc("1", a=1, b=1), doc("2", a=1), doc("3")])
     one.delete("doc/3")
-    assert one.infer("doc")["required"] == ["a", "id"]
+    assert one.schemas.infer("doc")["required"] == ["a", "id"]
 
 
 def test_arrays_whose_elements_repeat_merge_by_union() -> None:
@@ -69,7 +69,7 @@ def test_arrays_whose_elements_repeat_merge_by_union() -> None:
     one.store(doc(tags=["b", "c"], steps=["y"], pair=[1, 1], mixed=[1]))
     one.store(doc(mixed="x"))
     one.store(doc("2", steps=["x"]))
-    found = one.infer("doc")["properties"]
+    found = one.schemas.infer("doc")["properties"]
     assert {name: MERGE in subschema for name, subschema in found.items()} == {
         "id": False,
         "tags": True,
@@ -85,15 +85,15 @@ def test_withdrawn_claims_are_not_seen() -> None:
     one = ledger()
     wrong = one.store(doc(a="x")).observations[0]
     one.store(doc(a=1))
-    assert one.infer("doc")["properties"]["a"] == {"type": ["integer", "string"]}
+    assert one.schemas.infer("doc")["properties"]["a"] == {"type": ["integer", "string"]}
     one.retract(wrong)
-    assert one.infer("doc")["properties"]["a"] == {"type": "integer"}
+    assert one.schemas.infer("doc")["properties"]["a"] == {"type": "integer"}
 
 
 def test_what_the_schema_in_force_says_is_kept() -> None:
     """Identity, policies and marks of the schema in force stay, whatever the values look like."""
     one = ledger()
-    one.register(
+    one.schemas.register(
         {
             "title": "doc",
             "x-woodrat-identity": [["no"]],
@@ -104,21 +104,21 @@ def test_what_the_schema_in_force_says_is_kept() -> None:
         }
     )
     one.store([{"entity_type": "doc", "no": "7", "total": 3, "tags": ["x"]}])
-    found = one.infer("doc")
+    found = one.schemas.infer("doc")
     assert found["x-woodrat-identity"] == [["no"]]
     assert found["properties"]["total"] == {"type": "integer", "x-woodrat-merge": "sum", "x-woodrat-index": True}
     assert found["properties"]["tags"]["x-woodrat-merge"] == "union"
     assert found["properties"]["tags"]["x-woodrat-text"] is True
-    one.register(found)
+    one.schemas.register(found)
     assert one.show("doc/7").fields == {"no": "7", "tags": ["x"], "total": 3}
 
 
 def test_nothing_stored_is_not_found() -> None:
     """There is nothing to infer from nothing."""
     with pytest.raises(woodrat.NotFound):
-        ledger().infer("doc")
+        ledger().schemas.infer("doc")
     with pytest.raises(woodrat.Refused):
-        ledger().infer("No")
+        ledger().schemas.infer("No")
 
 
 def test_a_schema_too_long_describes_fewer_fields() -> None:
@@ -127,17 +127,17 @@ def test_a_schema_too_long_describes_fewer_fields() -> None:
     for part in range(3):
         many = {f"{part}-{number}-" + "é" * 120: {"x": {"y": number}} for number in range(400)}
         one.store({**doc(), **many})
-    found = one.infer("doc")
+    found = one.schemas.infer("doc")
     assert 0 < len(found["properties"]) <= inference.FIELDS_MAX
     assert len(form.serialise(found)) < SCHEMA_BYTES_MAX
-    one.register(found)
+    one.schemas.register(found)
 
 
 def test_objects_with_very_many_keys_are_mappings() -> None:
     """An object whose keys keep changing is described by its type alone."""
     one = ledger()
     one.store([doc(str(number), scores={f"k{number}": 1}) for number in range(inference.KEYS_MAX + 1)])
-    assert one.infer("doc")["properties"]["scores"] == {"type": "object"}
+    assert one.schemas.infer("doc")["properties"]["scores"] == {"type": "object"}
 
 
 NAMES = st.sampled_from(["a", "b", "c/d", "e~f", "g%h", "é", "properties", "$ref", "x-woodrat-merge", "type", "\u200b"])
@@ -160,16 +160,16 @@ def test_everything_stored_fits_what_is_inferred(records: list[tuple[str, dict[s
         elif turn == 1 and "a" in fields:
             one.correct(f"doc/{key}", {"a": fields["a"]})
     try:
-        found = one.infer("doc")
+        found = one.schemas.infer("doc")
     except woodrat.NotFound:
         return
     before = one.query().items
-    one.register(found)
-    schema = one.schema("doc")
+    one.schemas.register(found)
+    schema = one.schemas.show("doc")
     after = one.query().items
     assert len(before) == len(after)
     for snapshot in (*before, *after):
         assert schema.record_faults(snapshot.fields, "") == []
         assert schema.required_faults(snapshot.fields, "") == []
     assert all(origin.misfits == 0 for snapshot in after for origin in snapshot.blame.values())
-    assert one.infer("doc")["properties"].keys() == found["properties"].keys()
+    assert one.schemas.infer("doc")["properties"].keys() == found["properties"].keys()

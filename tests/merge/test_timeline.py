@@ -110,7 +110,7 @@ def test_a_schema_in_the_middle(ledger: woodrat.Ledger) -> None:
     """Each step is merged under the schema of its time, and what a new schema changed is not put on a step."""
     for crew in (3, 9, 2):
         ledger.store([{"entity_type": "boat", "name": "g", "crew": crew}])
-    ledger.register({"title": "boat", "properties": {"crew": {"x-woodrat-merge": "max"}}})
+    ledger.schemas.register({"title": "boat", "properties": {"crew": {"x-woodrat-merge": "max"}}})
     ledger.store([{"entity_type": "boat", "name": "g", "crew": 5}])
     ledger.store([{"entity_type": "boat", "name": "g", "crew": 12}])
     assert told(ledger.history("boat/g", "crew")) == [
@@ -154,7 +154,7 @@ def test_history_at_a_moment(ledger: woodrat.Ledger) -> None:
     one = ledger.store([contact(city="Barcelona")], valid_from="2020-01-01T00:00:00Z").position
     ledger.store([contact(city="Girona")], valid_from="2030-01-01T00:00:00Z")
     assert len(ledger.at(one).history(ANA)) == 1
-    assert len(ledger.at(effective="2025-01-01T00:00:00Z").history(ANA)) == 1
+    assert len(ledger.at(valid_at="2025-01-01T00:00:00Z").history(ANA)) == 1
     assert len(ledger.history(ANA)) == 2
 
 

@@ -11,7 +11,7 @@ from tests.commands import Cli, cli, db
 from tests.server.conftest import Start, engine, keyring, start
 from tests.server.server import Server
 
-from woodrat.api.ledger import Ledger
+from woodrat.api.runs import Runs
 from woodrat.errors import Fault, Refused
 from woodrat.server.keys import Keyring
 
@@ -132,14 +132,14 @@ def test_a_long_batch_is_several_writes(start: Start, monkeypatch: pytest.Monkey
     assert len(entries) == sum(lengths)
     assert len(lengths) > 1
     assert len(server.call("GET", "/v1/runs").json["runs"]) == 6
-    whole = Ledger.record
+    whole = Runs.import_
 
-    def failing(ledger: Ledger, part: list[dict[str, object]]) -> tuple[str, ...]:
+    def failing(runs: Runs, part: list[dict[str, object]]) -> tuple[str, ...]:
         if any(entry["span"] == f"{7:016x}" for entry in part):
             raise Refused([Fault("entries", "are not wanted", "Keep them.")])
-        return whole(ledger, part)
+        return whole(runs, part)
 
-    monkeypatch.setattr(Ledger, "record", failing)
+    monkeypatch.setattr(Runs, "import_", failing)
     told = server.call("POST", "/v1/traces", many(9)).json["partialSuccess"]
     assert 0 < int(told["rejectedSpans"]) < 9
     assert "are not wanted" in told["errorMessage"]

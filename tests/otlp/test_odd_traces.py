@@ -134,9 +134,9 @@ def test_any_spans_are_a_run_in_any_order(spans: tuple[Span, ...], random: Any) 
 def test_any_run_can_be_compared(spans: tuple[Span, ...]) -> None:
     """Whatever was recorded is shown, told and compared with itself."""
     ledger = taken_in(spans)
-    for run in ledger.runs().items:
+    for run in ledger.runs.list().items:
         assert run.narrative
-        assert ledger.runs_diff(run.id, run.id).same
+        assert ledger.runs.diff(run.id, run.id).same
 
 
 DEPTHS = (60, 70, 300, 900, 5_000)

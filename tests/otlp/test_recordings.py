@@ -35,7 +35,7 @@ NAMELESS = {*WITHOUT_TOOLS, "openinference-langchain", "langsmith", "google-adk"
 
 def runs(name: str) -> list[Any]:
     """Return the runs of a recording, the first one first."""
-    return list(taken_in(RECORDED[name]).runs().items)[::-1]
+    return list(taken_in(RECORDED[name]).runs.list().items)[::-1]
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -58,8 +58,8 @@ def test_a_turn_of_an_agent_is_one_run(name: str) -> None:
 def test_two_turns_part_where_the_tool_answered_otherwise(name: str) -> None:
     """Ids made anew in every run part nothing: what the tool returned, or the model was told, differs first."""
     ledger = taken_in(RECORDED[name])
-    second, first = ledger.runs().items
-    parted = ledger.runs_diff(first.id, second.id)
+    second, first = ledger.runs.list().items
+    parted = ledger.runs.diff(first.id, second.id)
     assert parted.cause is not None
     assert parted.cause.kind == ("prompt" if name in WITHOUT_TOOLS else "tool")
     assert "paid" in parted.sentence

@@ -40,13 +40,13 @@ def shown(ledger: woodrat.Ledger) -> list[Any]:
             return {k: placeless(v) for k, v in value.items() if k not in ("position", "positions", "narrative")}
         return [placeless(item) for item in value] if isinstance(value, list) else value
 
-    return sorted((placeless(run.to_json()) for run in ledger.runs().items), key=lambda run: str(run["runId"]))
+    return sorted((placeless(run.to_json()) for run in ledger.runs.list().items), key=lambda run: str(run["runId"]))
 
 
 def only(ledger: woodrat.Ledger) -> Any:
     """Return the one run of a ledger."""
-    (name,) = {entry.to_json()["body"]["run"] for entry in ledger.entries()}
-    return ledger.run_record(name)
+    (name,) = {entry.to_json()["body"]["run"] for entry in ledger.log.entries()}
+    return ledger.runs.show(name)
 
 
 def span(id: int = 2, parent: int | None = 1, name: str = "x", start: int = 5_000, **given: Any) -> Span:
@@ -91,8 +91,8 @@ def test_runs_of_traces_answer_like_any_other() -> None:
     (reason,) = ledger.why("loan/42").items
     assert reason.decision.chosen == "rejected"
     assert ledger.recall("should we approve application #42?", k=1).hits[0].record.subject == "loan/42"
-    first, second = (run.id for run in ledger.runs().items)
-    assert ledger.runs_diff(first, second).to_json()
+    first, second = (run.id for run in ledger.runs.list().items)
+    assert ledger.runs.diff(first, second).to_json()
 
 
 @pytest.mark.parametrize("known", [GENAI, OPENINFERENCE], ids=["genai", "openinference"])
@@ -133,11 +133,11 @@ def test_a_root_that_comes_last_completes_the_run() -> None:
     """Until the root arrives, if ever, the run is listed as interrupted, with its steps; then it has its end."""
     root, inner = [s for s in GENAI if s.parent is None], tuple(s for s in GENAI if s.parent is not None)
     ledger = taken_in(inner)
-    (begun,) = ledger.runs().items
+    (begun,) = ledger.runs.list().items
     assert (begun.status, begun.query, len(begun.tool_calls)) == ("interrupted", "Is a refund due for order #42?", 1)
     assert begun.started_at == begun.steps[0].started_at
     record(ledger, Batch(tuple(root)), named=True)
-    (run,) = ledger.runs().items
+    (run,) = ledger.runs.list().items
     assert run.status == "done"
 
 
@@ -145,7 +145,7 @@ def test_a_trace_that_comes_from_elsewhere_begins_where_it_enters() -> None:
     """A span whose parent is known to be in another process begins and ends the run for us, until the root arrives."""
     entry = span(2, 1, "serve", flags=0x301, attributes={"input.value": "Hi", "output.value": "Ho"})
     ledger = taken_in((span(3, 2, "inner"), entry))
-    (run,) = ledger.runs().items
+    (run,) = ledger.runs.list().items
     assert (run.query, run.answer, run.status) == ("Hi", "Ho", "done")
     record(ledger, Batch((span(1, None, "root", 0),)), named=True)
     assert only(ledger).query == "Hi"
@@ -273,7 +273,7 @@ def test_a_decision_without_a_rule_is_told_without_one(tmp_path: Path, capsys: p
     said = {"openinference.span.kind": "DECISION", "woodrat.stage": "risk", "output.value": "rejected"}
     ledger = woodrat.open(tmp_path / "a.db", agent="collector")
     record(ledger, Batch((span(1, None, "root"), span(attributes=said))), named=True)
-    (run,) = ledger.runs().items
+    (run,) = ledger.runs.list().items
     words = {
         "show": main(["--db", str(tmp_path / "a.db"), "-o", "table", "runs", "show", run.id]),
         "diff": main(["--db", str(tmp_path / "a.db"), "-o", "table", "runs", "diff", run.id, run.id]),
@@ -392,8 +392,8 @@ def test_what_a_model_answered_without_being_recorded_is_told(tmp_path: Path) ->
     for trace in ("aa" * 16, "bb" * 16):
         model = replace(chat(2, 1_000, **{"gen_ai.request.model": "small-1"}), trace=trace)
         record(ledger, Batch((replace(span(1, None, "handle", 0), trace=trace), model)), named=True)
-    first, second = (run.id for run in ledger.runs().items)
-    sentence = ledger.runs_diff(first, second).sentence
+    first, second = (run.id for run in ledger.runs.list().items)
+    sentence = ledger.runs.diff(first, second).sentence
     assert sentence == "They are the same in their one step and in the answer; of 2 model calls no answer is recorded."
 
 

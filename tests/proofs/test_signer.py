@@ -20,7 +20,7 @@ from woodrat.log import tree
 from woodrat.log.checkpoint import Checkpoint, opened
 from woodrat.proofs.verbs import signer as module
 from woodrat.proofs.verbs.keys import Keys, make
-from woodrat.proofs.verbs.signer import last_seen
+from woodrat.proofs.verbs.signer import Signing, last_seen
 from woodrat.testing.clock import FixedClock
 
 
@@ -28,6 +28,12 @@ from woodrat.testing.clock import FixedClock
 def keys(tmp_path: Path) -> Keys:
     """Keys of their own."""
     return make(tmp_path / "keys", FixedClock(seed="keys"), "example.com/test").keys
+
+
+def signing(ledger: woodrat.Ledger) -> Signing:
+    """Return the signer of a ledger that has keys."""
+    assert ledger.signing is not None
+    return ledger.signing
 
 
 def fill(ledger: woodrat.Ledger, count: int, start: int = 0) -> None:
@@ -57,13 +63,13 @@ def test_a_checkpoint_says_what_the_log_is(kind: str, keys: Keys, tmp_path: Path
     ledger = signed_ledger(engine, keys)
     for size in range(1, 40):
         fill(ledger, 1, size)
-        signed = ledger.checkpoint()
+        signed = ledger.proofs.checkpoint()
         assert signed.new
         assert opened(signed.note, [keys.verifier]) == signed.checkpoint == head(ledger)
-    again = ledger.checkpoint()
+    again = ledger.proofs.checkpoint()
     assert (again.note, again.new) == (signed.note, False)
     assert seen(keys, ledger) == signed.checkpoint
-    assert ledger.checkpoints() == (signed.checkpoint,)
+    assert ledger.proofs.checkpoints() == (signed.checkpoint,)
     engine.close()
 
 
@@ -86,7 +92,7 @@ def test_a_ledger_signs_by_itself_every_so_many_entries_and_at_close(keys: Keys)
 def test_agents_of_one_ledger_share_its_signer(keys: Keys) -> None:
     """What `by` returns counts towards the same checkpoints, and writes of runs do too."""
     ledger = signed_ledger(MemoryEngine(), keys, every=4)
-    fill(ledger.by("web"), 2)
+    fill(ledger.as_agent("web"), 2)
     with ledger.run("?") as run:
         run.answer("!")
     found = seen(keys, ledger)
@@ -144,7 +150,7 @@ def test_a_ledger_cut_short_says_so_loudly_and_takes_no_write(tmp_path: Path, ke
     assert len(ledger.notices) == 1
     assert "The last 10 are missing" in ledger.notices[0]
     assert ledger.show("thing/3").fields["n"] == 3
-    for call in (lambda: fill(ledger, 1, 99), ledger.checkpoint, lambda: ledger.prove(0)):
+    for call in (lambda: fill(ledger, 1, 99), ledger.proofs.checkpoint, lambda: ledger.proofs.prove(0)):
         with pytest.raises(Corrupt) as caught:
             call()
         assert caught.value.details["damage"] == "truncated"
@@ -161,7 +167,7 @@ def test_a_plain_copy_of_an_open_database_is_found_out(tmp_path: Path, keys: Key
         fill(first, 5)
     ledger = woodrat.open(path, keys=keys.folder, clock=FixedClock("2026-02-01T00:00:00.000000Z", seed="b"))
     fill(ledger, 7, 5)
-    ledger.checkpoint()
+    ledger.proofs.checkpoint()
     shutil.copy(path, tmp_path / "copy.db")
     ledger.close()
     with pytest.warns(woodrat.CheckpointWarning, match="The last 7 are missing"):
@@ -180,7 +186,7 @@ def test_a_forked_history_is_refused_with_both_roots(tmp_path: Path, keys: Keys)
     with pytest.warns(woodrat.CheckpointWarning, match="another history of the same log"):
         ledger = woodrat.open(path, keys=keys.folder)
     with pytest.raises(Corrupt) as caught:
-        ledger.checkpoint()
+        ledger.proofs.checkpoint()
     details = caught.value.details
     assert (details["damage"], details["size"]) == ("forked", forked.size)
     remembered = seen(keys, ledger)
@@ -197,7 +203,7 @@ def test_a_new_epoch_accepts_a_history_and_keeps_the_old_note(tmp_path: Path, ke
     with pytest.warns(woodrat.CheckpointWarning):
         ledger = woodrat.open(path, keys=keys.folder, clock=FixedClock("2026-05-01T00:00:00.000000Z", seed="c"))
     old = Path(keys.seen(head(ledger).origin)).read_text("utf-8")
-    signed = ledger.checkpoint(new_epoch="restored from Monday's backup")
+    signed = ledger.proofs.checkpoint(new_epoch="restored from Monday's backup")
     assert (signed.checkpoint.size, signed.checkpoint.epoch) == (20, 2)
     assert signed.checkpoint.extensions == ("epoch 2",)
     aside = Path(keys.folder, "seen")
@@ -206,7 +212,7 @@ def test_a_new_epoch_accepts_a_history_and_keeps_the_old_note(tmp_path: Path, ke
     assert kept.read_text("utf-8") == old
     assert reason.read_text("utf-8").endswith("restored from Monday's backup\n")
     fill(ledger, 1, 50)
-    assert ledger.checkpoint().checkpoint.epoch == 2
+    assert ledger.proofs.checkpoint().checkpoint.epoch == 2
     ledger.close()
 
 
@@ -217,7 +223,7 @@ def test_a_new_epoch_lets_other_open_ledgers_write(tmp_path: Path, keys: Keys) -
         one, two = (woodrat.open(path, keys=keys.folder) for _ in range(2))
     with pytest.raises(Corrupt):
         fill(one, 1, 50)
-    two.checkpoint(new_epoch="accepted")
+    two.proofs.checkpoint(new_epoch="accepted")
     fill(one, 1, 50)
     one.close()
     two.close()
@@ -230,7 +236,7 @@ def test_a_new_epoch_needs_a_reason(reason: Any, tmp_path: Path, keys: Keys) -> 
     with pytest.warns(woodrat.CheckpointWarning):
         ledger = woodrat.open(path, keys=keys.folder)
     with pytest.raises(Refused, match="needs a reason"):
-        ledger.checkpoint(new_epoch=reason)
+        ledger.proofs.checkpoint(new_epoch=reason)
     ledger.close()
 
 
@@ -240,20 +246,20 @@ def test_there_is_no_new_epoch_without_trouble(keys: Keys) -> None:
     fill(ledger, 1)
     for _ in range(2):
         with pytest.raises(Refused, match="nothing to accept"):
-            ledger.checkpoint(new_epoch="why not")
-        ledger.checkpoint()
+            ledger.proofs.checkpoint(new_epoch="why not")
+        ledger.proofs.checkpoint()
 
 
 def test_a_seen_note_that_was_changed_is_corrupt(keys: Keys) -> None:
     """What the signer remembers is checked against its own key before anything is signed."""
     ledger = signed_ledger(MemoryEngine(), keys)
     fill(ledger, 3)
-    ledger.checkpoint()
+    ledger.proofs.checkpoint()
     path = Path(keys.seen(head(ledger).origin))
     path.write_text(path.read_text("utf-8").replace("\n3\n", "\n2\n"), "utf-8")
     fill(ledger, 1, 3)
     with pytest.raises(Corrupt, match="is what the signer remembers"):
-        ledger.checkpoint()
+        ledger.proofs.checkpoint()
 
 
 def test_a_memory_that_cannot_be_read_hides_no_ledger(keys: Keys, tmp_path: Path) -> None:
@@ -323,7 +329,7 @@ def test_a_note_is_remembered_before_it_is_handed_out(keys: Keys, monkeypatch: p
 
     monkeypatch.setattr(module, "replace", dies)
     with pytest.raises(KeyboardInterrupt):
-        ledger.checkpoint()
+        ledger.proofs.checkpoint()
     monkeypatch.undo()
     assert seen(keys, ledger) is None
 
@@ -338,7 +344,7 @@ def test_signers_of_one_folder_take_turns(keys: Keys, tmp_path: Path) -> None:
         with woodrat.open(path, keys=keys.folder, agent=f"a{number}") as ledger:
             for round in range(5):
                 fill(ledger, 1, 100 * number + round)
-                sizes.append(ledger.checkpoint().checkpoint.size)
+                sizes.append(ledger.proofs.checkpoint().checkpoint.size)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for thread in threads:
@@ -361,7 +367,7 @@ def test_a_busy_signer_is_not_waited_for_by_writers(keys: Keys) -> None:
         assert ledger.notices == ()
         assert seen(keys, ledger) is None
         with pytest.raises(Unavailable, match="Another process is signing"):
-            ledger._signer().sign(patience=0.0)
+            signing(ledger).sign(patience=0.0)
     fill(ledger, 1, 5)
     assert seen(keys, ledger) == head(ledger)
 
@@ -375,9 +381,9 @@ def test_tenants_have_checkpoints_of_their_own(keys: Keys, tmp_path: Path) -> No
     one, two = (signed_ledger(engine, keys, tenant, clock=FixedClock(seed=tenant)) for tenant in ("one", "two"))
     fill(one, 3)
     fill(two, 5)
-    assert (one.checkpoint().checkpoint.size, two.checkpoint().checkpoint.size) == (3, 5)
+    assert (one.proofs.checkpoint().checkpoint.size, two.proofs.checkpoint().checkpoint.size) == (3, 5)
     assert head(one).origin != head(two).origin
-    assert one.checkpoints() == (head(one),)
+    assert one.proofs.checkpoints() == (head(one),)
     engine.close()
 
 
@@ -386,8 +392,12 @@ def test_without_keys_nothing_is_signed_and_the_verbs_say_why() -> None:
     with woodrat.open(":memory:") as ledger:
         fill(ledger, 1)
         assert ledger.notices == ()
-        assert ledger.checkpoints() == ()
-        for call in (ledger.checkpoint, lambda: ledger.prove(0), lambda: ledger.capsule("thing/0#n")):
+        assert ledger.proofs.checkpoints() == ()
+        for call in (
+            ledger.proofs.checkpoint,
+            lambda: ledger.proofs.prove(0),
+            lambda: ledger.proofs.capsule("thing/0#n"),
+        ):
             with pytest.raises(Refused, match="woodrat init"):
                 call()
 
@@ -401,14 +411,14 @@ def test_keys_are_found_by_argument_variable_and_home(
     if sys.platform == "linux":
         home = make(tmp_path / "config" / "woodrat" / "keys", FixedClock(seed="home"), "home").keys
         with woodrat.open(tmp_path / "a.db") as ledger:
-            assert ledger._signer().keys == home
+            assert signing(ledger).keys == home
     monkeypatch.setenv("WOODRAT_SIGNING_KEYS", keys.folder)
     with woodrat.open(tmp_path / "a.db") as ledger:
-        assert ledger._signer().keys == keys
+        assert signing(ledger).keys == keys
     with woodrat.open(tmp_path / "a.db", keys=other.folder) as ledger:
-        assert ledger._signer().keys == other
+        assert signing(ledger).keys == other
     with woodrat.open(":memory:") as ledger:
-        assert ledger._signing is None
+        assert ledger.signing is None
     monkeypatch.setenv("WOODRAT_SIGNING_KEYS", str(tmp_path / "none"))
     with pytest.raises(Refused, match="there are no keys in"):
         woodrat.open(tmp_path / "a.db")
@@ -424,7 +434,7 @@ def test_a_bad_interval_is_refused(every: Any, keys: Keys) -> None:
 def test_there_is_no_checkpoint_of_an_empty_log(keys: Keys) -> None:
     """A log without entries has no name yet, and nothing to sign."""
     with woodrat.open(":memory:", keys=keys.folder) as ledger, pytest.raises(Refused, match="no entries to sign"):
-        ledger.checkpoint()
+        ledger.proofs.checkpoint()
 
 
 # Proofs
@@ -435,11 +445,11 @@ def test_proofs_of_every_entry_verify(keys: Keys, tmp_path: Path) -> None:
     engine = SqliteEngine(tmp_path / "a.db")
     ledger = signed_ledger(engine, keys)
     fill(ledger, 20)
-    first = ledger.checkpoint()
-    assert [ledger.prove(position).checkpoint.note for position in (0, 19)] == [first.note] * 2
+    first = ledger.proofs.checkpoint()
+    assert [ledger.proofs.prove(position).checkpoint.note for position in (0, 19)] == [first.note] * 2
     fill(ledger, 20, 20)
     for position in range(40):
-        proof = ledger.prove(position)
+        proof = ledger.proofs.prove(position)
         point = proof.checkpoint.checkpoint
         assert tree.verify_inclusion(proof.entry.leaf(), position, point.size, proof.hashes, point.root)
         assert point.size == (20 if position < 20 else 40)
@@ -452,14 +462,14 @@ def test_growth_is_proven_between_any_two_checkpoints(keys: Keys) -> None:
     notes = []
     for number in range(9):
         fill(ledger, 1, number)
-        notes.append(ledger.checkpoint().note)
+        notes.append(ledger.proofs.checkpoint().note)
     for old in range(9):
         for new in range(old, 9):
-            proof = ledger.prove_growth(notes[old], notes[new])
+            proof = ledger.proofs.prove_consistency(notes[old], notes[new])
             first, second = (opened(note, [keys.verifier]) for note in (proof.old, proof.new))
             assert tree.verify_consistency(first.size, second.size, first.root, second.root, proof.hashes)
     with pytest.raises(Refused, match="Name the older checkpoint first"):
-        ledger.prove_growth(notes[5], notes[4])
+        ledger.proofs.prove_consistency(notes[5], notes[4])
 
 
 def test_a_longer_checkpoint_than_the_log_proves_truncation(keys: Keys, tmp_path: Path) -> None:
@@ -468,9 +478,9 @@ def test_a_longer_checkpoint_than_the_log_proves_truncation(keys: Keys, tmp_path
     note = next(Path(keys.folder, "seen").glob("*.note")).read_text("utf-8")
     with pytest.warns(woodrat.CheckpointWarning):
         ledger = woodrat.open(path, keys=keys.folder)
-    ledger.checkpoint(new_epoch="accepted")
+    ledger.proofs.checkpoint(new_epoch="accepted")
     with pytest.raises(Corrupt, match="covers 30 entries, and this ledger has 20"):
-        ledger.prove_growth(note)
+        ledger.proofs.prove_consistency(note)
     ledger.close()
 
 
@@ -480,7 +490,7 @@ def test_what_is_no_entry_cannot_be_proven(what: Any, keys: Keys) -> None:
     ledger = signed_ledger(MemoryEngine(), keys)
     fill(ledger, 2)
     with pytest.raises((Refused, NotFound), match="Nothing was proven"):
-        ledger.prove(what)
+        ledger.proofs.prove(what)
 
 
 @pytest.mark.parametrize(
@@ -491,4 +501,4 @@ def test_what_is_nothing_has_no_capsule(what: Any, keys: Keys) -> None:
     ledger = signed_ledger(MemoryEngine(), keys)
     fill(ledger, 2)
     with pytest.raises((Refused, NotFound)):
-        ledger.capsule(what)
+        ledger.proofs.capsule(what)

@@ -48,7 +48,7 @@ def small_model(prompt: str) -> str:
 
 def runs_of(ledger: woodrat.Ledger) -> list[Any]:
     """Return all run records, the first first."""
-    return list(ledger.runs(limit=1000).items)[::-1]
+    return list(ledger.runs.list(limit=1000).items)[::-1]
 
 
 def test_a_whole_turn(ledger: woodrat.Ledger) -> None:
@@ -159,7 +159,7 @@ def test_the_same_key_for_something_else_is_refused(ledger: woodrat.Ledger) -> N
 def test_keys_of_other_agents_are_other_keys(ledger: woodrat.Ledger) -> None:
     """Two agents may use the same key for different turns."""
     for agent in ("one", "two"):
-        with memory(ledger.by(agent)).turn(WHY, key="k", **FRIDAY) as turn:
+        with memory(ledger.as_agent(agent)).turn(WHY, key="k", **FRIDAY) as turn:
             assert not turn.known
             turn.answer(agent)
 
@@ -185,8 +185,8 @@ def test_a_turn_that_was_interrupted_is_carried_on(ledger: woodrat.Ledger) -> No
         assert turn.recalled
         turn.answer("late")
     assert [record.id for record in runs_of(ledger)][1:] == [id]
-    assert ledger.run_record(id).answer == "late"
-    assert ledger.run_record(id).status == "done"
+    assert ledger.runs.show(id).answer == "late"
+    assert ledger.runs.show(id).status == "done"
 
 
 def test_a_key_that_always_fails_is_refused_in_the_end(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -286,7 +286,7 @@ def test_text_in_a_prompt_is_data(engine: Engine) -> None:
 def test_recall_as_of_a_past_moment(engine: Engine, friday: woodrat.Ledger, monday: str) -> None:
     """At an earlier moment only what was known then is found, and the record is as it was then."""
     before = friday.position
-    start = friday.run_record(monday).positions[0]
+    start = friday.runs.show(monday).positions[0]
     later = apply(friday, 42, 720)
     assert sorted(recalled(friday.recall(WHY, k=5))) == sorted([monday, later])
     assert recalled(friday.at(before).recall(WHY, k=5)) == [monday]
@@ -298,10 +298,10 @@ def test_recall_as_of_a_past_moment(engine: Engine, friday: woodrat.Ledger, mond
     assert recalled(friday.at("2026-01-06T00:00:00Z").recall(WHY, k=5)) == [monday]
 
 
-def test_an_effective_time_is_refused(friday: woodrat.Ledger) -> None:
+def test_a_valid_time_is_refused(friday: woodrat.Ledger) -> None:
     """Runs happened when they happened."""
-    with pytest.raises(woodrat.Refused, match="effective"):
-        friday.at(effective=FRIDAY).recall(WHY)
+    with pytest.raises(woodrat.Refused, match="valid_at: recall has no valid time"):
+        friday.at(valid_at=FRIDAY).recall(WHY)
 
 
 @pytest.mark.parametrize("ttl", [86_400, timedelta(days=1), 0])
@@ -336,7 +336,7 @@ def test_a_recall_inside_a_run_is_noted_in_it(friday: woodrat.Ledger, monday: st
     """The record of a run says what it recalled; a recall outside of runs writes nothing."""
     with friday.run(WHY) as run:
         friday.recall(WHY)
-    data: Any = friday.run_record(run.id).notes[0].data
+    data: Any = friday.runs.show(run.id).notes[0].data
     assert data["event"] == "recalled"
     assert [hit["run"] for hit in data["hits"]] == [monday]
     position = friday.position

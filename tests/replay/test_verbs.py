@@ -13,7 +13,8 @@ import pytest
 from tests.explain.test_reader import counted
 
 import woodrat
-from woodrat.api.aio import AsyncLedger, AsyncRun
+from woodrat.api.aio import AsyncLedger
+from woodrat.api.aio_run import AsyncRun
 from woodrat.api.ledger import Ledger
 from woodrat.engines.memory import MemoryEngine
 from woodrat.errors import NotFound, Refused
@@ -62,7 +63,7 @@ def recorded(ledger: Ledger, agent: Agent, **about: Any) -> str:
 def replayed(ledger: Ledger, run: str, agent: Callable[..., Any], **given: Any) -> Replayed:
     """Replay a run; the log must come out of it byte for byte as it was."""
     before = log_of(ledger)
-    found = ledger.replay(run, agent, **given)
+    found = ledger.runs.replay(run, agent, **given)
     assert log_of(ledger) == before
     return found
 
@@ -118,7 +119,7 @@ def test_unchanged_code_is_the_same(busy: tuple[Ledger, list[str]]) -> None:
     """Every run of unchanged code is the same, no tool is called, and the log is byte for byte as before."""
     ledger, ids = busy
     before, officer, told = log_of(ledger), Officer(), []
-    found = ledger.replay(ids, officer, progress=lambda done, whole: told.append((done, whole)))
+    found = ledger.runs.replay(ids, officer, progress=lambda done, whole: told.append((done, whole)))
     assert found.same
     assert found.counts == {"runs": 300, "same": 300}
     assert found.summary() == "300 of 300 runs are the same."
@@ -132,7 +133,7 @@ def test_another_threshold_lists_exactly_the_runs_it_decides_otherwise(busy: tup
     """One threshold changed: those runs differ whose decision does, each with the rule that differs."""
     ledger, ids = busy
     before = log_of(ledger)
-    found = ledger.replay(ids, Officer(threshold=620))
+    found = ledger.runs.replay(ids, Officer(threshold=620))
     wanted = [id for number, id in enumerate(ids) if 600 <= 500 + number % 200 < 620]
     assert [run.run for run in found.differing] == wanted
     assert found.counts == {"runs": 300, "same": 300 - len(wanted), "decision": len(wanted)}
@@ -152,7 +153,7 @@ def test_another_threshold_lists_exactly_the_runs_it_decides_otherwise(busy: tup
 def test_what_follows_from_a_decision_is_told_too(busy: tuple[Ledger, list[str]]) -> None:
     """After a divergence the agent goes on for as long as the recording answers: here to the write it never made."""
     ledger, ids = busy
-    run = ledger.replay(ids[100], Officer(threshold=620)).runs[0]
+    run = ledger.runs.replay(ids[100], Officer(threshold=620)).runs[0]
     assert [each.kind for each in run.divergences] == ["decision", "not_recorded"]
     assert run.divergences[1].what == "write store"
     assert '"status":"approved"' in str(run.divergences[1])
@@ -162,7 +163,7 @@ def test_what_follows_from_a_decision_is_told_too(busy: tuple[Ledger, list[str]]
 def test_outcomes_are_plain_json(busy: tuple[Ledger, list[str]]) -> None:
     """What comes of a replay says itself in JSON, counts first."""
     ledger, ids = busy
-    found = ledger.replay(ids[100:102], Officer(threshold=601)).to_json()
+    found = ledger.runs.replay(ids[100:102], Officer(threshold=601)).to_json()
     assert found["same"] is False
     assert found["counts"] == {"runs": 2, "same": 1, "decision": 1}
     assert found["runs"][0]["divergence"]["rule"]["old"]["when"] == {"score": {"lt": 600}}
@@ -319,7 +320,7 @@ def test_an_agent_that_raises_is_told(ledger: Ledger) -> None:
     assert str(found.runs[0].divergence) == "agent: raised ValueError: no; recorded was no error"
     with pytest.raises(ValueError, match="no"):
         recorded(ledger, fails)
-    failed = ledger.runs(status="error").items[0].id
+    failed = ledger.runs.list(status="error").items[0].id
     assert replayed(ledger, failed, fails).same
     assert first(replayed(ledger, failed, lambda run: None)) == ("raised", "agent")
 
@@ -407,7 +408,7 @@ def test_async_ledgers_replay(ledger: Ledger) -> None:
         return (await run.show("loan/42")).fields["creditScore"]
 
     run = recorded(ledger, lambda run: run.show("loan/42").fields["creditScore"])
-    assert asyncio.run(AsyncLedger(ledger).replay(run, agent)).same
+    assert asyncio.run(AsyncLedger(ledger).runs.replay(run, agent)).same
 
 
 def test_functions_made_runs_are_given_their_inputs(ledger: Ledger) -> None:
@@ -419,7 +420,7 @@ def test_functions_made_runs_are_given_their_inputs(ledger: Ledger) -> None:
         return number * factor
 
     double(4)
-    run = ledger.runs().items[0].id
+    run = ledger.runs.list().items[0].id
     assert replayed(ledger, run, double).same
     factor = 3
     assert str(replayed(ledger, run, double).runs[0].divergence) == "answer: 8 became 12"
@@ -457,7 +458,7 @@ def test_nothing_is_written_past_the_run(ledger: Ledger) -> None:
 
 def test_readings_are_gone_on_with(ledger: Ledger) -> None:
     """A reading of a source that is recorded is the same reading when its run is replayed, and when it is resumed."""
-    source = ledger.source(b"Ann lives in Bath.", name="letter")
+    source = ledger.sources.add(b"Ann lives in Bath.", name="letter")
 
     def agent(run: Run) -> str:
         with run.interpretation(source, model="small-1") as reading:
@@ -471,8 +472,8 @@ def test_readings_are_gone_on_with(ledger: Ledger) -> None:
     id = run.id
     del run
     before = len(ledger.observations("contact/Ann"))
-    assert ledger.resume(id, agent).status == "done"
-    assert len(ledger.interpretations()) == 2
+    assert ledger.runs.resume(id, agent).status == "done"
+    assert len(ledger.interpretations.list()) == 2
     assert len(ledger.observations("contact/Ann")) == before
 
 
@@ -538,7 +539,7 @@ def test_a_thread_of_the_run_is_replayed(ledger: Ledger) -> None:
             return found + list(pool.map(fetch, "bc"))
 
     run = recorded(ledger, agent)
-    assert [call.name for call in ledger.run_record(run).tool_calls] == ["fetch"] * 3
+    assert [call.name for call in ledger.runs.show(run).tool_calls] == ["fetch"] * 3
     assert replayed(ledger, run, agent).same
     assert calls.count("plain") == 2
     assert len(calls) == 5
@@ -624,7 +625,7 @@ def test_an_interrupted_run_is_compared_as_far_as_it_goes(ledger: Ledger) -> Non
     assert found.same
     assert found.interrupted
     assert calls == []
-    assert ledger.run_record(id).status == "interrupted"
+    assert ledger.runs.show(id).status == "interrupted"
     assert first(replayed(ledger, id, lambda run: run.tool("two", lambda: 1).result)) == ("not_recorded", "tool two")
 
 
@@ -659,10 +660,10 @@ def test_unknown_runs_are_not_found(ledger: Ledger) -> None:
     theirs = recorded(other, lambda run: "yes")
     for unknown in (theirs, "run_nothing"):
         with pytest.raises(NotFound, match=f"There is no run {unknown} here. Nothing was replayed") as caught:
-            ledger.replay([mine, unknown], lambda run: calls.append(run.id))
+            ledger.runs.replay([mine, unknown], lambda run: calls.append(run.id))
         assert caught.value.details == {"runs": [unknown]}
     with pytest.raises(NotFound, match="There are no runs"):
-        ledger.replay(["run_a", "run_b"], lambda run: None)
+        ledger.runs.replay(["run_a", "run_b"], lambda run: None)
     assert calls == []
 
 
@@ -679,15 +680,15 @@ def test_unknown_runs_are_not_found(ledger: Ledger) -> None:
 def test_bad_arguments_are_refused(ledger: Ledger, runs: Any, agent: Any, given: Any, words: str) -> None:
     """What is no run, no function or no number is refused before anything happens."""
     with pytest.raises(Refused, match=words):
-        ledger.replay(runs, agent, **given)
+        ledger.runs.replay(runs, agent, **given)
 
 
 def test_records_name_their_runs_and_none_is_none(ledger: Ledger) -> None:
     """Run records stand for their runs, each is replayed once, and no run at all is the same."""
     run = recorded(ledger, lambda run: "yes")
-    assert len(ledger.replay([*ledger.runs().items, run], lambda run: "yes").runs) == 1
-    assert ledger.replay([], lambda run: "yes").same
-    assert ledger.replay(ledger.runs().items, lambda run: "no").counts.keys() <= {"runs", "same", *KINDS}
+    assert len(ledger.runs.replay([*ledger.runs.list().items, run], lambda run: "yes").runs) == 1
+    assert ledger.runs.replay([], lambda run: "yes").same
+    assert ledger.runs.replay(ledger.runs.list().items, lambda run: "no").counts.keys() <= {"runs", "same", *KINDS}
 
 
 def test_a_ledger_open_for_reading_alone_is_enough(tmp_path: Path) -> None:
@@ -707,10 +708,10 @@ def test_a_replayed_run_is_not_a_running_one(ledger: Ledger) -> None:
     seen: list[str] = []
 
     def agent(again: Run) -> str:
-        seen.append(ledger.run_record(run).status)
+        seen.append(ledger.runs.show(run).status)
         return "done"
 
-    ledger.replay(run, agent)
+    ledger.runs.replay(run, agent)
     assert seen == ["done"]
 
 
@@ -728,8 +729,8 @@ def test_a_resumed_block_answers_what_is_inside(ledger: Ledger) -> None:
         agent(run)
     id = run.id
     del run
-    ledger.resume(id, agent)
-    assert [call.name for call in ledger.run_record(id).tool_calls] == ["search", "inner"]
+    ledger.runs.resume(id, agent)
+    assert [call.name for call in ledger.runs.show(id).tool_calls] == ["search", "inner"]
 
 
 def test_what_follows_in_the_log_is_not_read(busy: tuple[Ledger, list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -737,7 +738,7 @@ def test_what_follows_in_the_log_is_not_read(busy: tuple[Ledger, list[str]], mon
     ledger, ids = busy
     ledger.why("loan/1")
     read = counted(ledger.context.engine, monkeypatch)
-    assert ledger.replay(ids[0], Officer()).same
+    assert ledger.runs.replay(ids[0], Officer()).same
     assert read() < 60, "three hundred runs follow"
 
 
@@ -753,7 +754,7 @@ def test_the_index_and_the_log_say_the_same_of_a_run(ledger: Ledger, monkeypatch
         return "done"
 
     outer = recorded(ledger, agent)
-    runs = [outer, *(record.id for record in ledger.runs().items if record.id != outer)]
+    runs = [outer, *(record.id for record in ledger.runs.list().items if record.id != outer)]
     with ledger.context.engine.view(ledger.tenant) as view:
         read = replay_verbs.read_around(view, -1)
     assert replay_verbs.look_around(ledger.context, runs[::-1], -1) == read
@@ -761,4 +762,4 @@ def test_the_index_and_the_log_say_the_same_of_a_run(ledger: Ledger, monkeypatch
     monkeypatch.setattr(run_reader, "catch_up", lambda engine, tenant: None)
     fresh = opened()
     again = recorded(fresh, lambda run: "done")
-    assert fresh.replay(again, lambda run: "done").same
+    assert fresh.runs.replay(again, lambda run: "done").same

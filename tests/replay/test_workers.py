@@ -39,7 +39,7 @@ def ledger(path: Path) -> Iterator[Ledger]:
 
 def ids(ledger: Ledger) -> list[str]:
     """Return the recorded runs, the first recorded first."""
-    return [record.id for record in ledger.runs(limit=100).items][::-1]
+    return [record.id for record in ledger.runs.list(limit=100).items][::-1]
 
 
 def kinds(found: Replayed) -> list[str]:
@@ -50,21 +50,21 @@ def kinds(found: Replayed) -> list[str]:
 def test_several_processes_answer_as_one(ledger: Ledger) -> None:
     """Unchanged code is the same, changed code differs in the same runs by the same rule, in the order of the runs."""
     told: list[tuple[int, int]] = []
-    same = ledger.replay(ids(ledger), replayable.approve, jobs=2, progress=lambda *done: told.append(done))
+    same = ledger.runs.replay(ids(ledger), replayable.approve, jobs=2, progress=lambda *done: told.append(done))
     assert same.counts == {"runs": RUNS, "same": RUNS}
-    assert same == ledger.replay(ids(ledger), replayable.approve)
+    assert same == ledger.runs.replay(ids(ledger), replayable.approve)
     assert told == [(done, RUNS) for done in range(RUNS + 1)]
-    changed = ledger.replay(ids(ledger), replayable.approve_620, jobs=2)
-    assert changed == ledger.replay(ids(ledger), replayable.approve_620)
+    changed = ledger.runs.replay(ids(ledger), replayable.approve_620, jobs=2)
+    assert changed == ledger.runs.replay(ids(ledger), replayable.approve_620)
     assert [run.subject for run in changed.differing] == ["loan/2", "loan/3"]
     assert "was creditScore lt 600 and is creditScore lt 620" in str(changed.differing[0])
-    asked = ledger.replay(ids(ledger)[:1], replayable.asks, jobs=1).runs[0].divergence
+    asked = ledger.runs.replay(ids(ledger)[:1], replayable.asks, jobs=1).runs[0].divergence
     assert str(asked) == 'tool bureau: not in the recording with {"number":0}'
 
 
 def test_a_process_that_dies_is_told_of_its_run(ledger: Ledger, capfd: pytest.CaptureFixture[str]) -> None:
     """A run that ends its process, by itself or by a signal, is told of; the others go on, and prints stay apart."""
-    found = ledger.replay(ids(ledger), replayable.dies, jobs=2)
+    found = ledger.runs.replay(ids(ledger), replayable.dies, jobs=2)
     wanted = ["same"] * RUNS
     wanted[1] = wanted[4] = "died"
     wanted[6] = "raised"
@@ -83,7 +83,7 @@ def test_a_process_that_dies_is_told_of_its_run(ledger: Ledger, capfd: pytest.Ca
 
 def test_a_run_that_takes_too_long_is_ended(ledger: Ledger) -> None:
     """A loop that takes no steps is ended after the time a run may take; the others go on."""
-    found = ledger.replay(ids(ledger)[:4], replayable.loops, timeout_seconds=2)
+    found = ledger.runs.replay(ids(ledger)[:4], replayable.loops, timeout_seconds=2)
     assert kinds(found) == ["same", "same", "timeout", "same"]
     assert str(found.runs[2].divergence) == "agent: not done after 2 seconds, and ended"
     assert found.runs[2].to_json()["divergence"]["kind"] == "timeout"
@@ -105,7 +105,7 @@ def test_an_interrupted_replay_leaves_no_process(ledger: Ledger, monkeypatch: py
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        ledger.replay(ids(ledger)[:4], replayable.loops, jobs=2, progress=interrupt)
+        ledger.runs.replay(ids(ledger)[:4], replayable.loops, jobs=2, progress=interrupt)
     assert len(started) == 2
     assert all(process.poll() is not None for process in started)
 
@@ -115,7 +115,7 @@ def test_async_agents_are_spread_too(path: Path) -> None:
 
     async def main() -> Replayed:
         async with await woodrat.aopen(path, agent="loan-officer", readonly=True) as ledger:
-            found: Replayed = await ledger.replay(ids(ledger.past)[:3], replayable.approve_soon, jobs=2)
+            found: Replayed = await ledger.runs.replay(ids(ledger.target)[:3], replayable.approve_soon, jobs=2)
             return found
 
     assert asyncio.run(main()).same
@@ -125,18 +125,18 @@ def test_what_cannot_be_spread_is_refused(ledger: Ledger) -> None:
     """Functions without a name, ledgers in memory, own policies and odd numbers are refused, all of it at once."""
     runs = ids(ledger)
     with pytest.raises(Refused, match="other processes cannot import this function"):
-        ledger.replay(runs, lambda run: None, jobs=2)
+        ledger.runs.replay(runs, lambda run: None, jobs=2)
     with pytest.raises(Refused, match="other processes cannot import this function"):
-        ledger.replay(runs, replayable.Officer().approve, jobs=2)
+        ledger.runs.replay(runs, replayable.Officer().approve, jobs=2)
     with pytest.raises(Refused, match=r"kept in memory(.|\n)*cannot import"):
-        woodrat.open(":memory:").replay([], lambda run: None, jobs=2)
+        woodrat.open(":memory:").runs.replay([], lambda run: None, jobs=2)
     with pytest.raises(Refused, match=r"jobs: got 0(.|\n)*timeout_seconds: got -1"):
-        ledger.replay(runs, replayable.approve, jobs=0, timeout_seconds=-1)
+        ledger.runs.replay(runs, replayable.approve, jobs=0, timeout_seconds=-1)
     with pytest.raises(Refused, match="timeout_seconds: got inf"):
-        ledger.replay(runs, replayable.approve, timeout_seconds=float("inf"))
+        ledger.runs.replay(runs, replayable.approve, timeout_seconds=float("inf"))
     with pytest.raises(NotFound):
-        ledger.replay("run_nothing", replayable.approve, jobs=2)
-    assert ledger.replay([], replayable.approve, jobs=2).runs == ()
+        ledger.runs.replay("run_nothing", replayable.approve, jobs=2)
+    assert ledger.runs.replay([], replayable.approve, jobs=2).runs == ()
 
 
 def test_a_module_that_other_processes_cannot_import_is_told(
@@ -152,5 +152,5 @@ def test_a_module_that_other_processes_cannot_import_is_told(
         module = __import__(name)
         monkeypatch.setenv("CHILD", "1")
         with pytest.raises(Refused, match=said):
-            ledger.replay(ids(ledger), module.approve, jobs=2)
+            ledger.runs.replay(ids(ledger), module.approve, jobs=2)
         monkeypatch.delenv("CHILD")

@@ -14,7 +14,7 @@ from woodrat.runs.rules import Rule
 
 def main() -> None:
     ledger = woodrat.open(sys.argv[1], agent="loan-officer")
-    with ledger.continue_run() as run:
+    with ledger.runs.continue_() as run:
         decide("elsewhere", {"creditScore": 580}, [Rule("yes", {"creditScore": {"lt": 600}})])
         run.store({"entity_type": "note", "name": "n", "count": 1})
     with ledger.run("A run of its own") as own:

@@ -60,7 +60,7 @@ def live(ledger: Ledger, run: str, entry: dict[str, Any]) -> object:
 
 
 def recorded(ledger: Ledger, run: str, entry: dict[str, Any]) -> object:
-    return ledger.record([{**entry, "run": run}])
+    return ledger.runs.import_([{**entry, "run": run}])
 
 
 def own(ledger: Ledger, run: str, entry: dict[str, Any]) -> object:
@@ -109,27 +109,27 @@ def test_what_was_there_may_be_cited(said: Said, door: str) -> None:
         {"kind": "run.read", "entity": "loan/44", "position": said.at_42, "found": False},
     ):
         DOORS[door](said.ledger, said.run.id, entry)
-    assert len(said.ledger.run_record(said.run.id).reads) == 3
+    assert len(said.ledger.runs.show(said.run.id).reads) == 3
 
 
 def test_entities_that_are_one_are_cited_for_each_other(said: Said) -> None:
     """Once two entities are joined a read of one shows what was said of the other; before that it does not."""
     said.ledger.merge("loan/42", "loan/43")
-    said.ledger.record([{**said.read(said.of_43, said.ledger.position), "run": said.run.id}])
+    said.ledger.runs.import_([{**said.read(said.of_43, said.ledger.position), "run": said.run.id}])
     with pytest.raises(woodrat.Refused, match="speaks of loan/43"):
-        said.ledger.record([{**said.read(said.of_43, said.at_43), "run": said.run.id, "span": "b" * 16}])
+        said.ledger.runs.import_([{**said.read(said.of_43, said.at_43), "run": said.run.id, "span": "b" * 16}])
 
 
 def test_a_beginning_cites_no_later_basis(said: Said) -> None:
     """The end of the log when a run began is not beyond its end, and what it goes by was there."""
-    log = said.ledger.entries(limit=1)[0].log
+    log = said.ledger.log.entries(limit=1)[0].log
     for wrong in (
         {"basis": {"log": log, "position": 99}},
         {"using": {"runbook": [{"entity": "loan/42", "observation": said.of_43, "version": said.at_43}]}},
     ):
         with pytest.raises(woodrat.Refused):
-            said.ledger.record([{"kind": "run.started", "query": "?", **wrong}])
-    said.ledger.record([{"kind": "run.started", "query": "?", "basis": {"log": log, "position": said.at_42}}])
+            said.ledger.runs.import_([{"kind": "run.started", "query": "?", **wrong}])
+    said.ledger.runs.import_([{"kind": "run.started", "query": "?", "basis": {"log": log, "position": said.at_42}}])
 
 
 def test_another_log_is_for_an_import_to_cite(said: Said) -> None:
@@ -140,7 +140,7 @@ def test_another_log_is_for_an_import_to_cite(said: Said) -> None:
     with pytest.raises(woodrat.Refused, match="which is not this log"):
         live(said.ledger, said.run.id, entry)
     recorded(said.ledger, said.run.id, entry)
-    assert said.ledger.run_record(said.run.id).reads[0].log == "log_elsewhere"
+    assert said.ledger.runs.show(said.run.id).reads[0].log == "log_elsewhere"
 
 
 def test_all_that_is_wrong_is_told_at_once(said: Said) -> None:
@@ -150,7 +150,7 @@ def test_all_that_is_wrong_is_told_at_once(said: Said) -> None:
         {**said.decided(said.later, said.at_42, rule=True), "run": said.run.id},
     ]
     with pytest.raises(woodrat.Refused) as refusal:
-        said.ledger.record(entries)
+        said.ledger.runs.import_(entries)
     assert [fault.path for fault in refusal.value.faults] == [
         "/0/fields/creditScore/observation",
         "/1/rules/0/conditions/0/origin/observations",
@@ -166,7 +166,9 @@ def test_the_recorder_cites_what_it_read(said: Said) -> None:
     run.history("loan/43")
     from woodrat.canon import form
 
-    bodies = [(e.kind, form.decode(e.body or b"")) for e in said.ledger.entries(limit=99) if e.kind in citation.CITING]
+    bodies = [
+        (e.kind, form.decode(e.body or b"")) for e in said.ledger.log.entries(limit=99) if e.kind in citation.CITING
+    ]
     assert len(bodies) == 6
 
     def plan(draft: Any) -> None:

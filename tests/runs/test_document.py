@@ -53,8 +53,8 @@ def ledger() -> woodrat.Ledger:
 
 def test_a_told_run_is_recorded_with_its_evidence(ledger: woodrat.Ledger) -> None:
     """Reads are made and rules evaluated here, so evidence leads to observations; writes carry the run."""
-    (id,) = ledger.record(TOLD)
-    found = ledger.run_record(id)
+    (id,) = ledger.runs.import_(TOLD)
+    found = ledger.runs.show(id)
     assert (found.status, found.answer, found.agent) == ("done", "Application #42: REJECTED.", "loan-officer")
     assert [call.name for call in found.tool_calls] == ["bureau", "fraud"]
     assert (found.tool_calls[1].errored, found.tool_calls[1].error) == (
@@ -77,8 +77,8 @@ def test_a_told_run_is_recorded_with_its_evidence(ledger: woodrat.Ledger) -> Non
 
 def test_several_runs_and_ends(ledger: woodrat.Ledger) -> None:
     """A list records several runs; an error or a status says how one ended."""
-    found = ledger.record([{"query": "a", "error": "boom"}, {"query": "b", "status": "cancelled"}])
-    records = [ledger.run_record(id) for id in found]
+    found = ledger.runs.import_([{"query": "a", "error": "boom"}, {"query": "b", "status": "cancelled"}])
+    records = [ledger.runs.show(id) for id in found]
     assert [(record.status, record.error) for record in records] == [
         ("error", {"type": "Exception", "message": "boom"}),
         ("cancelled", None),
@@ -107,7 +107,7 @@ def test_documents_at_fault_are_refused_whole(ledger: woodrat.Ledger, document: 
     """Every fault is named with its place, and nothing is recorded."""
     before = ledger.position
     with pytest.raises(woodrat.Refused, match="Nothing was recorded") as refusal:
-        ledger.record(document)
+        ledger.runs.import_(document)
     assert [fault.path for fault in refusal.value.faults] == paths
     assert ledger.position == before
 
@@ -115,8 +115,10 @@ def test_documents_at_fault_are_refused_whole(ledger: woodrat.Ledger, document: 
 def test_a_step_that_is_refused_ends_the_run_as_an_error(ledger: woodrat.Ledger) -> None:
     """What was recorded up to there stays, and the run says why it ended."""
     with pytest.raises(woodrat.Refused):
-        ledger.record({"query": "?", "id": named(5), "steps": [{"note": "before"}, {"store": [{"entity_type": "x"}]}]})
-    found = ledger.run_record(named(5))
+        ledger.runs.import_(
+            {"query": "?", "id": named(5), "steps": [{"note": "before"}, {"store": [{"entity_type": "x"}]}]}
+        )
+    found = ledger.runs.show(named(5))
     assert (found.status, [note.text for note in found.notes]) == ("error", ["before"])
 
 
@@ -127,22 +129,22 @@ def as_entries(said: Any) -> list[dict[str, Any]]:
 
 def test_entries_are_taken_as_they_are_and_once(ledger: woodrat.Ledger) -> None:
     """Entries keep their own times and spans; recording the same file again changes nothing."""
-    assert ledger.record(as_entries(loan())) == (RUN,)
-    found, position = ledger.run_record(RUN), ledger.position
+    assert ledger.runs.import_(as_entries(loan())) == (RUN,)
+    found, position = ledger.runs.show(RUN), ledger.position
     assert found.started_at == "2026-01-05T09:00:00.000000Z"
     assert found.decisions[0].evidence == {"creditScore": 580, "threshold": 600}
-    assert ledger.record(as_entries(loan())) == (RUN,)
-    assert (ledger.run_record(RUN), ledger.position) == (found, position)
+    assert ledger.runs.import_(as_entries(loan())) == (RUN,)
+    assert (ledger.runs.show(RUN), ledger.position) == (found, position)
 
 
 def test_entries_may_leave_out_what_every_body_has(ledger: woodrat.Ledger) -> None:
     """Run, step, span and time are filled in: one fresh run, steps in order, now; offsets become UTC."""
-    (id,) = ledger.record(
+    (id,) = ledger.runs.import_(
         [
             {"kind": "run.started", "query": "?", "started_at": "2026-01-05T10:00:00+01:00"},
             {"kind": "run.ended", "status": "done"},
         ]
     )
-    found = ledger.run_record(id)
+    found = ledger.runs.show(id)
     assert id.startswith("run_")
     assert (found.started_at, found.status) == ("2026-01-05T09:00:00.000000Z", "done")

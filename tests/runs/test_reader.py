@@ -76,7 +76,7 @@ def test_a_run_is_read_back_with_what_it_wrote(ledger: woodrat.Ledger) -> None:
     write(ledger, loan())
     ledger.store({"entity_type": "loan", "id": "42", "status": "rejected"}, run=RUN, step=4)
     ledger.store({"entity_type": "loan", "id": "43", "status": "open"})
-    found = ledger.run_record(RUN)
+    found = ledger.runs.show(RUN)
     assert found.answer == "Application #42: REJECTED. Credit (580) below floor (600)."
     assert found.decisions[0].evidence == {"creditScore": 580, "threshold": 600}
     assert [(w.entity, dict(w.fields), w.step) for w in found.writes] == [
@@ -90,22 +90,22 @@ def test_an_unknown_run_is_not_found(ledger: woodrat.Ledger) -> None:
     first = write(ledger, loan())
     for past, id in ((ledger, named(1)), (ledger.at(first - 1), RUN), (opened(ledger.context.engine, "other"), RUN)):
         with pytest.raises(woodrat.NotFound, match="There is no run"):
-            past.run_record(id)
+            past.runs.show(id)
     with pytest.raises(woodrat.Refused, match="expected a run's id"):
-        ledger.run_record(42)  # type: ignore[arg-type]
+        ledger.runs.show(42)  # type: ignore[arg-type]
 
 
 def test_a_run_at_an_earlier_moment_is_what_was_known_then(ledger: woodrat.Ledger) -> None:
     """As of the middle of a run its record ends there, whatever came later."""
     first = write(ledger, loan())
     ledger.store({"entity_type": "loan", "id": "42", "status": "rejected"}, run=RUN)
-    whole = ledger.run_record(RUN)
-    then = ledger.at(first + 3).run_record(RUN)
+    whole = ledger.runs.show(RUN)
+    then = ledger.at(first + 3).runs.show(RUN)
     assert (then.status, then.decisions, then.writes, then.answer) == ("interrupted", (), (), None)
     assert len(then.reads) == 1
     write_entry(ledger, "run.judged", body(9, verdict="bad"))
-    assert ledger.at(first + 3).run_record(RUN) == then
-    assert ledger.at(ledger.position - 1).run_record(RUN) == whole
+    assert ledger.at(first + 3).runs.show(RUN) == then
+    assert ledger.at(ledger.position - 1).runs.show(RUN) == whole
 
 
 class Recorder:
@@ -115,16 +115,16 @@ class Recorder:
 def test_a_run_is_running_while_this_process_records_it(ledger: woodrat.Ledger) -> None:
     """Without an end a run is interrupted, unless this process is recording it and its recorder is still there."""
     write(ledger, loan()[:3])
-    assert ledger.run_record(RUN).status == "interrupted"
+    assert ledger.runs.show(RUN).status == "interrupted"
     recorder = Recorder()
     current.add_recorder(RUN, recorder, lambda other: False)
-    assert ledger.run_record(RUN).status == "running"
-    assert ids_of(ledger.runs(status="running")) == [RUN]
+    assert ledger.runs.show(RUN).status == "running"
+    assert ids_of(ledger.runs.list(status="running")) == [RUN]
     current.remove_recorder(RUN, recorder)
-    assert ledger.run_record(RUN).status == "interrupted"
+    assert ledger.runs.show(RUN).status == "interrupted"
     current.add_recorder(RUN, recorder, lambda other: False)
     del recorder
-    assert ledger.run_record(RUN).status == "interrupted"
+    assert ledger.runs.show(RUN).status == "interrupted"
 
 
 def test_a_run_is_a_moment(ledger: woodrat.Ledger) -> None:
@@ -155,11 +155,11 @@ def test_runs_come_newest_first_page_by_page(ledger: woodrat.Ledger) -> None:
         write(ledger, loan(named(number), number)[:2])
         ledger.store({"entity_type": "loan", "id": str(number)})
     expected = [named(number) for number in reversed(range(7))]
-    assert ids_of(ledger.runs()) == expected
-    assert [record.id for record in everything(ledger.runs, limit=2)] == expected
-    first = ledger.runs(limit=3)
+    assert ids_of(ledger.runs.list()) == expected
+    assert [record.id for record in everything(ledger.runs.list, limit=2)] == expected
+    first = ledger.runs.list(limit=3)
     write(ledger, loan(named(99)))
-    assert ids_of(ledger.runs(limit=3, cursor=first.cursor)) == expected[3:6]
+    assert ids_of(ledger.runs.list(limit=3, cursor=first.cursor)) == expected[3:6]
 
 
 def test_a_run_that_was_begun_twice_is_listed_once(ledger: woodrat.Ledger) -> None:
@@ -168,7 +168,7 @@ def test_a_run_that_was_begun_twice_is_listed_once(ledger: woodrat.Ledger) -> No
     write(ledger, loan(named(2)))
     write(ledger, loan(named(1))[:1])
     write_entry(ledger, "run.started", body(0, named(1), agent="other", code="2"))
-    assert ids_of(ledger.runs()) == [named(2), named(1)]
+    assert ids_of(ledger.runs.list()) == [named(2), named(1)]
 
 
 def test_runs_are_found_by_what_they_say(ledger: woodrat.Ledger) -> None:
@@ -196,7 +196,7 @@ def test_runs_are_found_by_what_they_say(ledger: woodrat.Ledger) -> None:
         ({"since": at(0), "until": at(61)}, [4, 3, 2, 1]),
     ]
     for given, numbers in asked:
-        assert ids_of(ledger.runs(**given)) == [named(number) for number in numbers], given
+        assert ids_of(ledger.runs.list(**given)) == [named(number) for number in numbers], given
 
 
 def test_a_subject_is_the_whole_group(ledger: woodrat.Ledger) -> None:
@@ -204,7 +204,7 @@ def test_a_subject_is_the_whole_group(ledger: woodrat.Ledger) -> None:
     ledger.store([{"entity_type": "loan", "id": "42"}, {"entity_type": "loan", "id": "old-42"}])
     write(ledger, loan())
     ledger.merge("loan/42", "loan/old-42")
-    assert ids_of(ledger.runs(subject="loan/old-42")) == [RUN]
+    assert ids_of(ledger.runs.list(subject="loan/old-42")) == [RUN]
     assert len(ledger.why("loan/old-42").items) == 1
 
 
@@ -224,7 +224,7 @@ def test_a_subject_is_the_whole_group(ledger: woodrat.Ledger) -> None:
 def test_a_question_at_fault_is_refused(ledger: woodrat.Ledger, given: dict[str, Any], path: str) -> None:
     """Each argument at fault is named."""
     with pytest.raises(woodrat.Refused) as refusal:
-        ledger.runs(**given)
+        ledger.runs.list(**given)
     assert [fault.path.split("/")[0] for fault in refusal.value.faults] == [path]
 
 
@@ -232,9 +232,9 @@ def test_a_cursor_fits_its_own_question_only(ledger: woodrat.Ledger) -> None:
     """A cursor of one list is refused by another."""
     for number in range(3):
         write(ledger, loan(named(number))[:1])
-    cursor = ledger.runs(limit=1).cursor
+    cursor = ledger.runs.list(limit=1).cursor
     with pytest.raises(woodrat.Refused, match="no cursor of this question"):
-        ledger.runs(limit=1, agent="loan-officer", cursor=cursor)
+        ledger.runs.list(limit=1, agent="loan-officer", cursor=cursor)
 
 
 # Groups
@@ -247,8 +247,8 @@ def test_a_pipeline_groups_its_step_runs(ledger: woodrat.Ledger) -> None:
     write(ledger, loan(named(3), parent={"run": named(2), "span": "0" * 16}))
     write(ledger, loan(named(4), parent={"run": named(2), "span": "0" * 16}, using={"pipeline": "pipeline/other"}))
     write(ledger, loan(named(5), parent={"run": named(9), "span": "0" * 16}))
-    assert ids_of(ledger.runs(pipeline="pipeline/nightly")) == [named(3), named(2), named(1)]
-    assert ids_of(ledger.runs(pipeline="pipeline/other")) == [named(4)]
+    assert ids_of(ledger.runs.list(pipeline="pipeline/nightly")) == [named(3), named(2), named(1)]
+    assert ids_of(ledger.runs.list(pipeline="pipeline/other")) == [named(4)]
 
 
 def test_a_session_groups_the_runs_of_its_conversation(ledger: woodrat.Ledger) -> None:
@@ -260,8 +260,8 @@ def test_a_session_groups_the_runs_of_its_conversation(ledger: woodrat.Ledger) -
     write(ledger, loan(named(3), 44))
     write(ledger, loan(named(4), 42, using={"agent_session": "agent_session/s2"}))
     write(ledger, loan(named(5), 45))
-    assert ids_of(ledger.runs(session="agent_session/s1")) == [named(3), named(2), named(1)]
-    assert ids_of(ledger.runs(session="agent_session/s2")) == [named(4)]
+    assert ids_of(ledger.runs.list(session="agent_session/s1")) == [named(3), named(2), named(1)]
+    assert ids_of(ledger.runs.list(session="agent_session/s2")) == [named(4)]
 
 
 def test_an_evaluation_judges_a_run(ledger: woodrat.Ledger) -> None:
@@ -269,15 +269,15 @@ def test_an_evaluation_judges_a_run(ledger: woodrat.Ledger) -> None:
     write(ledger, loan())
     said = {"entity_type": "evaluation", "name": "nightly", "subject": RUN, "verdict": "failed", "score": 0.2}
     report = ledger.store({**said, "judge": "grader", "baseline": "@known-good"}, observed_at="2026-01-06T00:00:00Z")
-    found = ledger.run_record(RUN)
+    found = ledger.runs.show(RUN)
     assert [(j.verdict, j.by, j.score, j.against) for j in found.judgements] == [
         ("failed", "grader", 0.2, "@known-good")
     ]
     assert (found.verdict, found.judgements[0].evaluation) == ("failed", f'evaluation/["nightly","{RUN}"]')
     ledger.store({**said, "verdict": "passed"}, observed_at="2026-01-07T00:00:00Z")
-    assert ledger.run_record(RUN).verdict == "passed"
-    assert ledger.at(report.position).run_record(RUN).verdict == "failed"
-    assert ids_of(ledger.runs(verdict="passed")) == [RUN]
+    assert ledger.runs.show(RUN).verdict == "passed"
+    assert ledger.at(report.position).runs.show(RUN).verdict == "failed"
+    assert ids_of(ledger.runs.list(verdict="passed")) == [RUN]
 
 
 # Why
@@ -364,22 +364,22 @@ def test_the_index_and_the_log_give_the_same_answers(ledger: woodrat.Ledger, mon
     ledger.store({"entity_type": "evaluation", "name": "n", "subject": RUN, "verdict": "failed"})
     write(ledger, leaning())
     past = ledger.at(ledger.position)  # a moment in the past does not bring the index up to date
-    unindexed = past.run_record(RUN), past.why("loan/42"), past.runs()
+    unindexed = past.runs.show(RUN), past.why("loan/42"), past.runs.list()
     with ledger.context.engine.view(TenantId("lending")) as view:
         assert view.shelved(run_reader.INDEX) == -1
-    assert (ledger.run_record(RUN), ledger.why("loan/42"), ledger.runs()) == unindexed
+    assert (ledger.runs.show(RUN), ledger.why("loan/42"), ledger.runs.list()) == unindexed
     with ledger.context.engine.view(TenantId("lending")) as view:
         assert view.shelved(run_reader.INDEX) == view.head().position
-    assert (past.run_record(RUN), past.why("loan/42"), past.runs()) == unindexed
+    assert (past.runs.show(RUN), past.why("loan/42"), past.runs.list()) == unindexed
 
 
 def test_a_rebuild_loses_nothing(ledger: woodrat.Ledger) -> None:
     """After everything derived was made again, records and reasons are the same."""
     write(ledger, loan())
     ledger.store({"entity_type": "loan", "id": "42", "status": "rejected"}, run=RUN, step=4)
-    before = ledger.run_record(RUN), ledger.why("loan/42")
+    before = ledger.runs.show(RUN), ledger.why("loan/42")
     ledger.rebuild()
-    assert (ledger.run_record(RUN), ledger.why("loan/42")) == before
+    assert (ledger.runs.show(RUN), ledger.why("loan/42")) == before
 
 
 def test_a_file_that_cannot_be_written_answers_too(tmp_path: Path) -> None:
@@ -391,7 +391,7 @@ def test_a_file_that_cannot_be_written_answers_too(tmp_path: Path) -> None:
     readonly = SqliteEngine(path, readonly=True)
     try:
         assert len(opened(readonly).why("loan/42").items) == 1
-        assert opened(readonly).run_record(RUN).decisions[0].chosen == "rejected"
+        assert opened(readonly).runs.show(RUN).decisions[0].chosen == "rejected"
     finally:
         readonly.close()
 
@@ -401,7 +401,7 @@ def test_a_decision_without_a_reference_for_an_entity_is_no_trouble(ledger: wood
     rule: dict[str, Any] = {"matched": True, "conditions": [condition("a", "eq", 1, 1, True)]}
     rule["conditions"][0]["origin"] = {"kind": "read", "entity": "no reference", "observations": "none"}
     write(ledger, [("run.started", body(0)), ("run.decided", body(1, stage="s", rules=[rule]))])
-    assert ledger.run_record(RUN).decisions[0].observations == frozenset()
+    assert ledger.runs.show(RUN).decisions[0].observations == frozenset()
     assert ledger.why("loan/42").items == ()
 
 
@@ -428,7 +428,7 @@ def test_the_loan_story_is_read_back_as_it_was_recorded(ledger: woodrat.Ledger) 
         verdict = decide("classify-risk", seen, rules, default="manual-review")
         run.store({"entity_type": "loan", "id": "42", "status": verdict.chosen})
         run.answer("Application #42: REJECTED.")
-    found = ledger.run_record(run.id)
+    found = ledger.runs.show(run.id)
     decision = found.decisions[0]
     assert decision.to_json()["evidence"] == verdict.evidence == {"creditScore": 580, "threshold": 600}
     assert decision.observations == {score}
@@ -436,15 +436,15 @@ def test_the_loan_story_is_read_back_as_it_was_recorded(ledger: woodrat.Ledger) 
     assert [write.fields["status"] for write in found.writes] == ["rejected"]
     assert [(used["type"], used["entity"]) for used in found.in_force] == [("runbook", "runbook/credit")]
     assert (
-        ids_of(ledger.runs(pipeline="pipeline/lending"))
-        == ids_of(ledger.runs(session="agent_session/monday"))
+        ids_of(ledger.runs.list(pipeline="pipeline/lending"))
+        == ids_of(ledger.runs.list(session="agent_session/monday"))
         == [run.id]
     )
     assert [reason.decision.chosen for reason in ledger.why("loan/42").items] == ["rejected"]
     assert "Stage classify-risk" in project(found, "commits").splitlines()[2]
     assert 'status="rejected"' in project(found, "commits").splitlines()[3]
-    ledger.judge(run.id, "bad", preferred="Rejected: 580 is below 600.", by="ann", about=None)
-    assert (ledger.run_record(run.id).verdict, ledger.run_record(run.id).preferred is not None) == ("bad", True)
+    ledger.runs.judge(run.id, "bad", preferred="Rejected: 580 is below 600.", by="ann", about=None)
+    assert (ledger.runs.show(run.id).verdict, ledger.runs.show(run.id).preferred is not None) == ("bad", True)
 
 
 def test_a_run_that_raises_ends_as_an_error(ledger: woodrat.Ledger) -> None:
@@ -458,7 +458,7 @@ def test_a_run_that_raises_ends_as_an_error(ledger: woodrat.Ledger) -> None:
 
     with pytest.raises(ValueError, match="boom"):
         fails()
-    found = ledger.run_record(run.id)
+    found = ledger.runs.show(run.id)
     assert (found.status, found.error) == ("error", {"type": "ValueError", "message": "boom"})
     assert [note.text for note in found.notes] == ["before"]
 
@@ -466,8 +466,8 @@ def test_a_run_that_raises_ends_as_an_error(ledger: woodrat.Ledger) -> None:
 def test_a_run_is_running_until_its_block_is_left(ledger: woodrat.Ledger) -> None:
     """Inside its block a run reads as running, also in lists and at moments of its own past; afterwards as done."""
     with ledger.run("?") as run:
-        assert ledger.run_record(run.id).status == "running"
-        assert ledger.at(ledger.position).run_record(run.id).status == "running"
-        assert ids_of(ledger.runs(status="running")) == [run.id]
-    assert ledger.run_record(run.id).status == "done"
-    assert ledger.runs(status="running").items == ()
+        assert ledger.runs.show(run.id).status == "running"
+        assert ledger.at(ledger.position).runs.show(run.id).status == "running"
+        assert ids_of(ledger.runs.list(status="running")) == [run.id]
+    assert ledger.runs.show(run.id).status == "done"
+    assert ledger.runs.list(status="running").items == ()

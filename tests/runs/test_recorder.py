@@ -220,7 +220,7 @@ def test_pinned_reads_show_the_beginning(ledger: Ledger) -> None:
         assert run.show("loan/42").fields["creditScore"] == 700
         assert run.pinned().show("loan/42").fields["creditScore"] == 580
         assert run.at(0).show("loan/42").fields["creditScore"] == 580
-        assert run.at(effective="2020-01-01T00:00:00Z").query(entity_type="loan").items == ()
+        assert run.at(valid_at="2020-01-01T00:00:00Z").query(entity_type="loan").items == ()
     reads = entries(ledger, run.id, "run.read")
     assert [body.get("as_of") for body in reads] == [None, 0, 0, None]
     assert reads[3]["effective"] == "2020-01-01T00:00:00.000000Z"
@@ -859,7 +859,7 @@ def test_a_run_ends_once(ledger: Ledger) -> None:
 def test_two_processes_cannot_both_end_a_run(ledger: Ledger) -> None:
     """The log itself refuses a second end, whoever sends it."""
     run = ledger.run("?").start()
-    other = ledger.continue_run(run.id, ends=True)
+    other = ledger.runs.continue_(run.id, ends=True)
     other.end()
     with pytest.raises(Refused, match="another process has ended it"):
         run.end()
@@ -912,7 +912,7 @@ def test_judging_is_possible_after_the_end(ledger: Ledger) -> None:
     with ledger.run("?") as run:
         run.judge("good")
     run.judge("bad", preferred="Approve", by="auditor", reason="wrong file", score=0.25, against="@release-3")
-    ledger.judge(run.id, "mixed", about=run.span, evaluation="evaluation/e1")
+    ledger.runs.judge(run.id, "mixed", about=run.span, evaluation="evaluation/e1")
     first, second, third = entries(ledger, run.id, "run.judged")
     assert (first["verdict"], first["by"]) == ("good", "loan-officer")
     assert {name: second[name] for name in ("verdict", "preferred", "by", "reason", "score", "against")} == {
@@ -930,9 +930,9 @@ def test_judging_is_possible_after_the_end(ledger: Ledger) -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda ledger: ledger.judge("run_none", "good"),
-        lambda ledger: ledger.continue_run("run_none"),
-        lambda ledger: ledger.resume("run_none", print),
+        lambda ledger: ledger.runs.judge("run_none", "good"),
+        lambda ledger: ledger.runs.continue_("run_none"),
+        lambda ledger: ledger.runs.resume("run_none", print),
         lambda ledger: ledger.run("?", parent="run_none").start(),
         lambda ledger: ledger.run("?", subject="ent_aaaaaaaaaaaaaaaaaaaaaaaaaa").start(),
     ],
@@ -955,9 +955,9 @@ def test_an_unknown_run_is_not_found(ledger: Ledger, call: Callable[[Ledger], ob
         (lambda ledger: ledger.run("?", parent=5, runbook=5, pipeline="p"), ["parent", "runbook", "pipeline"]),
         (lambda ledger: ledger.run("?", redact=5, traceparent="00-x"), ["redact", "traceparent"]),
         (lambda ledger: ledger.run("?", principal="", conversation="\n"), ["conversation", "principal"]),
-        (lambda ledger: ledger.judge(5, "", score="x"), ["verdict", "score", "run"]),
-        (lambda ledger: ledger.continue_run(), ["run"]),
-        (lambda ledger: ledger.continue_run(5), ["run"]),
+        (lambda ledger: ledger.runs.judge(5, "", score="x"), ["verdict", "score", "run"]),
+        (lambda ledger: ledger.runs.continue_(), ["run"]),
+        (lambda ledger: ledger.runs.continue_(5), ["run"]),
         (lambda ledger: decide("", {}, []), ["stage"]),
         (lambda ledger: decide("s", 5, []), ["facts"]),
         (lambda ledger: decide("s", {}, 5), ["rules"]),  # type: ignore[arg-type]
@@ -1135,7 +1135,7 @@ def test_a_killed_run_is_there_and_is_resumed(tmp_path: Path, place: str) -> Non
             asked.append((name, args))
             return "paid 100"
 
-        resumed = ledger.resume(run, dying.agent_with(effects), on_unknown=find_out)
+        resumed = ledger.runs.resume(run, dying.agent_with(effects), on_unknown=find_out)
         assert isinstance(resumed, Resumed)
         assert (resumed.run, resumed.status, resumed.answer) == (run, "done", "rejected, paid 100")
         assert resumed.unused == 0
@@ -1150,7 +1150,7 @@ def test_a_killed_run_is_there_and_is_resumed(tmp_path: Path, place: str) -> Non
         assert kinds(ledger, run).count("read") == 1
         assert kinds(ledger, run).count("ended") == 1
         with pytest.raises(Refused, match=r"it has ended \(done\)"):
-            ledger.resume(run, dying.agent_with(effects))
+            ledger.runs.resume(run, dying.agent_with(effects))
 
 
 class Died(BaseException):
@@ -1217,21 +1217,21 @@ def test_what_becomes_of_a_call_whose_end_is_unknown(ledger: Ledger) -> None:
     run = stage.interrupted(ledger, agent)
     assert [body.get("begun") for body in entries(ledger, run, "run.tool")] == [True]
     with pytest.raises(Refused, match="whether it took effect is not known"):
-        ledger.resume(run, agent)
+        ledger.runs.resume(run, agent)
     assert last(ledger, run, "run.ended")["status"] == "error"
-    assert ledger.resume(stage.interrupted(ledger, agent), careful).answer == "asked a person"
-    found = ledger.resume(
+    assert ledger.runs.resume(stage.interrupted(ledger, agent), careful).answer == "asked a person"
+    found = ledger.runs.resume(
         stage.interrupted(ledger, agent), agent, on_unknown=lambda name, args: f"{name} {args['amount']}"
     )
     assert found.answer == "pay 100"
     assert stage.done == [100] * 3
     run = stage.interrupted(ledger, agent)
-    assert ledger.resume(run, agent, on_unknown="retry").answer == "paid"
+    assert ledger.runs.resume(run, agent, on_unknown="retry").answer == "paid"
     assert stage.done == [100] * 5
     begun, done = entries(ledger, run, "run.tool")
     assert (begun["span"], begun["step"]) == (done["span"], done["step"])
     with pytest.raises(Refused, match="on_unknown"):
-        ledger.resume(stage.interrupted(ledger, agent), agent, on_unknown="maybe")
+        ledger.runs.resume(stage.interrupted(ledger, agent), agent, on_unknown="maybe")
 
 
 def test_a_supplied_result_is_recorded(ledger: Ledger) -> None:
@@ -1249,8 +1249,8 @@ def test_a_supplied_result_is_recorded(ledger: Ledger) -> None:
         return said
 
     run = stage.interrupted(ledger, agent)
-    stage.dying(lambda: ledger.resume(run, agent, on_unknown=lambda name, args: "found out"))
-    assert ledger.resume(run, agent).answer == "found out"
+    stage.dying(lambda: ledger.runs.resume(run, agent, on_unknown=lambda name, args: "found out"))
+    assert ledger.runs.resume(run, agent).answer == "found out"
 
 
 def test_a_once_tool_whose_result_was_too_long_is_not_repeated(ledger: Ledger) -> None:
@@ -1269,9 +1269,9 @@ def test_a_once_tool_whose_result_was_too_long_is_not_repeated(ledger: Ledger) -
 
     run = stage.interrupted(ledger, agent)
     with pytest.raises(Refused, match="could not be kept whole"):
-        ledger.resume(run, agent, on_unknown="retry")
+        ledger.runs.resume(run, agent, on_unknown="retry")
     run = stage.interrupted(ledger, agent)
-    assert ledger.resume(run, agent, on_unknown=lambda name, args: "short").answer == 5
+    assert ledger.runs.resume(run, agent, on_unknown=lambda name, args: "short").answer == 5
     assert len(stage.done) == 2
 
 
@@ -1292,7 +1292,7 @@ def test_an_acknowledged_failure_is_not_repeated(ledger: Ledger) -> None:
             return str(error)
         return "paid"
 
-    assert ledger.resume(stage.interrupted(ledger, agent), agent).answer == "refused by the bank"
+    assert ledger.runs.resume(stage.interrupted(ledger, agent), agent).answer == "refused by the bank"
     assert stage.done == [1]
 
 
@@ -1344,7 +1344,7 @@ def test_recorded_steps_answer_from_the_log(ledger: Ledger) -> None:
     ledger.store({"entity_type": "loan", "$": {"key": "42"}, "creditScore": 700})
     ledger.store({"entity_type": "loan", "$": {"key": "43"}, "applicant": "ann"})
     recorded = len(entries(ledger, run))
-    resumed = ledger.resume(run, agent)
+    resumed = ledger.runs.resume(run, agent)
     assert stage.done == [*before, ("lookup", 3)]
     assert resumed.answer[:2] == [580, "one"]
     assert resumed.answer[3:] == [1, "block"]
@@ -1379,7 +1379,7 @@ def test_the_first_unrecorded_step_ends_the_answering(ledger: Ledger) -> None:
         return results
 
     run = stage.interrupted(ledger, agent)
-    resumed = ledger.resume(run, agent)
+    resumed = ledger.runs.resume(run, agent)
     assert resumed.answer == [1, 5, 3]
     assert stage.done.count(("pay", 5)) == 1
     assert stage.done.count(("lookup", 3)) == 2
@@ -1397,7 +1397,7 @@ def test_other_rules_or_facts_are_decided_anew(ledger: Ledger) -> None:
         return verdict.chosen
 
     run = stage.interrupted(ledger, agent)
-    assert ledger.resume(run, agent).answer == "ok"
+    assert ledger.runs.resume(run, agent).answer == "ok"
     assert [body["chosen"] for body in entries(ledger, run, "run.decided")] == ["rejected", "ok"]
 
 
@@ -1416,7 +1416,7 @@ def test_what_happened_inside_an_answered_call_does_not_happen_again(ledger: Led
 
     run = stage.interrupted(ledger, agent)
     first = entries(ledger, run, "run.decided")[0]["span"]
-    resumed = ledger.resume(run, agent)
+    resumed = ledger.runs.resume(run, agent)
     assert resumed.answer != first
     assert resumed.unused == 0
 
@@ -1435,7 +1435,7 @@ def test_results_are_loaded_into_what_they_were(ledger: Ledger) -> None:
         return isinstance(found, tuple)
 
     run = stage.interrupted(ledger, agent)
-    assert ledger.resume(run, agent).answer is True
+    assert ledger.runs.resume(run, agent).answer is True
 
 
 def test_parallel_steps_are_answered_whatever_their_order(ledger: Ledger) -> None:
@@ -1455,7 +1455,7 @@ def test_parallel_steps_are_answered_whatever_their_order(ledger: Ledger) -> Non
         return found
 
     run = stage.interrupted(ledger, agent)
-    assert ledger.resume(run, agent).answer == [0, 10, 20, 30, 40, 50]
+    assert ledger.runs.resume(run, agent).answer == [0, 10, 20, 30, 40, 50]
     assert len(stage.done) == 6
 
 
@@ -1481,7 +1481,7 @@ def test_runs_inside_a_resumed_run_are_carried_on_too(ledger: Ledger) -> None:
     with ledger.context.engine.view(ledger.tenant) as view:
         bodies = [form.decode(entry.body or b"") for entry in view.entries(kinds={"run.started"})]
     inner = [body["run"] for body in bodies if body["query"] == "inner"]
-    resumed = ledger.resume(run, agent)
+    resumed = ledger.runs.resume(run, agent)
     assert resumed.answer == inner
     assert stage.done == [1, 2, 3]
     assert kinds(ledger, inner[0]) == ["started", "tool", "tool", "ended"]
@@ -1498,23 +1498,23 @@ def test_of_two_who_resume_at_once_one_is_told(ledger: Ledger, monkeypatch: pyte
     resume.carried_on(ledger.run_log(), run)
     monkeypatch.setattr(resume, "steps_of", lambda context, run: steps)  # read before the other's note was there
     with pytest.raises(Refused, match="somebody else has resumed it"):
-        ledger.resume(run, lambda run: None)
+        ledger.runs.resume(run, lambda run: None)
 
 
 def test_a_run_that_is_being_recorded_is_not_resumed(ledger: Ledger) -> None:
     """While this process records a run it reads as running and cannot be resumed; once nobody does, it can."""
     run = ledger.run("?").start()
     id = run.id
-    assert ledger.run_record(id).status == "running"
+    assert ledger.runs.show(id).status == "running"
     with pytest.raises(Refused, match="this process is recording it"):
-        ledger.resume(id, lambda run: None)
-    with ledger.continue_run(id):
+        ledger.runs.resume(id, lambda run: None)
+    with ledger.runs.continue_(id):
         pass
-    assert ledger.run_record(id).status == "running"
+    assert ledger.runs.show(id).status == "running"
     del run
-    assert ledger.run_record(id).status == "interrupted"
-    assert ledger.resume(id, lambda run: "done").answer == "done"
-    assert ledger.run_record(id).status == "done"
+    assert ledger.runs.show(id).status == "interrupted"
+    assert ledger.runs.resume(id, lambda run: "done").answer == "done"
+    assert ledger.runs.show(id).status == "done"
 
 
 def test_a_resumed_run_hides_what_it_hid(ledger: Ledger) -> None:
@@ -1528,7 +1528,7 @@ def test_a_resumed_run_hides_what_it_hid(ledger: Ledger) -> None:
         return None
 
     run = stage.interrupted(ledger, agent, redact=["ssn"])
-    ledger.resume(run, agent)
+    ledger.runs.resume(run, agent)
     assert "'123'" not in str(entries(ledger, run))
 
 
@@ -1547,10 +1547,10 @@ def test_an_async_agent_is_resumed(ledger: Ledger) -> None:
         return said
 
     asked = AsyncLedger(ledger)
-    assert ledger.resume(stage.interrupted(ledger, agent), agent).answer == "paid"
-    assert asyncio.run(asked.resume(stage.interrupted(ledger, agent), agent)).answer == "paid"
+    assert ledger.runs.resume(stage.interrupted(ledger, agent), agent).answer == "paid"
+    assert asyncio.run(asked.runs.resume(stage.interrupted(ledger, agent), agent)).answer == "paid"
     run = stage.interrupted(ledger, agent)
-    assert asyncio.run(asked.resume(run, lambda run: asyncio.run(agent(run)))).answer == "paid"
+    assert asyncio.run(asked.runs.resume(run, lambda run: asyncio.run(agent(run)))).answer == "paid"
     assert len(stage.done) == 3
 
 
@@ -1619,7 +1619,7 @@ def test_traceparents_go_in_and_out(ledger: Ledger, monkeypatch: pytest.MonkeyPa
         pass
     assert not {"parent", "trace"} & set(last(ledger, lost.id, "run.started"))
     open_run = ledger.run("?").start()
-    with ledger.continue_run(open_run.traceparent) as again:
+    with ledger.runs.continue_(open_run.traceparent) as again:
         again.note("by trace")
     assert "noted" in kinds(ledger, open_run.id)
     assert run_trace.traced("00-" + "0" * 32 + "-00f067aa0ba902b7-01") is None
@@ -1629,15 +1629,15 @@ def test_traceparents_go_in_and_out(ledger: Ledger, monkeypatch: pytest.MonkeyPa
 def test_a_continued_run_is_ended_by_whoever_is_to(ledger: Ledger) -> None:
     """Leaving a continued run leaves it open; with `ends` it ends there; an ended one cannot be continued."""
     run = ledger.run("?", inputs={"a": 1}).start()
-    with ledger.continue_run(run.id) as again:
+    with ledger.runs.continue_(run.id) as again:
         assert again.inputs == {"a": 1}
         decide("s", {"x": 1}, YES)
     assert "ended" not in kinds(ledger, run.id)
-    with ledger.continue_run(run.id, ends=True) as again:
+    with ledger.runs.continue_(run.id, ends=True) as again:
         again.answer("done")
     assert last(ledger, run.id, "run.ended")["answer"] == "done"
     with pytest.raises(Refused, match="it has ended"):
-        ledger.continue_run(run.id)
+        ledger.runs.continue_(run.id)
 
 
 def test_an_answer_where_the_run_does_not_end_is_a_problem(ledger: Ledger) -> None:
@@ -1645,7 +1645,7 @@ def test_an_answer_where_the_run_does_not_end_is_a_problem(ledger: Ledger) -> No
     run = ledger.run("?").start()
     with (
         pytest.raises(Refused, match="where it does not end"),
-        ledger.continue_run(run.id, on_error="raise") as again,
+        ledger.runs.continue_(run.id, on_error="raise") as again,
     ):
         again.answer("lost")
 
@@ -1717,7 +1717,7 @@ def test_a_generator_is_a_tool_with_its_items(ledger: Ledger) -> None:
         with pytest.raises(ZeroDivisionError):
             next(failing)
         assert list(run.tool("made", lambda: (number for number in range(3))).result) == [0, 1, 2]
-    record = ledger.run_record(run.id)
+    record = ledger.runs.show(run.id)
     results = [(body["name"], body.get("result")) for body in entries(ledger, run.id, "run.tool")]
     assert results == [
         ("counting", [0, 1]),
@@ -1756,7 +1756,7 @@ def test_a_generator_is_answered_from_the_log(ledger: Ledger) -> None:
         list(agent(begun))
     id = begun.id
     del begun
-    assert ledger.resume(id, agent).answer == "abc"
+    assert ledger.runs.resume(id, agent).answer == "abc"
     assert ran == ["parts"]
 
 
@@ -1776,27 +1776,27 @@ def test_a_generator_can_be_a_run(ledger: Ledger) -> None:
         yield 2
 
     said = say(3)
-    assert ledger.runs().items == ()
+    assert ledger.runs.list().items == ()
     assert next(said) == "0 "
     assert current_run() is None
-    assert ledger.runs().items[0].status == "running"
+    assert ledger.runs.list().items[0].status == "running"
     assert "".join(said) == "1 2 "
-    record = ledger.runs().items[0]
+    record = ledger.runs.list().items[0]
     assert (record.query, record.answer, record.status, len(record.decisions)) == ("Say 3?", "0 1 2 ", "done", 3)
 
     async def read() -> list[int]:
         return [number async for number in count()]
 
     assert asyncio.run(read()) == [1, 2]
-    assert (ledger.runs().items[0].answer, len(ledger.runs().items[0].decisions)) == ([1, 2], 1)
+    assert (ledger.runs.list().items[0].answer, len(ledger.runs.list().items[0].decisions)) == ([1, 2], 1)
     stopped: Any = say(3)
     next(stopped)
     stopped.close()
-    assert (ledger.runs().items[0].answer, ledger.runs().items[0].status) == ("0 ", "done")
+    assert (ledger.runs.list().items[0].answer, ledger.runs.list().items[0].status) == ("0 ", "done")
     failing: Any = say("x")  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         next(failing)
-    assert ledger.runs().items[0].status == "error"
+    assert ledger.runs.list().items[0].status == "error"
 
 
 def test_generators_take_what_they_are_sent(ledger: Ledger) -> None:
@@ -1846,7 +1846,7 @@ def test_a_recorded_function_is_resumed_with_its_inputs(ledger: Ledger) -> None:
     stage.dying(lambda: agent(5))
     with ledger.context.engine.view(ledger.tenant) as view:
         run = next(form.decode(entry.body or b"")["run"] for entry in view.entries(kinds={"run.started"}))
-    assert ledger.resume(run, agent).answer == "paid"
+    assert ledger.runs.resume(run, agent).answer == "paid"
     assert stage.done == [5]
 
 
@@ -1893,10 +1893,10 @@ def test_async_runs_through_an_async_ledger(tmp_path: Path) -> None:
             run.answer("no")
             assert current_run() is not None
         assert current_run() is None
-        await ledger.judge(run.id, "good")
+        await ledger.runs.judge(run.id, "good")
         open_run = ledger.run("?")
         await open_run.start()
-        async with ledger.continue_run(open_run.id, ends=True) as again:
+        async with ledger.runs.continue_(open_run.id, ends=True) as again:
             await again.note("again")
 
         @ledger.recorded("Twice {n}")
@@ -1907,7 +1907,7 @@ def test_async_runs_through_an_async_ledger(tmp_path: Path) -> None:
         return run.id, ledger
 
     run, ledger = asyncio.run(story())
-    counted = {kind: kinds(ledger.past, run).count(kind) for kind in set(kinds(ledger.past, run))}
+    counted = {kind: kinds(ledger.target, run).count(kind) for kind in set(kinds(ledger.target, run))}
     assert counted == {
         "started": 1,
         "read": 2,
@@ -1918,12 +1918,12 @@ def test_async_runs_through_an_async_ledger(tmp_path: Path) -> None:
         "ended": 1,
         "judged": 1,
     }
-    ledger.past.close()
+    ledger.target.close()
 
 
 def test_interpretations_are_part_of_the_run(ledger: Ledger) -> None:
     """What is read from a source inside a run names the run as well as the reading."""
-    source = ledger.source(b"a contract")
+    source = ledger.sources.add(b"a contract")
     with ledger.run("?") as run, run.interpretation(source, model="m") as reading:
         report = reading.store({"entity_type": "contract", "name": "kline"})
     said = next(each.observation for each in ledger.observations() if each.observation.id in report.observations)
@@ -1980,7 +1980,7 @@ def test_a_run_recorded_elsewhere_is_resumed_whatever_its_shape(ledger: Ledger) 
         rules = [{"chosen": 1, "matched": True, "when": {"x": 1}, "conditions": conditions}]
         told.append({"kind": "run.decided", "stage": f"s{number}", "mode": value, "chosen": 1, "rules": rules})
     place = {"run": run, "started_at": "2026-01-01T00:00:00Z"}
-    ledger.record([{**entry, **place, "span": f"{step:016x}", "step": step} for step, entry in enumerate(told)])
+    ledger.runs.import_([{**entry, **place, "span": f"{step:016x}", "step": step} for step, entry in enumerate(told)])
     assert ledger.lineage(run).to_json()["kind"] == "answer"
-    owner = ledger.by("a")
-    assert owner.resume(run, lambda run: run.show("loan/42").fields["creditScore"]).answer == 580
+    owner = ledger.as_agent("a")
+    assert owner.runs.resume(run, lambda run: run.show("loan/42").fields["creditScore"]).answer == 580

@@ -40,7 +40,7 @@ def test_runs_beyond_the_room_are_continued_from_the_log(ledger: Ledger) -> None
     assert sum(current.is_recorded(run) for run in runs) == 1
     for run in runs:
         relay.end(ledger.context, run, answer="no")
-        record = ledger.run_record(run)
+        record = ledger.runs.show(run)
         assert (record.status, record.answer) == ("done", "no")
         assert [decision.entities for decision in record.decisions] == [("loan/1",)]
     assert not any(current.is_recorded(run) for run in runs)
@@ -53,11 +53,11 @@ def test_a_run_that_was_forgotten_goes_on(ledger: Ledger) -> None:
     relay.forget(ledger.tenant, run)
     relay.forget(ledger.tenant, run)
     relay.step(ledger.context, run, {"note": "x"})
-    assert "x" in [note.text for note in ledger.run_record(run).notes]
+    assert "x" in [note.text for note in ledger.runs.show(run).notes]
     with pytest.raises(NotFound):
         relay.step(ledger.context, "run_none", {"note": "x"})
     with pytest.raises(Forbidden):
-        relay.step(ledger.by("other").context, run, {"note": "x"})
+        relay.step(ledger.as_agent("other").context, run, {"note": "x"})
 
 
 def test_what_nothing_is_heard_of_is_no_longer_running(ledger: Ledger) -> None:
@@ -74,12 +74,12 @@ def test_what_nothing_is_heard_of_is_no_longer_running(ledger: Ledger) -> None:
     relay.let_go_of_quiet(moment.from_micros(heard))
     assert len(relay) == 3
     relay.let_go_of_quiet(moment.from_micros(heard + QUIET_MICROS))
-    assert [ledger.run_record(run).status for run in (silent, told, sent)] == ["interrupted", "running", "running"]
+    assert [ledger.runs.show(run).status for run in (silent, told, sent)] == ["interrupted", "running", "running"]
     assert len(relay) == 2
     relay.step(ledger.context, silent, {"note": "here again"})
-    assert ledger.run_record(silent).status == "running"
+    assert ledger.runs.show(silent).status == "running"
     relay.end(ledger.context, silent, answer="yes")
-    assert ledger.run_record(silent).answer == "yes"
+    assert ledger.runs.show(silent).answer == "yes"
 
 
 def test_an_end_amiss_is_refused(ledger: Ledger) -> None:
@@ -101,4 +101,4 @@ def test_a_run_without_a_ledger_recalls_and_decides(ledger: Ledger) -> None:
         assert ledger.recall("anything").hits == ()
         assert run.ledger is None
     run.end(answer="no")
-    assert [note.text for note in ledger.run_record(run.id).notes] == [RECALL_EVENT]
+    assert [note.text for note in ledger.runs.show(run.id).notes] == [RECALL_EVENT]

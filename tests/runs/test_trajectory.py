@@ -57,30 +57,30 @@ SENTENCES = {
 def test_traces_of_other_tools_are_compared(ledger: woodrat.Ledger, name: str) -> None:
     """Two runs of each kind of trace end in the sentence expected, recorded or not; recording twice changes nothing."""
     documents, sentence = SENTENCES[name]
-    runs = ledger.record(documents)
+    runs = ledger.runs.import_(documents)
     assert len(runs) == 2
-    assert ledger.runs_diff(*runs).sentence == sentence
+    assert ledger.runs.diff(*runs).sentence == sentence
     position = ledger.position
-    assert ledger.record(documents) == runs
+    assert ledger.runs.import_(documents) == runs
     assert ledger.position == position
-    assert ledger.runs_group([documents]).sentence.startswith("No two of 2 runs agree; one parts at step")
+    assert ledger.runs.group([documents]).sentence.startswith("No two of 2 runs agree; one parts at step")
 
 
 def test_documents_are_compared_without_recording(ledger: woodrat.Ledger) -> None:
     """A document stands for its run on either side, and nothing is written."""
     one, other = trace("minimal.jsonl")
     sentence = SENTENCES["minimal"][1]
-    assert ledger.runs_diff(one, other).sentence == sentence
+    assert ledger.runs.diff(one, other).sentence == sentence
     assert ledger.position == -1
-    (run,) = ledger.record(one)
-    assert ledger.runs_diff(run, other).sentence == sentence
-    assert ledger.runs_diff(run, {**one, "agent": ledger.agent}).sentence == "They are one and the same run."
+    (run,) = ledger.runs.import_(one)
+    assert ledger.runs.diff(run, other).sentence == sentence
+    assert ledger.runs.diff(run, {**one, "agent": ledger.agent}).sentence == "They are one and the same run."
 
 
 def test_a_transcript_becomes_models_and_tools(ledger: woodrat.Ledger) -> None:
     """Messages of the assistant are calls of the model, its tool calls calls of tools, in the order they were asked."""
-    (id,) = ledger.record(trace("openai-net45.json"))
-    found = ledger.run_record(id)
+    (id,) = ledger.runs.import_(trace("openai-net45.json"))
+    found = ledger.runs.show(id)
     assert (found.query, found.answer) == ("When is kline to pay invoice 118?", "kline is to pay by 19 February 2026.")
     assert [(call.name, call.args, call.result) for call in found.tool_calls] == [
         ("get_contract", {"client": "kline"}, {"payment_terms": "Net-45"}),
@@ -95,8 +95,8 @@ def test_a_transcript_becomes_models_and_tools(ledger: woodrat.Ledger) -> None:
 def test_a_tool_call_without_a_result_is_not_known_to_have_returned(ledger: woodrat.Ledger) -> None:
     """A transcript that breaks off after a tool call: nobody knows what came of it."""
     messages = [*trace("openai-net30.json")["messages"][:3]]
-    (id,) = ledger.record({"messages": messages, "status": "interrupted"})
-    found = ledger.run_record(id)
+    (id,) = ledger.runs.import_({"messages": messages, "status": "interrupted"})
+    found = ledger.runs.show(id)
     assert (found.status, [call.begun for call in found.tool_calls]) == ("interrupted", [True, True])
 
 
@@ -107,8 +107,10 @@ def test_a_completion_stands_beside_its_request(ledger: woodrat.Ledger) -> None:
         {"role": "assistant", "content": None, "function_call": {"name": "pay", "arguments": "not JSON"}},
         {"role": "function", "name": "pay", "content": "done"},
     ]
-    (id,) = ledger.record({"messages": asked, "choices": [{"message": {"role": "assistant", "content": "Paid."}}]})
-    found = ledger.run_record(id)
+    (id,) = ledger.runs.import_(
+        {"messages": asked, "choices": [{"message": {"role": "assistant", "content": "Paid."}}]}
+    )
+    found = ledger.runs.show(id)
     assert (found.query, found.answer) == ("Pay?", "Paid.")
     assert [(call.args, call.result) for call in found.tool_calls] == [({"arguments": "not JSON"}, "done")]
 
@@ -117,16 +119,16 @@ def test_spans_may_be_nested_and_have_odd_times(ledger: woodrat.Ledger) -> None:
     """`child_runs` are steps, chains are notes, and a time that cannot be read is kept as it was and orders nothing."""
     tool = {"id": "b", "run_type": "tool", "name": "pay", "inputs": {"n": 1}, "outputs": {"output": "ok"}}
     chain = {"id": "c", "run_type": "chain", "name": "inner", "start_time": "yesterday", "child_runs": [tool]}
-    (run,) = ledger.record({"id": "a", "run_type": "chain", "name": "Pay", "inputs": {}, "child_runs": [chain]})
-    found = ledger.run_record(run)
+    (run,) = ledger.runs.import_({"id": "a", "run_type": "chain", "name": "Pay", "inputs": {}, "child_runs": [chain]})
+    found = ledger.runs.show(run)
     assert (found.query, found.started_at, [note.text for note in found.notes]) == ("Pay", None, ["inner"])
     assert [(call.name, call.args, call.result) for call in found.tool_calls] == [("pay", {"n": 1}, "ok")]
 
 
 def test_an_imported_run_is_a_run_like_any_other(ledger: woodrat.Ledger) -> None:
     """Without any times it is shown, asked about, recalled, traced and exported."""
-    (run, _) = ledger.record(trace("minimal.jsonl"))
-    record = ledger.run_record(run)
+    (run, _) = ledger.runs.import_(trace("minimal.jsonl"))
+    record = ledger.runs.show(run)
     assert "Marginal credit" in record.narrative
     assert [reason.decision.evidence for reason in ledger.why("loan/42").items] == [
         {"creditScore": 710},
@@ -135,7 +137,7 @@ def test_an_imported_run_is_a_run_like_any_other(ledger: woodrat.Ledger) -> None
     assert ledger.recall("why was application 42 rejected?", threshold=0.1).hits
     assert ledger.lineage(run)
     rows = io.StringIO()
-    assert ledger.export_training("sft", out=rows).rows == 2
+    assert ledger.training.export("sft", out=rows).rows == 2
     assert "Rejected." in rows.getvalue()
 
 
@@ -143,13 +145,13 @@ def test_times_are_optional_and_never_go_back(ledger: woodrat.Ledger) -> None:
     """Steps keep the order of the document; one without a time has that of the step before it."""
     times = [None, "2026-01-05T09:00:02Z", None, "2026-01-05T10:00:01+01:00"]
     steps = [{"kind": "note", "text": str(n), **({} if t is None else {"started_at": t})} for n, t in enumerate(times)]
-    (id,) = ledger.record({"id": "x", "steps": steps})
-    found = ledger.run_record(id)
+    (id,) = ledger.runs.import_({"id": "x", "steps": steps})
+    found = ledger.runs.show(id)
     assert [note.text for note in found.notes] == ["0", "1", "2", "3"]
     assert {note.started_at for note in found.notes} == {"2026-01-05T09:00:02.000000Z"} == {found.started_at}
-    (bare,) = ledger.record(MINIMAL)
-    assert ledger.run_record(bare).started_at is None
-    assert [run.id for run in ledger.runs().items] == [bare, id]
+    (bare,) = ledger.runs.import_(MINIMAL)
+    assert ledger.runs.show(bare).started_at is None
+    assert [run.id for run in ledger.runs.list().items] == [bare, id]
 
 
 def test_what_is_not_known_is_kept(ledger: woodrat.Ledger) -> None:
@@ -162,8 +164,8 @@ def test_what_is_not_known_is_kept(ledger: woodrat.Ledger) -> None:
         "inputs": {"iban": "DE1"},
         "steps": [{"kind": "read", "entity": "client/kim", "values": {"iban": "DE1"}, "latency": 3}],
     }
-    (id,) = ledger.record(document)
-    found = ledger.run_record(id)
+    (id,) = ledger.runs.import_(document)
+    found = ledger.runs.show(id)
     assert found.attributes == {"id": "x", "tags": ["a"], "team": "legal"}
     assert (found.inputs, found.reads[0].values) == ({"iban": "[REDACTED]"}, {"iban": "[REDACTED]"})
     with ledger.context.engine.view(ledger.tenant) as view:
@@ -179,8 +181,8 @@ def test_evidence_leads_to_where_it_came_from(ledger: woodrat.Ledger) -> None:
         {"kind": "tool", "name": "fraud", "id": "s1", "result": {"risk": "low"}},
         {"kind": "decision", "stage": "s", "chosen": 1, "evidence": {"score": 580, "risk": "low", "n": 2, "x": 9}},
     ]
-    (id,) = ledger.record({"inputs": {"n": 2}, "steps": steps})
-    origins = ledger.run_record(id).decisions[0].facts_origin
+    (id,) = ledger.runs.import_({"inputs": {"n": 2}, "steps": steps})
+    origins = ledger.runs.show(id).decisions[0].facts_origin
     assert {name: origin["kind"] for name, origin in origins.items()} == {
         "score": "read",
         "risk": "tool",
@@ -193,20 +195,20 @@ def test_evidence_leads_to_where_it_came_from(ledger: woodrat.Ledger) -> None:
 def test_an_id_of_ours_stays_and_others_are_derived(ledger: woodrat.Ledger) -> None:
     """A run id is kept; any other id always gives the same one; without an id the content names the run."""
     own = "run_" + "b" * 26
-    assert ledger.record({**MINIMAL, "id": own}) == (own,)
-    (foreign,) = ledger.record({**MINIMAL, "id": "trace-1"})
-    assert ledger.record({**MINIMAL, "id": "trace-1", "query": "More is known now."}) == (foreign,)
-    assert ledger.run_record(foreign).query == "More is known now."
-    (one,), (two,) = ledger.record(MINIMAL), ledger.record({**MINIMAL, "answer": 1})
+    assert ledger.runs.import_({**MINIMAL, "id": own}) == (own,)
+    (foreign,) = ledger.runs.import_({**MINIMAL, "id": "trace-1"})
+    assert ledger.runs.import_({**MINIMAL, "id": "trace-1", "query": "More is known now."}) == (foreign,)
+    assert ledger.runs.show(foreign).query == "More is known now."
+    (one,), (two,) = ledger.runs.import_(MINIMAL), ledger.runs.import_({**MINIMAL, "answer": 1})
     assert len({own, foreign, one, two}) == 4
 
 
 def test_a_step_told_otherwise_is_refused(ledger: woodrat.Ledger) -> None:
     """A trace may grow; but another account of a step under the same id is refused, whole, and never a second step."""
     pay, mail = {"kind": "tool", "name": "pay", "result": "ok"}, {"kind": "tool", "name": "mail"}
-    (run,) = ledger.record({"id": "x", "steps": [pay, mail], "status": "interrupted"})
-    assert ledger.record({"id": "x", "steps": [pay, {**mail, "result": 1}, pay], "answer": "Paid."}) == (run,)
-    found, position = ledger.run_record(run), ledger.position
+    (run,) = ledger.runs.import_({"id": "x", "steps": [pay, mail], "status": "interrupted"})
+    assert ledger.runs.import_({"id": "x", "steps": [pay, {**mail, "result": 1}, pay], "answer": "Paid."}) == (run,)
+    found, position = ledger.runs.show(run), ledger.position
     assert [(call.name, call.begun) for call in found.tool_calls] == [("pay", False), ("mail", False), ("pay", False)]
     assert (found.status, found.answer) == ("done", "Paid.")
     for again in (
@@ -214,7 +216,7 @@ def test_a_step_told_otherwise_is_refused(ledger: woodrat.Ledger) -> None:
         [MINIMAL | {"id": "y"}, {"id": "y", "steps": [pay | {"args": {"a": 1}}]}],
     ):
         with pytest.raises(woodrat.Refused, match=r"step 1 \(tool\) is known otherwise"):
-            ledger.record(again)
+            ledger.runs.import_(again)
     assert ledger.position == position
 
 
@@ -224,10 +226,10 @@ def test_nulls_are_what_is_not_there(ledger: woodrat.Ledger) -> None:
     nulls = {"id": "x", "query": None, "inputs": None, "error": None, "steps": [
         {"kind": "tool", "name": "pay", "result": None, "error": None, "started_at": None, "args": None}
     ]}  # fmt: skip
-    assert ledger.record(bare) == ledger.record(nulls)
-    (run,) = ledger.record(nulls)
-    assert [(call.begun, call.result) for call in ledger.run_record(run).tool_calls] == [(False, None)]
-    assert ledger.runs_diff(run, bare).same
+    assert ledger.runs.import_(bare) == ledger.runs.import_(nulls)
+    (run,) = ledger.runs.import_(nulls)
+    assert [(call.begun, call.result) for call in ledger.runs.show(run).tool_calls] == [(False, None)]
+    assert ledger.runs.diff(run, bare).same
 
 
 @pytest.mark.parametrize("kind", [["tool"], {}, 3])
@@ -235,13 +237,13 @@ def test_kinds_that_are_no_text_are_refused(ledger: woodrat.Ledger, kind: Any) -
     """A kind of another type is a fault like any other, of entries and of steps."""
     for document in ([{"kind": kind}], {"steps": [{"kind": kind}]}, [{"kind": "run.started"}, {"kind": kind}]):
         with pytest.raises(woodrat.Refused, match="Nothing was recorded"):
-            ledger.record(document)
+            ledger.runs.import_(document)
 
 
 def test_steps_alone_are_a_run(ledger: woodrat.Ledger) -> None:
     """A list of steps, or one step a line, is one run."""
-    (id,) = ledger.record([{"kind": "tool", "name": "pay", "result": 1}, {"kind": "note", "text": "paid"}])
-    assert [call.name for call in ledger.run_record(id).tool_calls] == ["pay"]
+    (id,) = ledger.runs.import_([{"kind": "tool", "name": "pay", "result": 1}, {"kind": "note", "text": "paid"}])
+    assert [call.name for call in ledger.runs.show(id).tool_calls] == ["pay"]
 
 
 @pytest.mark.parametrize(
@@ -268,26 +270,26 @@ def test_steps_alone_are_a_run(ledger: woodrat.Ledger) -> None:
 def test_documents_at_fault_are_refused_whole(ledger: woodrat.Ledger, document: Any, paths: list[str]) -> None:
     """Every fault is named with the JSON Pointer of the value, nothing is recorded, and comparing refuses it too."""
     with pytest.raises(woodrat.Refused, match="Nothing was recorded") as refusal:
-        ledger.record(document)
+        ledger.runs.import_(document)
     assert sorted(fault.path for fault in refusal.value.faults) == sorted(paths)
     assert ledger.position == -1
     with pytest.raises(woodrat.Refused, match="Nothing was read") as refusal:
-        ledger.runs_diff(document, MINIMAL)
+        ledger.runs.diff(document, MINIMAL)
     assert sorted(fault.path for fault in refusal.value.faults) == sorted(f"first{path}" for path in paths)
 
 
 def test_what_cannot_be_compared_says_what_to_do(ledger: woodrat.Ledger) -> None:
     """A told run, a run record, several runs and what is no run at all."""
-    (run,) = ledger.record(MINIMAL)
+    (run,) = ledger.runs.import_(MINIMAL)
     for document, words in (
         ({"query": "?", "steps": [{"read": "a/b"}]}, "Record it with `woodrat runs import` first"),
-        (ledger.run_record(run).to_json(), "shows results and responses only in part"),
+        (ledger.runs.show(run).to_json(), "shows results and responses only in part"),
         ([MINIMAL, {**MINIMAL, "id": "x"}], "there are 2 runs in it"),
         ([], "there is no run in it"),
         ({}, "expected a trajectory"),
     ):
         with pytest.raises(woodrat.Refused, match=words):
-            ledger.runs_diff(run, document)
+            ledger.runs.diff(run, document)
 
 
 def test_the_schema_is_one() -> None:
@@ -313,8 +315,8 @@ def test_importing_twice_changes_nothing(steps: list[Any]) -> None:
     """The second import of any trajectory appends nothing, and its record is the one read from the document."""
     ledger = opened(MemoryEngine())
     document = {"steps": steps}
-    (run,) = ledger.record(document)
+    (run,) = ledger.runs.import_(document)
     position = ledger.position
-    assert ledger.record(document) == (run,)
+    assert ledger.runs.import_(document) == (run,)
     assert ledger.position == position
-    assert ledger.runs_diff(run, document).same
+    assert ledger.runs.diff(run, document).same

@@ -33,7 +33,7 @@ def test_a_missing_fact_stops_a_decision_and_the_run_says_why(ledger: Ledger) ->
     assert [fault.path for fault in refusal.value.faults] == ["decision risk", "decision risk"]
     assert refusal.value.faults[0].problem == SAID
     assert str(refusal.value).endswith("Nothing was decided.")
-    record = ledger.run_record(run.id)
+    record = ledger.runs.show(run.id)
     assert (record.status, record.decisions) == ("error", ())
     (note,) = record.notes
     assert note.text == f"risk was not decided: {SAID}; rule 2 is unknown: there is no fact score"
@@ -78,7 +78,7 @@ def test_skipped_rules_are_recorded_and_told(ledger: Ledger) -> None:
         verdict = run.decide("risk", {"name": "Ana"}, rules, default="x", on_missing="skip")
         run.decide("risk", {"name": "Ana"}, rules, default="x", on_missing="skip")
     assert (verdict.chosen, verdict.unknown, verdict.on_missing) == ("c", (0,), "skip")
-    record = ledger.run_record(run.id)
+    record = ledger.runs.show(run.id)
     first = record.decisions[0]
     assert (first.on_missing, [rule.unknown for rule in first.rules]) == ("skip", [True, False, False])
     told = first.to_json()
@@ -96,7 +96,7 @@ def test_skipped_rules_are_recorded_and_told(ledger: Ledger) -> None:
     assert "is unknown and was skipped" in project(record)
     with ledger.run("Approve?") as run:
         run.decide("risk", {}, RULES, default="x", on_missing="skip")
-    assert "by default, no rule matched and 2 could not be decided" in ledger.run_record(run.id).narrative
+    assert "by default, no rule matched and 2 could not be decided" in ledger.runs.show(run.id).narrative
 
 
 def test_a_run_that_never_ended_has_its_problems_too(ledger: Ledger) -> None:
@@ -106,7 +106,7 @@ def test_a_run_that_never_ended_has_its_problems_too(ledger: Ledger) -> None:
         run.decide("risk", {}, [REJECT])
     run.decide("risk", {}, [REJECT], on_missing="skip")
     run.release()
-    record = ledger.run_record(run.id)
+    record = ledger.runs.show(run.id)
     assert record.noted_problems == ()
     assert record.problems == (
         f"risk was not decided: {SAID}",
@@ -119,11 +119,11 @@ def test_very_many_gaps_are_counted(ledger: Ledger) -> None:
     with ledger.run("Which?") as run, pytest.raises(Refused) as refusal:
         run.decide("s", {}, [Rule(n, {"k" * 4_000: n}) for n in range(1_000)])
     assert len(refusal.value.faults) == 1_000
-    (note,) = ledger.run_record(run.id).notes
+    (note,) = ledger.runs.show(run.id).notes
     data: Any = note.data
     assert (data["more"], len(data["unknown"])) == (1_000 - GAPS_SAID_MAX, GAPS_SAID_MAX)
     assert note.text.endswith("; and 990 more")
-    assert ledger.run_record(run.id).problems == (note.text,)
+    assert ledger.runs.show(run.id).problems == (note.text,)
 
 
 def test_nothing_that_is_hidden_is_told(ledger: Ledger) -> None:
@@ -138,8 +138,8 @@ def test_nothing_that_is_hidden_is_told(ledger: Ledger) -> None:
                 run.decide("who", {"ssn": "123-45-6789"}, rules)
             assert "6789" not in str(refusal.value)
             run.decide("who", {"ssn": "123-45-6789"}, rules, on_missing="skip")
-    assert "6789" not in str([entry.body for entry in ledger.entries()])
-    assert "ssn cannot be compared: text and a number have no order" in ledger.run_record(run.id).narrative
+    assert "6789" not in str([entry.body for entry in ledger.log.entries()])
+    assert "ssn cannot be compared: text and a number have no order" in ledger.runs.show(run.id).narrative
 
 
 def test_a_predicate_that_fails_stops_the_decision(ledger: Ledger) -> None:
@@ -153,7 +153,7 @@ def test_a_predicate_that_fails_stops_the_decision(ledger: Ledger) -> None:
             run.decide("risk", {"score": 1}, [Rule("x", lambda facts: None)], "y")
         asked = run.decide("risk", {}, [Rule("x", lambda facts: "score" in facts and facts.score > 1)], "y")
     assert asked.chosen == "y"
-    assert len(ledger.run_record(run.id).problems) == 3
+    assert len(ledger.runs.show(run.id).problems) == 3
 
 
 # Told, resumed, replayed
@@ -178,7 +178,7 @@ def test_a_step_that_is_told_fails_and_skips_alike(ledger: Ledger) -> None:
         "/step/select/rules/1/label",
     ]
     relay.end(ledger.context, run)
-    assert len(ledger.run_record(run).problems) == 2
+    assert len(ledger.runs.show(run).problems) == 2
 
 
 @pytest.mark.parametrize("restarted", [False, True])
@@ -201,7 +201,7 @@ def test_a_decision_that_failed_may_be_sent_again_with_its_key(ledger: Ledger, r
             relay.forget(ledger.tenant, run)
     assert [answer["verdict"].chosen for answer in answers] == ["rejected"] * 3
     assert [answer["repeated"] for answer in answers] == [False, True, True]
-    record = ledger.run_record(run)
+    record = ledger.runs.show(run)
     assert len(record.decisions) == 1
     spans = [step.span for step in record.steps]
     assert len(set(spans)) == len(spans)
@@ -221,10 +221,10 @@ def test_a_resumed_run_is_told_again_what_it_lacked(ledger: Ledger) -> None:
     run = ledger.run("Approve?").start()
     agent(ledger, run, calls)
     run.release()
-    resumed = ledger.resume(run.id, lambda run: agent(ledger, run, calls))
+    resumed = ledger.runs.resume(run.id, lambda run: agent(ledger, run, calls))
     assert calls == ["ask"]
     assert (resumed.from_log, resumed.unused) == (2, 0)
-    assert sum("not decided" in note.text for note in ledger.run_record(run.id).notes) == 1
+    assert sum("not decided" in note.text for note in ledger.runs.show(run.id).notes) == 1
 
 
 def test_a_replay_finds_what_is_decided_now_and_was_not_then(ledger: Ledger) -> None:
@@ -245,13 +245,13 @@ def test_a_replay_finds_what_is_decided_now_and_was_not_then(ledger: Ledger) -> 
         with ledger.run("Approve?") as run:
             code(run)
         runs.append(run.id)
-    assert ledger.replay(runs[0], failing).same
-    assert ledger.replay(runs[1], deciding).same
-    became = ledger.replay(runs[1], failing).runs[0].divergences
+    assert ledger.runs.replay(runs[0], failing).same
+    assert ledger.runs.replay(runs[1], deciding).same
+    became = ledger.runs.replay(runs[1], failing).runs[0].divergences
     assert [divergence.kind for divergence in became] == ["decision", "answer"]
     assert str(became[0]).startswith("decision risk: then: rejected; now: risk was not decided: ")
     assert SAID in str(became[0])
-    came = ledger.replay(runs[0], deciding).runs[0].divergences
+    came = ledger.runs.replay(runs[0], deciding).runs[0].divergences
     assert [divergence.kind for divergence in came] == ["decision", "answer"]
     assert str(came[0]).endswith("; now: rejected")
 
@@ -269,8 +269,8 @@ def test_a_faulty_rule_of_another_recorder_is_shown_as_such(ledger: Ledger) -> N
     origin = {"kind": "read", "entity": "loan/1", "field": "score", "position": 0}
     decided = {"kind": "run.decided", "stage": "risk", "chosen": "approved", "default": True, "rules": rules}
     decided["facts_origin"] = {"score": origin}
-    (run,) = ledger.record([{"kind": "run.started", "query": "?", "agent": "a"}, decided, {"kind": "run.ended"}])
-    record = ledger.run_record(run)
+    (run,) = ledger.runs.import_([{"kind": "run.started", "query": "?", "agent": "a"}, decided, {"kind": "run.ended"}])
+    record = ledger.runs.show(run)
     assert [problem for problem in record.problems if "faulty" in problem] == [
         'risk: rule Low is faulty: score/less_than: unknown operator "less_than"; use lt, lte, gt, gte, eq, ne, in, '
         "not_in, matches, exists",
@@ -306,7 +306,7 @@ def test_entries_keep_the_shape_of_the_page(ledger: Ledger) -> None:
     with ledger.run("Approve?") as run:
         run.decide("risk", {"name": "Ana"}, RULES, default="x", on_missing="skip")
         run.decide("name", {"name": "Ana"}, [Rule("y", {"name": "Ana"})])
-    bodies = [form.decode(entry.body) for entry in ledger.entries() if entry.kind == "run.decided" and entry.body]
+    bodies = [form.decode(entry.body) for entry in ledger.log.entries() if entry.kind == "run.decided" and entry.body]
     rule = bodies[0]["rules"][0]
     assert (rule["matched"], rule["unknown"], bodies[0]["on_missing"]) == (False, True, "skip")
     assert rule["conditions"] == [

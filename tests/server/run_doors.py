@@ -90,9 +90,9 @@ def lines(at: Scene, *told: dict[str, Any]) -> Answer:
     import woodrat
 
     with woodrat.open(":memory:", agent="stranger") as other:
-        other.record([{"run": at.run, "span": "f" * 16, **entry} for entry in told])
+        other.runs.import_([{"run": at.run, "span": "f" * 16, **entry} for entry in told])
         out = io.BytesIO()
-        other.export_log(out)
+        other.log.export(out)
     return at.server.call(
         "POST", "/v1/log", out.getvalue(), key=at.key, headers={"Content-Type": "application/x-ndjson"}
     )

@@ -42,7 +42,7 @@ def test_the_client_asks_the_same(start: Start, keyring: Keyring) -> None:
     keys = [keyring.create("t", agent, ["*"])[1] for agent in "ab"]
     server = start(keyring)
     a, b = (woodrat.open(f"http://127.0.0.1:{server.port}", key=key) for key in keys)
-    source = a.source(b"Ana lives in Olot.\n", name="note.txt")
+    source = a.sources.add(b"Ana lives in Olot.\n", name="note.txt")
     a.store(ana("Vic")["records"])
     report = b.store(ana("Olot", locator={"line": 1}, source=source)["records"])
     assert report.by_arrival == (CITY,)
@@ -63,7 +63,7 @@ def test_a_key_that_may_not_read_everything_hears_nothing_of_sources(start: Star
     _, blind = keyring.create("t", "blind", grants=["write"])
     server = start(keyring)
     here = woodrat.open(f"http://127.0.0.1:{server.port}", key=full)
-    source = here.source(b"The PIN is 4711.\n")
+    source = here.sources.add(b"The PIN is 4711.\n")
     here.store(ana("Vic", locator={"line": 1}, source=source)["records"])
     for key in (typed, blind):
         for where in ({"quote": "The PIN is 4711."}, {"quote": "The PIN is 4712."}, {"line": 1}, "nonsense"):

@@ -54,15 +54,15 @@ def said(past: Any) -> dict[str, Any]:
         "conflicts": past.conflicts(),
         "observations": stored,
         "timeline": past.timeline(),
-        "schemas": past.schemas(),
-        "deliveries": past.deliveries(),
-        "interpretations": past.interpretations(),
+        "schemas": past.schemas.list(),
+        "deliveries": past.sources.list(),
+        "interpretations": past.interpretations.list(),
         "duplicates": past.duplicates(),
         "values": past.values(),
         "query": past.query(limit=5),
         "search": past.search("ana"),
         "entities": {str(ref): answers_about(past, ref) for ref in refs},
-        "entries": past.entries(),
+        "entries": past.log.entries(),
     }
 
 
@@ -74,16 +74,16 @@ def test_the_story_is_the_same_behind_a_server(agents: tuple[Any, Any, Ledger]) 
     assert said(a) == said(here)
     for moment in (0, 5, "@before", reports[20].position):
         assert said(a.at(moment)) == said(here.at(moment))
-    assert a.at(effective="2025-06-02T00:00:00Z").show("contact/Ana Rivera") == here.at(
-        effective="2025-06-02T00:00:00Z"
+    assert a.at(valid_at="2025-06-02T00:00:00Z").show("contact/Ana Rivera") == here.at(
+        valid_at="2025-06-02T00:00:00Z"
     ).show("contact/Ana Rivera")
     last = here.position
     assert a.diff(3, last) == here.diff(3, last)
     assert a.diff(3, "now", "thing/1") == here.diff(3, "now", "thing/1")
     assert a.diff_against(a.show("thing/2")) == ()
-    assert a.content(here.deliveries()[0].id) == b"Ana Rivera, Tarragona\n"
-    assert a.schema("thing") == here.schema("thing")
-    assert a.infer("company") == here.infer("company")
+    assert a.sources.content(here.sources.list()[0].id) == b"Ana Rivera, Tarragona\n"
+    assert a.schemas.show("thing") == here.schemas.show("thing")
+    assert a.schemas.infer("company") == here.schemas.infer("company")
     assert here.blame("contact/Ana Rivera", "city") == a.blame("contact/Ana Rivera", "city")
     assert {claim.agent for claim in a.blame("contact/Ana Rivera")["city"]} == {"a", "b"}
 
@@ -121,7 +121,9 @@ def test_what_becomes_stale_is_followed_from_afar(agents: tuple[Any, Any, Ledger
         followed(a, after=10_000)
 
     async def first() -> Any:
-        async with await woodrat.aopen(a._transport.address, key=a._transport._headers["Authorization"][7:]) as ledger:
+        async with await woodrat.aopen(
+            a.link.transport.address, key=a.link.transport._headers["Authorization"][7:]
+        ) as ledger:
             async for one in ledger.follow_stale(after=begin):
                 return one
 
@@ -187,12 +189,12 @@ def test_what_is_hidden_here_never_arrives_there(start: Start, keyring: Keyring,
             run.store({"entity_type": "account", "id": "1", **secret})
             run.answer(secret)
         assert run.problems == []
-        ledger.judge(run.id, "bad", preferred=secret)
-        ledger.record({"query": "?", "inputs": secret, "steps": [], "answer": "x"})
-        ledger.record([{"kind": "run.started", "query": "?", "inputs": secret}])
-        with ledger.interpretation(ledger.source(b"x", name="x"), parameters=secret) as reading:
+        ledger.runs.judge(run.id, "bad", preferred=secret)
+        ledger.runs.import_({"query": "?", "inputs": secret, "steps": [], "answer": "x"})
+        ledger.runs.import_([{"kind": "run.started", "query": "?", "inputs": secret}])
+        with ledger.interpretations.start(ledger.sources.add(b"x", name="x"), parameters=secret) as reading:
             reading.store({"entity_type": "account", "id": "3", **secret})
-        bodies = [entry.body or b"" for entry in ledger.entries()]
+        bodies = [entry.body or b"" for entry in ledger.log.entries()]
     assert sum(b"[REDACTED]" in body for body in bodies) >= 12
     assert not [body for body in bodies if b"hunter2" in body]
 
@@ -206,7 +208,7 @@ def test_a_server_hides_what_it_is_told_to(start: Start, keyring: Keyring) -> No
             run.tool("t", lambda **given: given, password="hunter2-hunter2")
             run.decide("d", {"password": "hunter2-hunter2"}, [woodrat.Rule("x", {"password": "hunter2-hunter2"})])
             run.answer({"password": "hunter2-hunter2"})
-        bodies = [entry.body or b"" for entry in ledger.entries()]
+        bodies = [entry.body or b"" for entry in ledger.log.entries()]
     assert run.problems == []
     assert not [body for body in bodies if b"hunter2" in body]
 
@@ -220,7 +222,7 @@ def test_a_run_behind_a_server_may_recall_from_a_ledger_here(agents: tuple[Any, 
         found = here.recall("Approve #42?", threshold=0.3)
         run.answer("it was not")
     assert [hit.run for hit in found.hits] == [known.id]
-    assert not here.run_record(run.id).notes
+    assert not here.runs.show(run.id).notes
 
 
 def test_runs_are_told_as_they_are_here(agents: tuple[Any, Any, Ledger]) -> None:
@@ -230,12 +232,13 @@ def test_runs_are_told_as_they_are_here(agents: tuple[Any, Any, Ledger]) -> None
     rules = [{"chosen": "rejected", "when": {"creditScore": {"lt": 600}}}]
     steps = [{"decide": {"stage": "risk", "facts": "loan/42", "rules": rules, "default": "approved"}}]
     runs = [
-        a.record({"query": "Approve #42?", "subject": "loan/42", "steps": steps, "answer": "no"})[0] for _ in range(2)
+        a.runs.import_({"query": "Approve #42?", "subject": "loan/42", "steps": steps, "answer": "no"})[0]
+        for _ in range(2)
     ]
-    a.judge(runs[0], "good", score=0.5)
+    a.runs.judge(runs[0], "good", score=0.5)
     said = a.correct("loan/42", {"creditScore": 700}).observations[0]
-    assert a.run_record(runs[0]) == here.run_record(runs[0])
-    assert [one.id for one in a.runs(subject="loan/42").items] == [one.id for one in here.runs().items]
+    assert a.runs.show(runs[0]) == here.runs.show(runs[0])
+    assert [one.id for one in a.runs.list(subject="loan/42").items] == [one.id for one in here.runs.list().items]
     assert a.why("loan/42").items == here.why("loan/42").items
     assert a.recall("Approve #42?") == here.recall("Approve #42?")
     assert not a.recall("something else entirely?")
@@ -243,8 +246,8 @@ def test_runs_are_told_as_they_are_here(agents: tuple[Any, Any, Ledger]) -> None
     assert a.impact(said) == here.impact(said)
     assert a.stale().items == here.stale().items
     assert len(a.stale().items) == 2
-    assert a.runs_diff(*runs) == here.runs_diff(*runs)
-    assert a.runs_group(runs) == here.runs_group(runs)
+    assert a.runs.diff(*runs) == here.runs.diff(*runs)
+    assert a.runs.group(runs) == here.runs.group(runs)
     assert a.what_if(runs[0], set={"loan/42#creditScore": 650}) == here.what_if(
         runs[0], set={"loan/42#creditScore": 650}
     )
@@ -264,15 +267,15 @@ def test_runs_are_told_as_they_are_here(agents: tuple[Any, Any, Ledger]) -> None
         lambda ledger: ledger.store(ANA, if_version=99),
         lambda ledger: ledger.correct("contact/Nobody", {"city": "Vic"}),
         lambda ledger: ledger.retract("obs_none"),
-        lambda ledger: ledger.register({"title": "x", "properties": {"a": {"type": "fly"}}}),
+        lambda ledger: ledger.schemas.register({"title": "x", "properties": {"a": {"type": "fly"}}}),
         lambda ledger: ledger.at("tomorrow"),
-        lambda ledger: ledger.at(effective="soon"),
+        lambda ledger: ledger.at(valid_at="soon"),
         lambda ledger: ledger.search("ana", limit=0),
         lambda ledger: ledger.query(cursor="broken"),
         lambda ledger: ledger.related("contact/Ana Rivera", depth=99),
         lambda ledger: ledger.elements("contact/Ana Rivera", "name"),
-        lambda ledger: ledger.content("src_none"),
-        lambda ledger: ledger.run_record("run_none"),
+        lambda ledger: ledger.sources.content("src_none"),
+        lambda ledger: ledger.runs.show("run_none"),
     ],
 )
 def test_errors_are_the_same(agents: tuple[Any, Any, Ledger], call: Callable[[Any], Any]) -> None:
@@ -386,7 +389,7 @@ def test_a_run_is_recorded_through_the_server(agents: tuple[Any, Any, Ledger], m
         run.note("checked", {"by": "rule"})
         run.store({"entity_type": "loan", "id": "42", "status": "rejected"})
         run.answer("Rejected.")
-    record = here.run_record(run.id)
+    record = here.runs.show(run.id)
     assert (record.status, record.answer, record.agent) == ("done", "Rejected.", "a")
     assert [decision.stage for decision in record.decisions] == ["classify-risk", "flags"]
     assert record.decisions[0].entities == ("loan/42",)
@@ -395,7 +398,7 @@ def test_a_run_is_recorded_through_the_server(agents: tuple[Any, Any, Ledger], m
     assert [note.text for note in record.notes] == ["checked"]
     with pytest.raises(RuntimeError), a.run("Fail?") as failed:
         raise RuntimeError("no")
-    assert (here.run_record(failed.id).status, failed.ended) == ("error", True)
+    assert (here.runs.show(failed.id).status, failed.ended) == ("error", True)
 
 
 def test_it_can_be_awaited(start: Start) -> None:
@@ -435,7 +438,7 @@ def test_code_for_the_library_runs_unchanged(agents: tuple[Any, Any, Ledger]) ->
     a, _, here = agents
     for ledger, number in ((a, "42"), (here, "43")):
         ledger.store({"entity_type": "loan", "id": number, "creditScore": 580})
-    there, local = (here.run_record(decide(ledger, n).id) for ledger, n in ((a, "42"), (here, "43")))
+    there, local = (here.runs.show(decide(ledger, n).id) for ledger, n in ((a, "42"), (here, "43")))
     assert (there.status, there.answer, there.problems) == ("done", "rejected", ())
     for record in (there, local):
         assert [type(step).__name__ for step in record.steps] == [
@@ -448,9 +451,9 @@ def test_code_for_the_library_runs_unchanged(agents: tuple[Any, Any, Ledger]) ->
         assert [(write.op, write.fields) for write in record.writes] == [("correct", {"status": "rejected"})]
     assert [write.step for write in there.writes] == [write.step for write in local.writes]
     assert [step.step for step in there.steps] == [step.step for step in local.steps]
-    assert a.run_record(there.id) == there
+    assert a.runs.show(there.id) == there
     assert a.show("loan/42").fields["status"] == "rejected"
-    assert a.runs(subject="loan/42").items == (there,)
+    assert a.runs.list(subject="loan/42").items == (there,)
 
 
 def test_a_run_goes_on_though_the_server_was_away(agents: tuple[Any, Any, Ledger], monkeypatch: Any) -> None:
@@ -472,11 +475,11 @@ def test_a_run_goes_on_though_the_server_was_away(agents: tuple[Any, Any, Ledger
         away[0] = False
         run.note("three")
         run.answer(3)
-    record = here.run_record(run.id)
+    record = here.runs.show(run.id)
     assert [note.text for note in record.notes] == ["one", "two", "three"]
     assert (record.status, record.answer) == ("done", 3)
     with pytest.raises(woodrat.Refused, match="has ended"):
-        a._transport.post(f"/v1/runs/{run.id}/entries", {"entries": [{"kind": "run.noted", "text": "late"}]})
+        a.link.transport.post(f"/v1/runs/{run.id}/entries", {"entries": [{"kind": "run.noted", "text": "late"}]})
 
 
 def test_a_run_of_another_agent_takes_no_entries(agents: tuple[Any, Any, Ledger]) -> None:
@@ -485,15 +488,15 @@ def test_a_run_of_another_agent_takes_no_entries(agents: tuple[Any, Any, Ledger]
     run = a.run("Mine?").start()
     path = f"/v1/runs/{run.id}/entries"
     with pytest.raises(woodrat.Forbidden):
-        b._transport.post(path, {"entries": [{"kind": "run.noted", "text": "x"}]})
+        b.link.transport.post(path, {"entries": [{"kind": "run.noted", "text": "x"}]})
     for entry in ({"kind": "run.started"}, {"kind": "run.noted", "run": "run_" + "b" * 26}, {"kind": "tag"}, 1):
         with pytest.raises(woodrat.Refused, match="Nothing was recorded"):
-            a._transport.post(path, {"entries": [entry]})
+            a.link.transport.post(path, {"entries": [entry]})
     odd = {"kind": "run.read", "entity": "no reference", "fields": {"x": 1, "y": {"observation": 1}}}
     with pytest.raises(woodrat.Refused, match="is no entity"):
-        a._transport.post(path, {"entries": [odd]})
+        a.link.transport.post(path, {"entries": [odd]})
     run.end(answer="yes")
-    assert here.run_record(run.id).answer == "yes"
+    assert here.runs.show(run.id).answer == "yes"
 
 
 def test_memory_and_recorded_functions(agents: tuple[Any, Any, Ledger]) -> None:
@@ -517,15 +520,15 @@ def test_memory_and_recorded_functions(agents: tuple[Any, Any, Ledger]) -> None:
 
     with a.run("Outer?") as outer:
         assert add(1) == 2
-    inner = here.runs(subject="loan/42").items[0]
+    inner = here.runs.list(subject="loan/42").items[0]
     assert (inner.query, inner.answer, inner.parent and inner.parent["run"]) == ("Add 1", 2, outer.id)
     begun = a.run("Long?").start()
-    with a.continue_run(begun.id, ends=True) as going:
+    with a.runs.continue_(begun.id, ends=True) as going:
         going.note("from elsewhere")
         going.answer("done")
-    assert here.run_record(begun.id).answer == "done"
+    assert here.runs.show(begun.id).answer == "done"
     with pytest.raises(woodrat.Refused, match="it has ended"):
-        a.continue_run(begun.id)
+        a.runs.continue_(begun.id)
 
 
 def test_runs_are_replayed_and_exported_from_a_copy(agents: tuple[Any, Any, Ledger], tmp_path: Any) -> None:
@@ -544,11 +547,11 @@ def test_runs_are_replayed_and_exported_from_a_copy(agents: tuple[Any, Any, Ledg
         run.correct("loan/42", {"status": verdict.chosen}, reason="decided")
         run.answer("rejected")
 
-    assert a.replay(run.id, agent) == here.replay(run.id, agent)
-    assert a.replay(run.id, agent).same
-    a.judge(run.id, "good")
-    found = a.export_training("kto", out=tmp_path / "there.jsonl")
-    here.export_training("kto", out=tmp_path / "here.jsonl", record=False)
+    assert a.runs.replay(run.id, agent) == here.runs.replay(run.id, agent)
+    assert a.runs.replay(run.id, agent).same
+    a.runs.judge(run.id, "good")
+    found = a.training.export("kto", out=tmp_path / "there.jsonl")
+    here.training.export("kto", out=tmp_path / "here.jsonl", record=False)
     assert (tmp_path / "there.jsonl").read_bytes() == (tmp_path / "here.jsonl").read_bytes()
     assert here.show(found.event).fields["action"] == "export.training"
     assert a.local_copy().fingerprint() == here.fingerprint()
@@ -569,8 +572,8 @@ def test_a_killed_run_is_resumed_through_the_server(
     run, before = done.stdout.strip(), effects.read_text().split()
     here = Ledger(engine, tenant="t", agent="loan-officer", clock=SystemClock(), policies=registry(()))
     with woodrat.open(address, key=key) as ledger:
-        assert ledger.run_record(run).end is None
-        found = ledger.resume(run, dying.agent_with(effects), on_unknown=lambda name, args: "paid 100")
+        assert ledger.runs.show(run).end is None
+        found = ledger.runs.resume(run, dying.agent_with(effects), on_unknown=lambda name, args: "paid 100")
         assert isinstance(found, woodrat.Resumed)
         assert (found.run, found.status, found.answer) == (run, "done", "rejected, paid 100")
         assert found.unused == 0
@@ -578,12 +581,12 @@ def test_a_killed_run_is_resumed_through_the_server(
         now = effects.read_text().split()
         assert (now.count("pay"), now.count("lookup")) == (1, 1)
         assert now[: len(before)] == before
-        record = here.run_record(run)
+        record = here.runs.show(run)
         assert (record.status, record.problems) == ("done", ())
         assert (len(record.decisions), len(record.reads), len(record.writes)) == (1, 1, 1)
         assert len(here.observations("loan/42")) == 2
         with pytest.raises(woodrat.Refused, match=r"it has ended \(done\)"):
-            ledger.resume(run, dying.agent_with(effects))
+            ledger.runs.resume(run, dying.agent_with(effects))
 
 
 def test_of_two_who_resume_a_run_one_is_refused(agents: tuple[Any, Any, Ledger], monkeypatch: Any) -> None:
@@ -591,26 +594,26 @@ def test_of_two_who_resume_a_run_one_is_refused(agents: tuple[Any, Any, Ledger],
     a, b, _ = agents
     run = a.run("Check?").start()
     run.note("begun")
-    known = a.run_record(run.id)
+    known = a.runs.show(run.id)
     carried = carried_on(a.run_log(), run.id)
-    monkeypatch.setattr(type(a), "run_record", lambda *_: known)
+    monkeypatch.setattr("woodrat.api.remote.RemoteRuns.show", lambda *_, **__: known)
     with pytest.raises(woodrat.Refused, match="it has gone on since") as refusal:
-        a.resume(run.id, lambda run: "twice")
+        a.runs.resume(run.id, lambda run: "twice")
     assert "Nothing was resumed" in str(refusal.value)
     monkeypatch.undo()
     with carried:
         carried.note("begun")
         carried.answer("once")
-    assert a.run_record(run.id).answer == "once"
-    assert [note.text for note in a.run_record(run.id).notes] == ["begun", "The run was resumed."]
+    assert a.runs.show(run.id).answer == "once"
+    assert [note.text for note in a.runs.show(run.id).notes] == ["begun", "The run was resumed."]
     other = a.run("Check?").start()
     with pytest.raises(woodrat.Forbidden, match="belongs to agent 'a'"):
-        b.resume(other.id, lambda run: None)
+        b.runs.resume(other.id, lambda run: None)
     for given, told in ((("run_none", print), "run_none"), ((7, print), "expected a run's id")):
         with pytest.raises((woodrat.NotFound, woodrat.Refused), match=told):
-            a.resume(*given)
+            a.runs.resume(*given)
     with pytest.raises(woodrat.Refused, match="on_unknown"):
-        a.resume(other.id, print, on_unknown="maybe")
+        a.runs.resume(other.id, print, on_unknown="maybe")
 
 
 def test_runs_inside_are_resumed_too(agents: tuple[Any, Any, Ledger], monkeypatch: Any) -> None:
@@ -640,38 +643,40 @@ def test_runs_inside_are_resumed_too(agents: tuple[Any, Any, Ledger], monkeypatc
         patch.setattr(type(outer), "finish", lambda run, error: error or finish(run, error))
         with pytest.raises(KeyboardInterrupt):
             agent(outer)
-    assert sorted((run.query, run.end is not None) for run in a.runs().items) == [
+    assert sorted((run.query, run.end is not None) for run in a.runs.list().items) == [
         ("Inner one?", True),
         ("Inner two?", False),
         ("Outer?", False),
     ]
-    found = a.resume(outer.id, agent)
+    found = a.runs.resume(outer.id, agent)
     assert (found.answer, found.unused, done) == ("12", 0, ["1st", "2nd"])
-    assert sorted(run.status for run in here.runs().items) == ["done"] * 3
+    assert sorted(run.status for run in here.runs.list().items) == ["done"] * 3
 
 
 def test_readings_and_evaluations(agents: tuple[Any, Any, Ledger]) -> None:
     """A source is read through the server as a block, how it ended is on record, and a run is evaluated."""
     a, b, here = agents
-    source = a.source(b"Payment terms: Net-30.", name="contract.txt")
-    with a.interpretation(source, model="small-1", prompt="terms?") as reading:
+    source = a.sources.add(b"Payment terms: Net-30.", name="contract.txt")
+    with a.interpretations.start(source, model="small-1", prompt="terms?") as reading:
         reading.usage = {"input": 3}
         reading.store({"entity_type": "contract", "name": "kline", "payment_terms": "Net-30"})
-    with pytest.raises(ZeroDivisionError), a.interpretation(source):
+    with pytest.raises(ZeroDivisionError), a.interpretations.start(source):
         raise ZeroDivisionError("no")
-    first, second = here.interpretations()
+    first, second = here.interpretations.list()
     assert (first.status, first.model, first.usage, first.agent) == ("done", "small-1", {"input": 3}, "a")
     assert (second.status, second.error) == ("error", "ZeroDivisionError: no")
-    assert a.interpretations_diff(first.id, second.id) == here.interpretations_diff(first.id, second.id)
+    assert a.interpretations.diff(first.id, second.id) == here.interpretations.diff(first.id, second.id)
     said = here.observations("contract/kline")[0].observation
     assert said.optional["interpretation"] == first.id
     with pytest.raises(woodrat.NotFound):
-        b.continue_interpretation(first.id)
+        b.interpretations.continue_(first.id)
     with pytest.raises(woodrat.NotFound):
-        a.begin_interpretation("src_" + "a" * 26)
+        a.interpretations.begin("src_" + "a" * 26)
     a.tag("good")
-    run = a.record({"query": "Terms?", "steps": [{"store": {"entity_type": "contract", "name": "kline", "x": 1}}]})[0]
-    report = a.evaluate(run, against="@good")
+    run = a.runs.import_(
+        {"query": "Terms?", "steps": [{"store": {"entity_type": "contract", "name": "kline", "x": 1}}]}
+    )[0]
+    report = a.runs.evaluate(run, against="@good")
     assert a.show(report.entities[0]).fields["verdict"] == "failed"
 
 
@@ -686,19 +691,19 @@ def test_runs_and_judgements_are_recorded_once(agents: tuple[Any, Any, Ledger]) 
         {"change": {"verb": "correct", "ref": "loan/42", "fields": {"status": "rejected"}}},
     ]
     told = {"query": "Approve #42?", "subject": "loan/42", "steps": steps, "answer": "no"}
-    ids = {a.record([told, told], idempotency_key="monday") for _ in range(3)}
+    ids = {a.runs.import_([told, told], idempotency_key="monday") for _ in range(3)}
     assert len(ids) == 1
     runs = ids.pop()
     assert len(set(runs)) == 2
-    assert all(len(here.run_record(run).steps) == 3 for run in runs)
-    assert [here.run_record(run).answer for run in runs] == ["no", "no"]
+    assert all(len(here.runs.show(run).steps) == 3 for run in runs)
+    assert [here.runs.show(run).answer for run in runs] == ["no", "no"]
     entries = [{"kind": "run.started", "query": "?"}, {"kind": "run.ended", "status": "done"}]
-    assert len({a.record(entries, idempotency_key="tuesday") for _ in range(2)}) == 1
-    reports = [a.judge(runs[0], "good", idempotency_key="fine") for _ in range(2)]
+    assert len({a.runs.import_(entries, idempotency_key="tuesday") for _ in range(2)}) == 1
+    reports = [a.runs.judge(runs[0], "good", idempotency_key="fine") for _ in range(2)]
     assert [report.repeated for report in reports] == [False, True]
-    assert len(here.run_record(runs[0]).judgements) == 1
+    assert len(here.runs.show(runs[0]).judgements) == 1
     with pytest.raises(woodrat.Refused, match="another request"):
-        a.judge(runs[0], "bad", idempotency_key="fine")
+        a.runs.judge(runs[0], "bad", idempotency_key="fine")
 
 
 def test_a_ledger_is_cared_for_from_afar(start: Start, tmp_path: Any) -> None:
@@ -706,16 +711,16 @@ def test_a_ledger_is_cared_for_from_afar(start: Start, tmp_path: Any) -> None:
     woodrat.init(tmp_path / "keys")
     server = start(proofs=str(tmp_path / "keys"))
     with woodrat.open(f"http://127.0.0.1:{server.port}") as ledger:
-        assert (ledger.tenant, ledger.agent, ledger.by("http")) == ("default", "http", ledger)
+        assert (ledger.tenant, ledger.agent, ledger.as_agent("http")) == ("default", "http", ledger)
         with pytest.raises(woodrat.Refused, match="the key speaks"):
-            ledger.by("other")
+            ledger.as_agent("other")
         said = ledger.store(ANA).observations[0]
-        old = ledger.checkpoint()
+        old = ledger.proofs.checkpoint()
         ledger.store({"entity_type": "contact", "name": "Bo"})
-        assert ledger.prove(said).entry.kind == "observation"
-        assert ledger.prove_growth(old.note).to_json()
-        assert ledger.checkpoints()[-1].size > old.checkpoint.size
-        assert ledger.capsule("contact/Ana Rivera#city").to_bytes().startswith(b"{")
+        assert ledger.proofs.prove(said).entry.kind == "observation"
+        assert ledger.proofs.prove_consistency(old.note).to_json()
+        assert ledger.proofs.checkpoints()[-1].size > old.checkpoint.size
+        assert ledger.proofs.capsule("contact/Ana Rivera#city").to_bytes().startswith(b"{")
         assert ledger.verify(deep=True, checkpoints=[old.note]).sound
         assert ledger.prove_order(shuffles=3).holds
         assert ledger.rebuild().repaired == ()
@@ -754,12 +759,12 @@ def test_agents_may_be_awaited(start: Start) -> None:
                 await run.decide("risk", loan, [{"chosen": "rejected", "when": {"creditScore": {"lt": 600}}}])
                 run.answer("no")
 
-            assert (await ledger.replay(run.id, agent)).same
+            assert (await ledger.runs.replay(run.id, agent)).same
             begun = ledger.run("Approve #42?", subject="loan/42")
             await asyncio.to_thread(begun._run.start)
-            resumed = await ledger.resume(begun.id, agent)
+            resumed = await ledger.runs.resume(begun.id, agent)
             assert (resumed.status, resumed.answer) == ("done", "no")
-            return await ledger.run_record(run.id)
+            return await ledger.runs.show(run.id)
 
     record = asyncio.run(work())
     assert (record.status, record.decisions[0].chosen) == ("done", "rejected")
@@ -812,10 +817,10 @@ def test_a_missing_fact_is_as_loud_through_a_server(agents: tuple[Any, Any, Ledg
         with pytest.raises(woodrat.Refused, match="there is no fact creditScore"):
             woodrat.select("risk", loan, rules, default="approved")
         assert woodrat.decide("risk", loan, rules, default="approved", on_missing="skip").chosen == "approved"
-    record = here.run_record(run.id)
-    assert record.noted_problems == record.problems == a.run_record(run.id).problems
+    record = here.runs.show(run.id)
+    assert record.noted_problems == record.problems == a.runs.show(run.id).problems
     assert len(record.problems) == 2
     assert [note.data["event"] for note in record.notes if isinstance(note.data, dict)] == ["undecided", "undecided"]
     (decision,) = record.decisions
     assert (decision.on_missing, decision.rules[0].unknown) == ("skip", True)
-    assert a.run_record(run.id) == record
+    assert a.runs.show(run.id) == record

@@ -131,7 +131,7 @@ def test_nothing_is_no_body(server: Server) -> None:
 
 def test_a_moment_that_is_none_is_named_as_it_was_sent(server: Server) -> None:
     """What is wrong with `as_of` is said of `as_of`."""
-    for query in ("as_of=soon", "as_of=", "effective=soon"):
+    for query in ("as_of=soon", "as_of=", "valid_at=soon"):
         answer = server.call("GET", f"/v1/entities?{query}")
         assert answer.json["details"]["faults"][0]["path"] == query.partition("=")[0]
 

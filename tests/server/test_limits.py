@@ -53,7 +53,7 @@ def test_parts_of_other_logs_have_a_bound_of_their_own(
     here = ledger_on(MemoryEngine())
     here.store([{"entity_type": "thing", "id": str(number)} for number in range(50)])
     out = io.BytesIO()
-    here.export_log(out)
+    here.log.export(out)
     part, lines = out.getvalue(), {"Content-Type": "application/x-ndjson"}
     _, key = keyring.create("acme", "sync", ["*"])
     _, other = keyring.create("acme", "reader", ["read", "write"])
@@ -70,7 +70,7 @@ def test_parts_of_other_logs_have_a_bound_of_their_own(
         assert b"408 " in slow.recv(1_000)
     assert server.call("GET", "/v1/position", key=key).json["position"] == -1
     assert server.call("POST", "/v1/log", part, headers=lines, key=key).json["cloned"] == 50
-    assert server.call("GET", "/v1/leaves?position=49", key=key).json["root"] == here.import_log(io.BytesIO(part)).root
+    assert server.call("GET", "/v1/leaves?position=49", key=key).json["root"] == here.log.import_(io.BytesIO(part)).root
     assert server.call("GET", "/v1/leaves?position=x&position=-1", key=key).status == 400
     assert server.call("GET", "/v1/leaves?" + "position=1&" * 65, key=key).status == 400
 

@@ -42,7 +42,7 @@ def test_a_run_recorded_through_a_server_is_proven(start: Start, tmp_path: Path)
     made = woodrat.init(tmp_path / "keys")
     server = start(proofs=str(tmp_path / "keys"))
     ledger = woodrat.open(f"http://127.0.0.1:{server.port}")
-    ledger.register({"title": "loan", "properties": {"score": {"type": "integer"}, "tags": {"type": "array"}}})
+    ledger.schemas.register({"title": "loan", "properties": {"score": {"type": "integer"}, "tags": {"type": "array"}}})
     rule = woodrat.Rule("rejected", {"score": {"lt": 600}})
     with ledger.run("Approve?", inputs={"amount": 5}) as run:
         with pytest.raises(Refused):
@@ -53,7 +53,7 @@ def test_a_run_recorded_through_a_server_is_proven(start: Start, tmp_path: Path)
         nothing = run.tool("nothing", lambda: None)
         run.decide("null", {"x": nothing.fact()}, [woodrat.Rule("yes", {"x": {"ne": None}})])
         run.decide("tool", {"score": call.fact("/score"), "amount": run.input("amount")}, [rule])
-    ended = next(entry for entry in reversed(ledger.entries()) if entry.kind == "run.ended")
+    ended = next(entry for entry in reversed(ledger.log.entries()) if entry.kind == "run.ended")
     body = form.decode(ended.body or b"")
     sent = {name: body[name] for name in body if name not in ("numbered", "skipped", "agent")}
     again = server.call("POST", f"/v1/runs/{run.id}/entries", {"entries": [{"kind": "run.ended", **sent}]})

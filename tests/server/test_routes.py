@@ -34,7 +34,7 @@ def test_two_agents_disagree(server: Server) -> None:
     assert shown.json["fields"]["city"] == "San Francisco"
     assert shown.headers["etag"].startswith(f'W/"{shown.json["version"]}-')
     assert server.call("GET", f"{ANA}?as_of={first['position']}").json["fields"]["city"] == "Barcelona"
-    assert server.call("GET", f"{ANA}?effective=2026-01-10T00:00:00Z").json["fields"]["city"] == "Barcelona"
+    assert server.call("GET", f"{ANA}?valid_at=2026-01-10T00:00:00Z").json["fields"]["city"] == "Barcelona"
     assert len(server.call("GET", "/v1/observations?ref=contact/Ana%20Rivera").json["observations"]) == 2
     claims = server.call("GET", "/v1/blame/contact/Ana%20Rivera?field=city").json["claims"]["city"]
     assert [claim["wins"] for claim in claims] == [True, False]

@@ -61,8 +61,8 @@ def test_a_model_is_counted_like_any_schema() -> None:
     """A class whose fields double at each level is refused; one of a few levels is not."""
     ledger = ledger_on(MemoryEngine())
     with pytest.raises(Refused, match=SAID):
-        ledger.register(chain(20), entity_type="deep")
-    ledger.register(chain(4), entity_type="deep")
+        ledger.schemas.register(chain(20), entity_type="deep")
+    ledger.schemas.register(chain(4), entity_type="deep")
 
 
 def test_what_is_inferred_can_be_registered() -> None:
@@ -70,14 +70,14 @@ def test_what_is_inferred_can_be_registered() -> None:
     ledger = ledger_on(MemoryEngine())
     wide = {f"k{n}": {f"m{m}": {f"o{o}": 1 for o in range(15)} for m in range(15)} for n in range(20)}
     ledger.store({"entity_type": "wide", "id": "1", **{f"f{n}": wide for n in range(5)}})
-    document = ledger.infer("wide")
-    ledger.register(document, entity_type="wide")
+    document = ledger.schemas.infer("wide")
+    ledger.schemas.register(document, entity_type="wide")
     assert document["properties"]
 
 
 def test_a_dry_run_says_it_too() -> None:
     """A store that is only tried is refused by a schema that nothing fits."""
     ledger: Ledger = ledger_on(MemoryEngine())
-    ledger.import_log(io.BytesIO(export()))
+    ledger.log.import_(io.BytesIO(export()))
     with pytest.raises(Refused, match="nothing fits version 3"):
         ledger.store({"entity_type": "thing", "id": "1"}, dry_run=True)

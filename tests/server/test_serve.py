@@ -70,7 +70,7 @@ def test_without_keys_only_this_machine_is_served(tmp_path: Path, host: str) -> 
     """Any address that others can reach is refused at the start while there is no key."""
     ran = woodrat("--db", str(tmp_path / "a.db"), "serve", "--host", host)
     assert ran.returncode == 2
-    assert "there is no key" in ran.stderr
+    assert "there is no API key" in ran.stderr
     assert "Nothing was started." in ran.stderr
 
 

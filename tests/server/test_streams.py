@@ -89,7 +89,7 @@ def test_a_follower_goes_on_after_what_was_erased(server: Server, engine: Sqlite
         engine, tenant="default", agent="operator", clock=SystemClock(), policies=registry(()), keys=tmp_path / "keys"
     )
     ledger.erase("thing/1", reason="asked to")
-    gone = next(entry for entry in ledger.entries() if entry.body is None).position
+    gone = next(entry for entry in ledger.log.entries() if entry.body is None).position
     at = ledger.erased_at(gone)
     assert at is not None
     assert at > last

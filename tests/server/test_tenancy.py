@@ -53,7 +53,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
 
 def told(ledger: Ledger, name: str) -> Held:
     """Tell a ledger of an entity with a history, a relation, a source and a run, all called by a name."""
-    source = ledger.source(f"about {name}".encode(), name=name)
+    source = ledger.sources.add(f"about {name}".encode(), name=name)
     first = ledger.store({"entity_type": "contact", "name": name, "city": "Vic"}, source=source)
     ledger.store({"entity_type": "contact", "name": name, "city": "Olot"})
     ledger.correct(f"contact/{name}", {"city": "Girona"})

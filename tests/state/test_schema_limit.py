@@ -39,9 +39,9 @@ def export(document: dict[str, Any] = BOMB) -> bytes:
         ledger.store({"entity_type": "thing", "id": "1", "x": "Olot", "y": 2}, observed_at=AT)
         ledger.store({"entity_type": "thing", "id": "2", "x": "Vic"}, observed_at=AT)
         ledger.correct("thing/2", {"x": "Girona"}, reason="moved", observed_at=AT)
-        ledger.register(document, entity_type="thing", version=3)
+        ledger.schemas.register(document, entity_type="thing", version=3)
         out = io.BytesIO()
-        ledger.export_log(out)
+        ledger.log.export(out)
         return out.getvalue()
 
 
@@ -66,7 +66,7 @@ import sys, json, woodrat
 path, db = sys.argv[1:]
 with woodrat.open(db, agent="importer") as ledger:
     with open(path, "rb") as lines:
-        ledger.import_log(lines)
+        ledger.log.import_(lines)
     shown = ledger.show("thing/1").to_json()
     reasons = [v.reason for verdicts in ledger.blame("thing/2").values() for v in verdicts]
     assert not ledger.verify().damage
@@ -97,12 +97,12 @@ def test_a_log_with_a_bomb_is_imported_and_read_in_no_time(tmp_path: Path) -> No
 def test_everything_about_a_bomb_is_told(engine: Engine) -> None:
     """What is shown of an entity, its claims, the schema itself and a refused write name the size and the limit."""
     ledger = ledger_on(engine)
-    ledger.import_log(io.BytesIO(export()))
-    told = ledger.schema("thing").beyond
+    ledger.log.import_(io.BytesIO(export()))
+    told = ledger.schemas.show("thing").beyond
     assert str(told).endswith(" steps where every reference is followed, over 10000")
     assert ledger.show("thing/2").problem == told
     assert ledger.show("thing/2").to_json()["problem"] == told
-    assert ledger.schema("thing").to_json()["problem"] == told
+    assert ledger.schemas.show("thing").to_json()["problem"] == told
     with pytest.raises(Refused, match="nothing fits version 3"):
         ledger.store({"entity_type": "thing", "id": "3", "z": 1})
     with pytest.raises(Refused, match="nothing fits version 3"):
@@ -117,9 +117,9 @@ def test_everything_about_a_bomb_is_told(engine: Engine) -> None:
 def test_a_later_version_is_taken_and_everything_fits_again(engine: Engine) -> None:
     """A schema within the limit that is registered after a bomb is in force, and the claims that lost fit it."""
     ledger = ledger_on(engine)
-    ledger.import_log(io.BytesIO(export()))
-    ledger.register({"properties": {"x": {"type": "string"}}}, entity_type="thing")
-    assert ledger.schema("thing").version == 4
+    ledger.log.import_(io.BytesIO(export()))
+    ledger.schemas.register({"properties": {"x": {"type": "string"}}}, entity_type="thing")
+    assert ledger.schemas.show("thing").version == 4
     assert ledger.show("thing/1").fields == {"id": "1", "x": "Olot", "y": 2}
     assert ledger.show("thing/2").fields["x"] == "Girona"
     assert ledger.show("thing/1").problem is None
@@ -132,18 +132,18 @@ def test_removals_and_collections_lose_as_well(engine: Engine) -> None:
     """Under a bomb no claim of any kind has an effect, whatever the policy; what has none is the same in any order."""
     policies = {"tags": {"type": "array", "x-woodrat-merge": "union"}, "n": {"x-woodrat-merge": "sum"}}
     maker = ledger_on(MemoryEngine(), agent="elsewhere", clock=FixedClock(seed="elsewhere"))
-    maker.register({"properties": policies}, entity_type="bag")
+    maker.schemas.register({"properties": policies}, entity_type="bag")
     maker.store({"entity_type": "bag", "id": "1", "tags": ["a", "b"], "n": 1}, observed_at=AT)
     maker.store(
         {"entity_type": "bag", "id": "1", "n": 2, "$": {"remove": {"tags": ["a"]}}}, observed_at="2025-12-06T00:00:00Z"
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(schema, "size_faults", lambda *given: [])
-        maker.register({**BOMB, "properties": {**BOMB["properties"], **policies}}, entity_type="bag")
+        maker.schemas.register({**BOMB, "properties": {**BOMB["properties"], **policies}}, entity_type="bag")
     out = io.BytesIO()
-    maker.export_log(out)
+    maker.log.export(out)
     ledger = ledger_on(engine)
-    ledger.import_log(io.BytesIO(out.getvalue()))
+    ledger.log.import_(io.BytesIO(out.getvalue()))
     assert ledger.show("bag/1").fields == {}
     assert all(not v.wins for verdicts in ledger.blame("bag/1").values() for v in verdicts)
     assert ledger.prove_order(shuffles=10).holds
@@ -152,10 +152,10 @@ def test_removals_and_collections_lose_as_well(engine: Engine) -> None:
 def test_a_bomb_comes_by_sync_and_by_copy(tmp_path: Path) -> None:
     """Wherever entries enter, a schema beyond the limit is held and used for nothing."""
     first = ledger_on(MemoryEngine(), agent="a")
-    first.import_log(io.BytesIO(export()))
+    first.log.import_(io.BytesIO(export()))
     second = ledger_on(MemoryEngine(), agent="b", clock=FixedClock(seed="b"))
     second.store({"entity_type": "thing", "id": "9", "x": "Reus"})
-    second.sync(first)
+    second.log.sync(first)
     third = ledger_on(MemoryEngine(), agent="c")
     bodies = [json.loads(line) for line in export().splitlines()]
     third.admit([(e["kind"], form.encode(e["body"])) for e in bodies])
@@ -176,16 +176,16 @@ def test_a_capsule_is_made_of_what_lost(tmp_path: Path) -> None:
     """An observation of a type with a bomb is proven; a field that shows nothing has nothing to prove."""
     keys = make(tmp_path / "keys", FixedClock(seed="keys"), "example.com/test").keys
     with woodrat.open(tmp_path / "c.db", agent="a", keys=keys.folder) as ledger:
-        ledger.import_log(io.BytesIO(export()))
+        ledger.log.import_(io.BytesIO(export()))
         observation = ledger.observations("thing/1")[0].observation.id
-        assert ledger.capsule(observation).to_json()
+        assert ledger.proofs.capsule(observation).to_json()
         with pytest.raises(woodrat.WoodratError):
-            ledger.capsule("thing/1#x")
+            ledger.proofs.capsule("thing/1#x")
 
 
 DOORS: dict[str, Callable[[Ledger], object]] = {
-    "register": lambda ledger: ledger.register(BOMB, entity_type="thing"),
-    "dry run": lambda ledger: ledger.register(BOMB, entity_type="thing", dry_run=True),
+    "register": lambda ledger: ledger.schemas.register(BOMB, entity_type="thing"),
+    "dry run": lambda ledger: ledger.schemas.register(BOMB, entity_type="thing", dry_run=True),
 }
 
 
@@ -199,4 +199,4 @@ def test_a_ledger_refuses_to_register_a_bomb(door: Callable[[Ledger], object]) -
     assert "4611686018427387903" not in str(refused.value)  # counting ends at a number that people can read
     assert "over 10000" in str(refused.value)
     assert ledger.position == -1
-    ledger.register(Model, entity_type="thing")
+    ledger.schemas.register(Model, entity_type="thing")

@@ -16,6 +16,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -66,6 +67,21 @@ class Surface(Protocol):
 # The library, and the client of a server: the same code
 
 
+NAMESPACED = {
+    "checkpoint": "proofs.checkpoint",
+    "evaluate": "runs.evaluate",
+    "judge": "runs.judge",
+    "register": "schemas.register",
+    "run_record": "runs.show",
+    "runs": "runs.list",
+    "runs_diff": "runs.diff",
+    "runs_group": "runs.group",
+    "schema": "schemas.show",
+    "schemas": "schemas.list",
+}
+"""Verbs of the stories that the library has in a namespace."""
+
+
 class Library:
     """A ledger that is here, or one behind a server: whatever has the verbs."""
 
@@ -77,8 +93,8 @@ class Library:
         try:
             if verb == "record":
                 return [told(ledger, document) for document in given["document"]]
-            past = ledger.at(at.get("as_of"), effective=at.get("effective")) if at else ledger
-            return plain(verb, getattr(past, verb)(**given))
+            past = ledger.at(at.get("as_of"), valid_at=at.get("valid_at")) if at else ledger
+            return plain(verb, attrgetter(NAMESPACED.get(verb, verb))(past)(**given))
         except woodrat.WoodratError as error:
             raise Failed(error.code, str(error), error.details) from error
 
@@ -119,7 +135,7 @@ def told(ledger: Any, document: dict[str, Any]) -> str:
 async def library(folder: Path) -> AsyncIterator[Surface]:
     """A ledger in this process."""
     with woodrat.open(folder / "library.db", tenant=TENANT, agent="crm") as ledger:
-        yield Library(ledger.by)
+        yield Library(ledger.as_agent)
 
 
 def keys_in(db: Path) -> dict[str, str]:
@@ -151,7 +167,7 @@ class CommandLine:
 
     async def call(self, agent: str, verb: str, given: dict[str, Any], at: dict[str, Any]) -> Any:
         words, stdin = command(verb, dict(given))
-        moment = {"as_of": "--as-of", "effective": "--valid-at"}
+        moment = {"as_of": "--as-of", "valid_at": "--valid-at"}
         words += [f"{moment[name]}={value}" for name, value in at.items()]
         where, environment = self._where(agent)
         ran = await asyncio.to_thread(
@@ -214,7 +230,7 @@ def command(verb: str, given: dict[str, Any]) -> tuple[list[str], str | None]:
         return [
             "runs",
             named,
-            *(take(name) for name in ("run_id", "first", "second") if name in given),
+            *(take(name) for name in ("run", "first", "second") if name in given),
             *options(given),
         ], None
     if verb == "judge":
@@ -289,7 +305,7 @@ class Tools:
             given = {"of" if name == "what" else name: value for name, value in given.items()}
             return unwrapped(verb, await self._tool(using, "explain", action=verb, **given))
         if verb == "run_record":
-            read = await using.read_resource(f"woodrat://runs/{given['run_id']}")
+            read = await using.read_resource(f"woodrat://runs/{given['run']}")
             return unmarked(json.loads(read.contents[0].text))
         tool = {"query": "search"}.get(verb, verb)
         if tool not in (

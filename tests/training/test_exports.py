@@ -24,7 +24,7 @@ __all__ = ["engine", "ledger"]  # fixtures: each engine
 def exported(ledger: woodrat.Past, kind: str = "sft", **given: Any) -> tuple[bytes, Any]:
     """Return the bytes of an export, and what it came to."""
     out = io.BytesIO()
-    found = ledger.export_training(kind, out=out, **given)
+    found = ledger.training.export(kind, out=out, **given)
     return out.getvalue(), found
 
 
@@ -35,7 +35,7 @@ def test_impact_lists_the_exports_with_rows_that_lean_on_it(ledger: woodrat.Ledg
     assert exported(ledger)[1].rows == 1
     second, other = decide(ledger), decide(ledger, 43)
     out = tmp_path / "rows.jsonl"
-    whole = ledger.by("trainer").export_training("sft", out=out)
+    whole = ledger.as_agent("trainer").training.export("sft", out=out)
     _, narrow = exported(ledger, agent="nobody")
     found = ledger.impact(bad).exports
     assert [(one.leaning, one.rows, one.runs) for one in found] == [(1, 1, (first,)), (2, 3, (first, second))]
@@ -104,7 +104,7 @@ def test_a_replay_records_no_export(ledger: woodrat.Ledger) -> None:
         run.decide("classify-risk", run.show("loan/42"), RULES, default="manual-review")
         return "#42: rejected"
 
-    assert ledger.replay(run, agent).same
+    assert ledger.runs.replay(run, agent).same
     assert ledger.position == head
 
 
@@ -117,7 +117,7 @@ def test_pairs_lean_on_what_either_run_leaned_on(ledger: woodrat.Ledger, kind: s
         with ledger.run("Approve?", inputs={"same": "for all"}) as run:
             run.decide("classify-risk", run.show(f"loan/{number}"), RULES, default="manual-review")
             run.answer(answer)
-        ledger.judge(run.id, verdict)
+        ledger.runs.judge(run.id, verdict)
         return str(run.id)
 
     good, bad = judged(1, "Rejected.", "good"), judged(2, "Approved.", "bad")
@@ -156,7 +156,7 @@ def test_impact_counts_what_the_files_hold(acts: list[tuple[str, int, int]], thr
                 run.answer(f"Answer {choice}")
             runs.append((run.id, None if number in gone else number))
         elif act == "judge" and runs:
-            ledger.judge(runs[number % len(runs)][0], ("good", "bad", "passed", "unsure")[choice])
+            ledger.runs.judge(runs[number % len(runs)][0], ("good", "bad", "passed", "unsure")[choice])
         elif act == "retract" and choice == 0:
             ledger.retract(said[number], reason="wrong")
             gone.add(number)
@@ -174,7 +174,7 @@ def test_the_index_of_inputs_verifies(ledger: woodrat.Ledger) -> None:
     """A ledger whose exports paired runs, and whose impact was asked, is sound down to its shelves."""
     said = store(ledger, creditScore=580)
     for verdict in ("good", "bad"):
-        ledger.judge(decide(ledger), verdict)
+        ledger.runs.judge(decide(ledger), verdict)
     exported(ledger, "process-rl")
     ledger.impact(said)
     with ledger.context.engine.view(ledger.tenant) as view:

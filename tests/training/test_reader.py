@@ -40,7 +40,7 @@ def hasty(run: str, **began: Any) -> list[Said]:
 def exported(ledger: woodrat.Past, kind: str, **given: Any) -> tuple[list[Any], Exported]:
     """Return the rows of an export, and what it came to."""
     out = io.StringIO()
-    found = ledger.export_training(kind, out=out, **given)
+    found = ledger.training.export(kind, out=out, **given)
     rows = [json.loads(line) for line in out.getvalue().splitlines()]
     assert len(rows) == found.rows
     return rows, found
@@ -216,9 +216,9 @@ def test_a_file_appears_whole_or_not_at_all(
     with monkeypatch.context() as patched:
         patched.setattr(making, "sft_row", fails)
         with pytest.raises(RuntimeError):
-            ledger.export_training("sft", out=path)
+            ledger.training.export("sft", out=path)
     assert path.read_text("utf-8") == "old"
-    found = ledger.export_training("sft", out=str(path))
+    found = ledger.training.export("sft", out=str(path))
     assert (found.out, len(path.read_text("utf-8").splitlines())) == (str(path), 1)
     assert list(tmp_path.iterdir()) == [path]
 
@@ -227,8 +227,8 @@ def test_rows_go_to_files_that_are_open(ledger: woodrat.Ledger) -> None:
     """A text file gets text, a binary one bytes, the same."""
     write(ledger, loan(named(1)))
     text, data = io.StringIO(), io.BytesIO()
-    ledger.export_training("sft", out=text)
-    ledger.export_training("sft", out=data)
+    ledger.training.export("sft", out=text)
+    ledger.training.export("sft", out=data)
     assert data.getvalue().decode() == text.getvalue()
 
 
@@ -236,13 +236,13 @@ def test_rows_go_to_files_that_are_open(ledger: woodrat.Ledger) -> None:
 def test_a_place_that_cannot_be_written_is_refused(ledger: woodrat.Ledger, out: Any) -> None:
     """The refusal names the place, and nothing was exported."""
     with pytest.raises(woodrat.Refused, match=r"out: .*\nNothing was exported"):
-        ledger.export_training("sft", out=out)
+        ledger.training.export("sft", out=out)
 
 
 def test_unknown_kinds_are_refused_before_a_file_is_made(ledger: woodrat.Ledger, tmp_path: Path) -> None:
     """Nothing is created for a question at fault."""
     with pytest.raises(woodrat.Refused, match="there is no kind"):
-        ledger.export_training("grpo", out=tmp_path / "rows.jsonl")
+        ledger.training.export("grpo", out=tmp_path / "rows.jsonl")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -256,7 +256,7 @@ def test_progress_is_told_up_to_the_end(ledger: woodrat.Ledger) -> None:
         def tell(done: int, whole: int, told: list[tuple[int, int]] = told) -> None:
             told.append((done, whole))
 
-        ledger.export_training(kind, out=io.StringIO(), progress=tell)
+        ledger.training.export(kind, out=io.StringIO(), progress=tell)
         assert told == sorted(told)
         assert told[-1][0] == told[-1][1]
 
@@ -274,7 +274,7 @@ def test_metadata_can_be_left_out(ledger: woodrat.Ledger) -> None:
     """Readers that take no further keys get none."""
     write(ledger, loan(named(1)))
     out = io.StringIO()
-    ledger.export_training("sft", out=out, metadata=False, flavour="openai")
+    ledger.training.export("sft", out=out, metadata=False, flavour="openai")
     assert list(json.loads(out.getvalue())) == ["messages", "tools"]
 
 
@@ -382,7 +382,7 @@ def test_rows_load_with_datasets_unchanged(
     paths = []
     for kind in ("sft", "dpo", "kto", "process-rl"):
         paths.append(str(tmp_path / f"{kind}.jsonl"))
-        assert ledger.export_training(kind, out=paths[-1], flavour=flavour).rows > 20
+        assert ledger.training.export(kind, out=paths[-1], flavour=flavour).rows > 20
     done = subprocess.run([python, "-c", LOADED, *paths], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
 
@@ -401,7 +401,7 @@ def test_large_files_load_with_datasets_too(ledger: woodrat.Ledger, tmp_path: Pa
     other = loan(named(901))
     other[2][1]["args"] = {"filters": ["x", 1]}
     write(ledger, other)
-    ledger.export_training("sft", out=path)
+    ledger.training.export("sft", out=path)
     lines = path.read_text("utf-8").splitlines(keepends=True)
     assert '"tool_calls"' in lines[0]
     # The middle again and again, until the rows after it lie beyond the first chunk of 10 MiB.

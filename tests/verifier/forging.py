@@ -100,7 +100,7 @@ class Forger:
 
     def capsule(self, claim: Mapping[str, Any], positions: Iterable[int] | None = None) -> bytes:
         """Return a capsule with a claim, of these entries or of all."""
-        signed = self.ledger.checkpoint()
+        signed = self.ledger.proofs.checkpoint()
         chosen = sorted(range(signed.checkpoint.size) if positions is None else positions)
         with self.ledger.context.engine.view(self.ledger.tenant) as view:
             proofs = [proofs_reader.proof_of(view, position, signed) for position in chosen]

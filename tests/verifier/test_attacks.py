@@ -120,7 +120,7 @@ def noted(*scores: int) -> tuple[Forger, str]:
     forger = Forger()
     for score in scores:
         forger.observe({"score": score})
-    return forger, forger.ledger.checkpoint().note
+    return forger, forger.ledger.proofs.checkpoint().note
 
 
 def test_a_held_checkpoint_is_compared_with_both_ends() -> None:
@@ -132,7 +132,7 @@ def test_a_held_checkpoint_is_compared_with_both_ends() -> None:
     forger, before = noted(-1, -2, -3, -4)
     for score in (5, 6):
         forger.observe({"score": score})
-    growth = forger.ledger.prove_growth(before).to_bytes()
+    growth = forger.ledger.proofs.prove_consistency(before).to_bytes()
     assert forger.ask(growth, before)["verdict"] == "proven"
     assert refused(forger.ask(growth, held)) == ("forked", "from")
     assert refused(forger.ask(growth, same_size)) == ("forked", "to")

@@ -225,8 +225,8 @@ def test_a_rule_that_does_not_hold_is_refused_though_it_was_recorded(tmp_path: P
     rule = {"chosen": "no", "when": {"x": {"lt": 600}}, "matched": True, "conditions": [condition]}
     decided = {"kind": "run.decided", "run": begun["run"], "step": 1, "span": "1" * 16, "stage": "s", "mode": "decide"}
     decided |= {"chosen": "no", "default": False, "rules": [rule], "facts": {"x": 700}, "facts_origin": {}}
-    (run,) = ledger.record([begun | at, decided | at])
-    (found,) = verdicts([Case("rule", ledger.capsule(run).to_bytes(), str(keys.verifier))])
+    (run,) = ledger.runs.import_([begun | at, decided | at])
+    (found,) = verdicts([Case("rule", ledger.proofs.capsule(run).to_bytes(), str(keys.verifier))])
     assert found["code"] == "decision"
     assert "x = 700 lt 600 is recorded as true, and is false" in found["says"][0]
 
@@ -240,16 +240,16 @@ def test_a_rule_with_a_long_operand_is_proven_by_its_digest(tmp_path: Path) -> N
         run.decide(
             "one", {"x": "name 999", "y": "z" * 5_000}, [woodrat.Rule("yes", {"x": {"in": names}, "y": "z" * 5_000})]
         )
-    found, *bodies = [entry.body for entry in ledger.entries() if entry.kind == "run.decided"]
+    found, *bodies = [entry.body for entry in ledger.log.entries() if entry.kind == "run.decided"]
     decided: dict[str, Any] = form.decode(found or b"")
     assert bodies == []
     assert "$truncated" in decided["rules"][0]["conditions"][0]["operand"]
     begun = {"kind": "run.started", "run": "run_" + "a" * 26, "step": 0, "span": "0" * 16, "query": "?", "agent": "a"}
     begun |= {"started_at": decided["started_at"], "agent": decided["agent"]}
     decided["rules"][0]["when"]["x"]["in"][0] = "another"
-    ledger.record([begun, {**decided, "kind": "run.decided", "run": begun["run"]}])
+    ledger.runs.import_([begun, {**decided, "kind": "run.decided", "run": begun["run"]}])
     key = str(keys.verifier)
-    cases = [Case(name, ledger.capsule(name).to_bytes(), key) for name in (run.id, str(begun["run"]))]
+    cases = [Case(name, ledger.proofs.capsule(name).to_bytes(), key) for name in (run.id, str(begun["run"]))]
     proven, refused = verdicts(cases)
     assert proven["verdict"] == "proven"
     assert refused["code"] == "decision"
@@ -263,7 +263,7 @@ def test_a_decision_with_more_conditions_than_are_kept_is_consistent(tmp_path: P
     facts = {f"fact {number}": number for number in range(1_200)}
     with ledger.run("?") as run:
         run.decide("one", facts, [woodrat.Rule("yes", dict(facts))])
-    (found,) = verdicts([Case("many", ledger.capsule(run.id).to_bytes(), str(keys.verifier))])
+    (found,) = verdicts([Case("many", ledger.proofs.capsule(run.id).to_bytes(), str(keys.verifier))])
     assert (found["verdict"], found["parts"]) == ("consistent", ["omitted 1"])
 
 
@@ -293,7 +293,7 @@ def test_runs_recorded_elsewhere_have_capsules_whatever_their_shape(data: st.Dat
         read = {"position": 0, "entity": "loan/42", "found": True, "fields": {"creditScore": {"observation": said}}}
         decided = {"stage": "s", "mode": "decide", "chosen": "no", "default": False, "rules": [rule]}
         decided |= {"facts": {"creditScore": 580}, "facts_origin": {"creditScore": origin}}
-        read["log"] = next(iter(ledger.entries())).log
+        read["log"] = next(iter(ledger.log.entries())).log
         read["fields"]["creditScore"]["value"] = 580  # type: ignore[index]
         cases = []
         for number in range(8):
@@ -313,9 +313,9 @@ def test_runs_recorded_elsewhere_have_capsules_whatever_their_shape(data: st.Dat
             for step, body in enumerate([{"kind": "run.started", "query": "?", **place}, *told]):
                 body |= {"step": step, "span": f"{step:016x}", "agent": "a"}
                 write_entry(ledger, str(body["kind"]), {name: each for name, each in body.items() if name != "kind"})
-            cases.append(Case(str(told), ledger.capsule(run).to_bytes(), str(keys.verifier)))
+            cases.append(Case(str(told), ledger.proofs.capsule(run).to_bytes(), str(keys.verifier)))
             with contextlib.suppress(NotFound):
-                cases.append(Case(str(told), ledger.capsule(f"{run}#s").to_bytes(), str(keys.verifier)))
+                cases.append(Case(str(told), ledger.proofs.capsule(f"{run}#s").to_bytes(), str(keys.verifier)))
         found = verdicts(cases)
         assert (found[0]["verdict"], found[0]["parts"]) == ("consistent", ["end"])
 
@@ -326,7 +326,7 @@ def test_what_was_said_cannot_write_lines_of_its_own(tmp_path: Path) -> None:
     ledger = signed_ledger(MemoryEngine(), keys)
     with ledger.run("a\x1b[2J\u202e\x85") as run:
         run.decide("s\nPROVEN", {"x": "\x7f"}, [woodrat.Rule("c", {"x": "\x7f"}, label="l\r\nPROVEN\u2028")])
-    (found,) = verdicts([Case("lines", ledger.capsule(run.id).to_bytes(), str(keys.verifier))])
+    (found,) = verdicts([Case("lines", ledger.proofs.capsule(run.id).to_bytes(), str(keys.verifier))])
     assert found["verdict"] == "proven"
     assert all(line.isprintable() for line in found["says"])
     assert not any(line.startswith("PROVEN") for line in found["says"])
@@ -337,14 +337,14 @@ def test_a_log_that_goes_on_from_another_says_so(tmp_path: Path) -> None:
     keys = make(tmp_path / "keys", FixedClock(), "k").keys
     ledger = signed_ledger(MemoryEngine(), keys)
     said = ledger.store({"entity_type": "thing", "id": "1"})
-    before = ledger.checkpoint().checkpoint.origin
+    before = ledger.proofs.checkpoint().checkpoint.origin
 
     def plan(draft: Draft) -> None:
         draft.log = "log_clone"
         draft.add("tag", form.encode({"agent": "a", "log": before, "name": "t", "position": 0}))
 
     Writer(ledger.context).write("clone", {}, plan)
-    capsule = ledger.capsule(said.observations[0])
+    capsule = ledger.proofs.capsule(said.observations[0])
     assert capsule.checkpoint.checkpoint.origin == "log_clone"
     (found,) = verdicts([Case("clone", capsule.to_bytes(), str(keys.verifier))])
     assert f"1 of them were written under the name of log {before}, which this log goes on from." in found["says"]
@@ -485,7 +485,7 @@ def _merged(history: History) -> list[Case]:
     found = []
     for name in FIELDS:
         try:
-            document = ledger.capsule(f"{history.members[0]}#{name}")
+            document = ledger.proofs.capsule(f"{history.members[0]}#{name}")
         except NotFound:
             continue
         found.append(Case(name, document.to_bytes(), str(keys.verifier)))
@@ -521,7 +521,7 @@ def test_a_group_is_one_as_long_as_its_relation_stands(tmp_path: Path) -> None:
     for change in (None, ledger.merge, ledger.split, ledger.merge):
         if change is not None:
             change("thing/1", "thing/2")
-        document = ledger.capsule("thing/1#n").to_bytes()
+        document = ledger.proofs.capsule("thing/1#n").to_bytes()
         found += verdicts([Case("group", document, str(keys.verifier))])
         assert json.loads(document)["claim"]["value"] == ledger.show("thing/1").fields["n"]
     assert [verdict["parts"] for verdict in found] == [["schema"]] * 4

@@ -33,7 +33,7 @@ class Desk:
 
     def ask(self, what: str) -> dict[str, Any]:
         """Return the verdict on a capsule."""
-        (found,) = verdicts([Case(what, self.ledger.capsule(what).to_bytes(), str(self.keys.verifier))])
+        (found,) = verdicts([Case(what, self.ledger.proofs.capsule(what).to_bytes(), str(self.keys.verifier))])
         assert found["verdict"] != "refused", found
         return found
 
@@ -49,13 +49,13 @@ def desk(tmp_path: Path) -> Desk:
 
 def test_a_refused_write_leaves_a_number_that_is_accounted_for(desk: Desk) -> None:
     """The end of a run lists the numbers that left nothing; what it wrote is in the capsule."""
-    desk.ledger.register(LOAN)
+    desk.ledger.schemas.register(LOAN)
     with desk.ledger.run("?") as run:
         with pytest.raises(Refused):
             run.store({"entity_type": "loan", "id": "42", "score": "high"})
         run.store({"entity_type": "loan", "id": "42", "score": 580})
         run.decide("s", run.show("loan/42"), [RULE])
-    (ended,) = [entry for entry in desk.ledger.entries() if entry.kind == "run.ended"]
+    (ended,) = [entry for entry in desk.ledger.log.entries() if entry.kind == "run.ended"]
     body = woodrat.canon.form.decode(ended.body or b"")
     assert (body["numbered"], body["skipped"]) == (True, [1])
     assert desk.ask(run.id)["verdict"] == "proven"
@@ -64,14 +64,14 @@ def test_a_refused_write_leaves_a_number_that_is_accounted_for(desk: Desk) -> No
 
 def test_a_reading_inside_a_run_is_a_step(desk: Desk) -> None:
     """Observations of a source that was read inside a run account for the number of that step."""
-    source = desk.ledger.source(b"score 580", name="report")
+    source = desk.ledger.sources.add(b"score 580", name="report")
     with desk.ledger.run("?") as run:
         with run.interpretation(source) as reading:
             reading.store({"entity_type": "loan", "id": "42", "score": 580})
         with run.interpretation(source):
             pass
         run.decide("s", run.show("loan/42"), [RULE])
-    (ended,) = [entry for entry in desk.ledger.entries() if entry.kind == "run.ended"]
+    (ended,) = [entry for entry in desk.ledger.log.entries() if entry.kind == "run.ended"]
     assert woodrat.canon.form.decode(ended.body or b"")["skipped"] == [2]
     assert desk.ask(run.id)["verdict"] == "proven"
 
@@ -84,7 +84,7 @@ def test_a_run_that_was_continued_or_resumed_is_numbered_all_the_same(desk: Desk
         run.store({"entity_type": "LOAN"})
     run.note("one")
     run.release()
-    with ledger.continue_run(run.id, ends=True) as other:
+    with ledger.runs.continue_(run.id, ends=True) as other:
         other.store({"entity_type": "loan", "id": "42", "score": 580})
         other.decide("s", other.show("loan/42"), [RULE])
     assert desk.ask(run.id)["verdict"] == "proven"
@@ -118,12 +118,12 @@ def test_long_values_that_a_digest_settles_are_proven(desk: Desk) -> None:
 
 def test_a_later_schema_does_not_break_an_older_decision(desk: Desk) -> None:
     """A read is checked under the schema in force then; one that came later changes nothing."""
-    desk.ledger.register(LOAN)
+    desk.ledger.schemas.register(LOAN)
     desk.ledger.store({"entity_type": "loan", "id": "42", "score": 580})
     with desk.ledger.run("?") as run:
         run.decide("s", run.show("loan/42"), [RULE])
     properties = {**LOAN["properties"], "score": {"x-woodrat-merge": "sum"}}
-    desk.ledger.register({**LOAN, "properties": properties})
+    desk.ledger.schemas.register({**LOAN, "properties": properties})
     with desk.ledger.run("?") as later:
         later.decide("s", later.show("loan/42"), [RULE])
     assert desk.ask(f"{run.id}#s")["verdict"] == "proven"
@@ -132,7 +132,7 @@ def test_a_later_schema_does_not_break_an_older_decision(desk: Desk) -> None:
 
 def test_hidden_keys_are_named(desk: Desk) -> None:
     """What the run, the step or the schema hides is compared as far as it is shown."""
-    desk.ledger.register(LOAN)
+    desk.ledger.schemas.register(LOAN)
     desk.ledger.store({"entity_type": "loan", "id": "42", "score": 580, "ssn": "1"})
     with desk.ledger.run("?", redact=["score"], inputs={"score": 580}) as run:
         loan = run.show("loan/42")
@@ -183,7 +183,7 @@ def test_an_imported_run_is_consistent(desk: Desk) -> None:
     decided |= {"facts": {"score": 580}, "facts_origin": {"score": origin}}
     ended = {"kind": "run.ended", "step": 901, "status": "done"}
     begun = {"kind": "run.started", "query": "?", "step": 0}
-    (run,) = desk.ledger.record([{**entry, **place} for entry in (begun, decided, read, ended)])
+    (run,) = desk.ledger.runs.import_([{**entry, **place} for entry in (begun, decided, read, ended)])
     assert desk.parts(run) == {"choice", "read", "steps"}
     assert desk.parts(f"{run}#s") == {"choice", "read", "steps"}
 
@@ -197,8 +197,8 @@ def test_what_a_ledger_hides_of_an_imported_run_is_named(tmp_path: Path) -> None
     decided = {"kind": "run.decided", "step": 1, "stage": "s", "mode": "decide", "chosen": "no", "default": False}
     decided |= {"facts": {"secret": "12345"}, "facts_origin": {"secret": origin}}
     begun = {"kind": "run.started", "step": 0, "inputs": {"password": "12345"}, "redact": ["pin"]}
-    (run,) = ledger.record([{**begun, **place}, {**decided, **place}])
-    (found,) = verdicts([Case(run, ledger.capsule(run).to_bytes(), str(made.verifier))])
+    (run,) = ledger.runs.import_([{**begun, **place}, {**decided, **place}])
+    (found,) = verdicts([Case(run, ledger.proofs.capsule(run).to_bytes(), str(made.verifier))])
     assert (found["verdict"], found["parts"]) == ("consistent", ["choice 1", "end", "hidden 1"]), found
     ledger.close()
 
@@ -206,8 +206,8 @@ def test_what_a_ledger_hides_of_an_imported_run_is_named(tmp_path: Path) -> None
 def erasing(desk: Desk) -> tuple[str, str]:
     """Return a run that read two loans and wrote of one, and what it wrote."""
     ledger = desk.ledger
-    ledger.register(LOAN)
-    ledger.by("bureau").store({"entity_type": "loan", "id": "42", "score": 580, "note": "late with rent"})
+    ledger.schemas.register(LOAN)
+    ledger.as_agent("bureau").store({"entity_type": "loan", "id": "42", "score": 580, "note": "late with rent"})
     ledger.store({"entity_type": "loan", "id": "43", "score": 700, "note": "never late at all"})
     with ledger.run("Compare two loans.") as run:
         one, other = run.show("loan/42"), run.show("loan/43")
@@ -244,22 +244,22 @@ def test_one_erasure_after_the_other_leaves_a_capsule_consistent(tmp_path: Path)
     made = [woodrat.init(tmp_path / name) for name in ("one", "two")]
     shutil.copy(tmp_path / "one" / "erasure.key", tmp_path / "two" / "erasure.key")
     one = woodrat.open(tmp_path / "one.db", agent="crm", keys=tmp_path / "one")
-    one.register(LOAN)
+    one.schemas.register(LOAN)
     one.store({"entity_type": "loan", "id": "42", "score": 580, "note": "late with rent"})
     with one.run("?") as run:
         run.decide("s", run.show("loan/42"), [RULE])
         run.store({"entity_type": "loan", "id": "43", "note": "a word about it"})
-    one.export_log(tmp_path / "one.jsonl")
+    one.log.export(tmp_path / "one.jsonl")
     two = woodrat.open(tmp_path / "two.db", agent="other", keys=tmp_path / "two")
     two.store({"entity_type": "thing", "id": "1"})
-    two.import_log(tmp_path / "one.jsonl")
+    two.log.import_(tmp_path / "one.jsonl")
     words: list[set[str]] = []
     for scope in (None, "loan/43", "loan/42#note", "loan/42"):
         for ledger, keys in zip((one, two), made, strict=True):
             if scope is not None:
                 ledger.erase(scope, reason="art. 17")
             for what in (run.id, f"{run.id}#s"):
-                (found,) = verdicts([Case(what, ledger.capsule(what).to_bytes(), str(keys.verifier))])
+                (found,) = verdicts([Case(what, ledger.proofs.capsule(what).to_bytes(), str(keys.verifier))])
                 assert found["verdict"] != "refused", (scope, what, found)
                 words.append({part.partition(" ")[0] for part in found["parts"]})
     assert words[:4] == [set(), set(), {"foreign"}, {"foreign"}]
@@ -271,9 +271,9 @@ def test_one_erasure_after_the_other_leaves_a_capsule_consistent(tmp_path: Path)
 
 def test_a_field_after_an_erasure_follows_from_what_is_left(desk: Desk) -> None:
     """One observation of a field is erased with who made it; the others give the value."""
-    desk.ledger.register(LOAN)
+    desk.ledger.schemas.register(LOAN)
     desk.ledger.store({"entity_type": "loan", "id": "42", "score": 500, "note": "seen by hand today"})
-    desk.ledger.by("bureau").store({"entity_type": "loan", "id": "42", "score": 580})
+    desk.ledger.as_agent("bureau").store({"entity_type": "loan", "id": "42", "score": 580})
     desk.ledger.erase(agent="bureau", reason="art. 17")
     assert desk.ledger.show("loan/42").fields["score"] == 500
     desk.ask("loan/42#score")
@@ -283,8 +283,8 @@ def test_a_field_after_an_erasure_follows_from_what_is_left(desk: Desk) -> None:
 
 def test_a_source_that_is_left_out_is_named(desk: Desk) -> None:
     """Content longer than 1 MiB is not in a capsule, and the verdict says whose."""
-    source = desk.ledger.source(b"x" * 1_100_000, name="big")
-    with desk.ledger.interpretation(source) as reading:
+    source = desk.ledger.sources.add(b"x" * 1_100_000, name="big")
+    with desk.ledger.interpretations.start(source) as reading:
         said = reading.store({"entity_type": "loan", "id": "42", "score": 580})
     assert desk.parts(said.observations[0]) == {"source"}
     assert desk.parts("loan/42#score") == {"schema", "source"}
@@ -293,7 +293,7 @@ def test_a_source_that_is_left_out_is_named(desk: Desk) -> None:
 def test_every_way_to_read_and_call_is_proven_or_named(desk: Desk) -> None:
     """Whatever verb a run reads by, at whatever moment, and however its calls end, its capsule is not refused."""
     ledger = desk.ledger
-    ledger.register(LOAN)
+    ledger.schemas.register(LOAN)
     ledger.store({"entity_type": "loan", "id": "42", "score": 500}, valid_from="2025-01-01T00:00:00Z")
     early = ledger.position
     ledger.store({"entity_type": "loan", "id": "42", "score": 580}, valid_from="2030-01-01T00:00:00Z")
@@ -310,7 +310,7 @@ def test_every_way_to_read_and_call_is_proven_or_named(desk: Desk) -> None:
 
     with ledger.run("?", inputs={"flag": True, "none": None, "list": [1, {"a": 2}]}) as run:
         run.decide("early", run.at(early).show("loan/42"), [RULE])
-        run.decide("by then", run.at(effective="2026-01-01T00:00:00Z").show("loan/42"), [RULE])
+        run.decide("by then", run.at(valid_at="2026-01-01T00:00:00Z").show("loan/42"), [RULE])
         for read in (run.history, run.blame, run.observations, run.related):
             read("loan/42")
         for page in (run.query(entity_type="loan"), run.query(entity_type="none")):

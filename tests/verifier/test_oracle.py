@@ -179,11 +179,11 @@ def ledger_capsules(rng: Random, folder: Path) -> tuple[str, dict[str, bytes]]:
     made = make(folder, FixedClock(seed="key"), "example.com/oracle")
     ledger = signed_ledger(MemoryEngine(), made.keys, tenant="oracle")
     if rng.random() < 0.8:
-        ledger.register(forge.SCHEMA | {"title": "loan", "properties": LEDGER_FIELDS})
+        ledger.schemas.register(forge.SCHEMA | {"title": "loan", "properties": LEDGER_FIELDS})
     ids: list[str] = []
     for _ in range(rng.randrange(2, 6)):
         record = {"entity_type": "loan", "id": "42", "score": rng.randrange(300, 800), "flags": [rng.choice("abc")]}
-        by = ledger.by(rng.choice(["crm", "web"]))
+        by = ledger.as_agent(rng.choice(["crm", "web"]))
         ids += by.store(record | {"paid": rng.choice([1, "0.5"])}, priority=rng.randrange(3)).observations
     if rng.random() < 0.4:
         ledger.retract(rng.choice(ids[1:]), reason="a typo")
@@ -202,11 +202,12 @@ def ledger_capsules(rng: Random, folder: Path) -> tuple[str, dict[str, bytes]]:
         )
         run.store({"entity_type": "note", "id": "1", "text": "done"})
     asked_for = [ids[0], run.id, f"{run.id}#risk", f"{run.id}#tell", *(f"loan/42#{name}" for name in LEDGER_FIELDS)]
-    files = {what: ledger.capsule(what).to_bytes() for what in asked_for}
+    files = {what: ledger.proofs.capsule(what).to_bytes() for what in asked_for}
     if rng.random() < 0.5:
         ledger.erase("loan/42#score", reason="a court said so")
         files |= {
-            f"{what} erased": ledger.capsule(what).to_bytes() for what in (run.id, f"{run.id}#risk", "loan/42#flags")
+            f"{what} erased": ledger.proofs.capsule(what).to_bytes()
+            for what in (run.id, f"{run.id}#risk", "loan/42#flags")
         }
     return str(made.verifier), files
 

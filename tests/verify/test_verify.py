@@ -135,7 +135,7 @@ def test_what_cannot_be_folded_is_named(tmp_path: Path) -> None:
     mine = own_policy("mine", 1, lift=lambda claim: claim.value, join=lambda a, b: max(a, b), code="00" * 32)  # type: ignore[type-var]
     schema = {"title": "thing", "properties": {"n": {"x-woodrat-merge": mine.name.to_json()}}}
     with woodrat.open(path, policies=[mine]) as ledger:
-        ledger.register(schema)
+        ledger.schemas.register(schema)
         ledger.store([{"entity_type": "thing", "id": "1", "n": 3}, RECORD])
         assert ledger.verify(jobs=2).sound
     with woodrat.open(path) as ledger:

@@ -43,14 +43,14 @@ def told(tmp_path: Path, engine: str, name: str, person: str) -> Ledger:
     with ledger.run(f"Where is {person}?", subject=f"contact/{person}") as run:
         run.show(f"contact/{person}")
         run.answer("There.")
-    ledger.source(f"a letter of {name}".encode(), name="letter.txt")
+    ledger.sources.add(f"a letter of {name}".encode(), name="letter.txt")
     return ledger
 
 
 def merged(tmp_path: Path, engine: str) -> Ledger:
     """Return a ledger into which another was merged."""
     ledger, other = told(tmp_path, engine, "a", "Anabel"), told(tmp_path, engine, "b", "Bertram")
-    ledger.sync(other)
+    ledger.log.sync(other)
     assert other.verify(deep=True, jobs=1).sound
     other.close()
     return ledger
@@ -59,7 +59,7 @@ def merged(tmp_path: Path, engine: str) -> Ledger:
 def cloned(tmp_path: Path, engine: str) -> Ledger:
     """Return a clone of a ledger into which another was merged."""
     ledger, clone = merged(tmp_path, engine), opened(tmp_path, engine, "clone")
-    assert clone.sync(ledger, push=False).pulled.cloned == ledger.position + 1  # type: ignore[union-attr]
+    assert clone.log.sync(ledger, push=False).pulled.cloned == ledger.position + 1  # type: ignore[union-attr]
     ledger.close()
     return clone
 
@@ -89,10 +89,10 @@ def erased_in_a_clone(tmp_path: Path, engine: str) -> Ledger:
 def erased_then_merged(tmp_path: Path, engine: str) -> Ledger:
     """Return a ledger that has forgotten somebody and was then synced with one that knew them."""
     ledger, other = told(tmp_path, engine, "a", "Anabel"), told(tmp_path, engine, "b", "Bertram")
-    other.sync(ledger, push=False)
+    other.log.sync(ledger, push=False)
     ledger.erase("contact/Anabel", reason="asked")
     for _ in range(3):
-        ledger.sync(other)
+        ledger.log.sync(other)
     assert other.verify(deep=True, jobs=1).damage == ()
     assert other.fingerprint() == ledger.fingerprint()
     other.close()
@@ -267,7 +267,7 @@ def test_marks_of_other_logs_need_no_position_here(tmp_path: Path, keys: Path) -
     ledger, other = told(tmp_path, "sqlite", "a", "Anabel"), told(tmp_path, "sqlite", "b", "Bertram")
     for _ in range(3):
         other.store([{"entity_type": "note", "id": f"{number}"} for number in range(40)])
-    ledger.sync(other)
+    ledger.log.sync(other)
     assert ledger.verify(deep=True, jobs=1).sound
     ledger.close()
     file = File(tmp_path / "a.db")

@@ -94,7 +94,7 @@ def test_without_a_correction_or_a_retraction_what_they_undid_holds(ledger: wood
     assert only(ledger.what_if(run, without=corrected)).chosen_now == "rejected"
     withdrawn = ledger.retract([said, corrected]).observations
     later = decide(ledger, on_missing="skip")
-    assert ledger.run_record(later).decisions[0].chosen == "manual-review"
+    assert ledger.runs.show(later).decisions[0].chosen == "manual-review"
     assert only(ledger.what_if(later, without=withdrawn)).chosen_now == "approved"
 
 
@@ -104,16 +104,16 @@ def test_without_a_union_its_members_part(ledger: woodrat.Ledger) -> None:
     store(ledger, 43, creditScore=700)
     joined = ledger.merge("loan/42", "loan/43").observations
     run = decide(ledger)
-    assert ledger.run_record(run).decisions[0].chosen == "approved"
+    assert ledger.runs.show(run).decisions[0].chosen == "approved"
     found = only(ledger.what_if(run, without=joined))
     assert found.reason == "rule Marginal credit cannot be decided: there is no fact creditScore"
 
 
 def test_without_a_source_a_reading_or_an_agent(ledger: woodrat.Ledger) -> None:
     """All that was said from it or by it is taken away; only what was known at the time of the read counts."""
-    store(ledger.by("crm"), creditScore=640)
-    source = ledger.source(b"score: 580", name="bureau.txt")
-    with ledger.by("reader").interpretation(source, model="reader-1") as reading:
+    store(ledger.as_agent("crm"), creditScore=640)
+    source = ledger.sources.add(b"score: 580", name="bureau.txt")
+    with ledger.as_agent("reader").interpretations.start(source, model="reader-1") as reading:
         reading.store([{"entity_type": "loan", "id": "42", "creditScore": 580}], observed_at=TUESDAY)
     run = decide(ledger)
     store(ledger, observed_at="2026-01-08T09:00:00Z", creditScore=710)
@@ -246,7 +246,7 @@ def test_a_predicate_needs_the_code(ledger: woodrat.Ledger) -> None:
     assert only(ledger.what_if(run, set={"creditScore": 650})).chosen_now == "approved"
     found = only(ledger.what_if(run, set={"age": 70}))
     assert found.outcome == "unknown"
-    assert "is a predicate in the agent's code, which `replay` runs" in found.reason
+    assert "is a predicate in the agent's code, which `runs.replay` runs" in found.reason
 
 
 def test_inputs_and_untouched_tools_stay_as_recorded(ledger: woodrat.Ledger) -> None:
@@ -346,8 +346,8 @@ def test_decisions_are_found_by_stage_agent_type_and_time(ledger: woodrat.Ledger
     """Each filter narrows what is asked about."""
     store(ledger, creditScore=580)
     decide(ledger)
-    decide(ledger.by("other"), stage="second")
-    store(ledger.by("x"), 7, creditScore=580)
+    decide(ledger.as_agent("other"), stage="second")
+    store(ledger.as_agent("x"), 7, creditScore=580)
 
     def count(**given: Any) -> int:
         return ledger.what_if(set={"creditScore": 700}, **given).flip
@@ -584,7 +584,7 @@ def test_all_faults_are_told_at_once() -> None:
 def test_a_value_that_does_not_fit_its_schema_is_refused() -> None:
     """A correction could not state it, so it is not supposed either."""
     ledger = opened(MemoryEngine())
-    ledger.register({"type": "object", "properties": {"score": {"type": "integer"}}}, entity_type="exam")
+    ledger.schemas.register({"type": "object", "properties": {"score": {"type": "integer"}}}, entity_type="exam")
     ledger.store({"entity_type": "exam", "id": "1", "score": 5})
     with ledger.run("Pass?") as run:
         run.decide("pass", run.show("exam/1"), [Rule("yes", {"score": {"gte": 5}})])

@@ -1,67 +1,146 @@
-"""The same verbs as coroutines. The ledger itself is synchronous: each call runs in a worker thread."""
+"""The library for async code: the same verbs, as typed coroutines.
+
+The ledger itself is synchronous: each call runs in a worker thread, so no code is written twice. A verb is listed here
+by name; its parameters and its result are those of the method that it names (`coroutine.py`).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import functools
 import inspect
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
+from woodrat.api.aio_run import AsyncReading, AsyncRun
+from woodrat.api.coroutine import coroutine
+from woodrat.api.interpretations import Interpretations, PastInterpretations
 from woodrat.api.ledger import Ledger
+from woodrat.api.log import Log, PastLog
 from woodrat.api.open import open_ledger
 from woodrat.api.past import Past
-from woodrat.runs.recorder.calls import recipe_of
-from woodrat.runs.recorder.reads import RunPast
-from woodrat.runs.recorder.run import Run
+from woodrat.api.proofs import Proofs
+from woodrat.api.runs import PastRuns, Runs
+from woodrat.api.schemas import PastSchemas, Schemas
+from woodrat.api.sources import PastSources, Sources
+from woodrat.api.training import Training
 
 if TYPE_CHECKING:
     from woodrat.compare.divergence import Divergence
+    from woodrat.exchange.verbs.sync import Synced
     from woodrat.explain.stale import Stale
-    from woodrat.ledger.sources import Reading
+    from woodrat.explain.workers import Subscription
+    from woodrat.replay.result import Replayed
     from woodrat.runs.recorder.resume import Resumed
 
 P = ParamSpec("P")
 T = TypeVar("T")
+N = TypeVar("N")
 
 
-class AsyncPast:
-    """A ledger, or a moment of one, whose verbs are coroutines."""
+class AsyncNamespace(Generic[N]):
+    """A namespace of a ledger, whose verbs are coroutines."""
 
-    def __init__(self, past: Past) -> None:
-        self.past = past
-        """The same, whose verbs are plain calls."""
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self.past, name)
-        return _coroutine(found) if callable(found) else found
-
-    async def runs_diff(self, first: Any, second: Any, *, other: AsyncPast | Past | None = None) -> Divergence:
-        """Return where two runs part and why, as `Past.runs_diff` does; the other ledger may be an async one."""
-        elsewhere = other.past if isinstance(other, AsyncPast) else other
-        return await asyncio.to_thread(self.past.runs_diff, first, second, other=elsewhere)
+    def __init__(self, target: N) -> None:
+        self.target = target
+        """The namespace whose verbs these are, for synchronous code."""
 
 
-class AsyncLedger(AsyncPast):
-    """A ledger whose verbs are coroutines; an async context manager."""
+class AsyncPastRuns(AsyncNamespace[PastRuns]):
+    """Runs at one moment, whose verbs are coroutines."""
 
-    past: Ledger
+    list = coroutine(PastRuns.list)
+    show = coroutine(PastRuns.show)
+    group = coroutine(PastRuns.group)
 
-    def by(self, agent: str) -> AsyncLedger:
-        """Return the same ledger, written to by another agent."""
-        return AsyncLedger(self.past.by(agent))
+    async def diff(self, first: Any, second: Any, *, other: AsyncPast | Past | None = None) -> Divergence:
+        """Show where two runs first differ, as `PastRuns.diff` does; the other ledger may be an async one."""
+        elsewhere = other.target if isinstance(other, AsyncPast) else other
+        return await asyncio.to_thread(self.target.diff, first, second, other=elsewhere)
 
-    async def sync(self, other: Any, **given: Any) -> Any:
-        """Exchange entries with another ledger, as `Ledger.sync` does; that one may be async too."""
-        elsewhere: Any = other.past if isinstance(other, AsyncPast) else other
-        return await asyncio.to_thread(self.past.sync, elsewhere, **given)
+
+class AsyncRuns(AsyncPastRuns):
+    """Runs, whose verbs are coroutines."""
+
+    target: Runs
+
+    judge = coroutine(Runs.judge)
+    evaluate = coroutine(Runs.evaluate)
+    import_ = coroutine(Runs.import_)
+
+    def continue_(self, run: str | None = None, *, ends: bool = False, on_error: str = "note") -> AsyncRun:
+        """Continue a run that another process started, as `Runs.continue_` does; it is looked up on entering."""
+        return AsyncRun(functools.partial(self.target.continue_, run, ends=ends, on_error=on_error))
+
+    async def resume(self, run: str, agent: Callable[..., Any], **given: Any) -> Resumed:
+        """Resume an interrupted run, as `Runs.resume` does; an async function is given the run as it is here."""
+        from woodrat.runs.recorder.resume import answer_with, invoke, resumed
+
+        function = getattr(agent, "recorded_function", agent)
+        if not inspect.iscoroutinefunction(function):
+            return await asyncio.to_thread(self.target.resume, run, agent, **given)
+        carried = await asyncio.to_thread(self.target.carry_on, run, **given)
+        async with carried:
+            result = await invoke(agent, AsyncRun(carried))
+            answer_with(carried, result)
+        return resumed(carried, result)
+
+    async def replay(self, runs: Any, agent: Callable[..., Any], **given: Any) -> Replayed:
+        """Run an agent's function again on recorded runs, as `Runs.replay` does; an async one is given async runs."""
+        if inspect.iscoroutinefunction(getattr(agent, "recorded_function", agent)):
+            given["presented"] = AsyncRun
+        return await asyncio.to_thread(self.target.replay, runs, agent, **given)
+
+
+class AsyncPastSchemas(AsyncNamespace[PastSchemas]):
+    """Schemas at one moment, whose verbs are coroutines."""
+
+    list = coroutine(PastSchemas.list)
+    show = coroutine(PastSchemas.show)
+    infer = coroutine(PastSchemas.infer)
+
+
+class AsyncSchemas(AsyncPastSchemas):
+    """Schemas, whose verbs are coroutines."""
+
+    target: Schemas
+
+    register = coroutine(Schemas.register)
+
+
+class AsyncPastSources(AsyncNamespace[PastSources]):
+    """Sources at one moment, whose verbs are coroutines."""
+
+    list = coroutine(PastSources.list)
+    content = coroutine(PastSources.content)
+
+
+class AsyncSources(AsyncPastSources):
+    """Sources, whose verbs are coroutines."""
+
+    target: Sources
+
+    add = coroutine(Sources.add)
+
+
+class AsyncPastInterpretations(AsyncNamespace[PastInterpretations]):
+    """Interpretations at one moment, whose verbs are coroutines."""
+
+    list = coroutine(PastInterpretations.list)
+    diff = coroutine(PastInterpretations.diff)
+
+
+class AsyncInterpretations(AsyncPastInterpretations):
+    """Interpretations, whose verbs are coroutines."""
+
+    target: Interpretations
 
     @asynccontextmanager
-    async def interpretation(self, source_id: str, **given: Any) -> AsyncIterator[AsyncReading]:
-        """Record one reading of a source, as `Ledger.interpretation` does."""
-        manager = self.past.interpretation(source_id, **given)
+    async def start(self, source: str, **given: Any) -> AsyncIterator[AsyncReading]:
+        """Start an interpretation of a source, as `Interpretations.start` does."""
+        manager = self.target.start(source, **given)
         reading = await asyncio.to_thread(manager.__enter__)
         try:
             yield AsyncReading(reading)
@@ -71,52 +150,206 @@ class AsyncLedger(AsyncPast):
             raise
         await asyncio.to_thread(manager.__exit__, None, None, None)
 
+
+class AsyncPastLog(AsyncNamespace[PastLog]):
+    """The log at one moment, whose verbs are coroutines."""
+
+    entries = coroutine(PastLog.entries)
+
+
+class AsyncLog(AsyncPastLog):
+    """The log, whose verbs are coroutines."""
+
+    target: Log
+
+    export = coroutine(Log.export)
+    import_ = coroutine(Log.import_)
+    backup = coroutine(Log.backup)
+
+    async def sync(self, other: Any, **given: Any) -> Synced:
+        """Exchange entries with another ledger, as `Log.sync` does; that one may be async too."""
+        elsewhere: Any = other.target if isinstance(other, AsyncPast) else other
+        return await asyncio.to_thread(self.target.sync, elsewhere, **given)
+
+
+class AsyncTraining(AsyncNamespace[Training]):
+    """Recorded runs as training data, whose verbs are coroutines."""
+
+    export = coroutine(Training.export)
+
+
+class AsyncProofs(AsyncNamespace[Proofs]):
+    """Proofs, whose verbs are coroutines."""
+
+    checkpoint = coroutine(Proofs.checkpoint)
+    checkpoints = coroutine(Proofs.checkpoints)
+    prove = coroutine(Proofs.prove)
+    prove_consistency = coroutine(Proofs.prove_consistency)
+    capsule = coroutine(Proofs.capsule)
+
+
+class AsyncPast:
+    """A moment of a ledger, whose verbs are coroutines."""
+
+    def __init__(self, target: Past) -> None:
+        self.target = target
+        """The ledger whose verbs these are, for synchronous code."""
+
+    @property
+    def tenant(self) -> str:
+        """The tenant."""
+        return self.target.tenant
+
+    @property
+    def position(self) -> int:
+        """The log position reads are answered at; a short look at the database, made at once."""
+        return self.target.position
+
+    async def at(self, moment: int | str | None = None, *, valid_at: str | None = None) -> AsyncPast:
+        """Return the ledger as of another moment, as `Past.at` does."""
+        return AsyncPast(await asyncio.to_thread(self.target.at, moment, valid_at=valid_at))
+
+    show = coroutine(Past.show)
+    elements = coroutine(Past.elements)
+    search = coroutine(Past.search)
+    query = coroutine(Past.query)
+    duplicates = coroutine(Past.duplicates)
+    observations = coroutine(Past.observations)
+    history = coroutine(Past.history)
+    timeline = coroutine(Past.timeline)
+    blame = coroutine(Past.blame)
+    conflicts = coroutine(Past.conflicts)
+    diff = coroutine(Past.diff)
+    diff_against = coroutine(Past.diff_against)
+    values = coroutine(Past.values)
+    related = coroutine(Past.related)
+    fingerprint = coroutine(Past.fingerprint)
+    why = coroutine(Past.why)
+    recall = coroutine(Past.recall)
+    lineage = coroutine(Past.lineage)
+    impact = coroutine(Past.impact)
+    stale = coroutine(Past.stale)
+    bisect = coroutine(Past.bisect)
+    reduce = coroutine(Past.reduce)
+    what_if = coroutine(Past.what_if)
+
+    @property
+    def runs(self) -> AsyncPastRuns:
+        """Runs."""
+        return AsyncPastRuns(self.target.runs)
+
+    @property
+    def schemas(self) -> AsyncPastSchemas:
+        """Schemas."""
+        return AsyncPastSchemas(self.target.schemas)
+
+    @property
+    def sources(self) -> AsyncPastSources:
+        """Sources."""
+        return AsyncPastSources(self.target.sources)
+
+    @property
+    def interpretations(self) -> AsyncPastInterpretations:
+        """Interpretations."""
+        return AsyncPastInterpretations(self.target.interpretations)
+
+    @property
+    def log(self) -> AsyncPastLog:
+        """The log."""
+        return AsyncPastLog(self.target.log)
+
+    @property
+    def training(self) -> AsyncTraining:
+        """Recorded runs as training data."""
+        return AsyncTraining(self.target.training)
+
+
+class AsyncLedger(AsyncPast):
+    """A ledger whose verbs are coroutines; an async context manager."""
+
+    target: Ledger
+
+    @property
+    def agent(self) -> str:
+        """Who writes."""
+        return self.target.agent
+
+    def as_agent(self, agent: str) -> AsyncLedger:
+        """Return the same ledger, written to by another agent."""
+        return AsyncLedger(self.target.as_agent(agent))
+
+    store = coroutine(Ledger.store)
+    correct = coroutine(Ledger.correct)
+    retract = coroutine(Ledger.retract)
+    delete = coroutine(Ledger.delete)
+    restore = coroutine(Ledger.restore)
+    relate = coroutine(Ledger.relate)
+    merge = coroutine(Ledger.merge)
+    split = coroutine(Ledger.split)
+    tag = coroutine(Ledger.tag)
+    verify = coroutine(Ledger.verify)
+    prove_order = coroutine(Ledger.prove_order)
+    rebuild = coroutine(Ledger.rebuild)
+    reindex = coroutine(Ledger.reindex)
+    erase = coroutine(Ledger.erase)
+    erase_again = coroutine(Ledger.erase_again)
+    finish_erasure = coroutine(Ledger.finish_erasure)
+
+    @property
+    def runs(self) -> AsyncRuns:
+        """Runs."""
+        return AsyncRuns(self.target.runs)
+
+    @property
+    def schemas(self) -> AsyncSchemas:
+        """Schemas."""
+        return AsyncSchemas(self.target.schemas)
+
+    @property
+    def sources(self) -> AsyncSources:
+        """Sources."""
+        return AsyncSources(self.target.sources)
+
+    @property
+    def interpretations(self) -> AsyncInterpretations:
+        """Interpretations."""
+        return AsyncInterpretations(self.target.interpretations)
+
+    @property
+    def log(self) -> AsyncLog:
+        """The log."""
+        return AsyncLog(self.target.log)
+
+    @property
+    def proofs(self) -> AsyncProofs:
+        """Proofs."""
+        return AsyncProofs(self.target.proofs)
+
     def run(self, query: str, **given: Any) -> AsyncRun:
         """Return a run to be recorded, as `Ledger.run` does: `async with ledger.run(…) as run`."""
-        return AsyncRun(self.past.run(query, **given))
-
-    def continue_run(self, run: str | None = None, **given: Any) -> AsyncRun:
-        """Return a run that another process began, as `Ledger.continue_run` does; it is looked up on entering."""
-        return AsyncRun(functools.partial(self.past.continue_run, run, **given))
+        return AsyncRun(self.target.run(query, **given))
 
     def recorded(self, query: str | None = None, **about: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
         """Make every call of a function a run, as `Ledger.recorded` does."""
-        return self.past.recorded(query, **about)
+        return self.target.recorded(query, **about)
 
-    async def resume(self, run: str, agent: Callable[..., Any], **given: Any) -> Resumed:
-        """Carry on an interrupted run, as `Ledger.resume` does; an async function is given the run as it is here."""
-        from woodrat.runs.recorder.resume import answer_with, invoke, resumed
+    def on_stale(self, callback: Callable[[tuple[Stale, ...]], object]) -> Subscription:
+        """Have a function called with the decisions that a write makes stale, as `Ledger.on_stale` does."""
+        return self.target.on_stale(callback)
 
-        function = getattr(agent, "recorded_function", agent)
-        if not inspect.iscoroutinefunction(function):
-            return await asyncio.to_thread(self.past.resume, run, agent, **given)
-        carried = await asyncio.to_thread(_carried_on, self.past, run, **given)
-        async with carried:
-            result = await invoke(agent, AsyncRun(carried))
-            answer_with(carried, result)
-        return resumed(carried, result)
-
-    async def replay(self, runs: Any, agent: Callable[..., Any], *, steps_max: int | None = None, **given: Any) -> Any:
-        """Run an agent's function again on recorded runs, as `Ledger.replay` does; an async one is given async runs."""
-        from woodrat.replay import verbs as replay_verbs
-
-        is_async = inspect.iscoroutinefunction(getattr(agent, "recorded_function", agent))
-        limit = replay_verbs.STEPS_MAX if steps_max is None else steps_max
-        further = {"steps_max": limit, "presented": AsyncRun if is_async else None, **given}
-        copied = getattr(self.past, "local_copy", None)  # behind a server: the agent's code runs here
-        runs = replay_verbs.ids_of(runs)
-        ledger = self.past if copied is None else await asyncio.to_thread(copied, runs)
-        return await asyncio.to_thread(replay_verbs.replay, ledger.run_log(), runs, agent, **further)
-
-    async def follow_stale(self, *, after: Any = None) -> AsyncIterator[Stale]:
+    async def follow_stale(self, *, after: int | str | None = None) -> AsyncIterator[Stale]:
         """Yield decisions as writes make them stale, as `Ledger.follow_stale` does; the loop is free meanwhile."""
         from woodrat.explain.workers import POLL_SECONDS
 
-        follower = await asyncio.to_thread(self.past.stale_follower, after)
+        follower = await asyncio.to_thread(self.target.stale_follower, after)
         while True:
             for found in await asyncio.to_thread(lambda: list(follower.new())):
                 yield found
             await asyncio.sleep(POLL_SECONDS)
+
+    async def close(self) -> None:
+        """Close the ledger, as `Ledger.close` does."""
+        await asyncio.to_thread(self.target.close)
 
     async def __aenter__(self) -> AsyncLedger:
         return self
@@ -124,112 +357,16 @@ class AsyncLedger(AsyncPast):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await asyncio.to_thread(self.past.close)
+        await self.close()
 
 
-class AsyncReading:
-    """A source being read, whose verbs are coroutines."""
+def _async(opened: Callable[P, Ledger]) -> Callable[P, Awaitable[AsyncLedger]]:
+    async def aopen(*arguments: P.args, **named: P.kwargs) -> AsyncLedger:
+        return AsyncLedger(await asyncio.to_thread(opened, *arguments, **named))
 
-    def __init__(self, reading: Reading) -> None:
-        self._reading = reading
-        self.id, self.source, self.usage = reading.id, reading.source, reading.usage
-
-    async def store(self, records: Any, **given: Any) -> Any:
-        """Store records as `Reading.store` does."""
-        return await asyncio.to_thread(self._reading.store, records, **given)
+    aopen.__doc__ = "Open a ledger as `woodrat.open` does; its verbs are coroutines."
+    return aopen
 
 
-class AsyncReads:
-    """Recorded reads of a run, whose verbs are coroutines."""
-
-    def __init__(self, reads: RunPast) -> None:
-        self._reads = reads
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._reads, name)
-        return _coroutine(found) if callable(found) else found
-
-
-class AsyncRun(AsyncReads):
-    """A run whose verbs are coroutines; an async context manager.
-
-    What touches no log is called as it is: `input`, `answer`, `environment`, `thread`, `executor` and `current`. The
-    current run is the same for `woodrat.decide` and tools, which record at once wherever they are called;
-    `await run.decide(…)` leaves the loop free meanwhile.
-    """
-
-    def __init__(self, run: Run | Callable[[], Run]) -> None:
-        self._opening = None if isinstance(run, Run) else run
-        if isinstance(run, Run):
-            super().__init__(run)
-            self._run = run
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("_run", "_reads"):
-            raise AttributeError("the run has not been entered yet")
-        found = getattr(self._run, name)
-        return _coroutine(found) if callable(found) and name not in _AT_ONCE else found
-
-    def tool(self, name: str, function: Callable[..., Any] | None = None, /, *arguments: Any, **given: Any) -> Any:
-        """Call a tool as `Run.tool` does: await it with a function, else use it as `async with`."""
-        if function is None or inspect.iscoroutinefunction(recipe_of(function).function):
-            return self._run.tool(name, function, *arguments, **given)
-        return asyncio.to_thread(self._run.tool, name, function, *arguments, **given)
-
-    def model(self, model: str, function: Callable[[], Any] | None = None, /, **given: Any) -> Any:
-        """Call a model as `Run.model` does: await it with a function or a response, else use it as `async with`."""
-        if function is None and given.get("response") is None:
-            return self._run.model(model, **given)
-        return self._called(model, function, given)
-
-    async def _called(self, model: str, function: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
-        if inspect.iscoroutinefunction(function):
-            return await self._run.model(model, function, **given)
-        found = await asyncio.to_thread(self._run.model, model, function, **given)
-        return await found if inspect.isawaitable(found) else found
-
-    async def __aenter__(self) -> AsyncRun:
-        if self._opening is not None:
-            self._run = await asyncio.to_thread(self._opening)
-            self._reads, self._opening = self._run, None
-        await self._run.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._run.__aexit__(kind, error, trace)
-
-
-_AT_ONCE = frozenset({"input", "answer", "environment", "thread", "executor", "current", "interpretation"})
-"""What a run does without touching the log, or hands on as a block."""
-
-
-def _carried_on(ledger: Ledger, run: str, **given: Any) -> Run:
-    """Return an interrupted run that is carried on here, of a ledger of this process or behind an address."""
-    from woodrat.runs.recorder.log import LocalLog
-    from woodrat.runs.recorder.resume import carried_on
-
-    log: Any = ledger.run_log()
-    if isinstance(log, LocalLog):
-        return carried_on(log, run, **given)
-    from woodrat.api.remote_run import carried_on as carried_on_remotely
-
-    return carried_on_remotely(log, run, **given)
-
-
-def _coroutine(call: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(call)
-    async def verb(*arguments: Any, **given: Any) -> Any:
-        found = await asyncio.to_thread(call, *arguments, **given)
-        if isinstance(found, RunPast):
-            return AsyncReads(found)
-        # A moment of a ledger behind a server is no `Past`, and has its verbs.
-        return AsyncPast(found) if isinstance(found, Past) or call.__name__ == "at" else found
-
-    return verb
-
-
-async def aopen(*arguments: Any, **given: Any) -> AsyncLedger:
-    """Open a ledger as `woodrat.open` does; its verbs are coroutines."""
-    return AsyncLedger(await asyncio.to_thread(open_ledger, *arguments, **given))
+aopen = _async(open_ledger)
+"""Opens a ledger as `woodrat.open` does; its verbs are coroutines."""

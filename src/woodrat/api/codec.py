@@ -17,7 +17,7 @@ import types
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, Final, NamedTuple, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Union, get_args, get_origin
 
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
@@ -31,6 +31,9 @@ from woodrat.state import observation, schema
 from woodrat.state.asof import Stored
 from woodrat.state.observation import Observation
 from woodrat.state.schema import Schema
+
+if TYPE_CHECKING:
+    from woodrat.api.verb import Verb
 
 MEDIA_TYPE: Final = "application/vnd.woodrat.whole+json"
 """What a request accepts that asks for the whole form, and what its answer is."""
@@ -67,13 +70,14 @@ def read(kind: Any, value: Any) -> Any:
         ) from error
 
 
-@cache
-def returned(verb: str) -> Any:
+def returned(verb: Verb) -> Any:
     """Return the type of what a verb of the library returns."""
-    from woodrat.api.ledger import Ledger
+    return _returned(verb.function)
 
-    method = getattr(Ledger, verb)
-    return eval(method.__annotations__["return"], {}, _Names(method.__module__))
+
+@cache
+def _returned(function: Callable[..., Any]) -> Any:
+    return eval(function.__annotations__["return"], {}, _Names(function.__module__))
 
 
 @cache

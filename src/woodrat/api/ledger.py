@@ -4,41 +4,66 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from woodrat.api.maintenance import Tended
-from woodrat.canon import ids
-from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.api.maintenance import Maintenance
+from woodrat.api.verb import CORRECT, MANAGE, verb
 from woodrat.explain import workers as explain_workers
 from woodrat.ledger import facts
 from woodrat.ledger.moments import resolve_moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
-    from os import PathLike
     from types import TracebackType
 
+    from woodrat.api.interpretations import Interpretations
+    from woodrat.api.log import Log
+    from woodrat.api.parameters import (
+        DryRun,
+        EndRef,
+        Fields,
+        FromSource,
+        IdempotencyKey,
+        IfVersion,
+        IfVersions,
+        InRun,
+        InStep,
+        MomentArg,
+        Observations,
+        ObservedAt,
+        OtherRef,
+        Priority,
+        ReasonText,
+        Records,
+        RefArg,
+        RelationKey,
+        RelationType,
+        Removed,
+        Replaces,
+        Saw,
+        StartRef,
+        TagName,
+        ValidFrom,
+    )
+    from woodrat.api.proofs import Proofs
+    from woodrat.api.runs import Runs
+    from woodrat.api.schemas import Schemas
+    from woodrat.api.sources import Sources
     from woodrat.canon.ids import Ref
     from woodrat.context import StandIn
     from woodrat.explain.stale import Stale
     from woodrat.explain.workers import Subscription
     from woodrat.ledger.moments import Moment
-    from woodrat.ledger.rebuild import Progress
     from woodrat.ledger.report import Report
-    from woodrat.ledger.sources import Reading
-    from woodrat.replay.result import Replayed
-    from woodrat.runs.record import RunRecord
     from woodrat.runs.recorder.log import LocalLog
-    from woodrat.runs.recorder.resume import Resumed
     from woodrat.runs.recorder.run import Run
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Ledger(Tended):
+class Ledger(Maintenance):
     """One tenant's ledger, open for reading and writing by one agent; a context manager."""
 
-    def by(self, agent: str) -> Ledger:
+    def as_agent(self, agent: str) -> Ledger:
         """Return the same ledger, written to by another agent."""
         return Ledger(
             self.context.engine,
@@ -47,13 +72,13 @@ class Ledger(Tended):
             clock=self.context.clock,
             policies=self.context.policies,
             strict=self.context.strict,
-            signing=self._signing,
+            signing=self.signing,
             keys=self.context.keys,
             redact=self.context.hidden,
         )
 
     @property
-    def _home(self) -> Ledger:
+    def home(self) -> Ledger:
         return self
 
     def __enter__(self) -> Ledger:
@@ -67,29 +92,81 @@ class Ledger(Tended):
     def close(self) -> None:
         """Close the ledger; what was acknowledged stays. With keys, what was written here gets a checkpoint first."""
         try:
-            if self._signing is not None:
-                self._signing.close()
+            if self.signing is not None:
+                self.signing.close()
         finally:
             self.context.engine.close()
 
     # ------------------------------------------------------------------------------------------- what is said
 
+    @property
+    def runs(self) -> Runs:
+        """Runs: what agents did."""
+        from woodrat.api.runs import Runs
+
+        return Runs(self)
+
+    @property
+    def schemas(self) -> Schemas:
+        """Schemas: the fields, checks and merge policies of types."""
+        from woodrat.api.schemas import Schemas
+
+        return Schemas(self)
+
+    @property
+    def sources(self) -> Sources:
+        """Sources: content as received."""
+        from woodrat.api.sources import Sources
+
+        return Sources(self)
+
+    @property
+    def interpretations(self) -> Interpretations:
+        """Interpretations: readings of sources."""
+        from woodrat.api.interpretations import Interpretations
+
+        return Interpretations(self)
+
+    @property
+    def log(self) -> Log:
+        """The log: its entries."""
+        from woodrat.api.log import Log
+
+        return Log(self)
+
+    @property
+    def proofs(self) -> Proofs:
+        """Proofs: checkpoints, proofs and capsules."""
+        from woodrat.api.proofs import Proofs
+
+        return Proofs(self)
+
+    @verb(
+        post="/v1/store",
+        command="store",
+        tool="store",
+        batched=True,
+        lines=True,
+        example={"records": [{"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"}]},
+    )
     def store(
         self,
-        records: Sequence[Mapping[str, Any]] | Mapping[str, Any],
+        records: Records,
         *,
-        observed_at: str | None = None,
-        valid_from: str | None = None,
-        idempotency_key: str | None = None,
-        priority: int | None = None,
-        source: str | None = None,
-        run: str | None = None,
-        step: int | None = None,
-        saw: Sequence[str] = (),
-        if_version: Mapping[str, int | None] | int | Sequence[int] | str | None = None,
-        dry_run: bool = False,
+        observed_at: ObservedAt | None = None,
+        valid_from: ValidFrom | None = None,
+        idempotency_key: IdempotencyKey | None = None,
+        priority: Priority | None = None,
+        source: FromSource | None = None,
+        run: InRun | None = None,
+        step: InStep | None = None,
+        saw: Saw = (),
+        if_version: IfVersions | None = None,
+        dry_run: DryRun = False,
     ) -> Report:
-        """Store what an agent saw: one record or a list of them, whole or not at all.
+        """Store what an agent observed: one record or a list, all of it or nothing.
+
+        Store what an agent saw: one record or a list of them, whole or not at all.
 
         `if_version` is the version of the one entity stored, or several of which one must hold; or a version for each
         by reference (`None`: not known yet); or `"new"` or `"known"`, of all that is stored. When another write came
@@ -110,23 +187,32 @@ class Ledger(Tended):
             dry_run=dry_run,
         )
 
+    @verb(
+        post="/v1/correct",
+        command="correct REF",
+        tool="change",
+        grant=CORRECT,
+        example={"ref": "contact/Ana Rivera", "fields": {"city": "Girona"}, "reason": "moved"},
+    )
     def correct(
         self,
-        ref: str | Ref,
-        fields: Mapping[str, Any] | None = None,
+        ref: RefArg,
+        fields: Fields | None = None,
         *,
-        remove: Mapping[str, Sequence[Any]] | None = None,
-        reason: str | None = None,
-        replaces: str | Sequence[str] | None = None,
-        observed_at: str | None = None,
-        valid_from: str | None = None,
-        priority: int | None = None,
-        source: str | None = None,
-        idempotency_key: str | None = None,
-        if_version: int | Sequence[int] | str | None = None,
-        dry_run: bool = False,
+        remove: Removed | None = None,
+        reason: ReasonText | None = None,
+        replaces: Replaces | None = None,
+        observed_at: ObservedAt | None = None,
+        valid_from: ValidFrom | None = None,
+        priority: Priority | None = None,
+        source: FromSource | None = None,
+        idempotency_key: IdempotencyKey | None = None,
+        if_version: IfVersion | None = None,
+        dry_run: DryRun = False,
     ) -> Report:
-        """Correct fields of an entity; the values hold against every assertion until corrected or withdrawn.
+        """Correct fields of an entity; the values hold until corrected or withdrawn.
+
+        Correct fields of an entity; the values hold against every assertion until corrected or withdrawn.
 
         Under `sum` and `append` `replaces` names the one observation that was wrong. Under `union` the list given is
         what the collection holds: the other elements seen are removed.
@@ -147,16 +233,26 @@ class Ledger(Tended):
             dry_run=dry_run,
         )
 
+    @verb(
+        post="/v1/retract",
+        command="retract OBS...",
+        tool="change",
+        grant=CORRECT,
+        example={"observations": ["obs_d2fjsh5trd3wfuioa2iscubxg2"], "reason": "misread"},
+    )
     def retract(
         self,
-        observations: str | Sequence[str],
+        observations: Observations,
         *,
-        reason: str | None = None,
-        observed_at: str | None = None,
-        idempotency_key: str | None = None,
-        dry_run: bool = False,
+        reason: ReasonText | None = None,
+        observed_at: ObservedAt | None = None,
+        idempotency_key: IdempotencyKey | None = None,
+        dry_run: DryRun = False,
     ) -> Report:
-        """Withdraw observations by id; they stay readable, and a retraction can itself be withdrawn."""
+        """Withdraw observations; they stay readable.
+
+        Withdraw observations by id; they stay readable, and a retraction can itself be withdrawn.
+        """
         return facts.retract(
             self._write_context(),
             observations,
@@ -166,16 +262,26 @@ class Ledger(Tended):
             dry_run=dry_run,
         )
 
+    @verb(
+        post="/v1/delete",
+        command="delete REF",
+        tool="change",
+        grant=CORRECT,
+        example={"ref": "contact/Ana Rivera", "reason": "asked to"},
+    )
     def delete(
         self,
-        ref: str | Ref,
+        ref: RefArg,
         *,
-        reason: str | None = None,
-        observed_at: str | None = None,
-        idempotency_key: str | None = None,
-        dry_run: bool = False,
+        reason: ReasonText | None = None,
+        observed_at: ObservedAt | None = None,
+        idempotency_key: IdempotencyKey | None = None,
+        dry_run: DryRun = False,
     ) -> Report:
-        """Mark an entity as deleted; nothing is lost, and `restore` brings it back."""
+        """Mark an entity as deleted; nothing is lost.
+
+        Mark an entity as deleted; nothing is lost, and `restore` brings it back.
+        """
         return facts.delete(
             self._write_context(),
             ref,
@@ -185,16 +291,22 @@ class Ledger(Tended):
             dry_run=dry_run,
         )
 
+    @verb(
+        post="/v1/restore", command="restore REF", tool="change", grant=CORRECT, example={"ref": "contact/Ana Rivera"}
+    )
     def restore(
         self,
-        ref: str | Ref,
+        ref: RefArg,
         *,
-        reason: str | None = None,
-        observed_at: str | None = None,
-        idempotency_key: str | None = None,
-        dry_run: bool = False,
+        reason: ReasonText | None = None,
+        observed_at: ObservedAt | None = None,
+        idempotency_key: IdempotencyKey | None = None,
+        dry_run: DryRun = False,
     ) -> Report:
-        """Bring a deleted entity back as it is believed now."""
+        """Undo the deletion of an entity.
+
+        Bring a deleted entity back as it is believed now.
+        """
         return facts.restore(
             self._write_context(),
             ref,
@@ -204,20 +316,29 @@ class Ledger(Tended):
             dry_run=dry_run,
         )
 
+    @verb(
+        post="/v1/relate",
+        command="relate REF TYPE REF",
+        tool="change",
+        example={"from": "contact/Ana Rivera", "type": "works_at", "to": "company/Kline"},
+    )
     def relate(
         self,
-        start: str | Ref,
-        type: str,
-        end: str | Ref,
+        start: StartRef,
+        type: RelationType,
+        end: EndRef,
         *,
-        key: str | None = None,
-        fields: Mapping[str, Any] | None = None,
-        reason: str | None = None,
-        observed_at: str | None = None,
-        idempotency_key: str | None = None,
-        dry_run: bool = False,
+        key: RelationKey | None = None,
+        fields: Fields | None = None,
+        reason: ReasonText | None = None,
+        observed_at: ObservedAt | None = None,
+        idempotency_key: IdempotencyKey | None = None,
+        dry_run: DryRun = False,
     ) -> Report:
-        """Relate two known entities; `key` tells several relations of one type between them apart."""
+        """Relate two entities.
+
+        Relate two known entities; `key` tells several relations of one type between them apart.
+        """
         return facts.relate(
             self._write_context(),
             start,
@@ -231,17 +352,27 @@ class Ledger(Tended):
             dry_run=dry_run,
         )
 
+    @verb(
+        post="/v1/merge",
+        command="merge REF REF",
+        tool="change",
+        grant=CORRECT,
+        example={"one": "contact/Ana Rivera", "other": "contact/A. Rivera"},
+    )
     def merge(
         self,
-        one: str | Ref,
-        other: str | Ref,
+        one: RefArg,
+        other: OtherRef,
         *,
-        reason: str | None = None,
-        observed_at: str | None = None,
-        idempotency_key: str | None = None,
-        dry_run: bool = False,
+        reason: ReasonText | None = None,
+        observed_at: ObservedAt | None = None,
+        idempotency_key: IdempotencyKey | None = None,
+        dry_run: DryRun = False,
     ) -> Report:
-        """Say that two entities of one type are one; `split` takes it back."""
+        """State that two entities of one type are the same.
+
+        Say that two entities of one type are one; `split` takes it back.
+        """
         return facts.merge(
             self._write_context(),
             one,
@@ -252,17 +383,23 @@ class Ledger(Tended):
             dry_run=dry_run,
         )
 
+    @verb(
+        post="/v1/split", command="split REF [REF]", tool="change", grant=CORRECT, example={"ref": "contact/Ana Rivera"}
+    )
     def split(
         self,
-        ref: str | Ref,
-        other: str | Ref | None = None,
+        ref: RefArg,
+        other: OtherRef | None = None,
         *,
-        reason: str | None = None,
-        observed_at: str | None = None,
-        idempotency_key: str | None = None,
-        dry_run: bool = False,
+        reason: ReasonText | None = None,
+        observed_at: ObservedAt | None = None,
+        idempotency_key: IdempotencyKey | None = None,
+        dry_run: DryRun = False,
     ) -> Report:
-        """Part an entity from all it is joined with, or from one; the report says if a path between them remains."""
+        """Undo merges of an entity, all of them or one.
+
+        Part an entity from all it is joined with, or from one; the report says if a path between them remains.
+        """
         return facts.split(
             self._write_context(),
             ref,
@@ -275,102 +412,12 @@ class Ledger(Tended):
 
     # ---------------------------------------------------------------------- schemas, sources, readings, tags
 
-    def register(
-        self,
-        model: object,
-        *,
-        entity_type: str | None = None,
-        version: int | None = None,
-        idempotency_key: str | None = None,
-        dry_run: bool = False,
-    ) -> Report:
-        """Register a schema: a JSON Schema, or a dataclass, Pydantic model or msgspec struct.
+    @verb(post="/v1/tags", command="tag NAME [M]", grant=MANAGE, example={"name": "release-3"})
+    def tag(self, name: TagName, moment: MomentArg = "now", *, idempotency_key: IdempotencyKey | None = None) -> Report:
+        """Give a moment a name, so that @NAME reads at it.
 
-        A version left out is the highest plus one; the same schema again is known and writes nothing.
+        Name a moment, so that `@name` reads at it; the latest tag of a name counts.
         """
-        from woodrat.ledger import schemas
-
-        return schemas.register(
-            self._write_context(),
-            model,
-            entity_type=entity_type,
-            version=version,
-            idempotency_key=idempotency_key,
-            dry_run=dry_run,
-        )
-
-    def source(
-        self,
-        content: bytes | str | PathLike[str],
-        *,
-        name: str | None = None,
-        media_type: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> str:
-        """Add a source: bytes, or a file by its path. The content is stored once; each delivery is recorded.
-
-        Returns the source's id.
-        """
-        from woodrat.ledger import sources
-
-        return sources.add_source(
-            self._write_context(),
-            content,
-            name=name,
-            media_type=media_type,
-            idempotency_key=idempotency_key,
-        )
-
-    def interpretation(
-        self,
-        source_id: str,
-        *,
-        model: str | None = None,
-        prompt: str | None = None,
-        extractor: str | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        configuration: Mapping[str, Any] | None = None,
-    ) -> AbstractContextManager[Reading]:
-        """Record one reading of a source: what is stored inside names it, and its end says how it went."""
-        from woodrat.ledger import sources
-
-        return sources.interpretation(
-            self._write_context(),
-            source_id,
-            model=model,
-            prompt=prompt,
-            extractor=extractor,
-            parameters=parameters,
-            configuration=configuration,
-        )
-
-    def begin_interpretation(self, source_id: str, *, idempotency_key: str | None = None, **about: Any) -> Reading:
-        """Begin a reading of a source, for callers that cannot use `interpretation` as a block; `Reading.end` ends it.
-
-        `about` is as for `interpretation`.
-        """
-        from woodrat.ledger import sources
-
-        return sources.begin_interpretation(self._write_context(), source_id, idempotency_key=idempotency_key, **about)
-
-    def continue_interpretation(self, interpretation: str) -> Reading:
-        """Return a reading that this agent began elsewhere and that has not ended, to be stored through and ended."""
-        if not isinstance(interpretation, str):
-            problem = f"expected an interpretation's id, got {shown(interpretation)}"
-            raise Refused([Fault("interpretation", problem, "Send it as text, such as int_….")])
-        from woodrat.ledger.sources import Reading
-
-        with self._tracer() as tracer:
-            begun, position = tracer.reading(interpretation), tracer.through
-        if begun is None or begun.agent != self.agent:
-            raise NotFound(
-                f"There is no interpretation {interpretation} of this agent. Nothing was written. Begin one first.",
-                {"interpretation": interpretation},
-            )
-        return Reading(self._write_context(), begun, ids.id_of("source", begun.source), position)
-
-    def tag(self, name: str, moment: Moment = "now", *, idempotency_key: str | None = None) -> Report:
-        """Name a moment, so that `@name` reads at it; the latest tag of a name counts."""
         return facts.tag(self._write_context(), name, moment, idempotency_key=idempotency_key)
 
     # ------------------------------------------------------------------------------------------ stale decisions
@@ -473,126 +520,6 @@ class Ledger(Tended):
         from woodrat.runs.recorder.decorator import recorded
 
         return recorded(self.run_log(), query, about)
-
-    def continue_run(self, run: str | None = None, *, ends: bool = False, on_error: str = "note") -> Run:
-        """Return a run that another process began, to be recorded into from here too; a context manager.
-
-        Left out, it is the one that `WOODRAT_RUN` or `TRACEPARENT` names. Leaving the block ends the run only with
-        `ends`.
-        """
-        from woodrat.runs.recorder.resume import continued
-
-        return continued(self.run_log(), run, ends=ends, on_error=on_error)
-
-    def resume(
-        self,
-        run: str,
-        agent: Callable[..., Any],
-        *,
-        on_unknown: str | Callable[[str, Any], Any] = "fail",
-        on_error: str = "note",
-    ) -> Resumed:
-        """Carry on an interrupted run: `agent(run)` is called, and what the log holds of it is answered from the log.
-
-        Steps are recognised by kind, name and arguments; after the first that is not recorded everything is live. A
-        tool marked `once` is never called again for an effect that was recorded. If it began and its end is not
-        known, `on_unknown` says what to do: `fail` refuses the call, `retry` makes it again, a function of the tool's
-        name and arguments returns the result. A function that `recorded` made is called with its inputs.
-        """
-        from woodrat.runs.recorder.resume import carried_on, resume
-
-        return resume(carried_on(self.run_log(), run, on_unknown=on_unknown, on_error=on_error), agent)
-
-    def replay(
-        self,
-        runs: str | RunRecord | Iterable[str | RunRecord],
-        agent: Callable[..., Any],
-        *,
-        live: Iterable[str] = (),
-        progress: Progress | None = None,
-        steps_max: int | None = None,
-        jobs: int | None = None,
-        timeout_seconds: float | None = None,
-    ) -> Replayed:
-        """Run an agent's function again on recorded runs, and return of each whether it is the same or how it differs.
-
-        Reads are answered as of their recorded positions, tools and models from the recording by name and arguments,
-        writes with their old reports; decisions are made anew. Nothing is written. What the recording does not hold is
-        not made up: the agent is stopped there. Tools and models named in `live` run for real. `steps_max` bounds the
-        steps of each run; `progress` is called with how many runs are done and how many there are.
-
-        `jobs` is how many processes replay at the same time, each importing the agent's function by itself; a run that
-        ends its process is told of as such. `timeout_seconds` bounds each run, and takes a process too.
-        """
-        from woodrat.replay import verbs as replay_verbs
-
-        limit = replay_verbs.STEPS_MAX if steps_max is None else steps_max
-        spread: dict[str, Any] = {"jobs": jobs, "timeout_seconds": timeout_seconds}
-        return replay_verbs.replay(self.run_log(), runs, agent, live=live, progress=progress, steps_max=limit, **spread)
-
-    def judge(
-        self,
-        run: str,
-        verdict: str,
-        *,
-        preferred: Any = None,
-        by: str | None = None,
-        reason: str | None = None,
-        score: float | None = None,
-        against: str | None = None,
-        about: str | None = None,
-        evaluation: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> Report:
-        """Say what is thought of a run: `good`, `bad` or a word of your own; also long after its end.
-
-        `preferred` is a better answer, `against` a tag or run it was compared with, `about` the span of the one step
-        that is judged, `evaluation` the entity that says so.
-        """
-        from woodrat.runs.verbs.judgement import judge
-
-        return judge(
-            self._write_context(),
-            run,
-            verdict,
-            preferred=preferred,
-            by=by,
-            reason=reason,
-            score=score,
-            against=against,
-            about=about,
-            evaluation=evaluation,
-            idempotency_key=idempotency_key,
-        )
-
-    def evaluate(
-        self,
-        run: str,
-        *,
-        against: Moment,
-        name: str | None = None,
-        reason: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> Report:
-        """Compare what a run wrote with a state known to be good, and store the outcome as an `evaluation` of the run.
-
-        Every field the run wrote, as it was when the run was over, is compared with the moment `against`, a tag as a
-        rule. The verdict is `passed`, `failed`, or `inconclusive` for a run that wrote nothing.
-        """
-        from woodrat.runs.verbs.evaluation import evaluate
-
-        return evaluate(self._write_context(), run, against, name, reason, idempotency_key)
-
-    def record(self, document: object, *, idempotency_key: str | None = None) -> tuple[str, ...]:
-        """Record runs that happened elsewhere from a JSON document, and return their ids.
-
-        A run is an object with `query`, `steps` and `answer`, recorded as if it happened now; entries are a list of
-        objects with a `kind` and their own times. Several runs are a list. With a key the same document is recorded
-        once, however often it is sent and wherever an earlier call was cut off.
-        """
-        from woodrat.runs.verbs.documents import record
-
-        return record(self.run_log(), document, idempotency_key)
 
 
 def with_stand_in(ledger: Ledger, stand_in: StandIn) -> Ledger:

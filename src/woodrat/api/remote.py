@@ -1,265 +1,260 @@
-"""Remote: a ledger behind an address, with the verbs of the library.
+"""Remote: a ledger behind an address. It is a `Ledger` whose verbs are carried out over HTTP.
 
     ledger = woodrat.open("http://localhost:8787", key="wrat_…")
 
-Tenant and agent are what the key says. Every verb returns the same frozen records as on a ledger that is here, and a
-run is the library's own. What needs code of the caller inside the ledger (own policies, embedders, `resume`), or a file
-beside it (`backup`), is not among the verbs.
+Tenant and agent are what the key says. Every declared verb that has an address is sent there (`link.py`), with the same
+parameters and the same records as on a ledger that is here. Written out are the verbs that run the caller's code or
+write the caller's files, which happens here, and those whose answer is no record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, TypeVar, cast
 
-from woodrat.api.remote_maintenance import RemoteTended
-from woodrat.api.remote_past import RemotePast, check_plain, ref_text
+from woodrat.api.interpretations import Interpretations
+from woodrat.api.ledger import Ledger
+from woodrat.api.link import Link, over, plain
+from woodrat.api.log import Log
+from woodrat.api.past import Past
+from woodrat.api.proofs import Proofs
+from woodrat.api.remote_context import RemoteContext
+from woodrat.api.runs import PastRuns, Runs
+from woodrat.api.schemas import Schemas
+from woodrat.api.sources import Sources
+from woodrat.api.training import Training
 from woodrat.api.transport import Transport
-from woodrat.canon.ids import Ref
+from woodrat.api.verb import verbs_of
+from woodrat.canon import form, ids
+from woodrat.clock import Clock, SystemClock
 from woodrat.errors import Fault, NotFound, Refused
 from woodrat.ledger import redaction
 from woodrat.ledger import report as reports
+from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.report import Report
+from woodrat.records import replace
 from woodrat.state.redaction import NOTHING
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
-    from woodrat.api.remote_run import RemoteLog
-    from woodrat.api.remote_watch import RemoteFollower
+    from woodrat.bisect.reduction import Reduction
     from woodrat.canon.form import Json
-    from woodrat.clock import Clock
+    from woodrat.exchange.verbs.export import ExportedLog
+    from woodrat.exchange.verbs.importer import Imported
     from woodrat.explain.stale import Stale
     from woodrat.explain.workers import Subscription
     from woodrat.ledger.moments import Moment
+    from woodrat.ledger.rebuild import Progress
+    from woodrat.log.entry import Entry
     from woodrat.replay.result import Replayed
-    from woodrat.runs.recorder.resume import Resumed
     from woodrat.runs.recorder.run import Run
+    from woodrat.training.exports import Exported
 
-__all__ = ["RemoteLedger", "RemotePast", "open_remote"]
-
-P = ParamSpec("P")
 T = TypeVar("T")
 
-
-NOT_HERE: Final[Mapping[str, str]] = {
-    "backup": "it writes a file beside the database; the operator makes it there",
-    "notices": "they are in the server's own log",
-    "sync": "a ledger that is here syncs with a server",
-}
-"""Verbs that a ledger behind a server has not got, each with the reason."""
+PAGE_ENTRIES: Final = 1_000
+"""How many entries of the log are asked for at a time."""
+NOTHING_DONE: Final = "Nothing was done."
 
 
-class NotHere(Refused, AttributeError):
-    """A ledger behind a server has no such verb. Nothing was done."""
+def not_here(verb: str, reason: str) -> NoReturn:
+    """Refuse a verb that a ledger behind a server has not got."""
+    raise Refused([Fault(verb, "a ledger behind a server has no such verb", reason)], NOTHING_DONE)
 
 
-class RemoteLedger(RemoteTended):
+class RemotePast(Past):
+    """A moment of a ledger behind an address."""
+
+    def __init__(self, link: Link, clock: Clock) -> None:
+        self.link = link
+        # A room is never handed this: what needs an engine happens on the other side.
+        self.context = cast("Any", RemoteContext(link.valid_at, clock, link.hidden))
+
+    @property
+    def server(self) -> Transport:
+        """The connection to the server."""
+        return self.link.transport
+
+    @property
+    def home(self) -> Any:
+        """No ledger that is here."""
+        return None
+
+    @cached_property
+    def _caller(self) -> Mapping[str, str]:
+        found: Mapping[str, str] = self.link.transport.get("/v1/caller")
+        return found
+
+    @property
+    def tenant(self) -> ids.TenantId:
+        """The tenant, as the key says."""
+        return ids.TenantId(self._caller["tenant"])
+
+    @property
+    def position(self) -> int:
+        """The log position reads are answered at; −1 before the first entry."""
+        found: int = self.link.get("/v1/position")["position"]
+        return found
+
+    def at(self, moment: Moment | None = None, *, valid_at: str | None = None) -> RemotePast:
+        """Return the ledger as of another moment, or as it was true by another time."""
+        link = self.link
+        chosen, by = link.moment, link.valid_at if valid_at is None else valid_at
+        if moment is not None:
+            asked = Link(link.transport, link.hidden, str(moment))
+            try:
+                chosen = str(asked.get("/v1/position")["position"])
+            except Refused as refusal:  # what the library calls it
+                raise Refused((replace(fault, path="moment") for fault in refusal.faults), NO_READ) from None
+        found = RemotePast(Link(link.transport, link.hidden, chosen, by), self.context.clock)
+        if valid_at is not None:
+            found.link.get("/v1/position")  # refuses a time that is none
+        return found
+
+    def fingerprint(self, *, provenance: bool = False) -> str:
+        """Return one digest of the whole state."""
+        found: str = self.link.get("/v1/fingerprint", provenance=provenance or None)["fingerprint"]
+        return found
+
+    def reduce(self, *arguments: Any, out: str | PathLike[str] | None = None, **asked: Any) -> Reduction:
+        """Find a minimal set of observations as `Past.reduce` does, and write it to a file here."""
+        from woodrat.bisect.verbs import write_reduction
+
+        found: Reduction = _REDUCE(self, *arguments, **asked)
+        if out is not None:
+            write_reduction(found, out)
+        return found
+
+    def erased_at(self, position: int) -> int | None:
+        """Return where the log says that the body at a position was erased; none where it says so nowhere."""
+        asked = {"after": position - 1 if position else None, "limit": 1}
+        found = self.link.transport.get("/v1/log", asked)["entries"]
+        erased: int | None = found[0].get("erased_at") if found and found[0]["position"] == position else None
+        return erased
+
+    @property
+    def runs(self) -> PastRuns:
+        """Runs: what agents did."""
+        return RemotePastRuns(self)
+
+    @property
+    def schemas(self) -> Schemas:
+        """Schemas: the fields, checks and merge policies of types."""
+        return RemoteSchemas(cast("Any", self))
+
+    @property
+    def sources(self) -> Sources:
+        """Sources: content as received."""
+        return RemoteSources(cast("Any", self))
+
+    @property
+    def interpretations(self) -> Interpretations:
+        """Interpretations: readings of sources."""
+        return RemoteInterpretations(cast("Any", self))
+
+    @property
+    def log(self) -> Log:
+        """The log: its entries."""
+        return RemoteLog(cast("Any", self))
+
+    @property
+    def training(self) -> Training:
+        """Recorded runs as training data."""
+        return RemoteTraining(self)
+
+    def local_copy(self, runs: Iterable[str] = ()) -> Ledger:
+        """Return a ledger in memory with the whole log, the same to the byte, for what needs the caller's code.
+
+        All of the log is fetched, whatever the moment, and what the writes of these runs were answered.
+        """
+        import json
+        from tempfile import TemporaryFile
+
+        from woodrat.engines.memory import MemoryEngine
+        from woodrat.ledger.own_policy import registry
+        from woodrat.runs import relay
+
+        copy = Ledger(
+            MemoryEngine(),
+            tenant=self._caller["tenant"],
+            agent=self._caller["agent"],
+            clock=SystemClock(),
+            policies=registry(()),
+            redact=os.environ.get("WOODRAT_REDACT"),
+        )
+        with TemporaryFile() as lines:
+            for entry in RemoteLog(cast("Any", RemotePast(Link(self.link.transport), self.context.clock))).entries():
+                lines.write(json.dumps(entry.to_json()).encode() + b"\n")
+            if lines.tell():
+                lines.seek(0)
+                copy.log.import_(lines)
+        for run in runs:
+            relay.claim(copy.context, self.link.transport.get(f"/v1/runs/{run}/receipts")["receipts"])
+        return copy
+
+
+class RemoteLedger(Ledger, RemotePast):
     """A ledger behind an address, open for reading and writing as its key allows; a context manager."""
 
-    def __getattr__(self, name: str) -> Any:
-        reason = NOT_HERE.get(name)
-        if reason is None:
-            raise AttributeError(f"a ledger behind a server has no {name}")
-        problem = "a ledger behind a server has no such verb"
-        raise NotHere([Fault(name, problem, f"{reason[0].upper()}{reason[1:]}.")], "Nothing was done.")
+    def __init__(self, link: Link, clock: Clock) -> None:
+        RemotePast.__init__(self, link, clock)
 
-    def __init__(self, transport: Transport, clock: Clock, hidden: frozenset[str] = NOTHING) -> None:
-        super().__init__(transport)
-        self._hidden = hidden
-        """Keys whose values do not leave this process."""
-        self.context = self.context._replace(clock=clock, hidden=hidden)
+    @property
+    def agent(self) -> str:
+        """The agent, as the key says."""
+        return self._caller["agent"]
 
-    def __enter__(self) -> RemoteLedger:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What went wrong around checkpoints is in the server's own log."""
+        not_here("notices", "They are in the server's own log.")
 
     def close(self) -> None:
         """Close the connection; what was acknowledged stays."""
-        self._transport.close()
+        self.link.transport.close()
 
-    def _write(self, verb: str, idempotency_key: str | None, **given: Any) -> Report:
-        key = self._transport.fresh_key() if idempotency_key is None else idempotency_key
-        said = redaction.arguments(given, self._hidden)
-        body = {name: value for name, value in said.items() if value is not None and value is not False}
-        return reports.from_json(self._transport.post(f"/v1/{verb}", body, key=key))
+    def as_agent(self, agent: str) -> RemoteLedger:
+        """Return the ledger, if it is this agent's: as whom it writes is for the key to say."""
+        if agent == self.agent:
+            return self
+        remedy = "Open the server with a key of that agent."
+        raise Refused([Fault("agent", f"the key speaks as {self.agent!r}", remedy)])
 
-    def store(
-        self,
-        records: Sequence[Mapping[str, Any]] | Mapping[str, Any],
-        *,
-        idempotency_key: str | None = None,
-        saw: Sequence[str] = (),
-        **about: Any,
-    ) -> Report:
-        """Store what an agent saw, as `Ledger.store` does: one record or a list of them, whole or not at all."""
-        check_plain(records)
-        sent = records if isinstance(records, Mapping) else list(records)
-        return self._write("store", idempotency_key, records=sent, saw=list(saw) or None, **about)
+    fingerprint = RemotePast.fingerprint
+    position = RemotePast.position
+    at = RemotePast.at
+    tenant = RemotePast.tenant
+    schemas = RemotePast.schemas
+    sources = RemotePast.sources
+    interpretations = RemotePast.interpretations
+    log = RemotePast.log
+    training = RemotePast.training
 
-    def correct(
-        self,
-        ref: str | Ref,
-        fields: Mapping[str, Any] | None = None,
-        *,
-        idempotency_key: str | None = None,
-        **about: Any,
-    ) -> Report:
-        """Correct fields of an entity; the values hold until corrected or withdrawn."""
-        if isinstance(about.get("replaces"), str):
-            about["replaces"] = [about["replaces"]]
-        return self._write("correct", idempotency_key, ref=ref_text(ref), fields=fields, **about)
+    @property
+    def runs(self) -> Runs:
+        """Runs: what agents did."""
+        return RemoteRuns(self)
 
-    def retract(self, observations: str | Sequence[str], *, idempotency_key: str | None = None, **about: Any) -> Report:
-        """Withdraw observations by id; they stay readable, and a retraction can itself be withdrawn."""
-        named = [observations] if isinstance(observations, str) else list(observations)
-        return self._write("retract", idempotency_key, observations=named, **about)
+    @property
+    def proofs(self) -> Proofs:
+        """Proofs: checkpoints, proofs and capsules."""
+        return RemoteProofs(self)
 
-    def delete(self, ref: str | Ref, *, idempotency_key: str | None = None, **about: Any) -> Report:
-        """Mark an entity as deleted; nothing is lost, and `restore` brings it back."""
-        return self._write("delete", idempotency_key, ref=ref_text(ref), **about)
+    def admit(self, bodies: Iterable[tuple[str, bytes]]) -> Report:
+        """Take in observations and schemas another log holds, as (kind, canonical body)."""
+        told = [{"kind": kind, "body": form.parse(body)} for kind, body in bodies]
+        # What is known changes nothing, so it may be sent again.
+        transport = self.link.transport
+        return reports.from_json(transport.post("/v1/admit", {"bodies": told}, key=transport.fresh_key()))
 
-    def restore(self, ref: str | Ref, *, idempotency_key: str | None = None, **about: Any) -> Report:
-        """Bring a deleted entity back as it is believed now."""
-        return self._write("restore", idempotency_key, ref=ref_text(ref), **about)
+    def run_log(self) -> Any:
+        """Return where the runs of this ledger are recorded: on the other side."""
+        from woodrat.api.remote_run import RemoteLog as RemoteRunLog
 
-    def relate(
-        self, start: str | Ref, type: str, end: str | Ref, *, idempotency_key: str | None = None, **about: Any
-    ) -> Report:
-        """Relate two known entities."""
-        ends = {"from": ref_text(start), "to": ref_text(end)}
-        return self._write("relate", idempotency_key, **ends, type=type, **about)
-
-    def merge(self, one: str | Ref, other: str | Ref, *, idempotency_key: str | None = None, **about: Any) -> Report:
-        """Say that two entities of one type are one; `split` takes it back."""
-        return self._write("merge", idempotency_key, one=ref_text(one), other=ref_text(other), **about)
-
-    def split(
-        self, ref: str | Ref, other: str | Ref | None = None, *, idempotency_key: str | None = None, **about: Any
-    ) -> Report:
-        """Part an entity from all it is joined with, or from one."""
-        apart = None if other is None else ref_text(other)
-        return self._write("split", idempotency_key, ref=ref_text(ref), other=apart, **about)
-
-    def register(
-        self, model: object, *, entity_type: str | None = None, idempotency_key: str | None = None, **about: Any
-    ) -> Report:
-        """Register a schema: a JSON Schema, or a dataclass, Pydantic model or msgspec struct."""
-        from woodrat.state import models
-
-        document, named = models.document_of(model)
-        return self._write("schemas", idempotency_key, schema=document, entity_type=entity_type or named, **about)
-
-    def source(
-        self,
-        content: bytes | str | PathLike[str],
-        *,
-        name: str | None = None,
-        media_type: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> str:
-        """Add a source: bytes, or a file by its path. Returns its id."""
-        from base64 import b64encode
-
-        from woodrat.ledger.sources import content_of
-
-        data, title = content_of(content)
-        body = {"base64": b64encode(data).decode(), "name": title if name is None else name, "media_type": media_type}
-        key = self._transport.fresh_key() if idempotency_key is None else idempotency_key
-        found: str = self._transport.post("/v1/sources", body, key=key)["source"]
-        return found
-
-    def tag(self, name: str, moment: Moment = "now", *, idempotency_key: str | None = None) -> Report:
-        """Name a moment, so that `@name` reads at it."""
-        return self._write("tags", idempotency_key, name=name, moment=str(moment))
-
-    @contextmanager
-    def interpretation(self, source_id: str, **about: Any) -> Iterator[RemoteReading]:
-        """Record one reading of a source: what is stored inside names it, and its end says how it went."""
-        reading = self.begin_interpretation(source_id, **about)
-        try:
-            yield reading
-        except BaseException as error:
-            reading.end("error", error=f"{type(error).__name__}: {error}")
-            raise
-        reading.end()
-
-    def begin_interpretation(
-        self, source_id: str, *, idempotency_key: str | None = None, **about: Any
-    ) -> RemoteReading:
-        """Begin a reading of a source, for callers that cannot use `interpretation` as a block."""
-        key = self._transport.fresh_key() if idempotency_key is None else idempotency_key
-        said = redaction.arguments(about, self._hidden)
-        found = self._transport.post("/v1/interpretations", {"source": source_id, **said}, key=key)
-        return RemoteReading(self._transport, found["interpretation"], source_id, self._hidden)
-
-    def continue_interpretation(self, interpretation: str) -> RemoteReading:
-        """Return a reading that this agent began elsewhere and that has not ended."""
-        for found in self.interpretations():
-            if found.id == interpretation and found.agent == self.agent:
-                from woodrat.canon import ids
-
-                return RemoteReading(self._transport, found.id, ids.id_of("source", found.source), self._hidden)
-        raise NotFound(
-            f"There is no interpretation {interpretation} of this agent. Nothing was written. Begin one first.",
-            {"interpretation": interpretation},
-        )
-
-    # ------------------------------------------------------------------------------------------------------- runs
-
-    def run(self, query: str, **about: Any) -> Run:
-        """Return a run to be recorded through the server, as `Ledger.run` does: a context manager."""
-        from woodrat.runs.recorder.start import begin
-
-        return begin(self.run_log(), query, **about)
-
-    def run_log(self) -> RemoteLog:
-        """Return where a run of this ledger is recorded: behind the address."""
-        from woodrat.api.remote_run import RemoteLog
-
-        return RemoteLog(self._transport, self)
-
-    def recorded(self, query: str | None = None, **about: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
-        """Make every call of a function a run, as `Ledger.recorded` does."""
-        from woodrat.runs.recorder.decorator import recorded
-
-        return recorded(self.run_log(), query, about)
-
-    def continue_run(self, run: str | None = None, *, ends: bool = False, on_error: str = "note") -> Run:
-        """Return a run that another process began, to be recorded into from here too, as `Ledger.continue_run` does.
-
-        What it read elsewhere is not linked by value with what is decided here.
-        """
-        from woodrat.api.remote_run import continued
-
-        return continued(self.run_log(), run, ends=ends, on_error=on_error)
-
-    def resume(
-        self,
-        run: str,
-        agent: Callable[..., Any],
-        *,
-        on_unknown: str | Callable[[str, Any], Any] = "fail",
-        on_error: str = "note",
-    ) -> Resumed:
-        """Carry on an interrupted run with the agent's function, as `Ledger.resume` does: its code runs here."""
-        from woodrat.api.remote_run import carried_on
-        from woodrat.runs.recorder.resume import resume
-
-        return resume(carried_on(self.run_log(), run, on_unknown=on_unknown, on_error=on_error), agent)
-
-    def replay(self, runs: Any, agent: Callable[..., Any], **given: Any) -> Replayed:
-        """Run an agent's function again on recorded runs, as `Ledger.replay` does; the whole log is fetched for it."""
-        from woodrat.replay import verbs as replay_verbs
-
-        ids = replay_verbs.ids_of(runs)
-        return self.local_copy(ids).replay(ids, agent, **given)
+        return RemoteRunLog(self.link.transport, cast("Any", self))
 
     def follow_stale(self, *, after: Moment | None = None, wait: Callable[[], object] | None = None) -> Iterator[Stale]:
         """Yield decisions as writes make them stale, by whomever, as `Ledger.follow_stale` does."""
@@ -275,35 +270,217 @@ class RemoteLedger(RemoteTended):
         explain_workers.check_callback(callback)
         return watch(self.stale_follower(None), callback)
 
-    def stale_follower(self, after: Moment | None, *, patient: bool = True) -> RemoteFollower:
+    def stale_follower(self, after: Moment | None, *, patient: bool = True) -> Any:
         from woodrat.api.remote_watch import RemoteFollower
 
         begin = self.position if after is None else self.at(after).position
-        return RemoteFollower(self._transport, begin, patient=patient)
+        return RemoteFollower(self.link.transport, begin, patient=patient)
 
-    def by(self, agent: str) -> RemoteLedger:
-        """Return the ledger, if it is this agent's: as whom it writes is for the key to say."""
-        if agent == self.agent:
-            return self
-        remedy = "Open the server with a key of that agent."
-        raise Refused([Fault("agent", f"the key speaks as {self.agent!r}", remedy)])
 
-    def record(self, document: object, *, idempotency_key: str | None = None) -> tuple[str, ...]:
+class RemoteNamespace:
+    """A namespace of a ledger behind an address."""
+
+    ledger: Any
+
+    @property
+    def link(self) -> Link:
+        """The server, at the moment of the ledger."""
+        found: Link = self.ledger.link
+        return found
+
+
+class RemotePastRuns(RemoteNamespace, PastRuns):
+    """The runs behind an address, at one moment."""
+
+
+class RemoteRuns(RemoteNamespace, Runs):
+    """The runs behind an address; the agent's code runs here."""
+
+    def import_(self, document: object, *, idempotency_key: str | None = None) -> tuple[str, ...]:
         """Record runs that happened elsewhere from a JSON document, and return their ids."""
-        from woodrat.runs.verbs import entries as run_entries
+        from woodrat.runs.verbs import entries as run_document
 
         check_plain(document)
-        key = self._transport.fresh_key() if idempotency_key is None else idempotency_key
-        sent = run_entries.without(document, self._hidden)
-        return tuple(self._transport.post("/v1/runs/record", {"document": sent}, key=key)["runs"])
+        transport = self.link.transport
+        key = transport.fresh_key() if idempotency_key is None else idempotency_key
+        sent = run_document.without(document, self.link.hidden)
+        return tuple(transport.post("/v1/runs/record", {"document": sent}, key=key)["runs"])
 
-    def judge(self, run: str, verdict: str, *, idempotency_key: str | None = None, **said: Any) -> Report:
-        """Say what is thought of a run, as `Ledger.judge` does; who judges is for the key to say."""
-        return self._write("judge", idempotency_key, run=run, verdict=verdict, **said)
+    def continue_(self, run: str | None = None, *, ends: bool = False, on_error: str = "note") -> Run:
+        """Continue a run that another process started, as `Runs.continue_` does.
 
-    def evaluate(self, run: str, *, against: Moment, idempotency_key: str | None = None, **about: Any) -> Report:
-        """Compare what a run wrote with a state known to be good, and store the outcome."""
-        return self._write("evaluate", idempotency_key, run=run, against=against, **about)
+        What it read elsewhere is not linked by value with what is decided here.
+        """
+        from woodrat.api.remote_run import continued
+
+        return continued(self.ledger.run_log(), run, ends=ends, on_error=on_error)
+
+    def carry_on(self, run: str, *, on_unknown: Any = "fail", on_error: str = "note") -> Run:
+        """Return an interrupted run that is carried on here; the server says that nobody else does."""
+        from woodrat.api.remote_run import carried_on
+
+        return carried_on(self.ledger.run_log(), run, on_unknown=on_unknown, on_error=on_error)
+
+    def replay(self, runs: Any, agent: Callable[..., Any], **given: Any) -> Replayed:
+        """Run an agent's function again on recorded runs, as `Runs.replay` does; the whole log is fetched for it."""
+        from woodrat.replay import verbs as replay_verbs
+
+        ids = replay_verbs.ids_of(runs)
+        return cast("Ledger", self.ledger.local_copy(ids)).runs.replay(ids, agent, **given)
+
+
+class RemoteSchemas(RemoteNamespace, Schemas):
+    """The schemas behind an address."""
+
+    def register(self, model: object, *, entity_type: str | None = None, **about: Any) -> Report:
+        """Register a schema: a JSON Schema, or a dataclass, Pydantic model or msgspec struct."""
+        from woodrat.state import models
+
+        document, named = models.document_of(model)
+        found: Report = _REGISTER(self, document, entity_type=entity_type or named, **about)
+        return found
+
+
+class RemoteSources(RemoteNamespace, Sources):
+    """The sources behind an address."""
+
+    def add(
+        self,
+        content: bytes | str | PathLike[str],
+        *,
+        name: str | None = None,
+        media_type: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> str:
+        """Add a source: bytes, or a file by its path. Returns its id."""
+        from base64 import b64encode
+
+        from woodrat.ledger.sources import content_of
+
+        data, title = content_of(content)
+        body = {"base64": b64encode(data).decode(), "name": title if name is None else name, "media_type": media_type}
+        transport = self.link.transport
+        key = transport.fresh_key() if idempotency_key is None else idempotency_key
+        found: str = transport.post("/v1/sources", body, key=key)["source"]
+        return found
+
+    def content(self, source: str) -> bytes:
+        """Return the content of a source, exactly as it was received."""
+        from base64 import b64decode
+
+        found = self.link.get(f"/v1/sources/{source}")
+        return str(found["text"]).encode() if "text" in found else b64decode(found["base64"])
+
+
+class RemoteInterpretations(RemoteNamespace, Interpretations):
+    """The interpretations behind an address."""
+
+    @contextmanager
+    def start(self, source: str, **about: Any) -> Iterator[Any]:
+        """Record one reading of a source: what is stored inside names it, and its end says how it went."""
+        reading = self.begin(source, **about)
+        try:
+            yield reading
+        except BaseException as error:
+            reading.end("error", error=f"{type(error).__name__}: {error}")
+            raise
+        reading.end()
+
+    def begin(self, source_id: str, *, idempotency_key: str | None = None, **about: Any) -> Any:
+        """Begin a reading of a source, for callers that cannot use `start` as a block."""
+        transport = self.link.transport
+        key = transport.fresh_key() if idempotency_key is None else idempotency_key
+        said = redaction.arguments(about, self.link.hidden)
+        found = transport.post("/v1/interpretations", {"source": source_id, **said}, key=key)
+        return RemoteReading(transport, found["interpretation"], source_id, self.link.hidden)
+
+    def continue_(self, interpretation: str) -> Any:
+        """Return a reading that this agent began elsewhere and that has not ended."""
+        for found in self.list():
+            if found.id == interpretation and found.agent == self.ledger.agent:
+                source = ids.id_of("source", found.source)
+                return RemoteReading(self.link.transport, found.id, source, self.link.hidden)
+        raise NotFound(
+            f"There is no interpretation {interpretation} of this agent. Nothing was written. Begin one first.",
+            {"interpretation": interpretation},
+        )
+
+
+class RemoteLog(RemoteNamespace, Log):
+    """The log behind an address."""
+
+    def entries(self, *, after: int = -1, limit: int | None = None) -> tuple[Entry, ...]:
+        """Return entries of the log after a position, in order."""
+        from woodrat.log.entry import Entry
+
+        found: list[Entry] = []
+        while limit is None or len(found) < limit:
+            wanted = PAGE_ENTRIES if limit is None else min(PAGE_ENTRIES, limit - len(found))
+            page = self.link.get("/v1/log", after=after if after >= 0 else None, limit=wanted)["entries"]
+            found += map(Entry.from_json, page)
+            if len(page) < wanted:
+                break
+            after = found[-1].position
+        return tuple(found)
+
+    def export(
+        self,
+        out: str | PathLike[str] | BinaryIO,
+        *,
+        after: int = -1,
+        through: Moment = "now",
+        force: bool = False,
+        resume: bool = False,
+        progress: Progress | None = None,
+    ) -> ExportedLog:
+        """Write the log as JSON lines, as `Log.export` does; a connection that breaks is made anew."""
+        from woodrat.exchange.relay import remote_peer
+
+        how: Any = {"after": after, "through": through, "force": force, "resume": resume, "progress": progress}
+        return remote_peer.export(self.link.transport, out, **how)
+
+    def import_(self, source: str | PathLike[str] | BinaryIO, *, progress: Progress | None = None) -> Imported:
+        """Let the server take in an exported log; importing it again changes nothing. The key must carry `manage`."""
+        from woodrat.exchange.relay import remote_peer
+
+        return remote_peer.import_file(self.link.transport, source, progress)
+
+    def sync(self, *arguments: Any, **how: Any) -> NoReturn:
+        """Refuse: a ledger that is here syncs with a server."""
+        not_here("log.sync", "A ledger that is here syncs with a server: call it there.")
+
+    def backup(self, *arguments: Any, **how: Any) -> NoReturn:
+        """Refuse: a backup is a file beside the database."""
+        not_here("log.backup", "It writes a file beside the database; the operator makes it there.")
+
+
+class RemoteTraining(RemoteNamespace, Training):
+    """Recorded runs behind an address as training data."""
+
+    def export(
+        self, kind: str, *, out: str | PathLike[str] | IO[str] | IO[bytes], record: bool = True, **asked: Any
+    ) -> Exported:
+        """Write rows for training a model, as `Training.export` does; the whole log is fetched for it."""
+        from woodrat.training import verbs as training_verbs
+
+        link, copy = self.link, self.ledger.local_copy()
+        past = copy if link.moment is None else copy.at(link.moment, valid_at=link.valid_at)
+        found: Exported = past.training.export(kind, out=out, record=False, **asked)
+        if not record or link.moment is not None:
+            return found
+        filters = {name: asked.get(name) for name in ("agent", "since", "until", "verdict")}
+        metadata = bool(asked.get("metadata", True))
+        last = copy.log.entries(after=found.position - 1, limit=1)
+        log = last[0].log if last else None
+        ledger = self.ledger
+        event = training_verbs.record(
+            ledger.store, ledger.context.clock, ledger.agent, log, found, filters, link.valid_at, metadata=metadata
+        )
+        return replace(found, event=event)
+
+
+class RemoteProofs(RemoteNamespace, Proofs):
+    """Proofs of the log behind an address."""
 
 
 class RemoteReading:
@@ -339,9 +516,45 @@ class RemoteReading:
         self._transport.post(path, body, key=self._transport.fresh_key())
 
 
+def check_plain(value: object) -> None:
+    """Refuse what JSON cannot say the way the ledger would, before it is sent."""
+    faults = form.faults(plain(value))
+    if faults:
+        raise Refused(faults)
+
+
+_REDUCE: Callable[..., Any]
+_REGISTER: Callable[..., Any]
+
+
+def _install() -> None:
+    """Have every declared verb with an address carried out there, unless its class here says how itself."""
+    kinds: tuple[tuple[type, str], ...] = (
+        (RemotePast, ""),
+        (RemoteLedger, ""),
+        (RemotePastRuns, "runs"),
+        (RemoteRuns, "runs"),
+        (RemoteSchemas, "schemas"),
+        (RemoteSources, "sources"),
+        (RemoteInterpretations, "interpretations"),
+        (RemoteLog, "log"),
+        (RemoteTraining, "training"),
+        (RemoteProofs, "proofs"),
+    )
+    for kind, namespace in kinds:
+        for verb in verbs_of(kind, namespace):
+            name = verb.function.__name__
+            if verb.declaration.path and name not in vars(kind):
+                setattr(kind, name, over(verb))
+    global _REDUCE, _REGISTER
+    _REDUCE = over(next(verb for verb in verbs_of(Past) if verb.name == "reduce"))
+    _REGISTER = over(next(verb for verb in verbs_of(Schemas, "schemas") if verb.name == "schemas.register"))
+
+
+_install()
+
+
 def open_remote(address: str, key: str | None, hidden: frozenset[str] = NOTHING) -> RemoteLedger:
     """Return the ledger behind an address; values under hidden keys are never sent there."""
-    from woodrat.clock import SystemClock
-
     clock = SystemClock()
-    return RemoteLedger(Transport(address, key, clock), clock, hidden)
+    return RemoteLedger(Link(Transport(address, key, clock), hidden), clock)

@@ -28,7 +28,7 @@ from woodrat.runs.recorder.steps import NOTHING_RECORDED, RUNNING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from woodrat.api.remote_past import RemoteContext, RemotePast
+    from woodrat.api.remote_context import RemoteContext
     from woodrat.api.transport import Transport
     from woodrat.canon.form import Json
     from woodrat.clock import Clock
@@ -44,21 +44,23 @@ class RemoteReads:
     """The verbs that read, at one moment of a ledger behind an address."""
 
     def __init__(self, past: Any) -> None:
-        self._past: RemotePast = past
+        self._past: Any = past
 
     @property
     def position(self) -> int:
         """The position reads are answered at."""
-        return self._past.position
+        found: int = self._past.position
+        return found
 
     @property
     def valid_at(self) -> str | None:
         """What was true by this time alone counts."""
-        return self._past.context.valid_at
+        found: str | None = self._past.context.valid_at
+        return found
 
-    def at(self, moment: int | str | None = None, *, effective: str | None = None) -> RemoteReads:
+    def at(self, moment: int | str | None = None, *, valid_at: str | None = None) -> RemoteReads:
         """Return the reads as of another moment, or as it was true by another time."""
-        return RemoteReads(self._past.at(moment, effective=effective))
+        return RemoteReads(self._past.at(moment, valid_at=valid_at))
 
     def ask(self, verb: str, *arguments: Any, **given: Any) -> Any:
         """Return what a verb of the library that reads answers."""
@@ -74,7 +76,7 @@ class ServedLedger(Protocol):
     def agent(self) -> str:
         """Who the key speaks as."""
 
-    def by(self, agent: str) -> Any:
+    def as_agent(self, agent: str) -> Any:
         """Return the ledger, if it is this agent's."""
 
 
@@ -99,7 +101,7 @@ class RemoteLog:
 
     def by(self, agent: str | None) -> RemoteLog:
         """Return the same log for another run; as whom it is recorded is for the key to say."""
-        return RemoteLog(self.transport, self.ledger if agent is None else self.ledger.by(agent))
+        return RemoteLog(self.transport, self.ledger if agent is None else self.ledger.as_agent(agent))
 
     def is_same(self, other: object) -> bool:
         """Return whether another is the same log."""
@@ -199,12 +201,12 @@ class RemoteLog:
     def interpretation(self, step: WriteStep, source: str, about: Mapping[str, Any]) -> Any:
         """Refuse to read a source as a step: a server takes readings outside of runs."""
         problem = "a run behind a server has no readings of its own"
-        remedy = "Read the source with ledger.interpretation; what is stored so is not part of the run."
+        remedy = "Read the source with ledger.interpretations.start; what is stored so is not part of the run."
         raise Refused([Fault(f"run {step.run}", problem, remedy)], "Nothing was written.")
 
     def judge(self, run: str, verdict: str, hidden: frozenset[str], about: Mapping[str, Any]) -> Report:
         """Have the server record what is thought of a run."""
-        report: Report = self.ledger.judge(run, verdict, **about)
+        report: Report = self.ledger.runs.judge(run, verdict, **about)
         return report
 
     def schema_at(self, entity: str, position: int) -> str | None:
@@ -222,12 +224,12 @@ def continued(log: RemoteLog, run_id: str | None, *, ends: bool, on_error: str) 
     if place is None:
         remedy = "Send the run's id, or start this process with the variables of run.environment()."
         raise Refused([Fault("run", "nothing names one", remedy)], NOTHING_RECORDED)
-    record = log.ledger.run_record(place.run)
+    record = log.ledger.runs.show(place.run)
     check_owner(log.agent, place.run, record.agent)
     if record.end is not None or record.start is None:
         problem = "it has ended" if record.end is not None else "its beginning is not in the log"
         raise Refused([Fault(f"run {place.run}", problem, "Judge it, or start another.")], NOTHING_RECORDED)
-    body = log.ledger.entries(after=record.start - 1, limit=1)[0].body
+    body = log.ledger.log.entries(after=record.start - 1, limit=1)[0].body
     assert body is not None, "a run that is on record has its beginning"
     started: Any = form.decode(body)
     run = begun_again(log, place.run, started, on_error)
@@ -246,7 +248,7 @@ def continued(log: RemoteLog, run_id: str | None, *, ends: bool, on_error: str) 
 def carried_on(log: RemoteLog, run_id: str, *, on_unknown: Any = "fail", on_error: str = "note") -> Run:
     """Return an interrupted run that is carried on here; the server says that nobody else does."""
     check_on_unknown(on_unknown)
-    last = max(log.ledger.run_record(check_id(run_id)).positions)
+    last = max(log.ledger.runs.show(check_id(run_id)).positions)
     path, key = f"/v1/runs/{run_id}/resume", log.transport.fresh_key()
     told = log.transport.post(path, {"position": last}, key=key)
     steps = [[(entry.pop("kind"), entry) for entry in entries] for entries in told["runs"]]

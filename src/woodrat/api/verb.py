@@ -46,7 +46,7 @@ class Declaration(NamedTuple):
     """Whether it may tell of other types than it names, so that a grant for one type does not open it."""
     alone: bool = False
     """Whether it cannot share a commit with other calls, because it reads what it wrote."""
-    gathered: bool = False
+    batched: bool = False
     """Whether it is one write and its report, so that it can be merged with calls it shares a commit with."""
     lines: bool = False
     """Whether its body may be JSON lines too."""
@@ -138,7 +138,7 @@ def verb(
     at_moment: bool | None = None,
     wide: bool = False,
     alone: bool = False,
-    gathered: bool = False,
+    batched: bool = False,
     lines: bool = False,
     example: Any = None,
 ) -> Callable[[F], F]:
@@ -152,7 +152,7 @@ def verb(
         bool(get) if at_moment is None else at_moment,
         wide,
         alone,
-        gathered,
+        batched,
         lines,
         example,
     )
@@ -178,6 +178,7 @@ def verbs_of(kind: type, namespace: str = "") -> Iterator[Verb]:
 
 def _parameters(function: Callable[..., Any], declaration: Declaration) -> Iterator[Parameter]:
     # Without `inspect`, whose import alone takes longer than most commands may.
+    function = getattr(function, "__wrapped__", function)  # whoever wraps a verb has not changed what it takes
     code = function.__code__
     assert not code.co_flags & _POSITIONAL, f"{function.__qualname__}: a verb names all it takes"
     names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]

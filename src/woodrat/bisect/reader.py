@@ -315,8 +315,8 @@ def _followed(
         problem = f"{name} was read from another log, {read.log}"
         faults.append(Fault("what", problem, "Ask the ledger that holds that log."))
     if read is not None and read.effective is not None:
-        problem = f"{name} was read by an effective time, {read.effective}"
-        faults.append(Fault("what", problem, "Name the entity instead, and give the rules and that effective time."))
+        problem = f"{name} was read at a valid time, {read.effective}"
+        faults.append(Fault("what", problem, "Name the entity instead, and give the rules, at that valid_at."))
     return ref, str(origin["field"])
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
-    from woodrat.cli.remote import Served
+    from woodrat.api.remote import RemoteLedger
     from woodrat.cli.tables import Paper
     from woodrat.cli.verbs.declaration import Argument
     from woodrat.context import Context
@@ -68,7 +68,7 @@ class Call:
         self.agent: str = _setting(arguments.as_agent, "WOODRAT_AGENT", "cli")
         self.keys: str | None = arguments.signing_keys
         self._engine: Engine | None = None
-        self._served: Served | None = None
+        self._served: RemoteLedger | None = None
         self._signing: Signing | None = None
         self._read_at: Past | None = None
 
@@ -92,11 +92,11 @@ class Call:
         """Whether the ledger is behind an address."""
         return is_address(self.db)
 
-    def _remote(self) -> Any:
+    def _remote(self) -> RemoteLedger:
         """Return the ledger behind the address; it stands in for one that is here."""
         if self._served is None:
             assert self.db is not None
-            self._served = open_served(self.db, self.given.verb.words, self.given.tenant, self.given.as_agent)
+            self._served = open_served(self.db, self.given.tenant, self.given.as_agent)
         return self._served
 
     @property
@@ -144,7 +144,7 @@ class Call:
         An older copy that was put back and holds what was erased is opened only with `put_back`.
         """
         if self.is_served:
-            return self._remote()  # type: ignore[no-any-return]
+            return self._remote()
         from woodrat.api.ledger import Ledger
         from woodrat.api.maintenance import check_put_back, signing_for
         from woodrat.clock import SystemClock
@@ -171,7 +171,7 @@ class Call:
     def past(self) -> Past:
         """Return the ledger as of the moment asked for, pinned to a position; nothing of what writes is imported."""
         if self.is_served:
-            return self._stated(self._remote().at(self._moment, effective=self.given.valid_at))
+            return self._stated(self._remote().at(self._moment, valid_at=self.given.valid_at))
         from woodrat.proofs.verbs.folder import keys_folder, keys_for
 
         now = self._now()
@@ -191,7 +191,7 @@ class Call:
             else:
                 if found is not None:
                     say(f"{found} This is what it holds now.")
-        return self._stated(now.at(self._moment, effective=self.given.valid_at))
+        return self._stated(now.at(self._moment, valid_at=self.given.valid_at))
 
     def _now(self) -> Past:
         """Return the ledger as it is, for reading alone."""
@@ -246,7 +246,7 @@ class Call:
             return f"position {position}"
         from woodrat.cli.tables import time
 
-        (entry,) = past.entries(after=position - 1, limit=1)
+        (entry,) = past.log.entries(after=position - 1, limit=1)
         return f"position {position}, recorded {time(entry.recorded_at)}"
 
     def prepare(self) -> None:
@@ -307,7 +307,7 @@ class Call:
             return text
         if self.is_served:
             # A server takes whole ids; which run is the latest it can be asked.
-            page = self.past().runs(limit=1) if text == short_ids.LAST else None
+            page = self.past().runs.list(limit=1) if text == short_ids.LAST else None
             return page.items[0].id if page is not None and page.items else text
         try:
             context = self._now().context if moment else self._context()

@@ -73,7 +73,7 @@ def _agents(paper: Paper) -> bool:
         return str(ledger.show(ANA).fields["city"])
 
     crm = open_ledger(MEMORY, tenant="demo", agent="crm")
-    web, person = crm.by("web"), crm.by("maria")
+    web, person = crm.as_agent("web"), crm.as_agent("maria")
 
     paper.line("Two agents, one contact", BOLD)
     first = crm.store(
@@ -99,7 +99,7 @@ def _agents(paper: Paper) -> bool:
 
     _heading(paper, "Any past moment, on two clocks")
     paper.line(f"  as of position {first.position}: {city(crm.at(first.position))}")
-    paper.line(f"  known now, true by 20 January: {city(crm.at(effective='2026-01-20T00:00:00Z'))}")
+    paper.line(f"  known now, true by 20 January: {city(crm.at(valid_at='2026-01-20T00:00:00Z'))}")
     for change in crm.diff(first.position, "now", ANA):
         for field in change.fields:
             paper.line(f"  changed since position {first.position}: {field.field} {field.before!r} → {field.after!r}")
@@ -117,17 +117,17 @@ def _runs(paper: Paper) -> bool:
     from woodrat.cli.runs_diff import show_divergence
 
     sales = open_ledger(MEMORY, tenant="demo", agent="sales")
-    bot, billing = sales.by("contract-bot"), sales.by("billing-bot")
+    bot, billing = sales.as_agent("contract-bot"), sales.as_agent("billing-bot")
     paper.line("Two runs, the same inputs", BOLD)
     sales.store({"entity_type": "contract", "id": "kline", "payment_terms": "Net-30"})
     monday = _pipeline(bot)
-    paper.line(f"  On Monday contract-bot decides about {KLINE}: {bot.run_record(monday).answer}")
-    invoice = billing.source(b"Payment within 45 days.", name="invoice.pdf")
+    paper.line(f"  On Monday contract-bot decides about {KLINE}: {bot.runs.show(monday).answer}")
+    invoice = billing.sources.add(b"Payment within 45 days.", name="invoice.pdf")
     billing.store({"entity_type": "contract", "id": "kline", "payment_terms": "Net-45"}, source=invoice)
     tuesday = _pipeline(bot)
-    paper.line(f"  On Tuesday, asked and given the same: {bot.run_record(tuesday).answer}", YELLOW)
+    paper.line(f"  On Tuesday, asked and given the same: {bot.runs.show(tuesday).answer}", YELLOW)
     _heading(paper, "What moved? `woodrat runs diff` says it in one sentence")
-    found = bot.runs_diff(monday, tuesday)
+    found = bot.runs.diff(monday, tuesday)
     show_divergence(paper, found)
     return found.step is not None
 

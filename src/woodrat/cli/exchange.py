@@ -30,7 +30,7 @@ def export_log(call: Call) -> Answer:
     out: Any = sys.stdout.buffer if to_output else given.out
     sys.stdout.flush()
     with bar("Exporting", "entries", at_once=not to_output) as tell:
-        found = ledger.export_log(
+        found = ledger.log.export(
             out, after=given.after, through=given.through, force=given.force, resume=given.resume, progress=tell
         )
     what = f"Wrote {found.entries} entries, through position {found.through}"
@@ -52,7 +52,7 @@ def import_log(call: Call) -> Answer:
     source: Any = sys.stdin.buffer if call.given.file == "-" else call.given.file
     ledger = call.ledger(CREATE)
     with bar("Importing", "bytes") as tell:
-        found = ledger.import_log(source, progress=tell)
+        found = ledger.log.import_(source, progress=tell)
 
     def text(paper: Paper) -> None:
         paper.line(_told(found), GREEN if found.changed else YELLOW)
@@ -79,7 +79,7 @@ def sync(call: Call) -> Answer:
     served = given.other.startswith(("http://", "https://"))
     key = given.key if given.key is not None else os.environ.get("WOODRAT_TOKEN") if served else None
     with bar("Syncing", "entries") as tell:
-        found = ledger.sync(
+        found = ledger.log.sync(
             given.other, key=key, pull=given.pull or not one_way, push=given.push or not one_way, progress=tell
         )
 
@@ -129,7 +129,7 @@ def backup(call: Call) -> Answer:
     """Write a backup of the whole file."""
     ledger = call.ledger(READ)
     with bar("Backing up", "pages") as tell:
-        found = ledger.backup(call.given.file, force=call.given.force, progress=tell)
+        found = ledger.log.backup(call.given.file, force=call.given.force, progress=tell)
 
     def text(paper: Paper) -> None:
         paper.line(f"Wrote {found.path}: {found.written_bytes} bytes, {len(found.tenants)} tenants.", GREEN)

@@ -52,7 +52,7 @@ def _stored(ledger: Ledger, records: Any, about: dict[str, Any], content: bytes 
         return trial
     # Two writes need two keys; the first is made from the second, so that sending the call again repeats both.
     key = None if given.idempotency_key is None else f"{given.idempotency_key}/source"
-    about["source"] = ledger.source(content, name=file_name(given.source), idempotency_key=key)
+    about["source"] = ledger.sources.add(content, name=file_name(given.source), idempotency_key=key)
     return ledger.store(records, **about)
 
 

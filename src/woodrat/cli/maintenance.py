@@ -71,7 +71,7 @@ def _entries(call: Call, past: Past) -> Iterator[Entry]:
     after, through = call.given.after, past.position
     while True:
         while after < through:
-            page = past.entries(after=after, limit=PAGE_ENTRIES)
+            page = past.log.entries(after=after, limit=PAGE_ENTRIES)
             yield from page
             after = page[-1].position
         if not call.given.follow:

@@ -54,7 +54,7 @@ def checkpoint(call: Call) -> Answer:
     path = None if call.is_served else call.path
     # A file of 0 bytes that is accepted becomes a ledger; otherwise nothing is written to the database.
     emptied = new_epoch is not None and path is not None and os.path.isfile(path) and not os.path.getsize(path)
-    signed = call.ledger(UPDATE if emptied else READ).checkpoint(new_epoch=new_epoch)
+    signed = call.ledger(UPDATE if emptied else READ).proofs.checkpoint(new_epoch=new_epoch)
     if call.given.out is not None:
         _write(call.given.out, signed.note.encode())
 
@@ -80,20 +80,20 @@ def prove(call: Call) -> Answer:
     ledger = _ledger(call)
     found: Any
     if given.what is not None:
-        found = ledger.prove(given.what)
+        found = ledger.proofs.prove(given.what)
         size = found.checkpoint.checkpoint.size
         told = (
             f"entry {found.entry.position} ({found.entry.kind}) is in the log, under the checkpoint of {size} entries."
         )
     else:
-        found = ledger.prove_growth(_read(given.since), None if given.to is None else _read(given.to))
+        found = ledger.proofs.prove_consistency(_read(given.since), None if given.to is None else _read(given.to))
         told = "the newer checkpoint extends the older one."
     return _document(call, found, told)
 
 
 def capsule(call: Call) -> Answer:
     """Write one file that proves a run, a decision, an observation or a field."""
-    found = _ledger(call).capsule(call.given.what)
+    found = _ledger(call).proofs.capsule(call.given.what)
     size = found.checkpoint.checkpoint.size
     told = f"{len(found.proofs)} entries, under the checkpoint of {size}."
     beside: list[str] = []

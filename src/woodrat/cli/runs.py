@@ -54,7 +54,7 @@ def runs(call: Call) -> Answer:
     past = runs_of(call)
     named = ("subject", "conversation", "principal", "session", "pipeline", "since", "until", "status", "verdict")
     asked = {name: getattr(given, name) for name in (*named, "limit", "cursor")}
-    page = past.runs(agent=given.agent, **{name: item for name, item in asked.items() if item is not None})
+    page = past.runs.list(agent=given.agent, **{name: item for name, item in asked.items() if item is not None})
 
     def text(paper: Paper) -> None:
         if not page.items:
@@ -94,7 +94,7 @@ def _choice(decision: Decision) -> str:
 def run(call: Call) -> Answer:
     """Show one run."""
     given = call.given
-    record = runs_of(call).run_record(given.run)
+    record = runs_of(call).runs.show(given.run)
     if given.projection is not None:
         from woodrat.runs.projection import project
         from woodrat.runs.words import tokens
@@ -251,7 +251,7 @@ def record(call: Call) -> Answer:
     """Record runs that happened elsewhere."""
     document = inputs.records(call.given.file, "FILE", NOT_RECORDED)
     try:
-        found = call.ledger(CREATE).record(document)
+        found = call.ledger(CREATE).runs.import_(document)
     except Refused as refusal:
         raise inputs.placed(refusal, call.given.file, document, NOT_RECORDED) from None
 
@@ -275,9 +275,9 @@ def judge(call: Call) -> Answer:
             if stated is not None:
                 problem = "the comparison itself decides this"
                 raise Refused([Fault(option, problem, "Add good or bad after the run, or leave it out.")])
-        ledger.evaluate(given.run, against=given.against, reason=given.reason)
+        ledger.runs.evaluate(given.run, against=given.against, reason=given.reason)
     else:
-        ledger.judge(
+        ledger.runs.judge(
             given.run,
             given.verdict,
             preferred=None if given.preferred is None else inputs.single(given.preferred, "--preferred"),
@@ -287,7 +287,7 @@ def judge(call: Call) -> Answer:
             against=given.against,
             about=given.about,
         )
-    judgement = ledger.run_record(given.run).judgements[-1]
+    judgement = ledger.runs.show(given.run).judgements[-1]
 
     def text(paper: Paper) -> None:
         by = f" by {judgement.by}" if judgement.by is not None else ""
@@ -309,7 +309,7 @@ def resume(call: Call) -> Answer:
     """Carry on an interrupted run with the agent's function."""
     given = call.given
     agent = inputs.function(given.function, "--with")
-    found = call.ledger(UPDATE).resume(given.run, agent, on_unknown=given.on_unknown)
+    found = call.ledger(UPDATE).runs.resume(given.run, agent, on_unknown=given.on_unknown)
 
     def text(paper: Paper) -> None:
         paper.line(f"{found.run} is {found.status}.", GREEN if found.status == "done" else RED)
@@ -363,7 +363,7 @@ def export_training(call: Call) -> Answer:
     asked = {"agent": given.agent, "since": given.since, "until": given.until, "verdict": given.verdict}
     to_output = given.out == "-"
     with bar("Exporting", "entries") as tell:
-        found = past.export_training(
+        found = past.training.export(
             given.kind,
             out=sys.stdout if to_output else given.out,
             flavour=given.flavour,

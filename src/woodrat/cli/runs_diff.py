@@ -36,7 +36,7 @@ def group(call: Call) -> Answer:
         raise Refused([Fault("RUN", "no runs to group", remedy)], NO_READ)
     runs = [_run(word) for word in given.runs] or None
     past = _ledger(call, [None] if chosen else runs or [])
-    crowd = _placed(given.runs, lambda: past.runs_group(runs, **filters))
+    crowd = _placed(given.runs, lambda: past.runs.group(runs, **filters))
     code = wire.FOUND_SOMETHING if given.exit_code and not crowd.same else wire.DONE
     return Answer(crowd.to_json(), lambda paper: show_crowd(paper, crowd), code=code)
 
@@ -50,7 +50,7 @@ def diff(call: Call) -> Answer:
     with Call(_other(call)) if elsewhere else _Nowhere() as other:
         past = _ledger(call, [first, second])
         within = None if other is None else runs_of(other)
-        found = _placed(words, lambda: past.runs_diff(first, second, other=within))
+        found = _placed(words, lambda: past.runs.diff(first, second, other=within))
     code = wire.FOUND_SOMETHING if given.exit_code and not found.same else wire.DONE
     return Answer(found.to_json(), lambda paper: show_divergence(paper, found), code=code)
 

@@ -19,7 +19,7 @@ def register(call: Call) -> Answer:
     """Register a schema."""
     given = call.given
     document: Any = inputs.document(inputs.read(given.file, "file"), given.file)
-    report = call.ledger(CREATE).register(
+    report = call.ledger(CREATE).schemas.register(
         document, entity_type=given.entity_type, idempotency_key=given.idempotency_key, dry_run=given.dry_run
     )
     return told(report, f"Registered {report.id}")
@@ -30,7 +30,7 @@ def check(call: Call) -> Answer:
     given = call.given
     given.trial = True
     document: Any = inputs.document(inputs.read(given.file, "file"), given.file)
-    report = call.ledger(UPDATE).register(document, entity_type=given.entity_type, dry_run=True)
+    report = call.ledger(UPDATE).schemas.register(document, entity_type=given.entity_type, dry_run=True)
 
     def text(paper: Paper) -> None:
         paper.line(f"{given.file} is valid. It would be registered as {report.id}. Nothing was written.", GREEN)
@@ -45,7 +45,7 @@ def schemas(call: Call) -> Answer:
     from woodrat.state import builtin
 
     past = call.past()
-    known = {schema.type: schema for schema in past.schemas()}
+    known = {schema.type: schema for schema in past.schemas.list()}
     rows = []
     for entity_type, schema in sorted({**builtin.schemas(), **known}.items()):
         origin = "log" if entity_type in known else "built in"
@@ -59,7 +59,7 @@ def schemas(call: Call) -> Answer:
 
 def schema(call: Call) -> Answer:
     """Show the schema in force for a type."""
-    found = call.past().schema(call.given.entity_type)
+    found = call.past().schemas.show(call.given.entity_type)
 
     def text(paper: Paper) -> None:
         paper.line(f"{found.type}, version {found.version}", BOLD)
@@ -75,7 +75,7 @@ def infer(call: Call) -> Answer:
     """Write a schema that fits what is stored."""
     past = call.past()
     with bar("Inferring", "entities") as tell:
-        found = past.infer(call.given.entity_type, progress=tell)
+        found = past.schemas.infer(call.given.entity_type, progress=tell)
 
     def text(paper: Paper) -> None:
         paper.line(f"{call.given.entity_type}, inferred from what is stored", BOLD)
@@ -103,7 +103,7 @@ def add_source(call: Call) -> Answer:
     given = call.given
     content = inputs.read(given.file, "file")
     name = file_name(given.file) if given.name is None else given.name
-    found = call.ledger(CREATE).source(
+    found = call.ledger(CREATE).sources.add(
         content, name=name, media_type=given.media_type, idempotency_key=given.idempotency_key
     )
     answer = {"source": found, "name": name, "bytes": len(content)}
@@ -113,7 +113,7 @@ def add_source(call: Call) -> Answer:
 def sources(call: Call) -> Answer:
     """List every delivery of a source."""
     past = call.past()
-    rows = [delivery.to_json() for delivery in past.deliveries()]
+    rows = [delivery.to_json() for delivery in past.sources.list()]
 
     def text(paper: Paper) -> None:
         if not rows:
@@ -129,8 +129,8 @@ def source(call: Call) -> Answer:
     """Show a source, or write its content to a file."""
     given = call.given
     past = call.past()
-    content = past.content(given.source)
-    deliveries = [d for d in past.deliveries() if given.source.startswith(d.id)]
+    content = past.sources.content(given.source)
+    deliveries = [d for d in past.sources.list() if given.source.startswith(d.id)]
     found = wire.source(deliveries[0].id if deliveries else given.source, content, deliveries)
     if given.out == "-":
         sys.stdout.flush()
@@ -164,7 +164,7 @@ def source(call: Call) -> Answer:
 def interpretations(call: Call) -> Answer:
     """List the readings of sources."""
     past = call.past()
-    rows = [reading.to_json() for reading in past.interpretations()]
+    rows = [reading.to_json() for reading in past.interpretations.list()]
 
     def text(paper: Paper) -> None:
         if not rows:
@@ -182,7 +182,7 @@ def interpretations(call: Call) -> Answer:
 def interpretation(call: Call) -> Answer:
     """Show one reading of a source."""
     wanted = call.given.interpretation
-    for reading in call.past().interpretations():
+    for reading in call.past().interpretations.list():
         if reading.id == wanted:
             found = reading.to_json()
             break
@@ -205,7 +205,7 @@ def interpretations_diff(call: Call) -> Answer:
     """Show how two readings differ."""
     given = call.given
     past = call.past()
-    found = past.interpretations_diff(given.before, given.after)
+    found = past.interpretations.diff(given.before, given.after)
 
     def text(paper: Paper) -> None:
         if not found.settings and not found.entities:

@@ -94,7 +94,7 @@ def _like(asked: Runs, model: RunRecord) -> Runs:
 def _record(recounter: Recounter, run: object, name: str) -> RunRecord:
     found = _records(recounter, run, name)
     if len(found) != 1:
-        problem, remedy = f"there are {len(found)} runs in it", "Send one run; `runs_group` compares many."
+        problem, remedy = f"there are {len(found)} runs in it", "Send one run; `runs.group` compares many."
         raise Refused([Fault(name, problem, remedy)], NO_READ)
     return found[0]
 

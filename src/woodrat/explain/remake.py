@@ -239,7 +239,7 @@ class Remade:
                 if branch.failed is not None and not skips:
                     raise Undecided(f"rule {branch.name} cannot be decided: {branch.failed}")
                 return branch.matched
-            raise Unknown(f"rule {branch.name} is a predicate in the agent's code, which `replay` runs")
+            raise Unknown(f"rule {branch.name} is a predicate in the agent's code, which `runs.replay` runs")
         doubt: str | None = None
         gap: Gap | None = None
         for key, op, operand, on_record in branch.conditions:

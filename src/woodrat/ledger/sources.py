@@ -242,7 +242,7 @@ class Reading:
         """What the reading cost; set it before the end, as the model reported it."""
 
     def end(self, status: str = "done", *, usage: Mapping[str, Any] | None = None, error: str | None = None) -> None:
-        """End a reading that was begun with `begin_interpretation`; one that has ended stays as it is."""
+        """End a reading that was begun with `interpretations.begin`; one that has ended stays as it is."""
         arguments = Arguments()
         cost = arguments.mapping("usage", self.usage if usage is None else usage)
         problem = arguments.text("error", error, REASON_BYTES_MAX)

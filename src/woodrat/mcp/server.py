@@ -164,7 +164,7 @@ async def _answered(ask: Callable[[], Awaitable[T]], **asked: str) -> T:
 async def _runs(gateway: Gateway, caller: Caller) -> types.ListResourcesResult:
     gateway.allow(caller, "runs", READ, {})
     ledger = gateway.ledger(caller)
-    found = await gateway.read(caller, lambda: ledger.runs(limit=RUNS_LISTED).items, None)
+    found = await gateway.read(caller, lambda: ledger.runs.list(limit=RUNS_LISTED).items, None)
     listed = [
         types.Resource(uri=RUNS + record.id, name=record.id, title=record.query, mime_type="application/json")
         for record in found

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from woodrat.api.parameters import FLAG, NUMBER, OBJECT, TEXT, TEXTS, WHOLE
 from woodrat.errors import Fault, Refused, pointer_part
 from woodrat.records import dataclass, field
 from woodrat.server import access, answers
 from woodrat.server.access import CORRECT, MANAGE, READ, RUN, WRITE
-from woodrat.server.routes import FLAG, NUMBER, OBJECT, TEXT, TEXTS, WHOLE, Param
+from woodrat.server.routes import Param
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
@@ -145,8 +146,8 @@ def _p(name: str, schema: Mapping[str, Any] = TEXT, what: str = "", wire: str = 
 
 
 def _at(ledger: Ledger, given: Given) -> Past:
-    as_of, effective = given.pop("as_of", None), given.pop("effective", None)
-    return ledger if as_of is None and effective is None else ledger.at(as_of, effective=effective)
+    as_of, valid_at = given.pop("as_of", None), given.pop("valid_at", None)
+    return ledger if as_of is None and valid_at is None else ledger.at(as_of, valid_at=valid_at)
 
 
 def _read(verb: Callable[..., dict[str, Any]]) -> Answering:
@@ -251,7 +252,7 @@ def _end_run(ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:
 _REF = _p("ref", TEXT, "type/key or id")
 _TYPE = _p("entity_type")
 _AS_OF = _p("as_of", MOMENT, "a moment")
-_EFFECTIVE = _p("effective", TEXT, "true by this time")
+_VALID_AT = _p("valid_at", TEXT, "true by this time")
 _LIMIT = _p("limit", {**WHOLE, "minimum": 1})
 _CURSOR = _p("cursor")
 _FIELD = _p("field")
@@ -289,7 +290,7 @@ _ALL: Final[tuple[Tool, ...]] = (
     Tool(
         "show",
         "Show what is believed about an entity, and which observation set each field.",
-        (_REF, _p("field", TEXT, "a collection"), _CURSOR, _AS_OF, _EFFECTIVE),
+        (_REF, _p("field", TEXT, "a collection"), _CURSOR, _AS_OF, _VALID_AT),
         {"": Action(_read(_shown), needs=("ref",))},
     ),
     Tool(
@@ -302,7 +303,7 @@ _ALL: Final[tuple[Tool, ...]] = (
             _LIMIT,
             _CURSOR,
             _AS_OF,
-            _EFFECTIVE,
+            _VALID_AT,
         ),
         {"": Action(_read(_found))},
     ),
@@ -315,7 +316,7 @@ _ALL: Final[tuple[Tool, ...]] = (
     Tool(
         "history",
         "Show how belief about an entity changed.",
-        (_REF, _FIELD, _LIMIT, _AS_OF, _EFFECTIVE),
+        (_REF, _FIELD, _LIMIT, _AS_OF, _VALID_AT),
         {"": Action(_read(_some(answers.history, "history")), needs=("ref",))},
     ),
     Tool(
@@ -327,7 +328,7 @@ _ALL: Final[tuple[Tool, ...]] = (
     Tool(
         "blame",
         "Show every claim on an entity's fields, which won, and why.",
-        (_REF, _FIELD, _p("limit", {**WHOLE, "minimum": 1}, "claims per field"), _AS_OF, _EFFECTIVE),
+        (_REF, _FIELD, _p("limit", {**WHOLE, "minimum": 1}, "claims per field"), _AS_OF, _VALID_AT),
         {"": Action(_read(_blamed), needs=("ref",))},
     ),
     Tool(

@@ -188,7 +188,7 @@ def _spelled(name: str, *values: Any) -> str:
 
 def _has_schema(ledger: Ledger, entity_type: str) -> bool:
     try:
-        ledger.schema(entity_type)
+        ledger.schemas.show(entity_type)
     except WoodratError:
         return False
     return True

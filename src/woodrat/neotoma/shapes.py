@@ -50,7 +50,7 @@ def whole(past: Past, snapshot: Snapshot) -> dict[str, Any]:
 def version(past: Past, entity_type: str) -> str:
     """Return the version of a type's schema; of a type without one, 0."""
     try:
-        return str(past.schema(entity_type).version)
+        return str(past.schemas.show(entity_type).version)
     except NotFound:
         return "0"
 

@@ -119,7 +119,7 @@ def _kept(ledger: Ledger, given: Given) -> dict[str, Any]:
         content = base64.b64decode(given["file_content"], validate=True)
     except ValueError as error:
         raise Refused([Fault("file_content", f"is not base64 ({error})", "Send base64 with padding.")]) from error
-    source = ledger.source(
+    source = ledger.sources.add(
         content,
         name=given.get("original_filename"),
         media_type=given.get("mime_type"),
@@ -312,7 +312,7 @@ def _identified(past: Past, words: str, kind: str | None) -> Snapshot | None:
 def _snapshot(past: Past, given: Given, done: Any) -> dict[str, Any]:
     """One entity, also as it was known (`at_ingested`) or true (`at`) at a time."""
     known, true = _moment(given, "at_ingested"), _moment(given, "at")
-    then = past if known is None and true is None else past.at(known, effective=true)
+    then = past if known is None and true is None else past.at(known, valid_at=true)
     return shapes.whole(then, then.show(given["entity_id"]))
 
 
@@ -366,7 +366,7 @@ def _schemas(past: Past, given: Given, done: Any) -> dict[str, Any]:
     from woodrat.state import builtin
 
     sought = str(given.get("search") or given.get("keyword") or "").lower()
-    in_force = {**builtin.schemas(), **{schema.type: schema for schema in past.schemas()}}
+    in_force = {**builtin.schemas(), **{schema.type: schema for schema in past.schemas.list()}}
     told = [shapes.schema(in_force[name].to_json()) for name in sorted(in_force)]
     told = [found for found in told if sought in found["entity_type"]]
     return {"schemas": told, "entity_types": told, "total": len(told)}
@@ -386,16 +386,16 @@ def _stats(past: Past, given: Given, done: Any) -> dict[str, Any]:
         cursor = page.cursor
         if cursor is None:
             break
-    observations, sources = len(past.observations()), len(past.deliveries())
+    observations, sources = len(past.observations()), len(past.sources.list())
     entities = sum(by_type.values())
-    last = past.entries(after=past.position - 1, limit=1)
+    last = past.log.entries(after=past.position - 1, limit=1)
     return {
         "entities_by_type": dict(sorted(by_type.items(), key=lambda item: (-item[1], item[0]))),
         "total_entities": entities,
         "total_observations": observations,
         "total_relationships": relations,
         "total_events": observations,
-        "total_interpretations": len(past.interpretations()),
+        "total_interpretations": len(past.interpretations.list()),
         "timeline_events": observations,
         "sources_count": sources,
         "last_updated": last[0].recorded_at if last else None,

@@ -77,7 +77,7 @@ async def _taken(exchange: Exchange, caller: Caller, gateway: HttpGateway, media
     writes = await gateway.read(caller, lambda: parts(_entries_of(sent, ledger.agent, named=named)))
     for part in writes:
         try:
-            await gateway.write(caller, partial(ledger.record, part))
+            await gateway.write(caller, partial(ledger.runs.import_, part))
         except Refused as refusal:
             refusals.append(refusal)
             ids = {span.id for span in sent}
@@ -91,7 +91,7 @@ async def _taken(exchange: Exchange, caller: Caller, gateway: HttpGateway, media
 
 def record(ledger: Ledger, batch: Batch, *, named: bool) -> tuple[str, ...]:
     """Record the spans of a batch; return the runs they are part of. Those the log holds already change nothing."""
-    runs = [ledger.record(part) for part in parts(_entries_of(batch.spans, ledger.agent, named=named))]
+    runs = [ledger.runs.import_(part) for part in parts(_entries_of(batch.spans, ledger.agent, named=named))]
     return tuple(run for part in runs for run in part)
 
 

@@ -33,7 +33,7 @@ _KIND_NAMES: Final = ("unspecified", "internal", "server", "client", "producer",
 
 
 def entries(spans: Iterable[Span], agent: str, *, named: bool = False) -> list[Body]:
-    """Return the entries that spans make, in the form that `ledger.record` takes.
+    """Return the entries that spans make, in the form that `ledger.runs.import_` takes.
 
     `agent` is whose run it is. With `named` it is believed how agents inside call themselves.
     """

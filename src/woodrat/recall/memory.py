@@ -52,6 +52,18 @@ class Rememberer(Protocol):
         """Find what past runs decided about something like this."""
 
 
+class RunsOfTurns(Protocol):
+    """The runs of a ledger, as far as turns need them."""
+
+    @property
+    def continue_(self) -> Callable[..., Run]:
+        """Continue a run that another process started."""
+
+    @property
+    def show(self) -> Callable[..., RunRecord]:
+        """Find what the log holds about a run."""
+
+
 class LedgerOfTurns(Rememberer, Protocol):
     """A ledger in which turns are recorded, of this process or behind an address."""
 
@@ -68,12 +80,8 @@ class LedgerOfTurns(Rememberer, Protocol):
         """Make a run to be recorded."""
 
     @property
-    def continue_run(self) -> Callable[..., Run]:
-        """Go on with a run that another process began."""
-
-    @property
-    def run_record(self) -> Callable[..., RunRecord]:
-        """Find what the log holds about a run."""
+    def runs(self) -> RunsOfTurns:
+        """The runs that turns are."""
 
     def run_log(self) -> RunLog:
         """Return where a run is recorded."""
@@ -82,7 +90,7 @@ class LedgerOfTurns(Rememberer, Protocol):
 class AsyncLedgerOfTurns(Protocol):
     """The same with coroutines; turns are recorded in the one it stands for."""
 
-    past: Any
+    target: Any
 
 
 class Memory:
@@ -101,7 +109,7 @@ class Memory:
         budget: int | None = None,
         on_error: str = NOTE,
     ) -> None:
-        self.ledger: LedgerOfTurns = getattr(ledger, "past", cast("LedgerOfTurns", ledger))
+        self.ledger: LedgerOfTurns = getattr(ledger, "target", cast("LedgerOfTurns", ledger))
         if on_error not in (NOTE, RAISE):
             remedy = f"Use {NOTE} or {RAISE}."
             raise Refused([Fault("on_error", f"got {shown(on_error)}", remedy)], NOTHING_RECORDED)
@@ -408,7 +416,7 @@ def find_turn(ledger: LedgerOfTurns, id: str) -> RunRecord | None:
     log = ledger.run_log()
     if not isinstance(log, LocalLog):
         try:
-            return ledger.run_record(id)
+            return ledger.runs.show(id)
         except NotFound:
             return None
     with open_recounter(log.context) as recounter:
@@ -420,4 +428,4 @@ def _continued(ledger: LedgerOfTurns, id: str, on_error: str) -> Run:
     log = ledger.run_log()
     if isinstance(log, LocalLog):
         return continued(log, id, ends=True, on_error=on_error, alone=True)
-    return ledger.continue_run(id, ends=True, on_error=on_error)
+    return ledger.runs.continue_(id, ends=True, on_error=on_error)

@@ -263,7 +263,7 @@ def recall(context: Context, asked: RecallRequest, now: str | None = None, run: 
     """
     if context.valid_at is not None:
         remedy = "Ask at a moment instead: runs happened when they happened."
-        raise Refused([Fault("effective", "recall has no effective time", remedy)], NO_READ)
+        raise Refused([Fault("valid_at", "recall has no valid time", remedy)], NO_READ)
     if context.moment == "now":
         catch_up(context.engine, context.tenant)
     vector = embedders.embed(asked.embedder, [asked.question])[0]

@@ -275,7 +275,7 @@ class Relay:
         elif kind == "read":
             read = next((read for read in _record_of(context, run_id).reads if read.span == span), None)
             if read is not None and read.as_of is not None:
-                past = LocalLog(context).reads.at(read.as_of, effective=read.effective)
+                past = LocalLog(context).reads.at(read.as_of, valid_at=read.effective)
                 if _reads_besides(step):
                     about = {name: value for name, value in step["read"].items() if name != "verb"}
                     answer["found"] = past.ask(step["read"]["verb"], **about)

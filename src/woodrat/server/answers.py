@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Fault, NotFound, Refused, shown
@@ -137,7 +138,7 @@ def fingerprint(past: Past, *, provenance: bool = False) -> dict[str, Any]:
 def log(past: Past, *, after: int = -1, limit: int = 100) -> dict[str, Any]:
     """Entries of the log after a position."""
     check_log(after, limit)
-    entries = past.entries(after=after, limit=limit)
+    entries = past.log.entries(after=after, limit=limit)
     return wire.listing("entries", (told_entry(past, entry) for entry in entries), past.position)
 
 
@@ -204,17 +205,17 @@ def verify(ledger: Ledger, **asked: Any) -> dict[str, Any]:
 
 def checkpoints(ledger: Ledger) -> dict[str, Any]:
     """The checkpoints the log must go on from."""
-    return wire.listing("checkpoints", (found.to_json() for found in ledger.checkpoints()))
+    return wire.listing("checkpoints", (found.to_json() for found in ledger.proofs.checkpoints()))
 
 
 def checkpoint(ledger: Ledger, new_epoch: str | None = None) -> dict[str, Any]:
     """A checkpoint of the log as it is now."""
-    return ledger.checkpoint(new_epoch=new_epoch).to_json()
+    return ledger.proofs.checkpoint(new_epoch=new_epoch).to_json()
 
 
 def prove(ledger: Ledger, what: str) -> bytes:
     """The proof that an entry is in the log, as the document of which every byte counts."""
-    return ledger.prove(entry_named(what)).to_bytes()
+    return ledger.proofs.prove(entry_named(what)).to_bytes()
 
 
 def entry_named(what: str) -> str | int:
@@ -224,7 +225,7 @@ def entry_named(what: str) -> str | int:
 
 def prove_growth(ledger: Ledger, old: str, new: str | None = None) -> bytes:
     """The proof that a checkpoint goes on from an older one, as the document of which every byte counts."""
-    return ledger.prove_growth(old, new).to_bytes()
+    return ledger.proofs.prove_consistency(old, new).to_bytes()
 
 
 def prove_order(ledger: Ledger, *, shuffles: int = 100) -> dict[str, Any]:
@@ -265,7 +266,7 @@ def finish_erasure(ledger: Ledger) -> dict[str, Any]:
 
 def capsule(ledger: Ledger, what: str) -> bytes:
     """One document that proves something by itself, of which every byte counts."""
-    return ledger.capsule(what).to_bytes()
+    return ledger.proofs.capsule(what).to_bytes()
 
 
 # ----------------------------------------------------------------------------------------------- schemas, sources
@@ -273,22 +274,22 @@ def capsule(ledger: Ledger, what: str) -> bytes:
 
 def schemas(past: Past) -> dict[str, Any]:
     """The schemas in force."""
-    return wire.listing("schemas", (schema.to_json() for schema in past.schemas()), past.position)
+    return wire.listing("schemas", (schema.to_json() for schema in past.schemas.list()), past.position)
 
 
 def schema(past: Past, entity_type: str) -> dict[str, Any]:
     """The schema of one type."""
-    return past.schema(entity_type).to_json()
+    return past.schemas.show(entity_type).to_json()
 
 
 def infer(past: Past, entity_type: str) -> dict[str, Any]:
     """A schema that fits what was seen of a type."""
-    return past.infer(entity_type)
+    return past.schemas.infer(entity_type)
 
 
 def sources(past: Past, **page: Any) -> dict[str, Any]:
     """Deliveries of sources."""
-    return wire.page(past, "deliveries", lambda then: then.deliveries(), _of_source, {}, **page)
+    return wire.page(past, "deliveries", lambda then: then.sources.list(), _of_source, {}, **page)
 
 
 def _of_source(found: Any) -> dict[str, Any]:
@@ -297,35 +298,35 @@ def _of_source(found: Any) -> dict[str, Any]:
 
 def source(past: Past, id: str) -> dict[str, Any]:
     """One source with its content."""
-    content = past.content(id)
+    content = past.sources.content(id)
     return wire.source(
-        id, content, [item for item in past.deliveries() if str(item.to_json()["source"]).startswith(id)]
+        id, content, [item for item in past.sources.list() if str(item.to_json()["source"]).startswith(id)]
     )
 
 
 def interpretations(past: Past, **page: Any) -> dict[str, Any]:
     """Readings of sources."""
-    return wire.page(past, "interpretations", lambda then: then.interpretations(), _of_source, {}, **page)
+    return wire.page(past, "interpretations", lambda then: then.interpretations.list(), _of_source, {}, **page)
 
 
 def interpretations_diff(past: Past, before: str, after: str) -> dict[str, Any]:
     """How two readings differ."""
-    return past.interpretations_diff(before, after).to_json()
+    return past.interpretations.diff(before, after).to_json()
 
 
 def interpretation(ledger: Ledger, source: str, **about: Any) -> dict[str, Any]:
     """Begin a reading of a source."""
-    return {"interpretation": ledger.begin_interpretation(source, **about).id, "source": source}
+    return {"interpretation": ledger.interpretations.begin(source, **about).id, "source": source}
 
 
 def interpretation_store(ledger: Ledger, interpretation: str, **given: Any) -> dict[str, Any]:
     """Store what a reading found."""
-    return ledger.continue_interpretation(interpretation).store(**given).to_json()
+    return ledger.interpretations.continue_(interpretation).store(**given).to_json()
 
 
 def interpretation_end(ledger: Ledger, interpretation: str, **how: Any) -> dict[str, Any]:
     """End a reading."""
-    ledger.continue_interpretation(interpretation).end(**how)
+    ledger.interpretations.continue_(interpretation).end(**how)
     return {"interpretation": interpretation, "status": how.get("status", "done" if "error" not in how else "error")}
 
 
@@ -334,13 +335,13 @@ def interpretation_end(ledger: Ledger, interpretation: str, **how: Any) -> dict[
 
 def runs(past: Past, **asked: Any) -> dict[str, Any]:
     """Runs, the latest first."""
-    page = past.runs(**asked)
+    page = past.runs.list(**asked)
     return wire.listing("runs", (record.to_json() for record in page.items), past.position, page.cursor)
 
 
 def run(past: Past, run: str, projection: str | None = None, budget: int | None = None) -> dict[str, Any]:
     """The record of one run, or a projection of it."""
-    record = past.run_record(run)
+    record = past.runs.show(run)
     if projection is None and budget is None:
         return record.to_json()
     from woodrat.runs.projection import project
@@ -359,12 +360,12 @@ def run_receipts(past: Past, run: str) -> dict[str, Any]:
 
 def runs_diff(past: Past, first: str, second: str) -> dict[str, Any]:
     """Where two runs part, and why."""
-    return past.runs_diff(first, second).to_json()
+    return past.runs.diff(first, second).to_json()
 
 
 def runs_group(past: Past, **asked: Any) -> dict[str, Any]:
     """Many runs, clustered by where they part."""
-    return past.runs_group(**asked).to_json()
+    return past.runs.group(**asked).to_json()
 
 
 def what_if(past: Past, **asked: Any) -> dict[str, Any]:
@@ -447,10 +448,10 @@ def reported(verb: str) -> Callable[..., Report]:
     """
 
     def write(ledger: Ledger, **given: Any) -> Report:
-        found: Report = getattr(ledger, verb)(**given)
+        found: Report = attrgetter(verb)(ledger)(**given)
         return found
 
-    write.__name__ = verb
+    write.__name__ = verb.rpartition(".")[2]
     return write
 
 
@@ -463,9 +464,9 @@ relate = reported("relate")
 merge = reported("merge")
 split = reported("split")
 tag = reported("tag")
-register = reported("register")
-judge = reported("judge")
-evaluate = reported("evaluate")
+register = reported("schemas.register")
+judge = reported("runs.judge")
+evaluate = reported("runs.evaluate")
 
 
 def admit(ledger: Ledger, bodies: Any) -> dict[str, Any]:
@@ -504,7 +505,7 @@ def add_source(
         problem = "there is no content" if text is None else "text and base64 are both given"
         raise Refused([Fault("text", problem, "Send the content in one of text and base64.")])
     content = text.encode() if text is not None else _bytes(base64_ or "")
-    found = ledger.source(content, name=name, media_type=media_type, idempotency_key=idempotency_key)
+    found = ledger.sources.add(content, name=name, media_type=media_type, idempotency_key=idempotency_key)
     return {"source": found, "bytes": len(content)}
 
 

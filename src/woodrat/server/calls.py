@@ -138,7 +138,7 @@ class Calls:
         self, exchange: Exchange, caller: Caller, route: Route, ledger: Ledger, given: dict[str, Any], *, whole: bool
     ) -> Reply:
         """Read: at once if that is soon done, else in a thread, or in a process if it is heavy; spelled there too."""
-        if route.soon is not None and self._spelling is not None and "as_of" not in given and "effective" not in given:
+        if route.soon is not None and self._spelling is not None and "as_of" not in given and "valid_at" not in given:
             shown = route.soon(self._spelling, ledger, **given)
             if shown is not None:
                 return reply(shown)

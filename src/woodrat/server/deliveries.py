@@ -156,7 +156,7 @@ class Deliverer:
         return self._of(self.position, ENTRIES_MAX, None)
 
     def _of(self, after: int, limit: int, letter: Mapping[str, Any] | None) -> _Delivery | None:
-        entries = self._log.entries(after=after, limit=limit)
+        entries = self._log.log.entries(after=after, limit=limit)
         if not entries:
             return None
         wanted = [entry for entry in entries if not self.hook.kinds or entry.kind in self.hook.kinds]

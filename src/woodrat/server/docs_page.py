@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import orjson
 
 from woodrat.server.requests import JSON
-from woodrat.server.routes import AS_OF, EFFECTIVE, ROUTES, Param, Route
+from woodrat.server.routes import AS_OF, ROUTES, VALID_AT, Param, Route
 from woodrat.server.wire import version
 
 HEADERS: Final = (
@@ -73,7 +73,7 @@ def _page(version: str) -> Iterator[str]:
     yield f"<h1>Woodrat {escape(version)}</h1>"
     yield "<p>The ledger over HTTP. <a href='/openapi.json'>OpenAPI document</a>. A key goes into "
     yield "<code>Authorization: Bearer wrat_…</code>; errors are problem documents (RFC 9457) with a stable "
-    yield "<code>code</code>. Reads take <code>as_of</code> and <code>effective</code>; lists page by "
+    yield "<code>code</code>. Reads take <code>as_of</code> and <code>valid_at</code>; lists page by "
     yield "<code>cursor</code>; writes take <code>Idempotency-Key</code>, so that sending one again is safe.</p><nav>"
     for route in ROUTES:
         yield f"<a href='#{route.verb}'>{escape(route.verb)}</a><br>"
@@ -85,7 +85,7 @@ def _page(version: str) -> Iterator[str]:
 def _route(route: Route) -> Iterator[str]:
     yield f"<h2 id='{route.verb}'><span class=grant>needs {route.grant}</span>"
     yield f"<code>{route.method} {escape(route.path)}</code></h2><p>{escape(route.what)}</p>"
-    params = (*route.params, AS_OF, EFFECTIVE) if route.moment else route.params
+    params = (*route.params, AS_OF, VALID_AT) if route.moment else route.params
     if params:
         yield "<table>"
         for param in params:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from woodrat.api.parameters import TYPE
 from woodrat.server import problems, records
 from woodrat.server.access import ANYONE, CORRECT, MANAGE, READ, RUN, WRITE
 from woodrat.server.requests import EVENTS, LINES
-from woodrat.server.routes import AS_OF, EFFECTIVE, KEY, ROUTES, TYPE, Param, Route
+from woodrat.server.routes import AS_OF, ROUTES, VALID_AT, Param, Route
 
 
 def _listing(noun: str, *, paged: bool = True) -> dict[str, Any]:
@@ -283,7 +284,7 @@ def document(version: str, routes: Iterable[Route] = ROUTES) -> dict[str, Any]:
 
 
 def _operation(route: Route) -> dict[str, Any]:
-    params = (*route.params, AS_OF, EFFECTIVE) if route.moment else route.params
+    params = (*route.params, AS_OF, VALID_AT) if route.moment else route.params
     found: dict[str, Any] = {
         "operationId": route.verb,
         "summary": route.what,
@@ -341,7 +342,7 @@ def _described(route: Route) -> str:
     found = [f"Open to {'every key' if route.grant == ANYONE else f'keys with the grant `{route.grant}`'}."]
     if route.wide:
         found.append("A grant for a type does not open it.")
-    if any(param is KEY for param in route.params):
+    if any(param.spelled == "Idempotency-Key" for param in route.params):
         found.append("Sent again with the same `Idempotency-Key`, it answers as it did and is one write.")
     if route.verb in records.VERBS:
         # No form of its own here: makers of clients would take an answer for one or the other.

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.api import codec
+from woodrat.api.verbs import verbs
 from woodrat.explain.workers import Newly
 from woodrat.records import replace
 from woodrat.server import answers, wire
@@ -32,15 +33,15 @@ VERBS: Final[Mapping[str, str]] = {
     "diff": "diff",
     "diff_against": "diff_against",
     "related": "related",
-    "schema": "schema",
-    "schemas": "schemas",
-    "sources": "deliveries",
-    "interpretations": "interpretations",
-    "runs": "runs",
-    "run_record": "run_record",
-    "runs_diff": "runs_diff",
-    "runs_diff_documents": "runs_diff",
-    "runs_group": "runs_group",
+    "schema": "schemas.show",
+    "schemas": "schemas.list",
+    "sources": "sources.list",
+    "interpretations": "interpretations.list",
+    "runs": "runs.list",
+    "run_record": "runs.show",
+    "runs_diff": "runs.diff",
+    "runs_diff_documents": "runs.diff",
+    "runs_group": "runs.group",
     "why": "why",
     "recall": "recall",
     "lineage": "lineage",
@@ -51,14 +52,14 @@ VERBS: Final[Mapping[str, str]] = {
     "what_if": "what_if",
     "bisect": "bisect",
     "reduce": "reduce",
-    "interpretations_diff": "interpretations_diff",
+    "interpretations_diff": "interpretations.diff",
     "verify": "verify",
-    "checkpoint": "checkpoint",
-    "checkpoints": "checkpoints",
-    "prove": "prove",
-    "prove_growth": "prove_growth",
+    "checkpoint": "proofs.checkpoint",
+    "checkpoints": "proofs.checkpoints",
+    "prove": "proofs.prove",
+    "prove_growth": "proofs.prove_consistency",
     "prove_order": "prove_order",
-    "capsule": "capsule",
+    "capsule": "proofs.capsule",
     "rebuild": "rebuild",
     "reindex": "reindex",
     "erase": "erase",
@@ -69,7 +70,16 @@ VERBS: Final[Mapping[str, str]] = {
 
 
 _LISTED: Final = frozenset(
-    {"duplicates", "observations", "history", "timeline", "conflicts", "related", "deliveries", "interpretations"}
+    {
+        "duplicates",
+        "observations",
+        "history",
+        "timeline",
+        "conflicts",
+        "related",
+        "sources.list",
+        "interpretations.list",
+    }
 )
 """Those that the library returns as a list, all at once."""
 
@@ -84,18 +94,17 @@ def _whole(verb: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
     def answer(ledger: Any, **given: Any) -> Any:
         if verb in _LISTED and not wire.PAGE_ARGUMENTS.isdisjoint(given):
             return otherwise(ledger, **given)  # the library returns all of it, and a page is no record of it
-        if verb == "run_record":
-            if given.keys() > {"run"}:
-                return otherwise(ledger, **given)  # a projection is text
-            given = {"run_id": given["run"]}
+        if verb == "runs.show" and given.keys() > {"run"}:
+            return otherwise(ledger, **given)  # a projection is text
         if verb == "verify":
             given["jobs"] = 1  # as for everybody: a caller takes no more than one reader
-        if verb == "prove":
+        if verb == "proofs.prove":
             given["what"] = answers.entry_named(given["what"])
         if verb == "newly_stale":
             return codec.write(Newly, answers.stale_since(ledger, **given))  # the library has no verb that asks once
         if verb == "diff":
             given.setdefault("after", "now")
-        return codec.write(codec.returned(verb), getattr(ledger, verb)(**given))
+        found = verbs()[verb]
+        return codec.write(codec.returned(found), found.called_on(ledger)(**given))
 
     return answer

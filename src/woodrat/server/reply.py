@@ -43,8 +43,8 @@ def read(route: Route, ledger: Ledger, given: dict[str, Any]) -> Reply:
     """Return the reply of a route that reads, at the moment asked for."""
     if not route.moment:
         return reply(route.answer(ledger, **given))
-    as_of, effective = given.pop("as_of", None), given.pop("effective", None)
-    return reply(route.answer(past_at(ledger, as_of, effective), **given))
+    as_of, valid_at = given.pop("as_of", None), given.pop("valid_at", None)
+    return reply(route.answer(past_at(ledger, as_of, valid_at), **given))
 
 
 def read_by_name(verb: str, whole: bool, ledger: Ledger, given: dict[str, Any]) -> Reply:
@@ -53,12 +53,12 @@ def read_by_name(verb: str, whole: bool, ledger: Ledger, given: dict[str, Any]) 
     return read(records.answering(route) if whole else route, ledger, given)
 
 
-def past_at(ledger: Ledger, as_of: str | None, effective: str | None) -> Past:
+def past_at(ledger: Ledger, as_of: str | None, valid_at: str | None) -> Past:
     """Return the ledger at the moment asked for; what is wrong with it is said of the argument."""
-    if as_of is None and effective is None:
+    if as_of is None and valid_at is None:
         return ledger
     try:
-        return ledger.at(as_of, effective=effective)
+        return ledger.at(as_of, valid_at=valid_at)
     except Refused as refusal:
         named = (replace(f, path="as_of") if f.path == "moment" else f for f in refusal.faults)
         raise Refused(named, NO_READ) from None

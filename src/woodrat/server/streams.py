@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from woodrat.api.parameters import WAIT_SECONDS_MAX
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.exchange.lines import line
 from woodrat.exchange.relay import peers
@@ -21,7 +22,6 @@ from woodrat.server import answers, requests
 from woodrat.server.problems import NOTHING_DONE
 from woodrat.server.readers import Full
 from woodrat.server.reply import past_at
-from woodrat.server.routes import WAIT_SECONDS_MAX
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -90,9 +90,9 @@ def answers(past: Past) -> dict[str, Any]:
         "arrivals": [[str(ref), field.to_json()] for ref, field in past.conflicts(arrival=True)],
         "observations": [[item.position, item.observation.to_json()] for item in stored],
         "timeline": [event.to_json() for event in past.timeline()],
-        "schemas": [found.to_json() for found in past.schemas()],
-        "deliveries": [delivery.to_json() for delivery in past.deliveries()],
-        "interpretations": [reading.to_json() for reading in past.interpretations()],
+        "schemas": [found.to_json() for found in past.schemas.list()],
+        "deliveries": [delivery.to_json() for delivery in past.sources.list()],
+        "interpretations": [reading.to_json() for reading in past.interpretations.list()],
         "entities": {str(ref): answers_about(past, ref) for ref in refs},
     }
 
@@ -212,7 +212,7 @@ def tell(a: Ledger, b: Ledger) -> Iterator[Report | None]:
     yield undone
     yield b.retract(undone.observations[0], reason="it was right")
 
-    yield a.register(THING)
+    yield a.schemas.register(THING)
     first = a.store(
         [
             {"entity_type": "thing", "id": "1", "tags": ["x", "y"], "total": 7, "log": [["a", 1]], "city": "Ürgell"},
@@ -266,17 +266,17 @@ def tell(a: Ledger, b: Ledger) -> Iterator[Report | None]:
     yield b.delete("thing/2")
     yield b.split("thing/1", "thing/2")
 
-    letter = a.source(b"Ana Rivera, Tarragona\n", name="letter.txt")
+    letter = a.sources.add(b"Ana Rivera, Tarragona\n", name="letter.txt")
     yield None
-    b.source(b"Ana Rivera, Tarragona\n", name="copy.txt")
+    b.sources.add(b"Ana Rivera, Tarragona\n", name="copy.txt")
     yield None
-    with b.interpretation(letter, model="m-1", prompt="Who?", parameters={"temperature": 0}) as reading:
+    with b.interpretations.start(letter, model="m-1", prompt="Who?", parameters={"temperature": 0}) as reading:
         yield None
         yield reading.store({"entity_type": "contact", "name": "Ana Rivera", "city": "Tarragona"}, observed_at=LATEST)
         reading.usage = {"tokens": 12}
     yield None
     yield a.tag("before")
-    yield a.register(THING_2)
+    yield a.schemas.register(THING_2)
     yield b.store({"entity_type": "thing", "id": "2", "best": 9, "city": "Manresa"}, observed_at=EARLY, valid_from=LATE)
     misfit = say(Ref("thing", "2"), ASSERT, agent="c", observed_at=MOMENTS[0], fields={"best": "no", "total": 1.5})
     lost = say(Ref("thing", "3"), RETRACT, agent="c", observed_at=MOMENTS[0], replaces=[misfit.digest])

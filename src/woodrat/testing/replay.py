@@ -37,7 +37,7 @@ class Case:
     def __call__(self, agent: Callable[..., Any]) -> ReplayedRun:
         """Replay the run with the agent's function; the test fails if anything differs."""
         __tracebackhide__ = True
-        found = self.ledger.replay(self.run, agent, live=self._live).runs[0]
+        found = self.ledger.runs.replay(self.run, agent, live=self._live).runs[0]
         if not found.same:
             asked = f"asked: {found.query}" if found.query is not None else "nothing is known of what was asked"
             about = f", about {found.subject}" if found.subject is not None else ""

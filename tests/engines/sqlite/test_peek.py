@@ -74,7 +74,7 @@ def test_what_another_process_writes_is_seen(engine: SqliteEngine) -> None:
     other.store({**person(age=3), "$": {"observed_at": "2020-01-01T00:00:00Z"}})
     assert glanced(engine).position == other.position
     assert glanced(engine).version == other.show(ANA).version
-    other.register({"title": "person", "properties": {"age": {"type": "integer", "x-woodrat-merge": "max"}}})
+    other.schemas.register({"title": "person", "properties": {"age": {"type": "integer", "x-woodrat-merge": "max"}}})
     assert glanced(engine).blame["age"].policy == other.show(ANA).blame["age"].policy
     other.merge(ANA, "person/A.")
     assert glanced(engine) is None
@@ -107,7 +107,7 @@ def test_a_read_of_the_past_is_two_statements(engine: SqliteEngine) -> None:
     ledger = ledger_on(engine)
     positions = aged(ledger, 3 * KEPT_EVERY)
     past = {position: ledger.at(position) for position in positions}
-    then = ledger.at(effective="2020-01-12T12:00:00Z")
+    then = ledger.at(valid_at="2020-01-12T12:00:00Z")
     assert ledger.show(ANA).fields["age"] == 3 * KEPT_EVERY
     said = traced(engine)
     assert past[positions[0]].show(ANA).fields["age"] == 1, "before any state was kept"
@@ -137,7 +137,7 @@ def test_a_past_that_is_not_plain_is_left_to_a_view(engine: SqliteEngine) -> Non
     assert ledger.at(positions[8]).show(ANA).fields["age"] == 9
     assert back(positions[2]).fields["age"] == 3
     other = ledger_on(SqliteEngine(engine.path))
-    registered = other.register({"title": "person", "properties": {"age": {"x-woodrat-merge": "min"}}}).position
+    registered = other.schemas.register({"title": "person", "properties": {"age": {"x-woodrat-merge": "min"}}}).position
     assert back(positions[2]) is None
     assert back(registered).fields["age"] == 1, "it was folded again when the schema came"
     other.store(person("A."))

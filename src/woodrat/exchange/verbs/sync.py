@@ -72,7 +72,7 @@ def sync(
     progress: Progress | None,
     connect: Connect,
 ) -> Synced:
-    """Exchange entries with another ledger, or take in those of an exported log; see `Ledger.sync`.
+    """Exchange entries with another ledger, or take in those of an exported log; see `Log.sync`.
 
     `other` is the context of a ledger that is open, a server, or what names one or the other.
     """

@@ -2,8 +2,8 @@
 
 It is the one ambient value. Tasks and nested calls inherit it by themselves. A thread has none unless it is carried
 there: by `run.thread`, `run.executor` and `carry`, or by all threads when asked for (`threads.py`). Another process is
-told by the variables of `run.environment()` and picks the run up with `ledger.continue_run()`, or as the parent of its
-own.
+told by the variables of `run.environment()` and picks the run up with `ledger.runs.continue_()`, or as the parent of
+its own.
 """
 
 from __future__ import annotations

@@ -58,9 +58,9 @@ class LocalReads:
         """What was true by this time alone counts."""
         return self._context.valid_at
 
-    def at(self, moment: int | str | None = None, *, effective: str | None = None) -> LocalReads:
+    def at(self, moment: int | str | None = None, *, valid_at: str | None = None) -> LocalReads:
         """Return the reads as of another moment, or as it was true by another time."""
-        return LocalReads(moments.at(self._context, moment, valid_at=effective))
+        return LocalReads(moments.at(self._context, moment, valid_at=valid_at))
 
     def ask(self, verb: str, *arguments: Any, **given: Any) -> Any:
         """Return what a verb of the library that reads answers."""
@@ -92,7 +92,7 @@ class LocalLog:
         """Return the same log for another run, of another agent or of this one."""
         if agent is None or agent == self.agent:
             return LocalLog(self.context, self.ledger, self.opener)
-        ledger = None if self.ledger is None else self.ledger.by(agent)
+        ledger = None if self.ledger is None else self.ledger.as_agent(agent)
         return LocalLog(replace(self.context, agent=agent), ledger, self.opener)
 
     def is_same(self, other: object) -> bool:
@@ -297,7 +297,7 @@ class _Beginning:
         run, parent, beginning = self._run, self._parent, self._run.beginning
         position = draft.before.asof.position
         if run.has_stated_id and draft.view.run(run.id, position):
-            raise refused(run.id, "there is a run with this id", "Leave the id out, or use ledger.continue_run.")
+            raise refused(run.id, "there is a run with this id", "Leave the id out, or use ledger.runs.continue_.")
         body = {**self._begun.body(run.id), **beginning.body(run.agent, run.hidden)}
         subject: Ref | None = None
         if beginning.subject is not None:

@@ -46,9 +46,9 @@ class RunPast:
         assert self._run is not None
         return self._run
 
-    def at(self, moment: Moment | None = None, *, effective: str | None = None) -> RunPast:
+    def at(self, moment: Moment | None = None, *, valid_at: str | None = None) -> RunPast:
         """Return the reads as of another moment, or as it was true by another time."""
-        reads = self._reads.at(moment, effective=effective)
+        reads = self._reads.at(moment, valid_at=valid_at)
         return RunPast(self.recorder, reads, self._as_of if moment is None else reads.position)
 
     def show(self, ref: str | Ref) -> Snapshot:

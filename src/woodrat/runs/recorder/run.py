@@ -409,7 +409,7 @@ class Run(RunPast, RunWrites, StepRecorder):
         return None if self._answer is None else self._answer[0]
 
     def judge(self, verdict: str, **about: Any) -> Report:
-        """Say what is thought of the run, as `Ledger.judge` does; also after its end."""
+        """Say what is thought of the run, as `ledger.runs.judge` does; also after its end."""
         return self.log.judge(self.id, verdict, self.hidden, about)
 
     def told(self) -> dict[str, Json]:

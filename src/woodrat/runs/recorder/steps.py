@@ -86,7 +86,7 @@ class Reads(Protocol):
     def valid_at(self) -> str | None:
         """What was true by this time alone counts; None: whenever it was true."""
 
-    def at(self, moment: int | str | None = None, *, effective: str | None = None) -> Reads:
+    def at(self, moment: int | str | None = None, *, valid_at: str | None = None) -> Reads:
         """Return the reads as of another moment, or as it was true by another time."""
 
     def ask(self, verb: str, *arguments: Any, **given: Any) -> Any:

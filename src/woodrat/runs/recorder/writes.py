@@ -56,7 +56,7 @@ class RunWrites(StepRecorder):
         return self._write("split", ref, other, **about)
 
     def interpretation(self, source_id: str, **about: Any) -> AbstractContextManager[Any]:
-        """Read a source as `Ledger.interpretation` does; what is stored inside is part of this run."""
+        """Read a source as `ledger.interpretations.start` does; what is stored inside is part of this run."""
         return self.log.interpretation(self._begin_write(), source_id, about)
 
     def _write(self, verb: str, *arguments: Any, **about: Any) -> Report:

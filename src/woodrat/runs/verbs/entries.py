@@ -148,7 +148,7 @@ def continued_by(context: Context, run: str, items: Any) -> list[tuple[str, dict
         if kind_of(item) == "run.started":
             faults.append(Fault(f"/{number}/kind", "the run has begun", "Send its steps and its end."))
         if kind_of(item) == JUDGED:
-            faults.append(Fault(f"/{number}/kind", "a judgement is no step of a run", "Use `judge`."))
+            faults.append(Fault(f"/{number}/kind", "a judgement is no step of a run", "Use `runs.judge`."))
     if faults:
         raise Refused(faults, NOTHING_RECORDED)
     clock, items = context.clock, _without(_signed(items, context.agent, own=True), context.hidden)

@@ -168,7 +168,7 @@ class DerivingContract(Contract):
 
             def check(past: Past) -> None:
                 for query, kind in (("a", None), ("x", None), ("thing", "same_as"), ("b", "other")):
-                    folded = past.at(effective="9999-12-31T23:59:59.999999Z")
+                    folded = past.at(valid_at="9999-12-31T23:59:59.999999Z")
                     assert past.search(query, entity_type=kind) == folded.search(query, entity_type=kind)
 
             for batch in writes:

@@ -45,7 +45,7 @@ def log_that_repeats() -> bytes:
     for key in "ab":
         ledger.store({"entity_type": "note", "id": key, "x": 1}, observed_at=EARLY)
     out = io.BytesIO()
-    ledger.export_log(out)
+    ledger.log.export(out)
     lines = [json.loads(line) for line in out.getvalue().splitlines()]
     nonce = bytes(range(16))
     again = {**lines[0], "position": 2, "nonce": nonce.hex(), "recorded_at": "2026-02-01T00:00:00.000000Z"}
@@ -89,7 +89,7 @@ def long_history(engine: Engine) -> Ledger:
     chance = random.Random(1)
     clock = FixedClock()
     ledgers = [ledger_on(engine, agent=agent, clock=clock) for agent in "ab"]
-    ledgers[0].register(THING)
+    ledgers[0].schemas.register(THING)
     said: list[str] = []
     originals: list[str] = []
     for number in range(LONG + 40):
@@ -140,5 +140,5 @@ def long_history(engine: Engine) -> Ledger:
             continue
         said.extend(report.observations)
         if number == LONG // 2:
-            ledgers[0].register(THING_2)
+            ledgers[0].schemas.register(THING_2)
     return ledgers[0]

@@ -72,11 +72,11 @@ class LogContract(Contract):
         data = log_that_repeats()
         clone = ledger_on(engine, tenant="clone", clock=FixedClock(seed="clone"))
         with pytest.raises(Refused, match=r"observation obs_\w+ at position 2 is in this log already"):
-            clone.import_log(io.BytesIO(data))
+            clone.log.import_(io.BytesIO(data))
         assert len(clone.observations()) == (2 if batch == 1 else 0), "whole batches before it are taken over"
         ledger = ledger_on(engine, clock=FixedClock(seed="merges"))
         ledger.store({"entity_type": "note", "id": "own"})
-        taken = ledger.import_log(io.BytesIO(data))
+        taken = ledger.log.import_(io.BytesIO(data))
         assert (taken.merged, taken.known) == (2, 1)
         bodies = [(e["kind"], form.encode(e["body"])) for e in map(json.loads, data.splitlines())]
         assert ledger.admit(bodies).repeated
@@ -278,7 +278,7 @@ class LogContract(Contract):
         told_on(engine, "other", FixedClock("2031-01-01T00:00:00.000000Z", seed="other"))
         other = ledger_on(engine, "other", clock=FixedClock("2032-01-01T00:00:00.000000Z"))
         other.store({"entity_type": "contact", "name": "Only there"}, idempotency_key="k")
-        other.register({"title": "note", "required": ["x"], "properties": {"x": {"type": "integer"}}})
+        other.schemas.register({"title": "note", "required": ["x"], "properties": {"x": {"type": "integer"}}})
         other.tag("only-there")
         record = {"entity_type": "thing", "id": "9", "email": "t@example.com", "$": {"observed_at": EARLY}}
         other.store([record, {**record, "id": "8"}])
@@ -314,7 +314,7 @@ class LogContract(Contract):
         """Names and ids of another tenant's things are not found, in the same words as ids that nobody has."""
         mine, other = told_on(engine, "mine"), ledger_on(engine, "other", clock=FixedClock(seed="other"))
         report = other.store({"entity_type": "secret", "id": "1", "x": 1})
-        source = other.source(b"secret", name="secret")
+        source = other.sources.add(b"secret", name="secret")
         secret = Ref("secret", "1")
         said = other.observations("secret/1")[0].observation
         nobody = bytes(range(32))
@@ -331,9 +331,9 @@ class LogContract(Contract):
             ("secret/1", "secret/2", mine.history),
             ("secret/1", "secret/2", mine.delete),
             ("secret/1", "secret/2", lambda ref: mine.relate(ANA, "knows", ref)),
-            (source, ids.id_of("source", nobody), mine.content),
+            (source, ids.id_of("source", nobody), mine.sources.content),
             (source, ids.id_of("source", nobody), lambda id: mine.store(record, source=id)),
-            (source, ids.id_of("source", nobody), lambda id: mine.interpretation(id).__enter__()),
+            (source, ids.id_of("source", nobody), lambda id: mine.interpretations.start(id).__enter__()),
         ):
             found, wanted = _outcome(ask, theirs), _outcome(ask, unknown)
             assert isinstance(found, dict) and found["code"] in ("not_found", "refused")

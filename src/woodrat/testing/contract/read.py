@@ -117,7 +117,7 @@ class ReadingContract(Contract):
     def test_a_group_is_followed_one_by_one(self, engine: Engine) -> None:
         """State of a group is kept along a batch too, whichever members it speaks of, and any moment in it reads so."""
         ledger = ledger_on(engine)
-        ledger.register(THING)
+        ledger.schemas.register(THING)
         refs = [Ref("thing", key) for key in "ab"]
         ledger.store([{"entity_type": "thing", "id": ref.key, "tags": [ref.key]} for ref in refs])
         ledger.merge("thing/a", "thing/b")
@@ -151,8 +151,8 @@ class ReadingContract(Contract):
         word = say(Ref("thing", "a"), ASSERT, agent="a", observed_at=MOMENTS[0], fields={"tags": ["x"]})
         ledger.admit(bodies([edge]))
         elsewhere = ledger_on(MemoryEngine())
-        elsewhere.register(THING)
-        ledger.admit(bodies([elsewhere.schema("thing"), word]))
+        elsewhere.schemas.register(THING)
+        ledger.admit(bodies([elsewhere.schemas.show("thing"), word]))
         assert ledger.show("thing/b").fields == {"tags": ["x"]}
         assert ledger.show("thing/b").blame["tags"].policy == "union"
         assert ledger.verify().sound
@@ -302,7 +302,7 @@ class ReadingContract(Contract):
     def test_identifying_values_are_shared_by_key(self, engine: Engine) -> None:
         """Entities said to have one identifying value are listed by key, each once, and hinted at."""
         ledger = ledger_on(engine)
-        ledger.register(THING)
+        ledger.schemas.register(THING)
         for number, key in enumerate(("z", "a", "m", "z")):
             record = {"entity_type": "thing", "id": key, "email": "one@example.com", "best": number}
             report = ledger.store(record)

@@ -125,7 +125,7 @@ class VerifyingContract(Contract):
     def test_kept_state_holds_no_parts_of_large_collections(self, engine: Engine) -> None:
         """State kept along the history of a large collection leaves its parts where they lie."""
         ledger = ledger_on(engine)
-        ledger.register(THING)
+        ledger.schemas.register(THING)
         ref = Ref("thing", "many")
         for number in range(INSIDE_MAX + 5 * KEPT_EVERY):
             ledger.store({"entity_type": "thing", "id": "many", "tags": [f"tag {number}"]})
@@ -219,7 +219,7 @@ class VerifyingContract(Contract):
 def _large_collections(engine: Engine) -> Ledger:
     """Return a ledger with collections that grew large in every way: one by one, at once, joined, taken back."""
     ledger = ledger_on(engine)
-    ledger.register(THING)
+    ledger.schemas.register(THING)
     many: dict[str, Any] = {"entity_type": "thing", "id": "many"}
     first = ledger.store({**many, "tags": [f"tag {number}" for number in range(INSIDE_MAX - 2)], "log": [0]})
     for number in range(6):  # across the limit, one by one
@@ -239,8 +239,8 @@ def _large_collections(engine: Engine) -> Ledger:
     ledger.store({"entity_type": "thing", "id": "more", "tags": ["apart"]})
     ledger.delete("thing/more")
     ledger.restore("thing/more")
-    ledger.register({**THING, "properties": {**THING["properties"], "tags": {"type": "array"}}})
+    ledger.schemas.register({**THING, "properties": {**THING["properties"], "tags": {"type": "array"}}})
     ledger.store({**many, "tags": ["a plain list"], "log": ["as before"]})
-    ledger.register({**THING, "description": "as it was"})
+    ledger.schemas.register({**THING, "description": "as it was"})
     ledger.store({**many, "tags": ["a union again"], "log": ["still"]})
     return ledger

@@ -76,7 +76,7 @@ class WritingContract(Contract):
     def test_a_check_that_refuses_leaves_nothing(self, engine: Engine) -> None:
         """A write refused for what one of its entities would lack leaves nothing, its good records included."""
         ledger = told_on(engine)
-        ledger.register({"title": "strict", "required": ["name"], "properties": {"name": {"type": "string"}}})
+        ledger.schemas.register({"title": "strict", "required": ["name"], "properties": {"name": {"type": "string"}}})
         before = everything(engine)
         with pytest.raises(Refused):
             ledger.store(
@@ -98,7 +98,7 @@ class WritingContract(Contract):
         told_on(engine)
         ledger = ledger_on(engine, policies=[own], clock=FixedClock("2026-02-01T00:00:00.000000Z"))
         field = {"type": "integer", "x-woodrat-merge": own.name.to_json()}
-        ledger.register({"title": "score", "properties": {"points": field}})
+        ledger.schemas.register({"title": "score", "properties": {"points": field}})
         ledger.store({"entity_type": "score", "id": "1", "points": 3})
         before = everything(engine, ledger)
         broken.append(True)
@@ -130,7 +130,7 @@ class WritingContract(Contract):
         deeds: tuple[Callable[[], object], ...] = (
             lambda: ledger.store(records, idempotency_key="k"),
             lambda: ledger.merge("thing/1", "thing/2", idempotency_key="k2"),
-            lambda: ledger.register({**THING_2, "description": "third"}, idempotency_key="k3"),
+            lambda: ledger.schemas.register({**THING_2, "description": "third"}, idempotency_key="k3"),
             lambda: ledger.fingerprint(),
         )
         crashes = 0
@@ -185,7 +185,7 @@ class WritingContract(Contract):
             lambda **how: ledger.correct("thing/1", {"tags": ["only"]}, observed_at=EARLY, **how),
             lambda **how: ledger.delete("thing/1", observed_at=EARLY, **how),
             lambda **how: ledger.split("contact/A. Rivera", observed_at=EARLY, **how),
-            lambda **how: ledger.register({**THING_2, "description": "third"}, **how),
+            lambda **how: ledger.schemas.register({**THING_2, "description": "third"}, **how),
         )
         for write in writes:
             before = everything(engine)
@@ -254,7 +254,7 @@ class WritingContract(Contract):
         known = {"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona", "$": {"observed_at": EARLY}}
         before = everything(engine)
         assert ledger.store(known, idempotency_key="k").repeated
-        assert ledger.register(THING, version=1, idempotency_key="k").positions == ()
+        assert ledger.schemas.register(THING, version=1, idempotency_key="k").positions == ()
         assert ledger.restore("thing/1", idempotency_key="k").positions == ()
         assert ledger.store({"entity_type": "note", "id": "9"}, idempotency_key="k", dry_run=True).dry_run
         assert everything(engine) == before

@@ -1,0 +1,120 @@
+"""Interpretations: readings of sources by models and parsers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from woodrat.api.verb import verb
+from woodrat.canon import ids
+from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.runs.recorder import current
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
+
+    from woodrat.api.namespace import Readable, Writable
+    from woodrat.api.parameters import (
+        FromInterpretation,
+        ToInterpretation,
+    )
+    from woodrat.ledger.known_state import ReadingsDiff
+    from woodrat.ledger.sources import Reading
+    from woodrat.state.interpretation import Interpretation
+
+
+class PastInterpretations:
+    """The verbs of interpretations that read, at one moment."""
+
+    def __init__(self, ledger: Readable) -> None:
+        self.ledger = ledger
+        self.context = ledger.context
+
+    @verb(get="/v1/interpretations", command="interpretations list")
+    def list(self) -> tuple[Interpretation, ...]:
+        """List the interpretations of sources by models and parsers.
+
+        Return every reading of a source, by position.
+        """
+        from woodrat.ledger import sources
+
+        return sources.interpretations(self.context)
+
+    @verb(get="/v1/interpretations/diff", command="interpretations diff INT INT", wide=True)
+    def diff(self, before: FromInterpretation, after: ToInterpretation) -> ReadingsDiff:
+        """Show how two interpretations differ: how they were made, and what they found.
+
+        Return how two readings differ: in model, prompt and parameters, and in what they said of which entity.
+        """
+        from woodrat.ledger import sources
+
+        return sources.interpretations_diff(self.context, before, after)
+
+
+class Interpretations(PastInterpretations):
+    """The verbs of interpretations."""
+
+    ledger: Writable
+
+    def __init__(self, ledger: Writable) -> None:
+        self.ledger = ledger
+        self.context = ledger.context
+
+    def start(
+        self,
+        source: str,
+        *,
+        model: str | None = None,
+        prompt: str | None = None,
+        extractor: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        configuration: Mapping[str, Any] | None = None,
+    ) -> AbstractContextManager[Reading]:
+        """Start an interpretation of a source; what is stored through it names the source.
+
+        Record one reading of a source: what is stored inside names it, and its end says how it went.
+        """
+        from woodrat.ledger import sources
+
+        return sources.interpretation(
+            current.write_context(self.context),
+            source,
+            model=model,
+            prompt=prompt,
+            extractor=extractor,
+            parameters=parameters,
+            configuration=configuration,
+        )
+
+    def begin(self, source_id: str, *, idempotency_key: str | None = None, **about: Any) -> Reading:
+        """Start an interpretation that another call ends.
+
+        Begin a reading of a source, for callers that cannot use `start` as a block; `Reading.end` ends it.
+
+        `about` is as for `start`.
+        """
+        from woodrat.ledger import sources
+
+        return sources.begin_interpretation(
+            current.write_context(self.context), source_id, idempotency_key=idempotency_key, **about
+        )
+
+    def continue_(self, interpretation: str) -> Reading:
+        """Continue an interpretation that was started elsewhere.
+
+        Return a reading that this agent began elsewhere and that has not ended, to be stored through and ended.
+        """
+        if not isinstance(interpretation, str):
+            problem = f"expected an interpretation's id, got {shown(interpretation)}"
+            raise Refused([Fault("interpretation", problem, "Send it as text, such as int_….")])
+        from woodrat.explain.reader import open_tracer
+        from woodrat.ledger.sources import Reading
+
+        with open_tracer(self.context) as tracer:
+            begun, position = tracer.reading(interpretation), tracer.through
+        if begun is None or begun.agent != self.ledger.agent:
+            raise NotFound(
+                f"There is no interpretation {interpretation} of this agent. Nothing was written. Begin one first.",
+                {"interpretation": interpretation},
+            )
+        return Reading(current.write_context(self.context), begun, ids.id_of("source", begun.source), position)

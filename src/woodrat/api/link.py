@@ -1,0 +1,151 @@
+"""The link: a declared verb, called over HTTP.
+
+What a call takes is bound to the parameters of the verb and sent where its declaration says. The
+answer is read back as the record that the verb's annotation names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.api import codec
+from woodrat.canon import form
+from woodrat.canon.ids import Ref
+from woodrat.errors import Fault, Refused, shown
+from woodrat.ledger import redaction
+
+if TYPE_CHECKING:
+    from woodrat.api.transport import Transport
+    from woodrat.api.verb import Parameter, Verb
+
+HERE_ONLY: Final = frozenset({"progress", "jobs"})
+"""Arguments that say how a ledger that is here works; a server works as it does."""
+BUILT_IN: Final = "ngram-v1"
+"""The embedder that a server recalls by."""
+
+
+class Link:
+    """A server, at one moment on two clocks."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        hidden: frozenset[str] = frozenset(),
+        moment: str | None = None,
+        valid_at: str | None = None,
+    ) -> None:
+        self.transport = transport
+        self.hidden = hidden
+        """Keys whose values do not leave this process."""
+        self.moment = moment
+        self.valid_at = valid_at
+
+    @property
+    def reading_at(self) -> dict[str, Any]:
+        """The moment, as every address that reads takes it."""
+        return {"as_of": self.moment, "valid_at": self.valid_at}
+
+    def get(self, path: str, **asked: Any) -> Any:
+        """Return what an address answers at the link's moment."""
+        return self.transport.get(path, {**asked, **self.reading_at})
+
+    def call(self, verb: Verb, arguments: Mapping[str, Any]) -> Any:
+        """Carry out a verb there; return what the library returns."""
+        declaration = verb.declaration
+        query: dict[str, Any] = dict(self.reading_at) if declaration.at_moment else {}
+        body: dict[str, Any] = {}
+        key: str | None = None
+        path = declaration.path
+        for parameter in verb.parameters:
+            if parameter.name not in arguments:
+                continue
+            value = sent(verb, parameter, arguments[parameter.name])
+            if value is None:
+                continue
+            if parameter.in_path:
+                path = path.replace(f"{{{parameter.wire}}}", str(value))
+            elif parameter.kind.header:
+                key = value
+            else:
+                (body if declaration.method == "POST" else query)[parameter.wire] = value
+        if declaration.method == "GET":
+            answer = self.transport.get(path, query, accept=codec.MEDIA_TYPE)
+        else:
+            if verb.writes:
+                body = redaction.arguments(body, self.hidden)
+                key = self.transport.fresh_key() if key is None and takes_key(verb) else key
+            answer = self.transport.post(path, body, query or None, key=key, accept=codec.MEDIA_TYPE)
+        return codec.read(codec.returned(verb), answer)
+
+
+def takes_key(verb: Verb) -> bool:
+    """Return whether sending a verb twice with one key is one write."""
+    return any(parameter.kind.header for parameter in verb.parameters)
+
+
+def sent(verb: Verb, parameter: Parameter, value: Any) -> Any:
+    """Return an argument as JSON has it; `None` where nothing is sent."""
+    if value is None or value is ... or (not parameter.required and (value is False or value == () or value == [])):
+        return None
+    if callable(value):
+        problem = "a function is code, which the server does not have"
+        raise Refused([Fault(parameter.wire, problem, "State conditions or rules instead.")], verb.outcome)
+    if isinstance(value, Ref):
+        return str(value)
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    listed = parameter.kind.schema.get("type") == "array"
+    if listed and isinstance(value, Mapping):
+        return [f"{name}={form.serialise(item).decode()}" for name, item in value.items()]
+    if listed and isinstance(value, str):
+        return [value]
+    found = plain(value)
+    # The path of a fault in a record begins at the record, as on a ledger that is here.
+    faults = form.faults(found, "" if parameter.name == "records" else f"/{parameter.wire}")
+    if faults:
+        raise Refused(faults, verb.outcome)
+    return found
+
+
+def plain(value: Any) -> Any:
+    """Return records as their JSON, wherever they stand."""
+    if hasattr(value, "to_json"):
+        return value.to_json()
+    if isinstance(value, Ref):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {name: plain(item) for name, item in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        return [plain(item) for item in value]
+    return value
+
+
+def over(verb: Verb) -> Callable[..., Any]:
+    """Return a method that carries a verb out over the link of its object."""
+    function = verb.function
+    code = function.__code__
+    positional = code.co_varnames[1 : code.co_argcount]
+    known = frozenset(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
+    offered = frozenset(parameter.name for parameter in verb.parameters)
+
+    @wraps(function, updated=())  # the verb stays the one that is declared
+    def call(self: Any, /, *arguments: Any, **named: Any) -> Any:
+        bound = {**dict(zip(positional, arguments, strict=False)), **named}
+        if len(arguments) > len(positional) or not known.issuperset(bound):
+            function(self, *arguments, **named)  # raises what Python says of such a call
+        for name in bound.keys() - offered - HERE_ONLY:
+            if bound[name] is not None and getattr(bound[name], "id", bound[name]) != BUILT_IN:
+                remedy = "Leave it out, or open a ledger that is here."
+                problem = f"got {shown(bound[name])}, which a server cannot be given"
+                raise Refused([Fault(name, problem, remedy)], verb.outcome)
+        missing = [p for p in verb.parameters if p.required and p.name not in bound]
+        if missing:
+            function(self, *arguments, **named)
+        return self.link.call(verb, bound)
+
+    return call

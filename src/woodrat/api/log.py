@@ -1,0 +1,143 @@
+"""Log: the entries themselves, exported, imported, exchanged and backed up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from woodrat.api.verb import verb
+from woodrat.context import Context
+from woodrat.engines.port import BEFORE_ALL
+from woodrat.ledger import reads
+from woodrat.ledger.moments import Moment
+from woodrat.runs.recorder import current
+
+if TYPE_CHECKING:
+    from os import PathLike
+    from typing import BinaryIO
+
+    from woodrat.api.namespace import Readable, Writable
+    from woodrat.api.parameters import (
+        EntriesMax,
+        PositionArg,
+    )
+    from woodrat.exchange.server import Server
+    from woodrat.exchange.verbs.backup import Backup
+    from woodrat.exchange.verbs.export import ExportedLog
+    from woodrat.exchange.verbs.importer import Imported
+    from woodrat.exchange.verbs.sync import Synced
+    from woodrat.ledger.moments import Moment
+    from woodrat.ledger.rebuild import Progress
+    from woodrat.log.entry import Entry
+
+
+class PastLog:
+    """The verbs of log that read, at one moment."""
+
+    def __init__(self, ledger: Readable) -> None:
+        self.ledger = ledger
+        self.context = ledger.context
+
+    @verb(get="/v1/log", command="log")
+    def entries(self, *, after: PositionArg = BEFORE_ALL, limit: EntriesMax | None = None) -> tuple[Entry, ...]:
+        """Read entries of the log.
+
+        Return entries of the log after a position, in order, as far as this moment reaches.
+        """
+        return reads.entries(self.context, after=after, limit=limit)
+
+
+class Log(PastLog):
+    """The verbs of log."""
+
+    ledger: Writable
+
+    def __init__(self, ledger: Writable) -> None:
+        self.ledger = ledger
+        self.context = ledger.context
+
+    def export(
+        self,
+        out: str | PathLike[str] | BinaryIO,
+        *,
+        after: int = -1,
+        through: Moment = "now",
+        force: bool = False,
+        resume: bool = False,
+        progress: Progress | None = None,
+    ) -> ExportedLog:
+        """Write the log as JSON lines, from which another ledger can be made.
+
+        Write the log as JSON lines, one for each entry, to a path or an open binary file.
+
+        `after` and `through` bound it to whole writes. A path appears when all is written and replaces nothing unless
+        `force` says so; with `resume` an export that is there gets what the log has gained since.
+        """
+        from woodrat.exchange.verbs import export
+
+        return export.export(
+            self.context, out, after=after, through=through, force=force, resume=resume, progress=progress
+        )
+
+    def import_(self, source: str | PathLike[str] | BinaryIO, *, progress: Progress | None = None) -> Imported:
+        """Import an exported log.
+
+        Take in an exported log, from a path or an open binary file; importing it again changes nothing.
+
+        An empty ledger becomes its clone, with the same positions and roots, and so does one that was cloned from its
+        beginning. Into any other the entries are merged. `progress` is called with how many bytes are done.
+        """
+        from woodrat.exchange.verbs import importer
+
+        return importer.import_file(current.write_context(self.context), source, progress)
+
+    def sync(
+        self,
+        other: str | PathLike[str] | Readable,
+        *,
+        key: str | None = None,
+        pull: bool = True,
+        push: bool = True,
+        progress: Progress | None = None,
+    ) -> Synced:
+        """Exchange entries with another ledger until both hold the same.
+
+        Exchange entries with another ledger, so that both hold the same; from an exported log they are only taken.
+
+        `other` is the file of a ledger, of which this tenant is meant, a ledger that is open, an exported log, or the
+        address of a server, whose tenant is that of the `key`. What came in stays when a connection breaks; called
+        again, it goes on from there.
+        """
+        from woodrat.exchange.verbs import sync as exchange_sync
+
+        context = getattr(other, "context", None)
+        there = current.write_context(context) if isinstance(context, Context) else getattr(other, "server", other)
+        return exchange_sync.sync(
+            current.write_context(self.context),
+            there,
+            key=key,
+            pulls=pull,
+            pushes=push,
+            progress=progress,
+            connect=_connected,
+        )
+
+    def backup(self, out: str | PathLike[str], *, force: bool = False, progress: Progress | None = None) -> Backup:
+        """Write a backup of the logs of all tenants, while others go on writing.
+
+        Write a file with the logs of all tenants as they are at one moment, while others go on writing.
+
+        It is looked at before it is put in its place, and replaces nothing unless `force` says so. It can be opened as
+        it is; `woodrat.copy` restores it through any position.
+        """
+        from woodrat.exchange.verbs import backup
+
+        return backup.backup(self.context, out, force=force, progress=progress)
+
+
+def _connected(address: str, key: str | None) -> Server:
+    """Return a connection to the server at an address that syncs with it: a part may take long to take in."""
+    from woodrat.api.transport import Transport
+    from woodrat.clock import SystemClock
+    from woodrat.exchange.relay.remote_peer import ANSWER_SECONDS
+
+    return Transport(address, key, SystemClock(), timeout_seconds=ANSWER_SECONDS)

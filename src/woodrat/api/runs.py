@@ -1,0 +1,359 @@
+"""Runs: what agents did, read again, compared, judged and carried on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from woodrat.api.verb import READ, RUN, verb
+from woodrat.context import Context
+from woodrat.errors import Fault, Refused, shown
+from woodrat.ledger.moments import NO_READ
+from woodrat.runs.recorder import current
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from woodrat.api.namespace import Readable, Writable
+    from woodrat.api.parameters import (
+        AboutSpan,
+        AskedThis,
+        ComparedWith,
+        Conversation,
+        Cursor,
+        Document,
+        EvaluationName,
+        EvaluationRef,
+        IdempotencyKey,
+        JudgedBy,
+        Limit,
+        MomentArg,
+        OfAgent,
+        OfPipeline,
+        OfSession,
+        OfVerdict,
+        OtherRun,
+        Preferred,
+        Principal,
+        ReasonText,
+        RunArg,
+        RunOrDocument,
+        RunsOrDocuments,
+        SameInputs,
+        Score,
+        StartedSince,
+        StartedUntil,
+        Status,
+        Subject,
+        VerdictArg,
+    )
+    from woodrat.compare.divergence import Divergence
+    from woodrat.compare.groups import Crowd
+    from woodrat.ledger.find import Page
+    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.report import Report
+    from woodrat.replay.result import Replayed
+    from woodrat.runs.record import RunRecord
+    from woodrat.runs.recorder.resume import Resumed
+    from woodrat.runs.recorder.run import Run
+
+
+class PastRuns:
+    """The verbs of runs that read, at one moment."""
+
+    def __init__(self, ledger: Readable) -> None:
+        self.ledger = ledger
+        self.context = ledger.context
+
+    @verb(get="/v1/runs", command="runs list", tool="runs", wide=True)
+    def list(
+        self,
+        *,
+        agent: OfAgent | None = None,
+        subject: Subject | None = None,
+        conversation: Conversation | None = None,
+        principal: Principal | None = None,
+        session: OfSession | None = None,
+        pipeline: OfPipeline | None = None,
+        since: StartedSince | None = None,
+        until: StartedUntil | None = None,
+        status: Status | None = None,
+        verdict: OfVerdict | None = None,
+        limit: Limit = 20,
+        cursor: Cursor | None = None,
+    ) -> Page[RunRecord]:
+        """List runs, the latest first.
+
+        Return run records, those the log heard of last first; of runs that began from `since` to before `until`.
+
+        A `session` has the runs that name it, those it lists, and those of its conversation that name no other; a
+        `pipeline` those that name it, and the runs these started.
+        """
+        from woodrat.runs import reader as run_reader
+
+        asked = run_reader.ask_runs(
+            agent=agent,
+            subject=subject,
+            conversation=conversation,
+            principal=principal,
+            session=session,
+            pipeline=pipeline,
+            since=since,
+            until=until,
+            status=status,
+            verdict=verdict,
+            limit=limit,
+            cursor=cursor,
+        )
+        with run_reader.open_recounter(self.context) as recounter:
+            return run_reader.runs(recounter, asked)
+
+    @verb(get="/v1/runs/{run}", command="runs show RUN", tool="runs")
+    def show(self, run: RunArg) -> RunRecord:
+        """Show one run: what it was asked, read, called, decided and answered.
+
+        Return what the log holds about a run; `NotFound` when it holds nothing.
+        """
+        from woodrat.runs import reader as run_reader
+
+        with run_reader.open_recounter(self.context) as recounter:
+            return run_reader.run_record(recounter, run)
+
+    @verb(
+        post="/v1/runs/diff",
+        grant=READ,
+        at_moment=True,
+        command="runs diff RUN RUN",
+        tool="runs",
+        example={"first": "run_aaaaaaaaaaaaaaaaaaaaaaaaaa", "second": "run_bbbbbbbbbbbbbbbbbbbbbbbbbb"},
+    )
+    def diff(
+        self,
+        first: RunOrDocument,
+        second: OtherRun,
+        *,
+        other: Readable | None = None,
+    ) -> Divergence:
+        """Show where two runs first differ, and why.
+
+        Return two runs side by side, where they part and why, ending in one plain sentence; `NotFound` for either.
+
+        The cause is followed to the observation that changed what was read: by whom, from which source, and when. With
+        `other` the second run is one of that ledger, and what it read is followed there. Instead of an id, either may
+        be a document that `import_` takes: a trajectory, or entries.
+        """
+        from woodrat.compare.reader import runs_diff
+
+        if not (other is None or isinstance(getattr(other, "context", None), Context)):
+            problem = f"expected a ledger, got {shown(other)}"
+            raise Refused([Fault("other", problem, "Open it with woodrat.open first.")], NO_READ)
+        return runs_diff(self.context, first, second, None if other is None else other.context)
+
+    @verb(
+        post="/v1/runs/group",
+        grant=READ,
+        at_moment=True,
+        command="runs group [RUN...]",
+        wide=True,
+        example={"query": "Approve #42?"},
+    )
+    def group(
+        self,
+        runs: RunsOrDocuments | None = None,
+        *,
+        query: AskedThis | None = None,
+        subject: Subject | None = None,
+        agent: OfAgent | None = None,
+        same_inputs_as: SameInputs | None = None,
+        since: StartedSince | None = None,
+        until: StartedUntil | None = None,
+    ) -> Crowd:
+        """Group runs by where they leave the path that most of them took.
+
+        Return many runs clustered by where they part from the way most took, ending in one plain sentence.
+
+        The runs are those named, by id or as documents, those that the rest asks for, or both: by question, subject,
+        agent and when they began, or `same_inputs_as` for the runs that were asked and given what that one was. Runs
+        with other inputs than most are set aside. The order of `runs` makes no difference.
+        """
+        from woodrat.compare.reader import runs_group
+        from woodrat.runs import reader as run_reader
+
+        if isinstance(runs, str | bytes) or not (runs is None or hasattr(runs, "__iter__")):
+            problem = f"expected a list of runs, got {shown(runs)}"
+            raise Refused([Fault("runs", problem, "Send run ids in a list.")], NO_READ)
+        given = {"query": query, "subject": subject, "agent": agent, "since": since, "until": until}
+        stated = {name: value for name, value in given.items() if value is not None}
+        if runs is None and not stated and same_inputs_as is None:
+            problem = "nothing says which runs are meant"
+            remedy = "Name runs, or send query, subject, agent, since or same_inputs_as."
+            raise Refused([Fault("runs", problem, remedy)], NO_READ)
+        asked = run_reader.ask_runs(**stated) if stated or same_inputs_as is not None else None
+        return runs_group(self.context, None if runs is None else list(runs), same_inputs_as, asked)
+
+
+class Runs(PastRuns):
+    """The verbs of runs."""
+
+    ledger: Writable
+
+    def __init__(self, ledger: Writable) -> None:
+        self.ledger = ledger
+        self.context = ledger.context
+
+    def continue_(self, run: str | None = None, *, ends: bool = False, on_error: str = "note") -> Run:
+        """Continue a run that another process started.
+
+        Return a run that another process began, to be recorded into from here too; a context manager.
+
+        Left out, it is the one that `WOODRAT_RUN` or `TRACEPARENT` names. Leaving the block ends the run only with
+        `ends`.
+        """
+        from woodrat.runs.recorder.resume import continued
+
+        return continued(self.ledger.run_log(), run, ends=ends, on_error=on_error)
+
+    def resume(
+        self,
+        run: str,
+        agent: Callable[..., Any],
+        *,
+        on_unknown: str | Callable[[str, Any], Any] = "fail",
+        on_error: str = "note",
+    ) -> Resumed:
+        """Resume an interrupted run: recorded steps answer from the log.
+
+        Carry on an interrupted run: `agent(run)` is called, and what the log holds of it is answered from the log.
+
+        Steps are recognised by kind, name and arguments; after the first that is not recorded everything is live. A
+        tool marked `once` is never called again for an effect that was recorded. If it began and its end is not
+        known, `on_unknown` says what to do: `fail` refuses the call, `retry` makes it again, a function of the tool's
+        name and arguments returns the result. A function that `recorded` made is called with its inputs.
+        """
+        from woodrat.runs.recorder.resume import resume
+
+        return resume(self.carry_on(run, on_unknown=on_unknown, on_error=on_error), agent)
+
+    def carry_on(self, run: str, *, on_unknown: Any = "fail", on_error: str = "note") -> Run:
+        """Return an interrupted run that is live again, for `resume`."""
+        from woodrat.runs.recorder.resume import carried_on
+
+        return carried_on(self.ledger.run_log(), run, on_unknown=on_unknown, on_error=on_error)
+
+    def replay(
+        self,
+        runs: str | RunRecord | Iterable[str | RunRecord],
+        agent: Callable[..., Any],
+        *,
+        live: Iterable[str] = (),
+        progress: Progress | None = None,
+        steps_max: int | None = None,
+        jobs: int | None = None,
+        timeout_seconds: float | None = None,
+        presented: Callable[[Run], Any] | None = None,
+    ) -> Replayed:
+        """Run the code of an agent again on recorded runs, and compare.
+
+        Run an agent's function again on recorded runs, and return of each whether it is the same or how it differs.
+
+        Reads are answered as of their recorded positions, tools and models from the recording by name and arguments,
+        writes with their old reports; decisions are made anew. Nothing is written. What the recording does not hold is
+        not made up: the agent is stopped there. Tools and models named in `live` run for real. `steps_max` bounds the
+        steps of each run; `progress` is called with how many runs are done and how many there are.
+
+        `jobs` is how many processes replay at the same time, each importing the agent's function by itself; a run that
+        ends its process is told of as such. `timeout_seconds` bounds each run, and takes a process too.
+        `presented` makes what the agent is given from the run; by default that is the run itself.
+        """
+        from woodrat.replay import verbs as replay_verbs
+
+        limit = replay_verbs.STEPS_MAX if steps_max is None else steps_max
+        spread: dict[str, Any] = {"jobs": jobs, "timeout_seconds": timeout_seconds, "presented": presented}
+        return replay_verbs.replay(
+            self.ledger.run_log(), runs, agent, live=live, progress=progress, steps_max=limit, **spread
+        )
+
+    @verb(
+        post="/v1/judge",
+        command="runs judge RUN good|bad",
+        grant=RUN,
+        example={"run": "run_aaaaaaaaaaaaaaaaaaaaaaaaaa", "verdict": "good"},
+    )
+    def judge(
+        self,
+        run: RunArg,
+        verdict: VerdictArg,
+        *,
+        preferred: Preferred = None,
+        by: JudgedBy | None = None,
+        reason: ReasonText | None = None,
+        score: Score | None = None,
+        against: ComparedWith | None = None,
+        about: AboutSpan | None = None,
+        evaluation: EvaluationRef | None = None,
+        idempotency_key: IdempotencyKey | None = None,
+    ) -> Report:
+        """Record a verdict on a run.
+
+        Say what is thought of a run: `good`, `bad` or a word of your own; also long after its end.
+
+        `preferred` is a better answer, `against` a tag or run it was compared with, `about` the span of the one step
+        that is judged, `evaluation` the entity that says so.
+        """
+        from woodrat.runs.verbs.judgement import judge
+
+        return judge(
+            current.write_context(self.context),
+            run,
+            verdict,
+            preferred=preferred,
+            by=by,
+            reason=reason,
+            score=score,
+            against=against,
+            about=about,
+            evaluation=evaluation,
+            idempotency_key=idempotency_key,
+        )
+
+    @verb(
+        post="/v1/evaluate", grant=RUN, alone=True, example={"run": "run_aaaaaaaaaaaaaaaaaaaaaaaaaa", "against": "now"}
+    )
+    def evaluate(
+        self,
+        run: RunArg,
+        *,
+        against: MomentArg,
+        name: EvaluationName | None = None,
+        reason: ReasonText | None = None,
+        idempotency_key: IdempotencyKey | None = None,
+    ) -> Report:
+        """Compare what a run wrote with a state known to be good, and store the outcome.
+
+        Compare what a run wrote with a state known to be good, and store the outcome as an `evaluation` of the run.
+
+        Every field the run wrote, as it was when the run was over, is compared with the moment `against`, a tag as a
+        rule. The verdict is `passed`, `failed`, or `inconclusive` for a run that wrote nothing.
+        """
+        from woodrat.runs.verbs.evaluation import evaluate
+
+        return evaluate(current.write_context(self.context), run, against, name, reason, idempotency_key)
+
+    @verb(
+        post="/v1/runs/record",
+        command="runs import FILE",
+        grant=RUN,
+        alone=True,
+        example={"document": {"query": "Approve #42?", "answer": "Rejected."}},
+    )
+    def import_(self, document: Document, *, idempotency_key: IdempotencyKey | None = None) -> tuple[str, ...]:
+        """Record runs that happened elsewhere.
+
+        Record runs that happened elsewhere from a JSON document, and return their ids.
+
+        A run is an object with `query`, `steps` and `answer`, recorded as if it happened now; entries are a list of
+        objects with a `kind` and their own times. Several runs are a list. With a key the same document is recorded
+        once, however often it is sent and wherever an earlier call was cut off.
+        """
+        from woodrat.runs.verbs.documents import record
+
+        return record(self.ledger.run_log(), document, idempotency_key)

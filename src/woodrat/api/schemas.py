@@ -1,0 +1,106 @@
+"""Schemas: the fields, checks and merge policies of entity types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from woodrat.api.verb import MANAGE, verb
+from woodrat.ledger import reads
+from woodrat.runs.recorder import current
+
+if TYPE_CHECKING:
+    from woodrat.api.namespace import Readable, Writable
+    from woodrat.api.parameters import (
+        DescribedType,
+        DryRun,
+        EntityType,
+        IdempotencyKey,
+        SchemaModel,
+        SchemaVersion,
+    )
+    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.report import Report
+    from woodrat.state.schema import Schema
+
+
+class PastSchemas:
+    """The verbs of schemas that read, at one moment."""
+
+    def __init__(self, ledger: Readable) -> None:
+        self.ledger = ledger
+        self.context = ledger.context
+
+    @verb(get="/v1/infer/{entity_type}", command="schemas infer T", tool="schemas")
+    def infer(self, entity_type: EntityType, *, progress: Progress | None = None) -> dict[str, Any]:
+        """Suggest a JSON Schema that fits everything stored of a type.
+
+        Return a JSON Schema that everything stored of a type fits: a suggestion to edit and `register`.
+
+        It describes what was seen: a field every entity has is required, an array whose elements repeat from claim to
+        claim merges by `union`. Every observation of the type is read for it; `progress` is called with how many
+        entities are done and how many there are.
+        """
+        return reads.infer(self.context, entity_type, progress=progress)
+
+    @verb(get="/v1/schemas/{entity_type}", command="schemas show T", tool="schemas")
+    def show(self, entity_type: EntityType) -> Schema:
+        """Show the schema in force for a type.
+
+        Return the schema in force for a type, a built-in one included.
+        """
+        from woodrat.ledger import schemas
+
+        return schemas.schema(self.context, entity_type)
+
+    @verb(get="/v1/schemas", command="schemas list", tool="schemas")
+    def list(self) -> tuple[Schema, ...]:
+        """List the schemas in force.
+
+        Return the schema in force of every type that has one in the log, by type.
+        """
+        from woodrat.ledger import schemas
+
+        return schemas.schemas(self.context)
+
+
+class Schemas(PastSchemas):
+    """The verbs of schemas."""
+
+    ledger: Writable
+
+    def __init__(self, ledger: Writable) -> None:
+        self.ledger = ledger
+        self.context = ledger.context
+
+    @verb(
+        post="/v1/schemas",
+        command="schemas register FILE",
+        tool="schemas",
+        grant=MANAGE,
+        example={"schema": {"title": "loan", "properties": {"creditScore": {"type": "integer"}}}},
+    )
+    def register(
+        self,
+        model: SchemaModel,
+        *,
+        entity_type: DescribedType | None = None,
+        version: SchemaVersion | None = None,
+        idempotency_key: IdempotencyKey | None = None,
+        dry_run: DryRun = False,
+    ) -> Report:
+        """Register a JSON Schema for an entity type, as its next version.
+
+        Register a schema: a JSON Schema, or a dataclass, Pydantic model or msgspec struct.
+
+        A version left out is the highest plus one; the same schema again is known and writes nothing.
+        """
+        from woodrat.ledger import schemas
+
+        return schemas.register(
+            current.write_context(self.context),
+            model,
+            entity_type=entity_type,
+            version=version,
+            idempotency_key=idempotency_key,
+            dry_run=dry_run,
+        )

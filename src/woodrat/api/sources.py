@@ -1,0 +1,81 @@
+"""Sources: content as received."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from woodrat.api.verb import verb
+from woodrat.runs.recorder import current
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from woodrat.api.namespace import Readable, Writable
+    from woodrat.api.parameters import (
+        IdempotencyKey,
+        MediaType,
+        SourceArg,
+        SourceName,
+    )
+    from woodrat.state.source import Delivery
+
+
+class PastSources:
+    """The verbs of sources that read, at one moment."""
+
+    def __init__(self, ledger: Readable) -> None:
+        self.ledger = ledger
+        self.context = ledger.context
+
+    @verb(get="/v1/sources", command="sources list", tool="sources")
+    def list(self) -> tuple[Delivery, ...]:
+        """List the deliveries of sources.
+
+        Return every delivery of a source, by position.
+        """
+        from woodrat.ledger import sources
+
+        return sources.deliveries(self.context)
+
+    def content(self, source: SourceArg) -> bytes:
+        """Return the content of a source, exactly as received.
+
+        Return the content of a source, exactly as it was received.
+        """
+        from woodrat.ledger import sources
+
+        return sources.content(self.context, source)
+
+
+class Sources(PastSources):
+    """The verbs of sources."""
+
+    ledger: Writable
+
+    def __init__(self, ledger: Writable) -> None:
+        self.ledger = ledger
+        self.context = ledger.context
+
+    def add(
+        self,
+        content: bytes | str | PathLike[str],
+        *,
+        name: SourceName | None = None,
+        media_type: MediaType | None = None,
+        idempotency_key: IdempotencyKey | None = None,
+    ) -> str:
+        """Add a source: stored once by its content, each delivery recorded.
+
+        Add a source: bytes, or a file by its path. The content is stored once; each delivery is recorded.
+
+        Returns the source's id.
+        """
+        from woodrat.ledger import sources
+
+        return sources.add_source(
+            current.write_context(self.context),
+            content,
+            name=name,
+            media_type=media_type,
+            idempotency_key=idempotency_key,
+        )

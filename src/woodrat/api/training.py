@@ -1,0 +1,61 @@
+"""Training: recorded runs as training data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from woodrat.api.verb import verb
+from woodrat.runs.recorder import current
+
+if TYPE_CHECKING:
+    from os import PathLike
+    from typing import IO
+
+    from woodrat.api.namespace import Readable
+    from woodrat.ledger.rebuild import Progress
+    from woodrat.training.exports import Exported
+
+
+class Training:
+    """The verbs of training that read, at one moment."""
+
+    def __init__(self, ledger: Readable) -> None:
+        self.ledger = ledger
+        self.context = ledger.context
+
+    @verb(command="export training KIND")
+    def export(
+        self,
+        kind: str,
+        *,
+        out: str | PathLike[str] | IO[str] | IO[bytes],
+        flavour: str = "trl",
+        agent: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        verdict: str | None = None,
+        metadata: bool = True,
+        record: bool = True,
+        progress: Progress | None = None,
+    ) -> Exported:
+        """Write recorded runs as training data.
+
+        Write rows for training a model, one JSON object a line: `sft`, `dpo`, `kto` or `process-rl`.
+
+        Runs that lean on observations which no longer stand are left out and listed. `progress` is called with how much
+        of the log is done and how much there is; `metadata` names the runs and entries of each row. A ledger that can
+        be written to keeps an `audit_event` of the export, by which `impact` finds it, unless `record` is false.
+        """
+        from woodrat.training.verbs import export_training
+
+        home = self.ledger.home
+        return export_training(
+            current.write_context(self.context),
+            kind,
+            out=out,
+            flavour=flavour,
+            filters={"agent": agent, "since": since, "until": until, "verdict": verdict},
+            metadata=metadata,
+            store=home.store if record and home is not None else None,
+            progress=progress,
+        )

@@ -1,0 +1,152 @@
+"""Every verb is declared once: its address, its command, its place in the clients, or a reason why it has none."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from woodrat.api import aio
+from woodrat.api.ledger import Ledger
+from woodrat.api.past import Past
+from woodrat.api.remote import RemoteLedger
+from woodrat.api.verb import Verb
+from woodrat.api.verbs import NAMESPACES, verbs
+from woodrat.cli.verbs import VERBS as COMMANDS
+from woodrat.server.routes import ROUTES
+
+UNDECLARED = {
+    "admit": "it takes what another log holds, which only sync does",
+    "as_agent": "as whom it is written is for the key to say",
+    "at": "every address that reads takes the moment itself",
+    "close": "it is this process that lets go of the database",
+    "erased_at": "an entry of the log says it itself",
+    "follow_stale": "it never ends; /v1/stale/new is asked again and again",
+    "on_stale": "it calls a function of this process",
+    "recorded": "it makes a function of this process a run",
+    "run": "a run is recorded step by step, at addresses of its own",
+    "run_log": "it says where the library records a run",
+    "stale_follower": "follow_stale and on_stale are made of it",
+    "interpretations.begin": "an interpretation is told by its id, at addresses of its own",
+    "interpretations.continue_": "an interpretation is told by its id, at addresses of its own",
+    "interpretations.start": "an interpretation is told by its id, at addresses of its own",
+    "log.backup": "it writes a file beside the database",
+    "log.export": "it writes a file; the entries are at /v1/log",
+    "log.import_": "it reads a file; its lines are sent to /v1/log",
+    "log.sync": "a ledger that is here syncs with a server",
+    "runs.carry_on": "resume is made of it",
+    "runs.continue_": "a run is recorded step by step, at addresses of its own",
+    "runs.replay": "it runs the agent's code, which is here",
+    "runs.resume": "it runs the agent's code, which is here",
+    "sources.add": "content is sent as text or base64",
+    "sources.content": "content is answered as text or base64",
+}
+"""Methods of the library that are no declared verb with an address, each with the reason."""
+BESIDE = {("GET", "/v1/runs/diff"): "two runs by their ids, for whoever cannot send a body"}
+"""Addresses that give a verb once more, each with the reason."""
+
+
+def methods() -> Iterator[str]:
+    """Yield every public method of the library, with its namespace."""
+    for name in dir(Ledger):
+        if not name.startswith("_") and callable(getattr(Ledger, name)):
+            yield name
+    for namespace, kind in NAMESPACES.items():
+        module = __import__(f"woodrat.api.{namespace}", fromlist=[kind])
+        for name in dir(getattr(module, kind)):
+            if not name.startswith("_") and callable(getattr(getattr(module, kind), name)):
+                yield f"{namespace}.{name}"
+
+
+@pytest.mark.parametrize("name", sorted(methods()))
+def test_every_verb_has_an_address_or_a_reason(name: str) -> None:
+    """What the library can do is declared with an address, unless a sentence says why not."""
+    declared = name in verbs() and bool(verbs()[name].declaration.path)
+    assert declared is not (name in UNDECLARED or name == "training.export"), name
+
+
+def test_no_reason_outlives_its_verb() -> None:
+    """Reasons are about methods that there are."""
+    assert set(UNDECLARED) <= set(methods())
+
+
+ADDRESSED = [verb for verb in verbs().values() if verb.declaration.path]
+
+
+def route_of(verb: Verb) -> Any:
+    """Return the route at a verb's address."""
+    asked = (verb.declaration.method, verb.declaration.path)
+    return next(route for route in ROUTES if (route.method, route.path) == asked)
+
+
+@pytest.mark.parametrize("verb", ADDRESSED, ids=lambda verb: verb.name)
+def test_the_address_is_as_declared(verb: Verb) -> None:
+    """Grant, moment, batching and width of the route are those of the declaration."""
+    route, declared = route_of(verb), verb.declaration
+    assert (route.grant, route.moment, route.wide) == (declared.grant, declared.at_moment, declared.wide)
+    assert (route.alone, route.batched, route.lines) == (declared.alone, declared.batched, declared.lines)
+    assert route.example == declared.example
+
+
+@pytest.mark.parametrize("verb", ADDRESSED, ids=lambda verb: verb.name)
+def test_the_address_takes_what_the_method_takes(verb: Verb) -> None:
+    """Every parameter of a verb is a parameter of its address, under the declared name and in the same place."""
+    params = {param.name: param for param in route_of(verb).params}
+    here_only = {"by"}  # who judges is for the key to say
+    for parameter in verb.parameters:
+        if parameter.name in here_only:
+            assert parameter.name not in params
+            continue
+        param = params[parameter.name]
+        assert param.spelled == (parameter.kind.header or parameter.wire), parameter.name
+        inside = "path" if parameter.in_path else "header" if parameter.kind.header else None
+        assert param.inside == (inside or ("body" if verb.declaration.method == "POST" else "query")), parameter.name
+
+
+@pytest.mark.parametrize("verb", [v for v in verbs().values() if v.declaration.command], ids=lambda verb: verb.name)
+def test_the_command_is_there(verb: Verb) -> None:
+    """The command that a declaration names is one that can be typed."""
+    words = " ".join(
+        word for word in verb.declaration.command.split() if word.replace("-", "").isalpha() and word.islower()
+    )
+    assert words in {command.words for command in COMMANDS}
+
+
+@pytest.mark.parametrize("verb", verbs().values(), ids=lambda verb: verb.name)
+def test_every_declared_verb_is_a_coroutine_with_the_same_parameters(verb: Verb) -> None:
+    """The async ledger has every verb, in the same namespace."""
+    namespace, _, name = verb.name.rpartition(".")
+    holder = getattr(aio, f"Async{NAMESPACES[namespace]}") if namespace else aio.AsyncLedger
+    assert hasattr(holder, name), verb.name
+
+
+@pytest.mark.parametrize("verb", ADDRESSED, ids=lambda verb: verb.name)
+def test_the_client_is_a_ledger_that_takes_what_the_library_takes(verb: Verb) -> None:
+    """A ledger behind a server has the verb, not that of a ledger that is here, with the same parameters."""
+    assert issubclass(RemoteLedger, Ledger)
+    namespace, _, name = verb.name.rpartition(".")
+    import woodrat.api.remote as remote
+
+    kind = getattr(remote, f"Remote{NAMESPACES[namespace]}") if namespace else RemoteLedger
+    there = inspect.getattr_static(kind, name)
+    assert there is not verb.function, "it would look for an engine here"
+    taken = inspect.signature(there).parameters
+    anything = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in taken.values())
+    assert anything or {parameter.name for parameter in verb.parameters} <= set(taken)
+
+
+def test_every_verb_says_what_it_does_in_a_sentence() -> None:
+    """The first paragraph of a verb's docstring is what every surface shows."""
+    for verb in verbs().values():
+        assert verb.what.endswith("."), verb.name
+        assert len(verb.what) <= 110, verb.name
+
+
+def test_moments_of_a_ledger_have_the_verbs_that_read() -> None:
+    """What reads at a moment can be asked of `ledger.at(…)`."""
+    for verb in verbs().values():
+        namespace, _, name = verb.name.rpartition(".")
+        if verb.declaration.at_moment and not namespace:
+            assert hasattr(Past, name), verb.name
