@@ -326,6 +326,12 @@ def bench(arguments: Sequence[str]) -> int:
     return run(PYTHON, "-m", "bench", *arguments)
 
 
+def docs(_: Sequence[str]) -> int:
+    """write the reference pages anew from the declarations of the verbs"""
+    set_up()
+    return run(PYTHON, ROOT / "tests" / "docs" / "make_reference.py", PYTHONPATH=str(ROOT))
+
+
 def demo(arguments: Sequence[str]) -> int:
     """a short tour on a ledger that is thrown away afterwards"""
     set_up()
@@ -358,7 +364,7 @@ def lock(arguments: Sequence[str]) -> int:
 
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
-    command.__name__: command for command in (setup, test, laws, faults, lint, bench, demo, release, lock)
+    command.__name__: command for command in (setup, test, laws, faults, lint, bench, docs, demo, release, lock)
 }
 TAKES_ARGUMENTS = {"test", "laws", "faults", "bench", "demo", "release", "lock"}
 

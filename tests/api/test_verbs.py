@@ -114,6 +114,15 @@ def test_the_command_is_there(verb: Verb) -> None:
     assert words in {command.words for command in COMMANDS}
 
 
+@pytest.mark.parametrize("verb", [v for v in verbs().values() if v.declaration.tool], ids=lambda verb: verb.name)
+def test_the_tool_is_there(verb: Verb) -> None:
+    """The MCP tool that a declaration names is one that agents are told of."""
+    pytest.importorskip("mcp", reason="the extra mcp is not installed")
+    from woodrat.mcp.tools import tools
+
+    assert verb.declaration.tool in tools()
+
+
 @pytest.mark.parametrize("verb", verbs().values(), ids=lambda verb: verb.name)
 def test_every_declared_verb_is_a_coroutine_with_the_same_parameters(verb: Verb) -> None:
     """The async ledger has every verb, in the same namespace."""

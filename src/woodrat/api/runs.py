@@ -64,7 +64,7 @@ class PastRuns:
         self.ledger = ledger
         self.context = ledger.context
 
-    @verb(get="/v1/runs", command="runs list", tool="runs", wide=True)
+    @verb(get="/v1/runs", command="runs list", wide=True)
     def list(
         self,
         *,
@@ -107,7 +107,7 @@ class PastRuns:
         with run_reader.open_recounter(self.context) as recounter:
             return run_reader.runs(recounter, asked)
 
-    @verb(get="/v1/runs/{run}", command="runs show RUN", tool="runs")
+    @verb(get="/v1/runs/{run}", command="runs show RUN")
     def show(self, run: RunArg) -> RunRecord:
         """Show one run: what it was asked, read, called, decided and answered.
 
@@ -123,7 +123,7 @@ class PastRuns:
         grant=READ,
         at_moment=True,
         command="runs diff RUN RUN",
-        tool="runs",
+        tool="runs_diff",
         example={"first": "run_aaaaaaaaaaaaaaaaaaaaaaaaaa", "second": "run_bbbbbbbbbbbbbbbbbbbbbbbbbb"},
     )
     def diff(

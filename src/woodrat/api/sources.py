@@ -27,7 +27,7 @@ class PastSources:
         self.ledger = ledger
         self.context = ledger.context
 
-    @verb(get="/v1/sources", command="sources list", tool="sources")
+    @verb(get="/v1/sources", command="sources list")
     def list(self) -> tuple[Delivery, ...]:
         """List the deliveries of sources.
 

@@ -135,7 +135,7 @@ _REASON = _b("reason", TEXT, "why; it is kept with the change")
 _DRY = _b("dry_run", FLAG, "do everything but write")
 
 
-def _declared(
+def declared_route(
     name: str,
     operation: str,
     answer: Callable[..., Any],
@@ -171,7 +171,7 @@ HERE_ONLY: Final = frozenset({"by"})
 
 
 ROUTES: Final[tuple[Route, ...]] = (
-    _declared("store", "store", answers.store, shape="Report"),
+    declared_route("store", "store", answers.store, shape="Report"),
     Route(
         "GET",
         "/v1/caller",
@@ -182,9 +182,9 @@ ROUTES: Final[tuple[Route, ...]] = (
         moment=False,
     ),
     Route("GET", "/v1/position", "position", answers.position, "Say where the log stands, at a moment."),
-    _declared("query", "query", answers.query, shape="Entities"),
-    _declared("search", "search", answers.search, shape="Entities"),
-    _declared(
+    declared_route("query", "query", answers.query, shape="Entities"),
+    declared_route("search", "search", answers.search, shape="Entities"),
+    declared_route(
         "duplicates",
         "duplicates",
         answers.duplicates,
@@ -194,9 +194,9 @@ ROUTES: Final[tuple[Route, ...]] = (
             _CURSOR,
         ),
     ),
-    _declared("show", "show", answers.snapshot, shape="Snapshot", soon=Spelling.show),
-    _declared("elements", "elements", answers.elements),
-    _declared(
+    declared_route("show", "show", answers.snapshot, shape="Snapshot", soon=Spelling.show),
+    declared_route("elements", "elements", answers.elements),
+    declared_route(
         "observations",
         "observations",
         answers.observations,
@@ -206,7 +206,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             _CURSOR,
         ),
     ),
-    _declared(
+    declared_route(
         "history",
         "history",
         answers.history,
@@ -216,7 +216,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             _CURSOR,
         ),
     ),
-    _declared(
+    declared_route(
         "timeline",
         "timeline",
         answers.timeline,
@@ -226,9 +226,9 @@ ROUTES: Final[tuple[Route, ...]] = (
             _CURSOR,
         ),
     ),
-    _declared("diff", "diff", answers.diff, shape="Changes"),
-    _declared("blame", "blame", answers.blame),
-    _declared(
+    declared_route("diff", "diff", answers.diff, shape="Changes"),
+    declared_route("blame", "blame", answers.blame),
+    declared_route(
         "conflicts",
         "conflicts",
         answers.conflicts,
@@ -238,7 +238,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             _CURSOR,
         ),
     ),
-    _declared(
+    declared_route(
         "related",
         "related",
         answers.related,
@@ -248,20 +248,20 @@ ROUTES: Final[tuple[Route, ...]] = (
             _CURSOR,
         ),
     ),
-    _declared("values", "values", answers.values),
-    _declared("fingerprint", "fingerprint", answers.fingerprint),
-    _declared("correct", "correct", answers.correct, shape="Report"),
-    _declared("retract", "retract", answers.retract, shape="Report"),
-    _declared("delete", "delete", answers.delete, shape="Report"),
-    _declared("restore", "restore", answers.restore, shape="Report"),
-    _declared("relate", "relate", answers.relate, shape="Report"),
-    _declared("merge", "merge", answers.merge, shape="Report"),
-    _declared("split", "split", answers.split, shape="Report"),
-    _declared("schemas.list", "schemas", answers.schemas, shape="Schemas"),
-    _declared("schemas.show", "schema", answers.schema),
-    _declared("schemas.register", "register", answers.register, shape="Report"),
-    _declared("schemas.infer", "infer", answers.infer),
-    _declared(
+    declared_route("values", "values", answers.values),
+    declared_route("fingerprint", "fingerprint", answers.fingerprint),
+    declared_route("correct", "correct", answers.correct, shape="Report"),
+    declared_route("retract", "retract", answers.retract, shape="Report"),
+    declared_route("delete", "delete", answers.delete, shape="Report"),
+    declared_route("restore", "restore", answers.restore, shape="Report"),
+    declared_route("relate", "relate", answers.relate, shape="Report"),
+    declared_route("merge", "merge", answers.merge, shape="Report"),
+    declared_route("split", "split", answers.split, shape="Report"),
+    declared_route("schemas.list", "schemas", answers.schemas, shape="Schemas"),
+    declared_route("schemas.show", "schema", answers.schema),
+    declared_route("schemas.register", "register", answers.register, shape="Report"),
+    declared_route("schemas.infer", "infer", answers.infer),
+    declared_route(
         "sources.list",
         "sources",
         answers.sources,
@@ -296,7 +296,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         moment=False,
         example={"text": "Payment terms: Net-30.", "name": "contract.txt"},
     ),
-    _declared(
+    declared_route(
         "interpretations.list",
         "interpretations",
         answers.interpretations,
@@ -306,7 +306,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             _CURSOR,
         ),
     ),
-    _declared("interpretations.diff", "interpretations_diff", answers.interpretations_diff),
+    declared_route("interpretations.diff", "interpretations_diff", answers.interpretations_diff),
     Route(
         "POST",
         "/v1/interpretations",
@@ -365,9 +365,9 @@ ROUTES: Final[tuple[Route, ...]] = (
         example={"usage": {"input": 120, "output": 9}},
         alone=True,
     ),
-    _declared("tag", "tag", answers.tag, shape="Report"),
-    _declared("runs.list", "runs", answers.runs, shape="Runs"),
-    _declared(
+    declared_route("tag", "tag", answers.tag, shape="Report"),
+    declared_route("runs.list", "runs", answers.runs, shape="Runs"),
+    declared_route(
         "runs.show",
         "run_record",
         answers.run,
@@ -397,8 +397,8 @@ ROUTES: Final[tuple[Route, ...]] = (
             _q("second", TEXT, "the other", required=True, example="run_bbbbbbbbbbbbbbbbbbbbbbbbbb"),
         ),
     ),
-    _declared("runs.diff", "runs_diff_documents", answers.runs_diff),
-    _declared("runs.group", "runs_group", answers.runs_group),
+    declared_route("runs.diff", "runs_diff_documents", answers.runs_diff),
+    declared_route("runs.group", "runs_group", answers.runs_group),
     Route(
         "POST",
         "/v1/runs",
@@ -493,14 +493,14 @@ ROUTES: Final[tuple[Route, ...]] = (
         example={"answer": "Rejected."},
         relays=True,
     ),
-    _declared("runs.import_", "record", answers.record),
-    _declared("runs.judge", "judge", answers.judge, shape="Report"),
-    _declared("runs.evaluate", "evaluate", answers.evaluate, shape="Report"),
-    _declared("why", "why", answers.why, shape="Decisions"),
-    _declared("recall", "recall", answers.recall),
-    _declared("lineage", "lineage", answers.lineage),
-    _declared("impact", "impact", answers.impact),
-    _declared("stale", "stale", answers.stale, shape="Decisions"),
+    declared_route("runs.import_", "record", answers.record),
+    declared_route("runs.judge", "judge", answers.judge, shape="Report"),
+    declared_route("runs.evaluate", "evaluate", answers.evaluate, shape="Report"),
+    declared_route("why", "why", answers.why, shape="Decisions"),
+    declared_route("recall", "recall", answers.recall),
+    declared_route("lineage", "lineage", answers.lineage),
+    declared_route("impact", "impact", answers.impact),
+    declared_route("stale", "stale", answers.stale, shape="Decisions"),
     Route(
         "GET",
         "/v1/stale/new",
@@ -515,11 +515,11 @@ ROUTES: Final[tuple[Route, ...]] = (
         ),
         shape="Decisions",
     ),
-    _declared("what_if", "what_if", answers.what_if),
-    _declared("bisect", "bisect", answers.bisect),
-    _declared("reduce", "reduce", answers.reduce),
-    _declared("diff_against", "diff_against", answers.diff_against, shape="Changes"),
-    _declared("log.entries", "log", answers.log, shape="Entries"),
+    declared_route("what_if", "what_if", answers.what_if),
+    declared_route("bisect", "bisect", answers.bisect),
+    declared_route("reduce", "reduce", answers.reduce),
+    declared_route("diff_against", "diff_against", answers.diff_against, shape="Changes"),
+    declared_route("log.entries", "log", answers.log, shape="Entries"),
     Route(
         "POST",
         "/v1/log",
@@ -551,14 +551,14 @@ ROUTES: Final[tuple[Route, ...]] = (
             _q("log", TEXT, "another log, to be told how far it was taken in here"),
         ),
     ),
-    _declared("verify", "verify", answers.verify),
-    _declared("proofs.checkpoints", "checkpoints", answers.checkpoints),
-    _declared("proofs.checkpoint", "checkpoint", answers.checkpoint),
-    _declared("proofs.prove", "prove", answers.prove),
-    _declared("proofs.prove_consistency", "prove_growth", answers.prove_growth),
-    _declared("prove_order", "prove_order", answers.prove_order),
-    _declared("rebuild", "rebuild", answers.rebuild),
-    _declared("reindex", "reindex", answers.reindex),
+    declared_route("verify", "verify", answers.verify),
+    declared_route("proofs.checkpoints", "checkpoints", answers.checkpoints),
+    declared_route("proofs.checkpoint", "checkpoint", answers.checkpoint),
+    declared_route("proofs.prove", "prove", answers.prove),
+    declared_route("proofs.prove_consistency", "prove_growth", answers.prove_growth),
+    declared_route("prove_order", "prove_order", answers.prove_order),
+    declared_route("rebuild", "rebuild", answers.rebuild),
+    declared_route("reindex", "reindex", answers.reindex),
     Route(
         "POST",
         "/v1/admit",
@@ -571,9 +571,9 @@ ROUTES: Final[tuple[Route, ...]] = (
         example={"bodies": []},
         shape="Report",
     ),
-    _declared("erase", "erase", answers.erase),
-    _declared("erase_again", "erase_again", answers.erase_again),
-    _declared("finish_erasure", "finish_erasure", answers.finish_erasure),
+    declared_route("erase", "erase", answers.erase),
+    declared_route("erase_again", "erase_again", answers.erase_again),
+    declared_route("finish_erasure", "finish_erasure", answers.finish_erasure),
     Route("GET", "/v1/webhooks", "webhooks", answers.webhooks, "List webhooks.", MANAGE, moment=False),
     Route(
         "POST",
@@ -625,6 +625,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         alone=True,
         example={},
     ),
-    _declared("proofs.capsule", "capsule", answers.capsule),
+    declared_route("proofs.capsule", "capsule", answers.capsule),
 )
 """All of them."""

@@ -1,0 +1,23 @@
+"""The reference pages say what the declarations say: whoever changes a verb changes its page."""
+
+from __future__ import annotations
+
+import pytest
+from tests.docs.make_reference import FOLDER, noun_of, pages
+
+from woodrat.api.verbs import verbs
+
+
+@pytest.mark.parametrize("noun", sorted(pages()))
+def test_the_page_of_a_noun_is_made_from_its_declarations(noun: str) -> None:
+    """Each page is what `python3 dev.py docs` would write."""
+    assert (FOLDER / f"{noun}.md").read_text("utf-8") == pages()[noun], "run `python3 dev.py docs`"
+
+
+def test_every_declared_verb_has_a_section() -> None:
+    """No verb is left out, and no page is of a noun that is gone."""
+    assert {path.stem for path in FOLDER.glob("*.md")} == set(pages())
+    for verb in verbs().values():
+        page = (FOLDER / f"{noun_of(verb)}.md").read_text("utf-8")
+        assert f"## `ledger.{verb.name}`" in page
+        assert all(f"`{parameter.name}`" in page for parameter in verb.parameters)
