@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import woodrat
 from woodrat.api import aio
 from woodrat.api.ledger import Ledger
 from woodrat.api.past import Past
@@ -40,6 +41,9 @@ UNDECLARED = {
     "runs.continue_": "a run is recorded step by step, at addresses of its own",
     "runs.replay": "it runs the agent's code, which is here",
     "runs.resume": "it runs the agent's code, which is here",
+    "interpretations.show": "it is among those that the list has",
+    "schemas.check": "it is register with dry_run",
+    "sources.show": "the list has every delivery",
     "sources.add": "content is sent as text or base64",
     "sources.content": "content is answered as text or base64",
 }
@@ -159,3 +163,21 @@ def test_moments_of_a_ledger_have_the_verbs_that_read() -> None:
         namespace, _, name = verb.name.rpartition(".")
         if verb.declaration.at_moment and not namespace:
             assert hasattr(Past, name), verb.name
+
+
+def test_one_interpretation_and_one_source_can_be_asked_for() -> None:
+    """`show` finds one by its id and says where there is none; a schema is checked and not written."""
+    ledger = woodrat.open(":memory:", agent="reader")
+    source = ledger.sources.add(b"Net-30", name="contract.txt")
+    with ledger.interpretations.start(source, model="m-1") as reading:
+        reading.store({"entity_type": "contract", "name": "kline", "payment_terms": "Net-30"})
+    assert ledger.interpretations.show(reading.id) == ledger.interpretations.list()[0]
+    assert [delivery.name for delivery in ledger.sources.show(source)] == ["contract.txt"]
+    for ask in (ledger.interpretations.show, ledger.sources.show):
+        with pytest.raises(woodrat.NotFound, match="Nothing was changed"):
+            ask("src_" + "b" * 26)
+    position = ledger.position
+    assert ledger.schemas.check({"title": "boat", "properties": {"crew": {"type": "integer"}}}).dry_run
+    with pytest.raises(woodrat.Refused):
+        ledger.schemas.check({"title": "boat", "properties": 7})
+    assert ledger.position == position

@@ -108,12 +108,14 @@ class AsyncSchemas(AsyncPastSchemas):
     target: Schemas
 
     register = coroutine(Schemas.register)
+    check = coroutine(Schemas.check)
 
 
 class AsyncPastSources(AsyncNamespace[PastSources]):
     """Sources at one moment, whose verbs are coroutines."""
 
     list = coroutine(PastSources.list)
+    show = coroutine(PastSources.show)
     content = coroutine(PastSources.content)
 
 
@@ -129,6 +131,7 @@ class AsyncPastInterpretations(AsyncNamespace[PastInterpretations]):
     """Interpretations at one moment, whose verbs are coroutines."""
 
     list = coroutine(PastInterpretations.list)
+    show = coroutine(PastInterpretations.show)
     diff = coroutine(PastInterpretations.diff)
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from woodrat.api.namespace import Readable, Writable
     from woodrat.api.parameters import (
         FromInterpretation,
+        InterpretationArg,
         ToInterpretation,
     )
     from woodrat.ledger.known_state import ReadingsDiff
@@ -39,6 +40,21 @@ class PastInterpretations:
         from woodrat.ledger import sources
 
         return sources.interpretations(self.context)
+
+    @verb(command="interpretations show INT")
+    def show(self, interpretation: InterpretationArg) -> Interpretation:
+        """Show one interpretation: its model, prompt digest, parameters, and how it ended.
+
+        `NotFound` when there is none of that id.
+        """
+        for found in self.list():
+            if found.id == interpretation:
+                return found
+        raise NotFound(
+            f"There is no interpretation {shown(interpretation)} here. Nothing was changed. "
+            "`interpretations list` lists them.",
+            {"interpretation": interpretation},
+        )
 
     @verb(get="/v1/interpretations/diff", command="interpretations diff INT INT", wide=True)
     def diff(self, before: FromInterpretation, after: ToInterpretation) -> ReadingsDiff:

@@ -104,3 +104,11 @@ class Schemas(PastSchemas):
             idempotency_key=idempotency_key,
             dry_run=dry_run,
         )
+
+    @verb(command="schemas check FILE", grant=MANAGE)
+    def check(self, model: SchemaModel, *, entity_type: DescribedType | None = None) -> Report:
+        """Check a schema: what is wrong with it, or what registering it would do.
+
+        Nothing is written; the report is that of `register` with `dry_run`.
+        """
+        return self.register(model, entity_type=entity_type, dry_run=True)

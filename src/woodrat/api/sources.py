@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from woodrat.api.verb import verb
+from woodrat.errors import NotFound, shown
 from woodrat.runs.recorder import current
 
 if TYPE_CHECKING:
@@ -36,6 +37,20 @@ class PastSources:
         from woodrat.ledger import sources
 
         return sources.deliveries(self.context)
+
+    @verb(command="sources show SRC")
+    def show(self, source: SourceArg) -> tuple[Delivery, ...]:
+        """Show every delivery of one source.
+
+        `NotFound` when there is none of that id; `content` returns what was received.
+        """
+        found = tuple(delivery for delivery in self.list() if str(source).startswith(delivery.id))
+        if not found:
+            raise NotFound(
+                f"There is no source {shown(source)} here. Nothing was changed. `sources list` shows those there are.",
+                {"source": source},
+            )
+        return found
 
     def content(self, source: SourceArg) -> bytes:
         """Return the content of a source, exactly as received.

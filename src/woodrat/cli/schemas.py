@@ -11,7 +11,7 @@ from woodrat.cli.facts import file_name, told
 from woodrat.cli.progress import bar
 from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, changed, clean, fields, time, value
 from woodrat.engines import private
-from woodrat.errors import Fault, NotFound, Refused
+from woodrat.errors import Fault, Refused
 from woodrat.server import wire
 
 
@@ -30,7 +30,7 @@ def check(call: Call) -> Answer:
     given = call.given
     given.trial = True
     document: Any = inputs.document(inputs.read(given.file, "file"), given.file)
-    report = call.ledger(UPDATE).schemas.register(document, entity_type=given.entity_type, dry_run=True)
+    report = call.ledger(UPDATE).schemas.check(document, entity_type=given.entity_type)
 
     def text(paper: Paper) -> None:
         paper.line(f"{given.file} is valid. It would be registered as {report.id}. Nothing was written.", GREEN)
@@ -130,8 +130,8 @@ def source(call: Call) -> Answer:
     given = call.given
     past = call.past()
     content = past.sources.content(given.source)
-    deliveries = [d for d in past.sources.list() if given.source.startswith(d.id)]
-    found = wire.source(deliveries[0].id if deliveries else given.source, content, deliveries)
+    deliveries = past.sources.show(given.source)
+    found = wire.source(deliveries[0].id, content, deliveries)
     if given.out == "-":
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
@@ -181,17 +181,7 @@ def interpretations(call: Call) -> Answer:
 
 def interpretation(call: Call) -> Answer:
     """Show one reading of a source."""
-    wanted = call.given.interpretation
-    for reading in call.past().interpretations.list():
-        if reading.id == wanted:
-            found = reading.to_json()
-            break
-    else:
-        raise NotFound(
-            f"There is no interpretation {wanted} here. Nothing was changed. "
-            "`woodrat interpretations list` lists them.",
-            {"interpretation": wanted},
-        )
+    found = call.past().interpretations.show(call.given.interpretation).to_json()
 
     def text(paper: Paper) -> None:
         for name, item in found.items():
