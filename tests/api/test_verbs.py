@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -181,3 +182,22 @@ def test_one_interpretation_and_one_source_can_be_asked_for() -> None:
     with pytest.raises(woodrat.Refused):
         ledger.schemas.check({"title": "boat", "properties": 7})
     assert ledger.position == position
+
+
+def test_iterating_a_page_goes_on_to_the_next(tmp_path: Path) -> None:
+    """A page asks for those that follow while it is iterated, each once; its items alone are the page."""
+    with woodrat.open(tmp_path / "a.db", agent="crm") as ledger:
+        ledger.store([{"entity_type": "contact", "name": f"Ana {number:02}"} for number in range(7)])
+        rules = [woodrat.Rule("yes", {"city": {"exists": False}})]
+        for number in range(5):
+            with ledger.run(f"Call {number}?", subject="contact/Ana 00") as run:
+                woodrat.decide("call", run.show("contact/Ana 00"), rules, default="no")
+        for here in (ledger, ledger.at("now")):
+            page = here.query(limit=3)
+            assert len(page.items) == 3
+            assert [str(found.entity) for found in page] == [f"contact/Ana {number:02}" for number in range(7)]
+            assert str(here.query(limit=3, cursor=page.cursor).items[0].entity) == "contact/Ana 03"
+            assert len(list(here.search("Ana", limit=2))) == 7
+            assert [found.query for found in here.runs.list(limit=2)] == [f"Call {n}?" for n in reversed(range(5))]
+            assert len(list(here.why("contact/Ana 00", limit=2))) == 5
+            assert list(here.stale(limit=1)) == []

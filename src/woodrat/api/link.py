@@ -16,6 +16,7 @@ from woodrat.canon import form
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger import redaction
+from woodrat.ledger.find import Page
 
 if TYPE_CHECKING:
     from woodrat.api.transport import Transport
@@ -146,6 +147,7 @@ def over(verb: Verb) -> Callable[..., Any]:
         missing = [p for p in verb.parameters if p.required and p.name not in bound]
         if missing:
             function(self, *arguments, **named)
-        return self.link.call(verb, bound)
+        answer = self.link.call(verb, bound)
+        return answer.asked_by(lambda at: call(self, **{**bound, "cursor": at})) if isinstance(answer, Page) else answer
 
     return call

@@ -217,7 +217,8 @@ class Past:
         are left out, and relations unless their type is asked for. The present is answered by an index, an effective
         time by folding every entity.
         """
-        return reads.search(self.context, query, entity_type=entity_type, limit=limit, cursor=cursor)
+        page = reads.search(self.context, query, entity_type=entity_type, limit=limit, cursor=cursor)
+        return page.asked_by(lambda at: self.search(query, entity_type=entity_type, limit=limit, cursor=at))
 
     @verb(get="/v1/entities", command="entities list", tool="search")
     def query(
@@ -238,7 +239,7 @@ class Past:
         (`union`, `append`) fulfils a condition when it holds the value. Every page folds every entity of the type,
         or of the ledger: the cost grows with their number, not with `limit`.
         """
-        return reads.query(
+        page = reads.query(
             self.context,
             entity_type=entity_type,
             where=where,
@@ -247,6 +248,13 @@ class Past:
             limit=limit,
             cursor=cursor,
         )
+
+        def further(at: str) -> Page[Snapshot]:
+            return self.query(
+                entity_type=entity_type, where=where, sort=sort, descending=descending, limit=limit, cursor=at
+            )
+
+        return page.asked_by(further)
 
     @verb(get="/v1/duplicates")
     def duplicates(self, entity_type: OfType | None = None) -> tuple[Duplicate, ...]:
@@ -382,7 +390,8 @@ class Past:
 
         asked = run_reader.ask_why(ref, limit, cursor)
         with self._recounter() as recounter:
-            return run_reader.why(recounter, asked)
+            page = run_reader.why(recounter, asked)
+        return page.asked_by(lambda at: self.why(ref, limit=limit, cursor=at))
 
     @verb(get="/v1/recall", command="recall Q", tool="recall")
     def recall(
@@ -466,7 +475,8 @@ class Past:
         """
         from woodrat.explain import verbs as explain_verbs
 
-        return explain_verbs.stale(self.context, same=same, limit=limit, cursor=cursor)
+        page = explain_verbs.stale(self.context, same=same, limit=limit, cursor=cursor)
+        return page.asked_by(lambda at: self.stale(same=same, limit=limit, cursor=at))
 
     @verb(
         post="/v1/bisect",

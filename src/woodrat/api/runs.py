@@ -90,22 +90,23 @@ class PastRuns:
         """
         from woodrat.runs import reader as run_reader
 
-        asked = run_reader.ask_runs(
-            agent=agent,
-            subject=subject,
-            conversation=conversation,
-            principal=principal,
-            session=session,
-            pipeline=pipeline,
-            since=since,
-            until=until,
-            status=status,
-            verdict=verdict,
-            limit=limit,
-            cursor=cursor,
-        )
+        filters: dict[str, Any] = {
+            "agent": agent,
+            "subject": subject,
+            "conversation": conversation,
+            "principal": principal,
+            "session": session,
+            "pipeline": pipeline,
+            "since": since,
+            "until": until,
+            "status": status,
+            "verdict": verdict,
+            "limit": limit,
+        }
+        asked = run_reader.ask_runs(**filters, cursor=cursor)
         with run_reader.open_recounter(self.context) as recounter:
-            return run_reader.runs(recounter, asked)
+            page = run_reader.runs(recounter, asked)
+        return page.asked_by(lambda at: self.list(**filters, cursor=at))
 
     @verb(get="/v1/runs/{run}", command="runs show RUN")
     def show(self, run: RunArg) -> RunRecord:

@@ -27,7 +27,8 @@ from woodrat.merge import fold as merge
 from woodrat.merge.fold import MergeState
 from woodrat.merge.rules import Rules
 from woodrat.merge.snapshot import Snapshot
-from woodrat.records import dataclass
+from woodrat.records import dataclass, replace
+from woodrat.records import field as record_field
 from woodrat.state import identity, observation, relation, tokens
 from woodrat.state.asof import AsOf
 from woodrat.state.tokens import Words
@@ -56,12 +57,26 @@ T = TypeVar("T", bound=_Item)
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """Some of the items found, in order."""
+    """Some of the items found, in order. Iterating goes on to the pages that follow, and asks for them as it does."""
 
     items: tuple[T, ...]
     """The items."""
     cursor: str | None
     """What to ask with for the items that follow; `None` when there are none."""
+    further: Callable[[str], Page[T]] | None = record_field(default=None, compare=False, repr=False)
+    """Asks for the page at a cursor, as this one was asked for; None where nobody can."""
+
+    def __iter__(self) -> Iterator[T]:
+        page = self
+        while True:
+            yield from page.items
+            if page.cursor is None or page.further is None:
+                return
+            page = page.further(page.cursor)
+
+    def asked_by(self, further: Callable[[str], Page[T]]) -> Page[T]:
+        """Return the page with how the next is asked for."""
+        return self if self.cursor is None else replace(self, further=further)
 
     def to_json(self) -> dict[str, Any]:
         """Return the page as plain JSON."""
