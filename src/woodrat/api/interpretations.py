@@ -51,8 +51,8 @@ class PastInterpretations:
             if found.id == interpretation:
                 return found
         raise NotFound(
-            f"There is no interpretation {shown(interpretation)} here. Nothing was changed. "
-            "`interpretations list` lists them.",
+            f"There is no interpretation {interpretation} here. Nothing was changed. "
+            "`woodrat interpretations list` lists them.",
             {"interpretation": interpretation},
         )
 

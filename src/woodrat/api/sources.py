@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from woodrat.api.verb import verb
-from woodrat.errors import NotFound, shown
+from woodrat.errors import NotFound
 from woodrat.runs.recorder import current
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class PastSources:
         found = tuple(delivery for delivery in self.list() if str(source).startswith(delivery.id))
         if not found:
             raise NotFound(
-                f"There is no source {shown(source)} here. Nothing was changed. `sources list` shows those there are.",
+                f"There is no source {source} here. Nothing was changed. `sources list` shows those there are.",
                 {"source": source},
             )
         return found
