@@ -49,8 +49,6 @@ UNDECLARED = {
     "sources.content": "content is answered as text or base64",
 }
 """Methods of the library that are no declared verb with an address, each with the reason."""
-BESIDE = {("GET", "/v1/runs/diff"): "two runs by their ids, for whoever cannot send a body"}
-"""Addresses that give a verb once more, each with the reason."""
 
 
 def methods() -> Iterator[str]:

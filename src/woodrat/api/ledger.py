@@ -438,10 +438,6 @@ class Ledger(Maintenance):
         """
         return explain_workers.follow(self.stale_follower(after), wait)
 
-    def _newly_stale(self, after: Moment | None = None) -> explain_workers.Newly:
-        """Return what the next writes after a moment made stale, and how far was looked: for whoever asks again."""
-        return self.stale_follower(after).next()
-
     def stale_follower(self, after: Moment | None) -> explain_workers.Follower:
         with self.context.engine.view(self.tenant) as view:
             position = resolve_moment(view, "now" if after is None else after, clock=self.context.clock)

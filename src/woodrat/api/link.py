@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.api import codec
 from woodrat.canon import form
@@ -17,15 +17,26 @@ from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger import redaction
 from woodrat.ledger.find import Page
+from woodrat.recall.ngram import Ngram
 
 if TYPE_CHECKING:
     from woodrat.api.transport import Transport
     from woodrat.api.verb import Parameter, Verb
+    from woodrat.clock import Clock
 
 HERE_ONLY: Final = frozenset({"progress", "jobs"})
 """Arguments that say how a ledger that is here works; a server works as it does."""
-BUILT_IN: Final = "ngram-v1"
-"""The embedder that a server recalls by."""
+
+
+class RemoteContext(NamedTuple):
+    """The part of a context that there is without an engine."""
+
+    valid_at: str | None
+    """What was true by this time alone counts; None: whenever it was true."""
+    clock: Clock
+    """Time and fresh ids, here."""
+    hidden: frozenset[str]
+    """Keys whose values do not leave this process."""
 
 
 class Link:
@@ -140,7 +151,9 @@ def over(verb: Verb) -> Callable[..., Any]:
         if len(arguments) > len(positional) or not known.issuperset(bound):
             function(self, *arguments, **named)  # raises what Python says of such a call
         for name in bound.keys() - offered - HERE_ONLY:
-            if bound[name] is not None and getattr(bound[name], "id", bound[name]) != BUILT_IN:
+            if (
+                bound[name] is not None and getattr(bound[name], "id", bound[name]) != Ngram.id
+            ):  # which a server recalls by
                 remedy = "Leave it out, or open a ledger that is here."
                 problem = f"got {shown(bound[name])}, which a server cannot be given"
                 raise Refused([Fault(name, problem, remedy)], verb.outcome)

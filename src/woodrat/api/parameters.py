@@ -12,10 +12,9 @@ from datetime import timedelta
 from typing import Annotated, Any, Final, TypeAlias
 
 from woodrat.canon.ids import Ref
+from woodrat.ledger.find import PAGE_MAX
 from woodrat.records import dataclass
 
-PAGE_MAX: Final = 1_000
-"""Most items of one page."""
 WAIT_SECONDS_MAX: Final = 20
 """How long a caller may have a server wait for something new."""
 

@@ -85,7 +85,6 @@ if TYPE_CHECKING:
     from woodrat.context import Context
     from woodrat.explain.impact import Impact
     from woodrat.explain.lineage import Node
-    from woodrat.explain.reader import Tracer
     from woodrat.explain.stale import Stale
     from woodrat.ledger.elements import Elements
     from woodrat.ledger.find import Duplicate, Hit, Page
@@ -618,11 +617,6 @@ class Past:
             cursor=cursor,
         )
         return what_if_verbs.what_if(self.context, asked, progress)
-
-    def _tracer(self) -> AbstractContextManager[Tracer]:
-        from woodrat.explain.reader import open_tracer
-
-        return open_tracer(self.context)
 
     @property
     def home(self) -> Home | None:

@@ -18,11 +18,10 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, TypeVar, c
 
 from woodrat.api.interpretations import Interpretations
 from woodrat.api.ledger import Ledger
-from woodrat.api.link import Link, over, plain
+from woodrat.api.link import Link, RemoteContext, over, plain
 from woodrat.api.log import Log
 from woodrat.api.past import Past
 from woodrat.api.proofs import Proofs
-from woodrat.api.remote_context import RemoteContext
 from woodrat.api.runs import PastRuns, Runs
 from woodrat.api.schemas import Schemas
 from woodrat.api.sources import Sources

@@ -28,7 +28,7 @@ from woodrat.runs.recorder.steps import NOTHING_RECORDED, RUNNING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from woodrat.api.remote_context import RemoteContext
+    from woodrat.api.link import RemoteContext
     from woodrat.api.transport import Transport
     from woodrat.canon.form import Json
     from woodrat.clock import Clock

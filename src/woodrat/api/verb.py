@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-READ, WRITE, CORRECT, RUN, MANAGE, ANYONE = "read", "write", "correct", "run", "manage", "anyone"
+READ, WRITE, CORRECT, RUN, MANAGE = "read", "write", "correct", "run", "manage"
 """What a key needs to be allowed to call a verb."""
 _ATTRIBUTE: Final = "__verb__"
 _POSITIONAL: Final = 0x04 | 0x08  # *args and **kwargs in `co_flags`

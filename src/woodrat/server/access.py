@@ -8,6 +8,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
+from woodrat.api.verb import CORRECT as CORRECT
+from woodrat.api.verb import MANAGE as MANAGE
+from woodrat.api.verb import READ as READ
+from woodrat.api.verb import RUN as RUN
+from woodrat.api.verb import WRITE as WRITE
 from woodrat.canon import ids
 from woodrat.errors import Fault, Forbidden, shown
 from woodrat.ledger.ownership import ForeignRun
@@ -19,7 +24,6 @@ T = TypeVar("T")
 
 OWN_TENANTS: Final = "woodrat."
 """What the tenants begin with that a server keeps for itself; no key is for them."""
-READ, WRITE, CORRECT, RUN, MANAGE = "read", "write", "correct", "run", "manage"
 METRICS: Final = "metrics"
 GRANTS: Final = (READ, WRITE, CORRECT, RUN, MANAGE, METRICS)
 """What a key may be granted: reading; stating; correcting and withdrawing; recording runs; schemas, tags and

@@ -14,7 +14,6 @@ from woodrat.api.parameters import (
     FLAG,
     OBJECT,
     OBJECTS,
-    PAGE_MAX,
     RECORD,
     TEXT,
     TEXTS,
@@ -25,6 +24,7 @@ from woodrat.api.parameters import (
 )
 from woodrat.api.verb import Parameter, at_moment
 from woodrat.api.verbs import verbs
+from woodrat.ledger.find import PAGE_MAX
 from woodrat.records import dataclass
 from woodrat.server import answers
 from woodrat.server.access import ANYONE, MANAGE, READ, RUN, WRITE
