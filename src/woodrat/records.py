@@ -1,4 +1,4 @@
-"""Frozen: dataclasses whose methods are written when they are first used.
+"""Records: dataclasses whose methods are written when they are first used, and properties that JSON shows.
 
 `dataclass`, `field` and `replace` mean what they mean in the standard library, as far as they are used here, and its
 `fields`, `asdict` and `is_dataclass` take these classes too. The standard library compiles half a dozen methods for
@@ -13,10 +13,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from dataclasses import dataclass as dataclass
     from dataclasses import field as field
     from dataclasses import replace as replace
+
+
+def is_record(kind: Any) -> bool:
+    """Return whether a class is made here, of fields."""
+    return isinstance(kind, type) and hasattr(kind, _PLAN)
+
+
+def fields_of(kind: type) -> Plan:
+    """Return the fields of a class by name, those of its bases first."""
+    plan: Plan = getattr(kind, _PLAN)
+    return plan
 
 
 class _Missing:
@@ -34,12 +45,15 @@ _PLAN = "__woodrat_fields__"
 class Field:
     """What a class says about one of its fields."""
 
-    __slots__ = ("annotation", "compare", "default", "factory", "init", "name", "repr")
+    __slots__ = ("annotation", "compare", "default", "factory", "init", "metadata", "name", "repr")
 
-    def __init__(self, default: Any, factory: Any, init: bool, repr: bool, compare: bool) -> None:
+    def __init__(
+        self, default: Any, factory: Any, init: bool, repr: bool, compare: bool, metadata: Mapping[str, Any] | None
+    ) -> None:
         self.name, self.annotation = "", ""
         self.default, self.factory = default, factory
         self.init, self.repr, self.compare = init, repr, compare
+        self.metadata = metadata
 
 
 Plan = dict[str, Field]
@@ -54,9 +68,10 @@ def _field(
     init: bool = True,
     repr: bool = True,
     compare: bool = True,
+    metadata: Mapping[str, Any] | None = None,
 ) -> Any:
     """Say more about a field than its type and a plain default."""
-    return Field(default, default_factory, init, repr, compare)
+    return Field(default, default_factory, init, repr, compare, metadata)
 
 
 def _replace(record: Any, /, **changes: Any) -> Any:
@@ -90,7 +105,7 @@ def _made(cls: type, frozen: bool, slots: bool, eq: bool) -> type:
         if annotation.startswith("ClassVar"):
             continue
         given = space.pop(name, MISSING)
-        about = given if type(given) is Field else Field(given, MISSING, True, True, True)
+        about = given if type(given) is Field else Field(given, MISSING, True, True, True, None)
         about.name, about.annotation = name, annotation
         plan[name] = about
         if not slots and about.default is not MISSING:
@@ -155,7 +170,8 @@ class _Standard:
 
         fields = []
         for name, about in getattr(self._owner, _PLAN).items():
-            stated = {"init": about.init, "repr": about.repr, "compare": about.compare}
+            stated: dict[str, Any] = {"init": about.init, "repr": about.repr, "compare": about.compare}
+            stated["metadata"] = about.metadata
             if about.default is not MISSING:
                 stated["default"] = about.default
             if about.factory is not MISSING:

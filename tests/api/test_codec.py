@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 
 import woodrat
 from woodrat.api import codec
-from woodrat.api.codec import _FIELDS, _Names, form_of, returned
+from woodrat.api.codec import returned
 from woodrat.api.ledger import Ledger
 from woodrat.api.verbs import verbs
 from woodrat.canon.ids import Ref
 from woodrat.explain.workers import Newly
 from woodrat.ledger.find import Page
+from woodrat.record_json import form_of, own_forms, types_of
+from woodrat.records import is_record
 from woodrat.server.answers import stale_since
 from woodrat.server.records import VERBS
 from woodrat.testing.ledgers import tell
@@ -46,15 +48,14 @@ def inside(kind: Any) -> Iterator[Any]:
         todo += get_args(kind)
         if hasattr(kind, "__supertype__"):
             todo.append(kind.__supertype__)
-        if hasattr(kind, _FIELDS) and kind not in codec._OWN:
+        if is_record(kind) and kind not in own_forms:
             yield kind
-            todo += [other for other in kind.__subclasses__() if hasattr(other, _FIELDS)]
-            names = _Names(kind.__module__)
-            todo += [eval(about.annotation, {}, names) for about in getattr(kind, _FIELDS).values()]
+            todo += [other for other in kind.__subclasses__() if is_record(other)]
+            todo += types_of(kind).values()
 
 
 RECORDS = sorted({kind for verb in RETURNED for kind in inside(kind_of(verb))}, key=lambda kind: str(kind))
-LEAVES = [kind for kind in RECORDS if not any(hasattr(other, _FIELDS) for other in kind.__subclasses__())]
+LEAVES = [kind for kind in RECORDS if not any(is_record(other) for other in kind.__subclasses__())]
 
 
 def told(kind: Any, value: Any) -> Any:
@@ -187,8 +188,8 @@ def test_every_record_of_the_front_door_travels() -> None:
     """What `woodrat` exports as a record has a whole form, apart from what only a ledger that is here makes."""
     here = {"Backup", "Copied", "ExportedLog", "Imported", "Synced", "Replayed", "Resumed", "Call", "Rule", "Fact"}
     exported = {name: getattr(woodrat, name) for name in woodrat.__all__}
-    records = {name for name, kind in exported.items() if isinstance(kind, type) and hasattr(kind, _FIELDS)}
-    travelling = {kind.__name__ for kind in RECORDS} | {kind.__name__ for kind in codec._OWN}
+    records = {name for name, kind in exported.items() if isinstance(kind, type) and is_record(kind)}
+    travelling = {kind.__name__ for kind in RECORDS} | {kind.__name__ for kind in own_forms}
     assert records - here - {"Fault", "Merge", "Verdict"} <= travelling
     assert form_of(woodrat.Verdict) is not None
 
@@ -215,7 +216,7 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
     }
     if kind in plain:
         return plain[kind]
-    if kind in codec._OWN:
+    if kind in own_forms:
         return st.sampled_from(SAMPLES[kind])
     if kind is woodrat.Rule:  # what no facts could answer is no rule
         wanted = JSON.map(lambda value: {"eq": value}) | st.booleans().map(lambda there: {"exists": there})
@@ -234,11 +235,10 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
         return st.dictionaries(values(args[0]), values(args[1]), max_size=2)
     if origin is Page:
         return st.builds(Page, st.lists(values(args[0]), max_size=2).map(tuple), st.none() | st.text())
-    kinds = [other for other in kind.__subclasses__() if hasattr(other, _FIELDS)]
+    kinds = [other for other in kind.__subclasses__() if is_record(other)]
     if kinds:
         return st.one_of(*map(values, kinds))
-    names = _Names(kind.__module__)
-    fields = {name: eval(about.annotation, {}, names) for name, about in getattr(kind, _FIELDS).items()}
+    fields = types_of(kind)
     if any(kind in inside(field) for field in fields.values()):  # a tree: its branches are cut short
         fields = {name: tuple[()] if kind in inside(field) else field for name, field in fields.items()}
     return st.builds(kind, **{name: st.just(()) if f == tuple[()] else values(f) for name, f in fields.items()})

@@ -138,7 +138,7 @@ def test_the_map_shows_every_room() -> None:
     start, _, rest = ARCHITECTURE.read_text("utf-8").partition("## The map\n")
     assert start, "ARCHITECTURE begins with the problem"
     drawn = "\n".join(line for line in rest.partition("\n## ")[0].splitlines() if line.startswith("    "))
-    shown = set(re.findall(r"\b([a-z]+)/(?=\s)", drawn)) | set(re.findall(r"\b([a-z]+\.py)\b", drawn))
+    shown = set(re.findall(r"\b([a-z]+)/(?=\s)", drawn)) | set(re.findall(r"\b([a-z_]+\.py)\b", drawn))
     rooms = {path.name for path in SOURCE.iterdir() if path.is_dir() and any(path.glob("*.py"))}
     modules = {path.name for path in SOURCE.glob("*.py") if not path.name.startswith("__")}
     assert shown - {"sqlite"} == rooms | modules

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 from woodrat.canon import form
 from woodrat.errors import Fault, Refused, shown
+from woodrat.explain.stale import Stale
 from woodrat.ledger import subscriptions
 from woodrat.records import dataclass
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import Ref, TenantId
     from woodrat.context import Context
     from woodrat.engines.port import Engine, View
-    from woodrat.explain.stale import Stale
     from woodrat.log.entry import Entry
     from woodrat.merge import Policy
 

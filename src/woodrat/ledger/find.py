@@ -27,6 +27,7 @@ from woodrat.merge import fold as merge
 from woodrat.merge.fold import MergeState
 from woodrat.merge.rules import Rules
 from woodrat.merge.snapshot import Snapshot
+from woodrat.record_json import IN_PYTHON_ONLY, Record
 from woodrat.records import dataclass, replace
 from woodrat.records import field as record_field
 from woodrat.state import identity, observation, relation, tokens
@@ -56,14 +57,16 @@ T = TypeVar("T", bound=_Item)
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
+class Page(Record, Generic[T]):
     """Some of the items found, in order. Iterating goes on to the pages that follow, and asks for them as it does."""
 
     items: tuple[T, ...]
     """The items."""
     cursor: str | None
     """What to ask with for the items that follow; `None` when there are none."""
-    further: Callable[[str], Page[T]] | None = record_field(default=None, compare=False, repr=False)
+    further: Callable[[str], Page[T]] | None = record_field(
+        default=None, compare=False, repr=False, metadata=IN_PYTHON_ONLY
+    )
     """Asks for the page at a cursor, as this one was asked for; None where nobody can."""
 
     def __iter__(self) -> Iterator[T]:
@@ -78,13 +81,9 @@ class Page(Generic[T]):
         """Return the page with how the next is asked for."""
         return self if self.cursor is None else replace(self, further=further)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the page as plain JSON."""
-        return {"items": [item.to_json() for item in self.items], "cursor": self.cursor}
-
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Record):
     """One entity that a search found."""
 
     snapshot: Snapshot
@@ -94,13 +93,9 @@ class Hit:
     fields: tuple[str, ...]
     """Fields in which any of the query's words begins a word, by name; a hit on the key alone has none."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the hit as plain JSON."""
-        return {"snapshot": self.snapshot.to_json(), "exact": self.exact, "fields": list(self.fields)}
-
 
 @dataclass(frozen=True, slots=True)
-class Duplicate:
+class Duplicate(Record):
     """An identifying value that several entities have, which are not joined."""
 
     type: str
@@ -111,15 +106,6 @@ class Duplicate:
     """The key the rule makes of their values."""
     entities: tuple[Ref, ...]
     """The entities, by key; `merge` joins two of them."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the finding as plain JSON."""
-        return {
-            "type": self.type,
-            "rule": self.rule,
-            "value": self.value,
-            "entities": [str(ref) for ref in self.entities],
-        }
 
 
 # What was asked

@@ -10,13 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon.digest import FORMAT
-from woodrat.proofs.proof import written
+from woodrat.proofs.proof import Proof, Signed, written
 from woodrat.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from woodrat.proofs.proof import Proof, Signed
 
 NO_CAPSULE: Final = "No capsule was made."
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from woodrat.canon import form
 from woodrat.canon.digest import FORMAT
+from woodrat.log.checkpoint import Checkpoint
+from woodrat.log.entry import Entry
 from woodrat.records import dataclass
-
-if TYPE_CHECKING:
-    from woodrat.log.checkpoint import Checkpoint
-    from woodrat.log.entry import Entry
 
 NOT_PROVEN: Final = "Nothing was proven."
 

@@ -19,6 +19,7 @@ from woodrat.recall.search import Question, search
 from woodrat.records import dataclass
 from woodrat.runs import projection as projections
 from woodrat.runs.reader import ANCESTORS_MAX, Recounter, catch_up
+from woodrat.runs.record import RunRecord
 from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from woodrat.engines.port import View
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.search import Match, Matches
-    from woodrat.runs.record import RunRecord
 
 TENANT, PRINCIPAL, CONVERSATION = "tenant", "principal", "conversation"
 SCOPES: Final = (TENANT, PRINCIPAL, CONVERSATION)

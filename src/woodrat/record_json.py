@@ -1,0 +1,387 @@
+"""Record JSON: what a record looks like as plain JSON, and back, worked out from its fields.
+
+The form is whole. Every field stands under its name in Python, then what the class derives from them (`derived`), so a
+program on the other side of a server can hold the very record again. A record that gains a field gains it here, in the
+wire form and in the OpenAPI document.
+
+A tuple is an array, bytes are base64, a reference is its text, a mapping whose keys are no text is an array of pairs.
+Where a field may hold records of several classes, `record` names the class. A reader ignores what it does not know,
+and gives a field that is missing its default. A class that has `from_json` of its own is written by its own `to_json`.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable, Mapping
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
+
+from woodrat.canon.ids import Ref, parse_ref
+from woodrat.records import fields_of, is_record
+
+__all__ = (
+    "IN_PYTHON_ONLY",
+    "Form",
+    "Record",
+    "derived",
+    "form_of",
+    "own_forms",
+    "read",
+    "schemas",
+    "types_of",
+    "write",
+)
+
+if TYPE_CHECKING:
+    from builtins import property as derived
+else:
+
+    class derived(property):
+        """A property that JSON shows beside the fields; reading a record back leaves it out."""
+
+
+class Record:
+    """What a verb returns, or a part of it."""
+
+    __slots__ = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record as plain JSON: its fields, and what is derived from them, by their names."""
+        kind: Any = self.__class__
+        found: dict[str, Any] = form_of(kind).write(self)
+        return found
+
+
+_TAG: Final = "record"
+_PLAIN: Final[Mapping[Any, str]] = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+_OPEN: Final = (Any, object)
+"""Types of what is JSON already and is not looked into."""
+
+
+class Form(NamedTuple):
+    """How values of one type are written, read and described."""
+
+    write: Callable[[Any], Any]
+    """Returns a value as plain JSON."""
+    read: Callable[[Any], Any]
+    """Returns the value that plain JSON states."""
+    schema: Callable[[Describe], dict[str, Any]] = lambda _: {}
+    """Returns its JSON Schema, given how to describe the types inside."""
+
+
+Describe = Callable[[Any], dict[str, Any]]
+"""Returns the JSON Schema of a type; a reference where it is a record."""
+
+
+def write(kind: Any, value: Any) -> Any:
+    """Return a value of a type, such as `Page[Reason]`, as plain JSON."""
+    return form_of(kind).write(value)
+
+
+def read(kind: Any, value: Any) -> Any:
+    """Return the value of a type that `write` wrote. What is wrong with it is a KeyError, TypeError or ValueError."""
+    return form_of(kind).read(value)
+
+
+def schemas(*kinds: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return the JSON Schema of each type, and by name the schemas of all records they refer to."""
+    components: dict[str, Any] = {}
+
+    def describe(kind: Any) -> dict[str, Any]:
+        if not is_record(get_origin(kind) or kind):
+            return form_of(kind).schema(describe)
+        name = _component(kind)
+        if name not in components:
+            components[name] = {}  # so that a record may hold records of its own class
+            components[name] = form_of(kind).schema(describe)
+        return {"$ref": f"#/components/schemas/{name}"}
+
+    return [describe(kind) for kind in kinds], components
+
+
+def _component(kind: Any) -> str:
+    """Return what a record is called in a document: `Page[Hit]` is `HitPage`."""
+    return "".join(getattr(part, "__name__", "") for part in (*get_args(kind), get_origin(kind) or kind))
+
+
+own_forms: dict[Any, Form] = {}
+"""Forms of records that are more than their fields."""
+
+
+@cache
+def form_of(kind: Any) -> Form:
+    """Return how values of a type are written and read."""
+    if kind in own_forms:
+        return own_forms[kind]
+    if kind in _PLAIN:
+        name = _PLAIN[kind]
+        return Form(_same, float if kind is float else _same, lambda _: {"type": name})
+    if kind in _OPEN:
+        return Form(_same, _same)
+    if kind is bytes:
+        return Form(_base64, _bytes, lambda _: _BASE64)
+    if kind is Ref:
+        return Form(str, parse_ref, lambda _: {"type": "string"})
+    if isinstance(kind, TypeVar):
+        return Form(lambda value: value.to_json(), _unreadable)
+    if hasattr(kind, "__supertype__"):
+        return form_of(kind.__supertype__)
+    origin, inside = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return Form(_same, _same, lambda _: {"enum": list(inside)})
+    if origin in (Union, types.UnionType):
+        return _one_of(inside)
+    if origin is tuple:
+        return _tuple(inside)
+    if origin in (dict, Mapping):
+        return _mapping(*inside)
+    if origin is not None:
+        return _record(origin, dict(zip(origin.__parameters__, inside, strict=True)))
+    if hasattr(kind, "from_json") and not is_record(kind):
+        return Form(kind.to_json, kind.from_json, getattr(kind, "json_schema", _any_object))
+    assert is_record(kind), f"{kind} has a form"
+    kinds = [other for other in kind.__subclasses__() if is_record(other)]
+    return _one_of(tuple(kinds)) if kinds else _record(kind, {})
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _unreadable(value: Any) -> Any:
+    raise TypeError("a record of an unnamed type can be written and not read")
+
+
+def _base64(value: bytes) -> str:
+    from base64 import b64encode
+
+    return b64encode(value).decode("ascii")
+
+
+def _bytes(text: str) -> bytes:
+    from base64 import b64decode
+
+    return b64decode(text, validate=True)
+
+
+_BASE64: Final = {"type": "string", "contentEncoding": "base64"}
+
+
+def _any_object(_: Describe) -> dict[str, Any]:
+    return {"type": "object"}
+
+
+# Records
+
+
+def _record(kind: Any, meaning: Mapping[Any, Any]) -> Form:
+    """Return the form of a record; `meaning` says what its type variables stand for."""
+    return Form(*_late(lambda: _compiled(kind, meaning)), lambda describe: _described(kind, meaning, describe))
+
+
+def _late(make: Callable[[], Form]) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """Return how to write and read, made when first used: records may hold records of their own class."""
+    made: list[Form] = []
+
+    def form() -> Form:
+        if not made:
+            made.append(make())
+        return made[0]
+
+    return lambda value: form().write(value), lambda value: form().read(value)
+
+
+def _compiled(kind: Any, meaning: Mapping[Any, Any]) -> Form:
+    """Return the form of a record as one function each way, which is what makes it as fast as one by hand."""
+    forms = {name: form_of(each) for name, each in types_of(kind, meaning).items()}
+    shown = {name: form_of(each) for name, each in _derived_types(kind).items()}
+    known: dict[str, Any] = {f"w_{name}": form.write for name, form in (forms | shown).items()}
+    parts = (
+        f"{name!r}: r.{name}" if form.write is _same else f"{name!r}: w_{name}(r.{name})"
+        for name, form in (forms | shown).items()
+    )
+    told = eval(f"lambda r: {{{', '.join(parts)}}}", known)
+
+    def made(value: Mapping[str, Any]) -> Any:
+        return kind(**{name: form.read(value[name]) for name, form in forms.items() if name in value})
+
+    return Form(told, made)
+
+
+def _described(kind: Any, meaning: Mapping[Any, Any], describe: Describe) -> dict[str, Any]:
+    texts = _texts(kind)
+    properties = {
+        name: {**describe(each), **({"description": texts[name]} if name in texts else {})}
+        for name, each in (types_of(kind, meaning) | _derived_types(kind)).items()
+    }
+    return {
+        "type": "object",
+        "description": " ".join((kind.__doc__ or "").split("\n\n")[0].split()),
+        "required": list(properties),
+        "properties": properties,
+    }
+
+
+def _texts(kind: Any) -> dict[str, str]:
+    """Return what is written below each field of a class, and in each derived property, in one line each."""
+    import ast
+    import inspect
+    from textwrap import dedent
+
+    found: dict[str, str] = {}
+    for each in reversed(kind.__mro__):
+        if is_record(each):
+            (written,) = ast.parse(dedent(inspect.getsource(each))).body
+            assert isinstance(written, ast.ClassDef)
+            for node, below in pairwise(written.body):
+                match node, below:
+                    case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                        found[name] = text
+        found |= {name: member.__doc__ or "" for name, member in vars(each).items() if isinstance(member, derived)}
+    return {name: " ".join(text.split("\n\n")[0].split()) for name, text in found.items()}
+
+
+def types_of(kind: Any, meaning: Mapping[Any, Any] = {}) -> dict[str, Any]:
+    """Return the type of each field that JSON shows."""
+    return {
+        name: _meant(_evaluated(field.annotation, _owner(kind, name)), meaning)
+        for name, field in fields_of(kind).items()
+        if field.metadata is not IN_PYTHON_ONLY
+    }
+
+
+IN_PYTHON_ONLY: Final[Mapping[str, Any]] = {"json": False}
+"""The metadata of a field that JSON does not show: `field(metadata=IN_PYTHON_ONLY)`."""
+
+
+def _owner(kind: Any, name: str) -> Any:
+    """Return the class in which a field is written down, whose module its annotation speaks of."""
+    return next(each for each in reversed(kind.__mro__) if is_record(each) and name in fields_of(each))
+
+
+def _derived_types(kind: Any) -> dict[str, Any]:
+    found = {}
+    for each in reversed(kind.__mro__):
+        for name, member in vars(each).items():
+            if isinstance(member, derived):
+                found[name] = _evaluated(member.fget.__annotations__["return"], each)
+    return found
+
+
+def _meant(kind: Any, meaning: Mapping[Any, Any]) -> Any:
+    """Return a type with what its type variables stand for."""
+    if not meaning or isinstance(kind, TypeVar):
+        return meaning.get(kind, kind)
+    open_parts = getattr(kind, "__parameters__", ())
+    return kind[tuple(meaning[part] for part in open_parts)] if open_parts else kind
+
+
+def _evaluated(annotation: str, owner: Any) -> Any:
+    return eval(annotation, {}, _Names(owner.__module__))
+
+
+class _Names(dict[str, Any]):
+    """What the annotations of a module speak of; `Json` is not looked into."""
+
+    def __init__(self, module: str) -> None:
+        super().__init__(vars(sys.modules[module]))
+        self.update(_ALWAYS)
+
+
+_ALWAYS: Final[Mapping[str, Any]] = {"Json": Any, "Mapping": Mapping, "tuple": tuple}
+
+
+# Types made of others
+
+
+def _one_of(kinds: tuple[Any, ...]) -> Form:
+    inner = [kind for kind in kinds if kind is not type(None)]
+    optional = len(inner) < len(kinds)
+    if len(inner) == 1:
+        return _optional(form_of(inner[0]), lambda describe: describe(inner[0]))
+    if all(is_record(kind) for kind in inner):
+        forms = {kind.__name__: form_of(kind) for kind in inner}
+
+        def told(value: Any) -> Any:
+            name = type(value).__name__
+            return {_TAG: name, **forms[name].write(value)}
+
+        def described(describe: Describe) -> dict[str, Any]:
+            return {"oneOf": [_tagged(describe(kind), kind.__name__) for kind in inner]}
+
+        form = Form(told, lambda value: forms[value[_TAG]].read(value), described)
+    else:
+        assert all(kind in _PLAIN or kind in _OPEN for kind in inner), f"{kinds} are told apart by themselves"
+        form = Form(_same, _same, lambda _: {"type": [_PLAIN[kind] for kind in inner if kind in _PLAIN]})
+    return _optional(form, form.schema) if optional else form
+
+
+def _tagged(schema: dict[str, Any], name: str) -> dict[str, Any]:
+    tag = {"type": "object", "required": [_TAG], "properties": {_TAG: {"const": name}}}
+    return {"allOf": [tag, schema]}
+
+
+def _optional(inner: Form, schema_of: Callable[[Describe], dict[str, Any]]) -> Form:
+    def described(describe: Describe) -> dict[str, Any]:
+        schema = schema_of(describe)
+        kind = schema.get("type")
+        if isinstance(kind, str | list):
+            return {**schema, "type": [*([kind] if isinstance(kind, str) else kind), "null"]}
+        return {"anyOf": [schema, {"type": "null"}]} if schema else {}
+
+    if inner.write is _same and inner.read is _same:
+        return Form(_same, _same, described)
+    return Form(
+        lambda value: None if value is None else inner.write(value),
+        lambda value: None if value is None else inner.read(value),
+        described,
+    )
+
+
+def _tuple(inside: tuple[Any, ...]) -> Form:
+    if inside[-1] is ...:
+        one = form_of(inside[0])
+
+        def listed(describe: Describe) -> dict[str, Any]:
+            return {"type": "array", "items": describe(inside[0])}
+
+        if one.write is _same and one.read is _same:
+            return Form(list, tuple, listed)
+        return Form(
+            lambda items: [one.write(item) for item in items], lambda value: tuple(map(one.read, value)), listed
+        )
+    each = tuple(map(form_of, inside))
+
+    def fixed(describe: Describe) -> dict[str, Any]:
+        count = len(inside)
+        return {"type": "array", "prefixItems": list(map(describe, inside)), "minItems": count, "maxItems": count}
+
+    return Form(
+        lambda items: [form.write(item) for form, item in zip(each, items, strict=True)],
+        lambda value: tuple(form.read(item) for form, item in zip(each, value, strict=True)),
+        fixed,
+    )
+
+
+def _mapping(key: Any, held: Any) -> Form:
+    inner, keys = form_of(held), form_of(key)
+    if keys is not form_of(str):
+        pair = {"type": "array", "minItems": 2, "maxItems": 2}
+        return Form(
+            lambda value: [[keys.write(name), inner.write(item)] for name, item in value.items()],
+            lambda value: {keys.read(name): inner.read(item) for name, item in value},
+            lambda _: {"type": "array", "items": pair},
+        )
+
+    def named(describe: Describe) -> dict[str, Any]:
+        return {"type": "object", "additionalProperties": describe(held)}
+
+    if inner.write is _same and inner.read is _same:
+        return Form(dict, _same, named)
+    return Form(
+        lambda value: {name: inner.write(item) for name, item in value.items()},
+        lambda value: {name: inner.read(item) for name, item in value.items()},
+        named,
+    )
