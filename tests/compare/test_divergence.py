@@ -416,4 +416,4 @@ def test_a_thousand_steps_are_compared_whole() -> None:
     """Two runs of 1,000 steps with one more in the middle of the second: it alone has no partner."""
     steps = [tool("fetch", number, page=number) for number in range(1_000)]
     found = compare(ran(*steps), other(*steps[:500], tool("fetch", 0, page=-1), *steps[500:], answer="No."))
-    assert [row.number for row in found.rows if row.mark != "same"] == [501] == [found.step]
+    assert [row.step for row in found.rows if row.mark != "same"] == [501] == [found.step]

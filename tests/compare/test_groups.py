@@ -12,7 +12,7 @@ from tests.runs.story import Said
 
 from woodrat.compare import groups
 from woodrat.compare.divergence import compare
-from woodrat.compare.groups import Cluster, gather
+from woodrat.compare.groups import Cluster, StageChoice, gather
 from woodrat.runs.record import RunRecord
 
 
@@ -42,10 +42,10 @@ def test_two_of_twenty_part() -> None:
     assert (found.total, found.same, found.main.agree, found.main.representative) == (20, False, 18, named(0))
     (parted,) = found.main.clusters
     assert (parted.step, parted.agree, parted.representative) == (2, 2, named(18))
-    assert (parted.decisions, parted.answer) == ((("risk", "yes"),), "Yes.")
+    assert (parted.decisions, parted.answer) == ((StageChoice("risk", "yes"),), "Yes.")
     assert parted.cause is not None
     assert parted.cause.kind == "state"
-    assert found.main.decisions == (("risk", "no"),)
+    assert found.main.decisions == (StageChoice("risk", "no"),)
 
 
 def test_all_agree_and_one_is_alone() -> None:

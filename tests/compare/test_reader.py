@@ -82,8 +82,8 @@ def test_two_runs_with_the_same_inputs(ledger: woodrat.Ledger) -> None:
     assert statement is not None
     assert (statement.agent, statement.position, statement.source) == ("billing-bot", report.position, source)
     told = found.to_json()
-    assert told["cause"]["statement"]["recordedAt"] is not None
-    assert (told["cause"]["first"], told["cause"]["second"]) == ("Net-30", "Net-45")
+    assert told["cause"]["statement"]["recorded_at"] is not None
+    assert (told["cause"]["details"]["first"], told["cause"]["details"]["second"]) == ("Net-30", "Net-45")
 
 
 def test_a_value_written_by_a_run_names_the_run(ledger: woodrat.Ledger) -> None:
@@ -318,7 +318,7 @@ def test_runs_of_two_ledgers(ledger: woodrat.Ledger) -> None:
         "and the answer follow from it."
     )
     assert found.cause is not None
-    statements = found.cause.to_json()["statements"]
+    statements = found.cause.details["statements"]
     assert [told["ledger"] for told in statements] == ["first", "second"]
     assert statements[0]["log"] != statements[1]["log"]
     back = other.runs.diff(second, first, other=ledger)
@@ -429,7 +429,7 @@ def test_a_crowd_of_runs(ledger: woodrat.Ledger) -> None:
         assert (found.sentence, found.total) == (sentence, 5)
     about = ledger.runs.group(subject="contract/kline", agent="contract-bot")
     assert about.sentence == sentence.removesuffix(".") + "; one was set aside for its other inputs."
-    assert about.to_json()["main"]["clusters"][0]["decisions"] == [{"stageId": "payment-terms", "chosen": "escalate"}]
+    assert about.to_json()["main"]["clusters"][0]["decisions"] == [{"stage": "payment-terms", "chosen": "escalate"}]
 
 
 def test_crowds_that_cannot_be(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,14 +124,14 @@ def show_divergence(paper: Paper, found: Divergence) -> None:
     rows = [
         (
             MARKS[row.mark],
-            str(row.number),
+            str(row.step),
             row.label,
             "" if row.first is None else row.first,
             "" if row.second is None else row.second,
         )
         for row in found.rows
     ]
-    parted = [YELLOW if row.number == found.step else DIM if row.mark == "same" else "" for row in found.rows]
+    parted = [YELLOW if row.step == found.step else DIM if row.mark == "same" else "" for row in found.rows]
     paper.table(("", "STEP", "WHAT", "FIRST", "SECOND"), rows, parted)
     paper.line(found.sentence, GREEN if found.same else BOLD)
 
@@ -164,6 +164,6 @@ def _clusters(paper: Paper, above: Cluster, indent: str) -> None:
 
 
 def _outcome(paper: Paper, cluster: Cluster, indent: str) -> None:
-    decided = "; ".join(f"{stage}={value(chosen)}" for stage, chosen in cluster.decisions)
+    decided = "; ".join(f"{made.stage}={value(made.chosen)}" for made in cluster.decisions)
     paper.line(f"{indent}{decided + '; ' if decided else ''}answer: {cluster.ending}")
     paper.line(f"{indent}{cluster.representative}", DIM)

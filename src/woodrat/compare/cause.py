@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from woodrat.canon.form import Json
+from woodrat.record_json import Record
 from woodrat.records import dataclass
 
 KINDS: Final = (
@@ -32,7 +33,7 @@ KINDS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Record):
     """An observation as a log holds it."""
 
     observation: str
@@ -62,27 +63,9 @@ class Statement:
     ledger: str | None = None
     """`first` or `second` where runs of two ledgers are compared."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the statement as plain JSON."""
-        found: dict[str, Any] = {
-            "observation": self.observation,
-            "entity": self.entity,
-            "op": self.op,
-            "agent": self.agent,
-            "position": self.position,
-            "recordedAt": self.recorded_at,
-            "fields": dict(self.fields),
-            "replaces": list(self.replaces),
-            "source": self.source,
-            "sourceName": self.source_name,
-            "run": self.run,
-            "log": self.log,
-        }
-        return found if self.ledger is None else {**found, "ledger": self.ledger}
-
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(Record):
     """Why two runs differ at one step."""
 
     kind: str
@@ -93,11 +76,6 @@ class Cause:
     """What the clause speaks of, for programs."""
     statement: Statement | None = None
     """The observation that changed what was read, where the log has it."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the cause as plain JSON."""
-        found = {"kind": self.kind, "text": self.text, **self.details}
-        return found if self.statement is None else {**found, "statement": self.statement.to_json()}
 
 
 class Lineage(Protocol):

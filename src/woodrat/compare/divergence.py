@@ -18,6 +18,7 @@ from woodrat.compare.cause import KINDS, NO_LINEAGE, Cause, Lineage
 from woodrat.compare.contrast import RUNS, Sides, differing, short, without_call_ids
 from woodrat.compare.logs import Logs, OneLog, TwoLogs
 from woodrat.compare.shift import Shift
+from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.runs.account import DONE
 from woodrat.runs.record import RunRecord
@@ -33,10 +34,10 @@ NAMED_MAX: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class StepPair:
+class StepPair(Record):
     """One step of both runs, or of one of them."""
 
-    number: int
+    step: int
     """Its place: 0 is the start, then the steps, and the answer last."""
     kind: str
     """`start`, `read`, `tool`, `model`, `decision`, `write` or `answer`."""
@@ -55,24 +56,9 @@ class StepPair:
     follows: int | None = None
     """The row it follows from, where it differs because that does."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the row as plain JSON."""
-        found: dict[str, Any] = {
-            "step": self.number,
-            "kind": self.kind,
-            "label": self.label,
-            "mark": self.mark,
-            "first": self.first,
-            "second": self.second,
-            "positions": list(self.positions),
-        }
-        if self.cause is not None:
-            found["cause"] = self.cause.to_json()
-        return found if self.follows is None else {**found, "follows": self.follows}
-
 
 @dataclass(frozen=True, slots=True)
-class Divergence:
+class Divergence(Record):
     """Two runs side by side: where they part, and why."""
 
     first: str
@@ -89,18 +75,6 @@ class Divergence:
     """Both runs, side by side."""
     sentence: str
     """All of it in one sentence."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the divergence as plain JSON."""
-        return {
-            "first": self.first,
-            "second": self.second,
-            "same": self.same,
-            "step": self.step,
-            "cause": None if self.cause is None else self.cause.to_json(),
-            "sentence": self.sentence,
-            "rows": [row.to_json() for row in self.rows],
-        }
 
 
 def compare(
@@ -520,4 +494,4 @@ def where(row: StepPair) -> str:
     """Return what a sentence calls a row."""
     if row.kind == "start":
         return "the start"
-    return "the answer" if row.kind == "answer" else f"step {row.number}, the {row.label}"
+    return "the answer" if row.kind == "answer" else f"step {row.step}, the {row.label}"

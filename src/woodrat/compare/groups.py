@@ -19,6 +19,7 @@ from woodrat.compare.cause import NO_LINEAGE, Cause, Lineage
 from woodrat.compare.contrast import Sides, without_call_ids
 from woodrat.compare.divergence import compare, where
 from woodrat.compare.logs import FIRST
+from woodrat.record_json import Record, derived
 from woodrat.records import dataclass, replace
 from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Decision, ModelCall, Read, ToolCall
@@ -31,7 +32,17 @@ NAMED_MAX: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class StageChoice(Record):
+    """What a run chose at one stage."""
+
+    stage: str
+    """The stage."""
+    chosen: Json
+    """What was chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster(Record):
     """Runs that took one way."""
 
     runs: tuple[str, ...]
@@ -50,29 +61,19 @@ class Cluster:
     """What its representative answered."""
     ending: str
     """How its representative ended, in short."""
-    decisions: tuple[tuple[str, Json], ...]
-    """What its representative decided: stages with what was chosen."""
+    decisions: tuple[StageChoice, ...]
+    """What its representative decided."""
     clusters: tuple[Cluster, ...]
     """Those of its runs that part further on, the largest first."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the cluster as plain JSON."""
-        return {
-            "size": len(self.runs),
-            "agree": self.agree,
-            "representative": self.representative,
-            "step": self.step,
-            "label": self.label,
-            "cause": None if self.cause is None else self.cause.to_json(),
-            "finalContent": self.answer,
-            "decisions": [{"stageId": stage, "chosen": chosen} for stage, chosen in self.decisions],
-            "runs": list(self.runs),
-            "clusters": [cluster.to_json() for cluster in self.clusters],
-        }
+    @derived
+    def size(self) -> int:
+        """How many runs it has."""
+        return len(self.runs)
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
+class Aside(Record):
     """Runs that were asked or given something else, and so take no part."""
 
     runs: tuple[str, ...]
@@ -84,13 +85,9 @@ class Aside:
     inputs: Mapping[str, Json]
     """What they were given."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return them as plain JSON."""
-        return {"runs": list(self.runs), "query": self.query, "subject": self.subject, "inputs": dict(self.inputs)}
-
 
 @dataclass(frozen=True, slots=True)
-class Crowd:
+class Crowd(Record):
     """Many runs, clustered by where they part."""
 
     total: int
@@ -102,20 +99,10 @@ class Crowd:
     sentence: str
     """All of it in one sentence."""
 
-    @property
+    @derived
     def same(self) -> bool:
         """Whether all runs agree and none was set aside."""
         return self.main.agree == self.total
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the crowd as plain JSON."""
-        return {
-            "total": self.total,
-            "same": self.same,
-            "sentence": self.sentence,
-            "main": self.main.to_json(),
-            "aside": [aside.to_json() for aside in self.aside],
-        }
 
 
 def gather(records: Iterable[RunRecord], lineage: Lineage = NO_LINEAGE) -> Crowd:
@@ -211,7 +198,7 @@ class _Gathering:
             cause=cause,
             answer=record.answer,
             ending=contrast.ending(record),
-            decisions=tuple((decision.stage, decision.chosen) for decision in record.decisions),
+            decisions=tuple(StageChoice(decision.stage, decision.chosen) for decision in record.decisions),
             clusters=tuple(sorted(below, key=lambda cluster: (-len(cluster.runs), cluster.step or 0))),
         )
 
