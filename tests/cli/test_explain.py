@@ -29,7 +29,7 @@ def test_a_corrected_score_makes_a_decision_stale(told: Cli) -> None:
     assert told("stale").json["decisions"] == []
     assert told(*CORRECT).code == 0
     (found,) = told("stale").json["decisions"]
-    assert (found["runId"], found["outcome"], found["chosenNow"]) == (run, "flip", "approved")
+    assert (found["run"], found["outcome"], found["now"]["chosen"]) == (run, "flip", "approved")
     assert (found["beliefs"][0]["before"], found["beliefs"][0]["now"]) == (580, 710)
     page = told("stale", "-o", "table").out
     assert page.startswith("classify-risk=rejected would flip to approved\n")
@@ -59,7 +59,7 @@ def test_impact_lists_what_leaned_on_it(told: Cli) -> None:
     run = record(told)
     observation = told("lineage", "loan/42#creditScore").json["nodes"][0]["id"]
     found = told("impact", observation).json
-    assert [leaned["runId"] for leaned in found["runs"]] == [run]
+    assert [leaned["run"] for leaned in found["runs"]] == [run]
     assert [won["field"] for won in found["fields"]] == ["creditScore"]
     assert told("impact", "crm").json["observations"] == [observation]
     page = told("impact", observation, "-o", "table").out
@@ -102,7 +102,7 @@ def test_stale_is_followed_until_interrupted(told: Cli, db: Path, monkeypatch: p
     followed = told("stale", "--follow")
     assert (followed.code, followed.err) == (0, "")
     lines = [json.loads(line) for line in followed.out.splitlines()]
-    assert [(line["runId"], line["chosenNow"]) for line in lines] == [(run, "approved"), (run, "manual-review")]
+    assert [(line["run"], line["now"]["chosen"]) for line in lines] == [(run, "approved"), (run, "manual-review")]
     turns = iter([710])
     page = told("stale", "--follow", "-o", "table").out
     assert page.startswith("classify-risk=rejected would flip to approved\n")
@@ -129,7 +129,7 @@ def test_exports_are_listed_with_what_leaned_on_them(told: Cli, tmp_path: Path) 
     assert (found["leaning"], found["rows"], found["sha256"]) == (1, 1, done["sha256"])
     assert told("export", "training", "sft", "--out", "-", "--as-of", str(head)).code == 0
     exports = told("impact", observation).json["exports"]
-    assert [(one["asOf"], one["out"]) for one in exports] == [(head, "rows.jsonl"), (head, None)]
+    assert [(one["as_of"], one["out"]) for one in exports] == [(head, "rows.jsonl"), (head, None)]
     page = told("impact", observation, "-o", "table").out
     assert "exported as sft to rows.jsonl by trainer: 1 of 1 rows" in page
     assert page.endswith("2 exports\n")

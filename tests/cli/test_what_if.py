@@ -22,7 +22,7 @@ def test_what_if_the_score_had_been_another(told: Cli) -> None:
     run = record(told)
     log = told("log").out
     found = told("what-if", run, "--set", "creditScore=710").json
-    assert (found["flip"], found["decisions"][0]["chosenNow"]) == (1, "approved")
+    assert (found["flip"], found["decisions"][0]["now"]["chosen"]) == (1, "approved")
     page = told("what-if", run, "--set", "loan/42#creditScore=640", "-o", "table").out
     assert page.startswith("classify-risk=rejected would flip to manual-review\n")
     assert "  loan/42#creditScore: 580, from obs_" in page
@@ -30,10 +30,10 @@ def test_what_if_the_score_had_been_another(told: Cli) -> None:
     observation = told("lineage", "loan/42#creditScore").json["nodes"][0]["id"]
     for without in (("--without", observation), ("--without-agent", "crm")):
         (gone,) = told("what-if", f"{run}#classify-risk", *without).json["decisions"]
-        assert (gone["outcome"], gone["chosenNow"]) == ("unknown", None)
+        assert (gone["outcome"], gone["now"]["chosen"]) == ("unknown", None)
         assert gone["sentence"] == "unknown: rule Marginal credit cannot be decided: there is no fact creditScore"
     lower = told("what-if", run, "--threshold", "classify-risk.creditScore.lt=500").json
-    assert lower["decisions"][0]["chosenNow"] == "manual-review"
+    assert lower["decisions"][0]["now"]["chosen"] == "manual-review"
     told("what-if", "--all", "--set", "creditScore=1", "--limit", "1")
     assert told("log").out == log, "nothing is written"
 
@@ -68,7 +68,7 @@ def test_other_rules_come_from_a_file(told: Cli, tmp_path: Path) -> None:
         (f"{run}#classify-risk", "--rules", str(alone)),
         ("--all", "--stage", "classify-risk", "--rules", str(alone)),
     ):
-        assert told("what-if", *words).json["decisions"][0]["chosenNow"] == "maybe"
+        assert told("what-if", *words).json["decisions"][0]["now"]["chosen"] == "maybe"
     assert "does not say for which stage" in told("what-if", run, "--rules", str(alone)).err
 
 

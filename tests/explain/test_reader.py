@@ -141,7 +141,7 @@ def test_a_field_of_a_sum_and_of_a_set_leads_to_all_that_make_it_up(ledger: wood
         found = ledger.impact(id)
         assert {"total", "tags"} <= {won.field for won in found.fields} | {"name"}
         assert [leaned.run for leaned in found.runs] == [run.id]
-        assert "tags" in found.runs[0].reads[0][1]
+        assert "tags" in found.runs[0].reads[0].fields
 
 
 # Impact
@@ -162,8 +162,8 @@ def test_impact_lists_exactly_the_runs_that_read_it(ledger: woodrat.Ledger, monk
     assert [leaned.run for leaned in found.runs] == [mine, second]
     assert [won.field for won in found.fields] == ["creditScore", "id"]
     leaned = found.runs[0]
-    assert [(decision.stage, names) for decision, names in leaned.decisions] == [("classify-risk", ("creditScore",))]
-    assert [names for _, names in leaned.reads] == [("creditScore", "id")]
+    assert [(made.decision.stage, made.facts) for made in leaned.decisions] == [("classify-risk", ("creditScore",))]
+    assert [seen.fields for seen in leaned.reads] == [("creditScore", "id")]
     assert leaned.answer == "#42: rejected"
     assert read() < 40, "a question reads what it finds, and no more"
 
@@ -213,7 +213,7 @@ def test_the_impact_of_sources_readings_and_agents(ledger: woodrat.Ledger) -> No
     assert (found.kind, found.id, [leaned.run for leaned in found.runs]) == ("agent", "crm", [other])
     assert {won.entity for won in found.fields} == {"loan/43"}
     assert found.tree.find("run")[0].id == other
-    assert found.to_json()["runs"][0]["decisions"][0]["evidence"] == ["creditScore"]
+    assert found.to_json()["runs"][0]["decisions"][0]["facts"] == ["creditScore"]
 
 
 def test_a_beaten_observation_wins_no_field_and_keeps_its_runs(ledger: woodrat.Ledger) -> None:
@@ -243,12 +243,20 @@ def test_the_loan_decided_on_580_would_flip(ledger: woodrat.Ledger) -> None:
     before = ledger.position
     report = ledger.correct("loan/42", {"creditScore": 640}, reason="mixed up", observed_at=FRIDAY)
     (found,) = ledger.stale().items
-    assert (found.run, found.outcome, found.chosen_now) == (run, "flip", "approved")
+    assert (found.run, found.outcome, found.now.chosen) == (run, "flip", "approved")
     assert found.sentence == "would flip to approved"
     (belief,) = found.beliefs
     assert (belief.before, belief.now, belief.change) == (580, 640, "corrected")
     assert (belief.observations, belief.observations_now) == ((bad,), (str(report.observations[0]),))
-    assert found.to_json()["beliefs"][0]["before"] == 580
+    told = found.to_json()
+    assert told["beliefs"][0]["before"] == 580
+    assert [told["decision"][name] for name in ("stage", "chosen", "rule")] == [
+        "classify-risk",
+        "rejected",
+        "Marginal credit",
+    ]
+    by = {"chosen": "approved", "rule": "Good credit", "reason": "rule Good credit matches"}
+    assert (told["outcome"], told["now"]) == ("flip", {"outcome": "flip", **by})
     assert ledger.at(before).stale().items == ()
     assert opened(ledger.context.engine, "other").stale().items == ()
 

@@ -33,7 +33,7 @@ class Told:
 
     def take(self) -> list[tuple[str, Any]]:
         """Return the runs told of since the last time, with what would be decided now."""
-        found = [(one.run, one.chosen_now) for call in self.calls for one in call]
+        found = [(one.run, one.now.chosen) for call in self.calls for one in call]
         self.calls.clear()
         return found
 
@@ -124,7 +124,7 @@ def test_what_was_told_is_what_is_stale(acts: list[tuple[str, int, int]]) -> Non
     """Whoever keeps what he was told knows of every stale decision what it would come to now, and of no wrong one."""
     ledger = opened(MemoryEngine())
     known: dict[int, Any] = {}
-    ledger.on_stale(lambda found: known.update((one.decision.position, one.chosen_now) for one in found))
+    ledger.on_stale(lambda found: known.update((one.decision.position, one.now.chosen) for one in found))
     for number in (1, 2, 3):
         store(ledger, number, creditScore=580)
     for act, number, score in acts:
@@ -135,7 +135,7 @@ def test_what_was_told_is_what_is_stale(acts: list[tuple[str, int, int]]) -> Non
         else:
             decide(ledger, number)
     for one in ledger.stale(limit=100).items:
-        assert known[one.decision.position] == one.chosen_now
+        assert known[one.decision.position] == one.now.chosen
 
 
 def test_only_what_leans_on_it_is_looked_at(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,9 +252,9 @@ def test_other_writers_are_followed(tmp_path: Path) -> None:
                 correct(other, score, number)
             return said is not None
 
-        found = [(one.run, one.chosen_now) for one in ledger.follow_stale(wait=wait)]
+        found = [(one.run, one.now.chosen) for one in ledger.follow_stale(wait=wait)]
         assert found == [(run, "approved"), (run, "manual-review")]
-        again = [(one.run, one.chosen_now) for one in ledger.follow_stale(after=start, wait=lambda: False)]
+        again = [(one.run, one.now.chosen) for one in ledger.follow_stale(after=start, wait=lambda: False)]
         assert again == found
         with pytest.raises(woodrat.NotFound):
             ledger.follow_stale(after=10_000)
@@ -270,7 +270,7 @@ def test_a_long_write_is_followed_whole(ledger: woodrat.Ledger, monkeypatch: pyt
     start = ledger.position
     ledger.store([{"entity_type": "loan", "id": str(number), "creditScore": 640} for number in range(10)])
     correct(ledger, 610, 3)
-    found = [(one.run, one.chosen_now) for one in ledger.follow_stale(after=start, wait=lambda: False)]
+    found = [(one.run, one.now.chosen) for one in ledger.follow_stale(after=start, wait=lambda: False)]
     assert found == [(run, "approved") for run in runs] + [(runs[3], "manual-review")]
 
 
@@ -286,7 +286,7 @@ def test_async_ledgers_are_told_and_follow(tmp_path: Path) -> None:
             start = ledger.position
             await ledger.correct("loan/42", {"creditScore": 640}, reason="x")
             async for one in ledger.follow_stale(after=start):
-                assert (one.run, one.chosen_now) == (run, "approved")
+                assert (one.run, one.now.chosen) == (run, "approved")
                 break
             return told.take(), run
 

@@ -67,7 +67,7 @@ def test_without_is_as_if_it_had_never_been_stored(make_engine: Callable[[], Eng
             event("never arrived")
             return
         assert found.outcome != "unknown"
-        assert form.serialise(found.chosen_now) == chosen
+        assert form.serialise(found.now.chosen) == chosen
         event(found.outcome)
 
 
@@ -155,7 +155,7 @@ def test_a_sweep_is_every_value_by_itself(
             run.store({"entity_type": "thing", "id": "2", "m": verdict.chosen})
     name = "thing/1#n" if by_field else "n"
     swept = ledger.what_if(sweep={name: sweep}, same=True, limit=1_000)
-    assert len(swept.decisions) + swept.apart == made
+    assert len(swept.decisions) + swept.unaffected == made
     for number, value in enumerate(row.value for row in swept.rows):
         alone = ledger.what_if(set={name: value}, same=True, limit=1_000)
         by_position = {found.decision.position: found for found in alone.decisions}
@@ -164,10 +164,10 @@ def test_a_sweep_is_every_value_by_itself(
             index, parts = number, list(found.ranges)
             while index >= parts[0].values:
                 index -= parts.pop(0).values
-            again = by_position[found.decision.position].again
-            assert (parts[0].again.outcome, parts[0].again.chosen) == (again.outcome, again.chosen)
+            again = by_position[found.decision.position].now
+            assert (parts[0].now.outcome, parts[0].now.chosen) == (again.outcome, again.chosen)
             counts[again.outcome] += 1
             event(again.outcome)
         row = swept.rows[number]
         assert {"same": row.same, "flip": row.flip, "unknown": row.unknown} == counts
-        assert sum(count for _, count in row.chosen) == row.same + row.flip
+        assert sum(one.decisions for one in row.choices) == row.same + row.flip

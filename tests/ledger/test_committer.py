@@ -211,7 +211,7 @@ def test_watchers_are_told_after_the_shared_commit(engine: Counting, ledger: Led
 
     def hear(found: tuple[Any, ...]) -> None:
         # What is told of can be read by now, by everybody.
-        told.append((found[0].chosen_now, ledger.show("loan/0").fields["score"], ledger.show("loan/1").fields["score"]))
+        told.append((found[0].now.chosen, ledger.show("loan/0").fields["score"], ledger.show("loan/1").fields["score"]))
 
     corrections = [lambda n=n: ledger.correct(f"loan/{n}", {"score": 700}) for n in range(2)]
     with ledger.on_stale(hear), Committer(engine) as committer:

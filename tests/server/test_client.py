@@ -114,7 +114,7 @@ def test_what_becomes_stale_is_followed_from_afar(agents: tuple[Any, Any, Ledger
         return list(ledger.follow_stale(wait=lambda: False, **after))
 
     assert followed(a, after=begin) == followed(here, after=begin)
-    assert [(one.run, one.chosen_now) for one in followed(a, after=begin)] == [(run, "approved")] * 2
+    assert [(one.run, one.now.chosen) for one in followed(a, after=begin)] == [(run, "approved")] * 2
     assert followed(a) == []
     assert followed(a, after="now") == []
     with pytest.raises(woodrat.NotFound):
@@ -142,7 +142,7 @@ def test_a_function_is_told_from_afar_what_becomes_stale(
     heard = threading.Event()
 
     def hear(found: tuple[Any, ...]) -> None:
-        told.extend((one.run, one.chosen_now) for one in found)
+        told.extend((one.run, one.now.chosen) for one in found)
         heard.set()
         a.store({"entity_type": "note", "id": str(len(told))})
         raise KeyError("planted")

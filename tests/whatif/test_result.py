@@ -11,7 +11,7 @@ from tests.explain.test_stale import decided
 
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused
-from woodrat.explain.remake import FLIP, SAME, UNKNOWN, UNMOVED, Again, Remade
+from woodrat.explain.remake import FLIP, SAME, UNKNOWN, UNMOVED, DecisionNow, Remade
 from woodrat.runs.rules import Rule, evaluate
 from woodrat.whatif.result import CHOICES_MAX, Tally, joined, overall, segments
 from woodrat.whatif.supposition import Supposition, Sweep, suppose
@@ -46,16 +46,34 @@ def test_the_values_of_a_sweep(text: str, values: tuple[Json, ...]) -> None:
         assert supposed(sweep=sweep).sweep == Sweep("x", values)
 
 
-def test_what_is_supposed_as_json_leaves_out_what_is_not() -> None:
-    """Fields and facts stand together, under the names they were given by."""
+def test_what_is_supposed_is_told_whole() -> None:
+    """Facts stand under their names and fields under reference and field; what is not supposed is empty."""
     found = supposed(set={"loan/42#score": 1, "age": 2}, without="obs_x", thresholds={"risk.a.b.lt": 3})
     assert found.to_json() == {
         "without": ["obs_x"],
+        "without_agents": [],
+        "facts": {"age": 2},
+        "fields": {"loan/42#score": 1},
+        "rules": {},
+        "thresholds": {"risk.a.b.lt": 3},
+        "sweep": None,
+    }
+    assert list(found.field_values()) == [("loan/42", "score", 1)]
+    assert supposed(sweep="a=1..3").to_json()["sweep"] == {"name": "a", "values": [1, 2, 3]}
+
+
+def test_a_cursor_is_bound_to_what_is_supposed_in_the_same_words_as_ever() -> None:
+    """What goes into the digest of a cursor has keys of its own, whatever the fields are called."""
+    found = supposed(
+        set={"loan/42#score": 1, "age": 2}, without="obs_x", without_agents="a", thresholds={"risk.a.b.lt": 3}
+    )
+    assert found.question() == {
+        "without": ["obs_x"],
+        "withoutAgents": ["a"],
         "set": {"loan/42#score": 1, "age": 2},
         "thresholds": {"risk.a.b.lt": 3},
     }
-    assert dict(found.fields) == {("loan/42", "score"): 1}
-    assert supposed(sweep="a=1..3").to_json() == {"sweep": {"name": "a", "first": 1, "last": 3, "values": 3}}
+    assert supposed(sweep="a=1..3").question() == {"sweep": {"name": "a", "first": 1, "last": 3, "values": 3}}
 
 
 OPERANDS = st.one_of(st.integers(-6, 6), st.sampled_from([-2.5, 0.5, 3.0, "a", None, True, [1]]))
@@ -126,7 +144,7 @@ def test_an_open_fact_is_unknown_unless_the_rule_fails_without_it() -> None:
     """A condition that is known to fail settles its rule."""
     made = decided(580, [Rule("a", {"creditScore": {"lt": 600}, "mood": "good"})], facts={"mood": "good"})
     remade = Remade(made)
-    assert remade.on({}, {"mood": "why"}) == Again(UNKNOWN, None, None, "why")
+    assert remade.on({}, {"mood": "why"}) == DecisionNow(UNKNOWN, None, None, "why")
     found = remade.by({"creditScore": 700, "mood": "good"}, {"creditScore"}, {"mood": "why"})
     assert (found.outcome, found.chosen) == (FLIP, "manual-review")
 
@@ -134,10 +152,10 @@ def test_an_open_fact_is_unknown_unless_the_rule_fails_without_it() -> None:
 def test_neighbours_that_come_to_the_same_are_one_range() -> None:
     """The reason of the value on record gives way, as it is true of that value alone."""
     sweep = Sweep("x", tuple(range(6)))
-    same, unmoved = Again(SAME, "a", "A", "rule A matches"), Again(SAME, "a", "A", UNMOVED)
-    flip, unknown = Again(FLIP, 1, "A", ""), Again(UNKNOWN, None, None, "why")
+    same, unmoved = DecisionNow(SAME, "a", "A", "rule A matches"), DecisionNow(SAME, "a", "A", UNMOVED)
+    flip, unknown = DecisionNow(FLIP, 1, "A", ""), DecisionNow(UNKNOWN, None, None, "why")
     found = joined(sweep, [(0, 1, unmoved), (1, 2, same), (2, 3, unmoved), (3, 4, flip), (4, 6, unknown)])
-    assert [(part.first, part.last, part.again) for part in found] == [(0, 2, same), (3, 3, flip), (4, 5, unknown)]
+    assert [(part.first, part.last, part.now) for part in found] == [(0, 2, same), (3, 3, flip), (4, 5, unknown)]
     assert [part.sentence for part in found] == ["0..2: a (as recorded)", "3: 1", "4..5: unknown: why"]
     assert overall(found).outcome == FLIP
     assert overall(found[:1]).outcome == SAME
@@ -149,12 +167,12 @@ def test_a_table_counts_every_choice_and_the_rest_together() -> None:
     sweep = Sweep("x", (1, 2))
     tally = Tally(sweep)
     for chosen in (1, True, "1"):
-        tally.add(0, 2, Again(FLIP, chosen, None, ""))
-    tally.add(1, 2, Again(UNKNOWN, None, None, "why"))
+        tally.add(0, 2, DecisionNow(FLIP, chosen, None, ""))
+    tally.add(1, 2, DecisionNow(UNKNOWN, None, None, "why"))
     first, second = tally.rows()
-    assert (len(first.chosen), first.unknown, second.unknown, second.flip) == (3, 0, 1, 3)
+    assert (len(first.choices), first.unknown, second.unknown, second.flip) == (3, 0, 1, 3)
     many = Tally(Sweep("x", (1,)))
     for number in range(CHOICES_MAX + 5):
-        many.add(0, 1, Again(FLIP, number, None, ""))
+        many.add(0, 1, DecisionNow(FLIP, number, None, ""))
     (row,) = many.rows()
-    assert {str(chosen): count for chosen, count in row.chosen}["(others)"] == 5
+    assert {str(one.chosen): one.decisions for one in row.choices}["(others)"] == 5

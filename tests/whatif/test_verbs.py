@@ -74,14 +74,14 @@ def test_without_an_observation_the_one_before_it_holds(ledger: woodrat.Ledger) 
     last = store(ledger, observed_at=TUESDAY, creditScore=580)
     run = decide(ledger)
     found = only(ledger.what_if(run, without=last))
-    assert (found.decision.chosen, found.chosen_now, found.outcome) == ("rejected", "approved", "flip")
-    assert (found.sentence, found.reason) == ("would flip to approved", "rule Good credit matches")
+    assert (found.decision.chosen, found.now.chosen, found.outcome) == ("rejected", "approved", "flip")
+    assert (found.sentence, found.now.reason) == ("would flip to approved", "rule Good credit matches")
     (change,) = found.changes
     assert (change.key, change.entity, change.before, change.now) == ("creditScore", "loan/42", 580, 640)
     assert (change.observations, change.observations_now) == ((last,), (first,))
     assert only(ledger.what_if(run, without=[first])).outcome == "same"
     gone = only(ledger.what_if(run, without=[first, last]))
-    assert (gone.outcome, gone.chosen_now, gone.changes[0].missing) == ("unknown", None, True)
+    assert (gone.outcome, gone.now.chosen, gone.changes[0].missing) == ("unknown", None, True)
     assert gone.sentence == "unknown: rule Marginal credit cannot be decided: there is no fact creditScore"
 
 
@@ -91,11 +91,11 @@ def test_without_a_correction_or_a_retraction_what_they_undid_holds(ledger: wood
     store(ledger, observed_at=TUESDAY, colour="red")
     corrected = ledger.correct("loan/42", {"creditScore": 700}).observations[0]
     run = decide(ledger)
-    assert only(ledger.what_if(run, without=corrected)).chosen_now == "rejected"
+    assert only(ledger.what_if(run, without=corrected)).now.chosen == "rejected"
     withdrawn = ledger.retract([said, corrected]).observations
     later = decide(ledger, on_missing="skip")
     assert ledger.runs.show(later).decisions[0].chosen == "manual-review"
-    assert only(ledger.what_if(later, without=withdrawn)).chosen_now == "approved"
+    assert only(ledger.what_if(later, without=withdrawn)).now.chosen == "approved"
 
 
 def test_without_a_union_its_members_part(ledger: woodrat.Ledger) -> None:
@@ -106,7 +106,7 @@ def test_without_a_union_its_members_part(ledger: woodrat.Ledger) -> None:
     run = decide(ledger)
     assert ledger.runs.show(run).decisions[0].chosen == "approved"
     found = only(ledger.what_if(run, without=joined))
-    assert found.reason == "rule Marginal credit cannot be decided: there is no fact creditScore"
+    assert found.now.reason == "rule Marginal credit cannot be decided: there is no fact creditScore"
 
 
 def test_without_a_source_a_reading_or_an_agent(ledger: woodrat.Ledger) -> None:
@@ -118,7 +118,7 @@ def test_without_a_source_a_reading_or_an_agent(ledger: woodrat.Ledger) -> None:
     run = decide(ledger)
     store(ledger, observed_at="2026-01-08T09:00:00Z", creditScore=710)
     for without in (source, reading.id):
-        assert only(ledger.what_if(run, without=without)).chosen_now == "approved"
+        assert only(ledger.what_if(run, without=without)).now.chosen == "approved"
     assert only(ledger.what_if(run, without_agents="reader")).changes[0].now == 640
     assert only(ledger.what_if(run, without_agents=["crm"])).outcome == "same"
 
@@ -129,7 +129,7 @@ def test_another_value_of_a_field_or_a_fact(ledger: woodrat.Ledger) -> None:
     run = decide(ledger)
     for name in ("loan/42#creditScore", "creditScore", f"{woodrat_id(ledger)}#creditScore"):
         found = only(ledger.what_if(run, set={name: 650}))
-        assert (found.outcome, found.chosen_now) == ("flip", "approved")
+        assert (found.outcome, found.now.chosen) == ("flip", "approved")
         assert (found.changes[0].before, found.changes[0].now) == (580, 650)
         assert only(ledger.what_if(run, set={name: 580})).outcome == "same"
 
@@ -144,10 +144,10 @@ def test_other_rules_and_thresholds(ledger: woodrat.Ledger) -> None:
     store(ledger, creditScore=610)
     run = decide(ledger)
     stricter = [{"chosen": "rejected", "when": {"creditScore": {"lt": 650}}}]
-    assert only(ledger.what_if(run, rules={"risk": stricter})).chosen_now == "rejected"
-    assert only(ledger.what_if(run, rules={"risk": [Rule("x", {"none": {"exists": False}})]})).chosen_now == "x"
-    assert only(ledger.what_if(run, thresholds={"risk.creditScore.lt": 620})).chosen_now == "rejected"
-    assert only(ledger.what_if(run, thresholds={"risk.creditScore.gte": 605})).chosen_now == "approved"
+    assert only(ledger.what_if(run, rules={"risk": stricter})).now.chosen == "rejected"
+    assert only(ledger.what_if(run, rules={"risk": [Rule("x", {"none": {"exists": False}})]})).now.chosen == "x"
+    assert only(ledger.what_if(run, thresholds={"risk.creditScore.lt": 620})).now.chosen == "rejected"
+    assert only(ledger.what_if(run, thresholds={"risk.creditScore.gte": 605})).now.chosen == "approved"
     assert only(ledger.what_if(run, thresholds={"risk.creditScore.gte": 700})).outcome == "same"
 
 
@@ -156,9 +156,9 @@ def test_rules_on_what_is_not_on_record_are_unknown(ledger: woodrat.Ledger) -> N
     store(ledger, creditScore=610, income=5)
     run = decide(ledger)
     found = only(ledger.what_if(run, rules={"risk": [Rule("rich", {"income": {"gt": 1}})]}))
-    assert found.reason == "income is not on record among the facts of the decision; set it too"
+    assert found.now.reason == "income is not on record among the facts of the decision; set it too"
     rules = {"risk": [Rule("rich", {"income": {"gt": 1}})]}
-    assert only(ledger.what_if(run, rules=rules, set={"income": 9})).chosen_now == "rich"
+    assert only(ledger.what_if(run, rules=rules, set={"income": 9})).now.chosen == "rich"
 
 
 def test_a_fact_that_was_missing_may_have_come_of_what_changes(ledger: woodrat.Ledger) -> None:
@@ -168,10 +168,10 @@ def test_a_fact_that_was_missing_may_have_come_of_what_changes(ledger: woodrat.L
         run.show("loan/42")
         run.decide("risk", {"n": 1}, RULES, default="manual-review", on_missing="skip")
     found = only(ledger.what_if(run.id, set={"loan/42#creditScore": 700}))
-    assert found.reason.startswith("creditScore was not given by the agent after it read loan/42")
+    assert found.now.reason.startswith("creditScore was not given by the agent after it read loan/42")
     other = only(ledger.what_if(run.id, rules={"risk": [Rule("x", {"income": 1})]}, set={"loan/42#income": 1}))
-    assert other.reason.startswith("income was not given by the agent after it read loan/42")
-    assert only(ledger.what_if(run.id, set={"creditScore": 700})).chosen_now == "approved"
+    assert other.now.reason.startswith("income was not given by the agent after it read loan/42")
+    assert only(ledger.what_if(run.id, set={"creditScore": 700})).now.chosen == "approved"
     assert only(ledger.what_if(run.id, set={"loan/43#creditScore": 700})).outcome == "same"
 
 
@@ -183,7 +183,7 @@ def test_a_missing_fact_says_where_it_was_looked_for(ledger: woodrat.Ledger) -> 
         facts = {"creditScore": loan.fact("creditScore"), "n": 1}
         verdict = run.decide("risk", facts, RULES, default="manual-review", on_missing="skip")
     assert {condition.origin["field"] for condition in verdict.conditions} == {"creditScore"}
-    assert only(ledger.what_if(run.id, set={"loan/42#creditScore": 700})).chosen_now == "approved"
+    assert only(ledger.what_if(run.id, set={"loan/42#creditScore": 700})).now.chosen == "approved"
     assert only(ledger.what_if(run.id, set={"loan/42#colour": "blue"})).outcome == "same"
 
 
@@ -204,14 +204,14 @@ def test_a_model_between_makes_it_unknown(ledger: woodrat.Ledger) -> None:
         for supposed in (*asked, {"set": {"loan/42#creditScore": 550}}):
             found = only(ledger.what_if(run.id, **supposed))
             if first and "without" in supposed:
-                assert found.reason == "rule approved cannot be decided: there is no fact creditScore"
+                assert found.now.reason == "rule approved cannot be decided: there is no fact creditScore"
             elif first:
                 assert found.outcome != "unknown"
             else:
                 assert found.outcome == "unknown"
-                assert found.reason.startswith("needs model small-1: it gave mood after ")
+                assert found.now.reason.startswith("needs model small-1: it gave mood after ")
         (kept,) = ledger.what_if(run.id, set={"mood": "good", "creditScore": 550}).decisions
-        assert (kept.outcome, kept.chosen_now) == ("same", "approved")
+        assert (kept.outcome, kept.now.chosen) == ("same", "approved")
 
 
 def test_a_tool_between_makes_it_unknown_also_when_the_read_was_inside(ledger: woodrat.Ledger) -> None:
@@ -233,20 +233,20 @@ def test_what_the_agent_stated_after_a_changed_read_is_unknown_unless_it_is_set(
         loan = run.show("loan/42")
         run.decide("risk", {"ratio": 580 / 600, "creditScore": loan.fact("creditScore")}, rules)
     found = only(ledger.what_if(run.id, without=said))
-    assert found.reason.startswith("ratio was stated by the agent after it read loan/42")
-    assert only(ledger.what_if(run.id, without=said, set={"ratio": 2})).chosen_now is None
+    assert found.now.reason.startswith("ratio was stated by the agent after it read loan/42")
+    assert only(ledger.what_if(run.id, without=said, set={"ratio": 2})).now.chosen is None
     assert only(ledger.what_if(run.id, set={"creditScore": 700})).outcome == "same"
-    assert only(ledger.what_if(run.id, set={"creditScore": 700, "ratio": 2})).chosen_now == "approved"
+    assert only(ledger.what_if(run.id, set={"creditScore": 700, "ratio": 2})).now.chosen == "approved"
 
 
 def test_a_predicate_needs_the_code(ledger: woodrat.Ledger) -> None:
     """A rule in code that looked at what changes is unknown; one that looked at something else answers as it did."""
     store(ledger, creditScore=580, age=30)
     run = decide(ledger, rules=[Rule("old", lambda facts: facts["age"] > 60), *RULES])
-    assert only(ledger.what_if(run, set={"creditScore": 650})).chosen_now == "approved"
+    assert only(ledger.what_if(run, set={"creditScore": 650})).now.chosen == "approved"
     found = only(ledger.what_if(run, set={"age": 70}))
     assert found.outcome == "unknown"
-    assert "is a predicate in the agent's code, which `runs.replay` runs" in found.reason
+    assert "is a predicate in the agent's code, which `runs.replay` runs" in found.now.reason
 
 
 def test_inputs_and_untouched_tools_stay_as_recorded(ledger: woodrat.Ledger) -> None:
@@ -259,11 +259,11 @@ def test_inputs_and_untouched_tools_stay_as_recorded(ledger: woodrat.Ledger) -> 
         facts = {"amount": run.input("amount"), "hits": hits, "creditScore": loan.fact("creditScore")}
         run.decide("risk", facts, rules, default="approved")
     assert (
-        only(ledger.what_if(run.id, without=said)).reason
+        only(ledger.what_if(run.id, without=said)).now.reason
         == "rule rejected cannot be decided: there is no fact creditScore"
     )
-    assert only(ledger.what_if(run.id, without=said, set={"hits": 2})).chosen_now == "approved"
-    assert only(ledger.what_if(run.id, set={"amount": 5})).chosen_now == "approved"
+    assert only(ledger.what_if(run.id, without=said, set={"hits": 2})).now.chosen == "approved"
+    assert only(ledger.what_if(run.id, set={"amount": 5})).now.chosen == "approved"
     assert only(ledger.what_if(run.id, set={"amount": 25})).outcome == "unknown", "the tool came after the input"
 
 
@@ -288,10 +288,10 @@ def test_what_another_run_wrote_after_a_change_is_unknown(ledger: woodrat.Ledger
     answer = ledger.what_if([first, second, third], set={"step/0#level": 0})
     outcomes = [found.outcome for found in answer.decisions]
     assert outcomes == ["flip", "unknown", "unknown"]
-    assert answer.decisions[1].reason.startswith(f"{first} wrote obs_")
-    assert " after it read step/0, which would have been otherwise" in answer.decisions[1].reason
+    assert answer.decisions[1].now.reason.startswith(f"{first} wrote obs_")
+    assert " after it read step/0, which would have been otherwise" in answer.decisions[1].now.reason
     by_rule = ledger.what_if([second], thresholds={"pass.level.gte": 9})
-    assert only(by_rule).reason.endswith("after it decided pass, which might have come out otherwise")
+    assert only(by_rule).now.reason.endswith("after it decided pass, which might have come out otherwise")
     assert (answer.flip, answer.same, answer.unknown) == (1, 0, 2)
 
 
@@ -368,15 +368,18 @@ def test_a_sweep_is_a_table_and_ranges(ledger: woodrat.Ledger) -> None:
     with ledger.run("Paint?") as run:
         run.decide("colour", {"hue": 1}, [Rule("red", {"hue": 1})])
     answer = ledger.what_if(sweep="creditScore=598..621")
-    ranges = [(part.first, part.last, part.again.chosen) for part in answer.decisions[0].ranges]
+    ranges = [(part.first, part.last, part.now.chosen) for part in answer.decisions[0].ranges]
     assert ranges == [(598, 599, "rejected"), (600, 619, "manual-review"), (620, 621, "approved")]
-    rows = {row.value: (dict(row.chosen), row.same, row.flip, row.unknown) for row in answer.rows}
+    rows = {
+        row.value: ({one.chosen: one.decisions for one in row.choices}, row.same, row.flip, row.unknown)
+        for row in answer.rows
+    }
     assert list(rows) == list(range(598, 622))
     assert rows[599] == ({"rejected": 2}, 1, 1, 0)
     assert rows[600] == ({"manual-review": 2}, 1, 1, 0)
     assert rows[620] == ({"approved": 2}, 0, 2, 0)
-    assert (answer.flip, answer.apart) == (2, 1)
-    text = only(ledger.what_if(sweep={"loan/0#creditScore": [1, "many"]})).ranges[1].again
+    assert (answer.flip, answer.unaffected) == (2, 1)
+    text = only(ledger.what_if(sweep={"loan/0#creditScore": [1, "many"]})).ranges[1].now
     assert text.reason.endswith("creditScore cannot be compared: text and a number have no order")
     assert only(ledger.what_if(sweep="loan/0#creditScore=570..599", same=True)).outcome == "same"
 
@@ -396,12 +399,12 @@ def test_a_sweep_over_a_model_is_unknown_but_where_nothing_changes(ledger: woodr
     answer = ledger.what_if(sweep="creditScore=579..583")
     first, second = answer.decisions
     assert (first.run, first.outcome, answer.notes) == (run.id, "unknown", ())
-    assert [(part.first, part.last, part.again.outcome) for part in first.ranges] == [
+    assert [(part.first, part.last, part.now.outcome) for part in first.ranges] == [
         (579, 579, "unknown"),
         (580, 580, "same"),
         (581, 583, "unknown"),
     ]
-    assert [(part.first, part.last, part.again.outcome) for part in second.ranges] == [
+    assert [(part.first, part.last, part.now.outcome) for part in second.ranges] == [
         (579, 581, "same"),
         (582, 583, "unknown"),
     ]
@@ -509,10 +512,12 @@ def test_answers_have_one_canonical_form(ledger: woodrat.Ledger) -> None:
     for supposed in asked:
         found = ledger.what_if(run, **supposed).to_json()
         assert found == ledger.what_if(run, **supposed).to_json()
-        assert found["decisions"][0]["runId"] == run
+        decision = found["decisions"][0]
+        assert (decision["run"], decision["decision"]["chosen"]) == (run, "rejected")
+        assert decision.keys().isdisjoint({"stage", "chosen", "rule"})
     assert found["rows"][0] == {
         "value": 500,
-        "chosen": [{"chosen": "rejected", "decisions": 1}],
+        "choices": [{"chosen": "rejected", "decisions": 1}],
         "same": 1,
         "flip": 0,
         "unknown": 0,
@@ -556,6 +561,7 @@ def test_answers_have_one_canonical_form(ledger: woodrat.Ledger) -> None:
         ({"sweep": {"a": range(20_000)}}, "more than 10000 values"),
         ({"sweep": {"a": [1], "b": [2]}}, "expected one name"),
         ({"sweep": "creditScore=1..9", "set": {"creditScore": 1}}, "is set as well"),
+        ({"sweep": "loan/42#creditScore=1..9", "set": {"loan/42#creditScore": 1}}, "is set as well"),
         ({"set": {"a": 1}, "limit": 0}, "limit"),
         ({"set": {"a": 1}, "since": "monday"}, "since"),
         ({"set": {"a": 1}, "stage": 7}, "stage"),

@@ -136,7 +136,7 @@ def _stale(paper: Paper, found: Stale) -> None:
     for belief in found.beliefs:
         _belief(paper, belief)
     if found.outcome != "unknown":
-        paper.line(f"  now {found.again.reason}")
+        paper.line(f"  now {found.now.reason}")
     if found.answer is not None:
         paper.line(f"  answer: {value(found.answer)}")
 

@@ -41,8 +41,8 @@ def what_if(call: Call) -> Answer:
         for note in found.notes:
             paper.line(note, YELLOW)
         paper.line(found.sentence, BOLD)
-        if found.apart:
-            paper.line(f"{found.apart} other decisions do not depend on it.", DIM)
+        if found.unaffected:
+            paper.line(f"{found.unaffected} other decisions do not depend on it.", DIM)
 
     lines = [row.to_json() for row in found.rows] or [decision.to_json() for decision in found.decisions]
     return Answer(found.to_json(), text, lines, note=more)
@@ -96,7 +96,7 @@ def _rules(given: Any) -> Any:
 
 def _decision(paper: Paper, found: Supposed) -> None:
     decision = found.decision
-    told = "would differ at some values" if found.ranges and found.outcome == "flip" else found.again.sentence
+    told = "would differ at some values" if found.ranges and found.outcome == "flip" else found.now.sentence
     paper.line(f"{decision.stage}={value(decision.chosen)} {told}", _STYLES[found.outcome])
     about = "" if found.subject is None else f" about {found.subject}"
     where = f"{paper.id(found.run)}{about}; position {decision.position}"
@@ -106,7 +106,7 @@ def _decision(paper: Paper, found: Supposed) -> None:
     for part in found.ranges:
         paper.line(f"  {part.sentence}")
     if not found.ranges and found.outcome != "unknown":
-        paper.line(f"  then {found.reason}")
+        paper.line(f"  then {found.now.reason}")
 
 
 def _change(change: FactChange) -> str:
@@ -121,7 +121,7 @@ def _table(paper: Paper, found: WhatIf) -> None:
     """Print what would be chosen at which values; neighbours that come to the same stand in one row."""
     import json
 
-    choices = {json.dumps(choice, sort_keys=True): choice for row in found.rows for choice, _ in row.chosen}
+    choices = {json.dumps(one.chosen, sort_keys=True): one.chosen for row in found.rows for one in row.choices}
     sweep = found.supposition.sweep
     assert sweep is not None
     merged: list[tuple[SweepRow, SweepRow]] = []
@@ -130,7 +130,7 @@ def _table(paper: Paper, found: WhatIf) -> None:
         merged[-1:] = [(merged[-1][0], row)] if same else [*merged[-1:], (row, row)]
     cells: list[list[str]] = []
     for first, last in merged:
-        counts = {json.dumps(choice, sort_keys=True): count for choice, count in first.chosen}
+        counts = {json.dumps(one.chosen, sort_keys=True): one.decisions for one in first.choices}
         span = value(first.value) if first is last else f"{value(first.value)}..{value(last.value)}"
         cells.append(
             [span, *(str(counts.get(name, 0)) for name in choices), str(first.flip), str(first.unknown)],
@@ -140,4 +140,4 @@ def _table(paper: Paper, found: WhatIf) -> None:
 
 
 def _counts(row: SweepRow) -> tuple[Any, ...]:
-    return row.chosen, row.flip, row.unknown
+    return row.choices, row.flip, row.unknown

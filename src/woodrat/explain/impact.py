@@ -11,6 +11,7 @@ from typing import Any
 
 from woodrat.canon.form import Json
 from woodrat.explain.lineage import Node, evidence, shown
+from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Decision, Read, Write
@@ -18,7 +19,7 @@ from woodrat.training.exports import Export
 
 
 @dataclass(frozen=True, slots=True)
-class Won:
+class WonField(Record):
     """A field whose value an observation takes part in."""
 
     entity: str
@@ -30,13 +31,29 @@ class Won:
     observation: str
     """The observation."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the field as plain JSON."""
-        return {"entity": self.entity, "field": self.field, "value": self.value, "observation": self.observation}
+
+@dataclass(frozen=True, slots=True)
+class AffectedRead(Record):
+    """A read that saw what was asked about."""
+
+    read: Read
+    """The read."""
+    fields: tuple[str, ...]
+    """The fields it saw it in."""
 
 
 @dataclass(frozen=True, slots=True)
-class Leaning:
+class AffectedDecision(Record):
+    """A decision whose evidence what was asked about is part of."""
+
+    decision: Decision
+    """The decision."""
+    facts: tuple[str, ...]
+    """Names of the facts it is part of."""
+
+
+@dataclass(frozen=True, slots=True)
+class AffectedRun(Record):
     """A run that leaned on what was asked about, and where in it."""
 
     run: str
@@ -51,42 +68,16 @@ class Leaning:
     """How it stands."""
     answer: Json
     """What it answered."""
-    reads: tuple[tuple[Read, tuple[str, ...]], ...]
-    """The reads that saw it, each with the fields it saw it in."""
-    decisions: tuple[tuple[Decision, tuple[str, ...]], ...]
-    """The decisions whose evidence it is part of, each with the names of the facts."""
+    reads: tuple[AffectedRead, ...]
+    """The reads that saw it."""
+    decisions: tuple[AffectedDecision, ...]
+    """The decisions whose evidence it is part of."""
     writes: tuple[Write, ...]
     """What the run said."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the run as plain JSON."""
-        return {
-            "runId": self.run,
-            "agent": self.agent,
-            "query": self.query,
-            "subject": self.subject,
-            "status": self.status,
-            "finalContent": self.answer,
-            "reads": [
-                {"entity": read.entity, "fields": list(names), "asOf": read.as_of, **read.place()}
-                for read, names in self.reads
-            ],
-            "decisions": [
-                {
-                    "stageId": decision.stage,
-                    "chosen": decision.chosen,
-                    "rule": decision.rule,
-                    "evidence": list(names),
-                    **decision.place(),
-                }
-                for decision, names in self.decisions
-            ],
-            "writes": [write.to_json() for write in self.writes],
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Impact:
+class Impact(Record):
     """What leaned on an observation, a source, an interpretation or an agent."""
 
     kind: str
@@ -95,9 +86,9 @@ class Impact:
     """What was asked about."""
     observations: tuple[str, ...]
     """The observations it stands for, by position."""
-    fields: tuple[Won, ...]
+    fields: tuple[WonField, ...]
     """The fields they take part in now."""
-    runs: tuple[Leaning, ...]
+    runs: tuple[AffectedRun, ...]
     """The runs that read them or decided on them, by their first entry."""
     exports: tuple[Export, ...]
     """The exports with rows of those runs, by position."""
@@ -116,38 +107,10 @@ class Impact:
         exports = (Node("export", found.id, found.sentence, found.to_json()) for found in self.exports)
         return Node(self.kind, self.id, label, details, (*nodes, *(_run(found) for found in self.runs), *exports))
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the impact as plain JSON."""
-        return {
-            "kind": self.kind,
-            "id": self.id,
-            "observations": list(self.observations),
-            "fields": [won.to_json() for won in self.fields],
-            "runs": [run.to_json() for run in self.runs],
-            "exports": [export.to_json() for export in self.exports],
-            "position": self.position,
-        }
 
-
-def _run(found: Leaning) -> Node:
-    nodes = [
-        Node(
-            "read",
-            f"{found.run}/{read.span}/{read.entity}",
-            f"read {', '.join(f'{read.entity}#{name}' for name in names)} at position {read.as_of}",
-            {"position": read.position, "fields": list(names)},
-        )
-        for read, names in found.reads
-    ]
-    nodes += [
-        Node(
-            "decision",
-            f"{found.run}/{decision.span}",
-            f"decided {decision.stage} = {shown(decision.chosen)} on {', '.join(names)}",
-            {"position": decision.position, "evidence": list(names), "chosen": decision.chosen},
-        )
-        for decision, names in found.decisions
-    ]
+def _run(found: AffectedRun) -> Node:
+    nodes = [_read(found.run, affected.read, affected.fields) for affected in found.reads]
+    nodes += [_decision(found.run, affected.decision, affected.facts) for affected in found.decisions]
     if found.answer is not None:
         nodes.append(Node("answer", found.run, f"answered {shown(found.answer)}", {"answer": found.answer}))
     nodes += [
@@ -158,13 +121,26 @@ def _run(found: Leaning) -> Node:
     return Node("run", found.run, f"{found.run}{by}, {found.status}", {"query": found.query}, tuple(nodes))
 
 
-def leaning(record: RunRecord, observations: frozenset[str]) -> Leaning | None:
+def _read(run: str, read: Read, names: tuple[str, ...]) -> Node:
+    label = f"read {', '.join(f'{read.entity}#{name}' for name in names)} at position {read.as_of}"
+    return Node("read", f"{run}/{read.span}/{read.entity}", label, {"position": read.position, "fields": list(names)})
+
+
+def _decision(run: str, decision: Decision, facts: tuple[str, ...]) -> Node:
+    label = f"decided {decision.stage} = {shown(decision.chosen)} on {', '.join(facts)}"
+    details = {"position": decision.position, "facts": list(facts), "chosen": decision.chosen}
+    return Node("decision", f"{run}/{decision.span}", label, details)
+
+
+def affected_run(record: RunRecord, observations: frozenset[str]) -> AffectedRun | None:
     """Return where a run leaned on some observations; nothing when it did not."""
-    reads = [(read, names) for read in record.reads if (names := _fields(read, observations))]
-    decisions = [(made, names) for made in record.decisions if (names := _facts(evidence(made), observations))]
+    reads = [AffectedRead(read, names) for read in record.reads if (names := _fields(read, observations))]
+    decisions = [
+        AffectedDecision(made, names) for made in record.decisions if (names := _facts(evidence(made), observations))
+    ]
     if not reads and not decisions:
         return None
-    return Leaning(
+    return AffectedRun(
         run=record.id,
         agent=record.agent,
         query=record.query,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from woodrat.canon.form import Json
+from woodrat.record_json import Record
 from woodrat.records import dataclass, field
 from woodrat.runs import steps
 from woodrat.runs.record import RunRecord
@@ -26,7 +27,7 @@ Observe = Callable[[str], "Node"]
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class Node(Record):
     """One thing on the way, and what it comes from."""
 
     kind: str
@@ -49,16 +50,6 @@ class Node:
     def find(self, kind: str) -> tuple[Node, ...]:
         """Return all nodes of a kind, in order, each once."""
         return tuple({node.id: node for node in self.walk() if node.kind == kind}.values())
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the tree as plain JSON."""
-        return {
-            "kind": self.kind,
-            "id": self.id,
-            "label": self.label,
-            "details": dict(self.details),
-            "nodes": [node.to_json() for node in self.nodes],
-        }
 
 
 # From a run

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.explain import index, lineage
-from woodrat.explain.impact import Impact, Leaning, Won, leaning
+from woodrat.explain.impact import AffectedRun, Impact, WonField, affected_run
 from woodrat.explain.lineage import Node
 from woodrat.explain.remake import SAME, facts_of, is_whole, remake
 from woodrat.explain.stale import Belief, Stale
@@ -134,7 +134,7 @@ class Tracer:
             self._readers[effective] = Reader(self.view, AsOf(self.through, effective), self.reader.policies)
         return self._readers[effective]
 
-    def leaning(self, observations: Iterable[str]) -> tuple[Leaning, ...]:
+    def affected_runs(self, observations: Iterable[str]) -> tuple[AffectedRun, ...]:
         """Return the runs that read some observations or decided on them, by their first entry that did."""
         named = frozenset(observations)
         runs: dict[str, int] = {}
@@ -144,10 +144,10 @@ class Tracer:
                 run = form.decode(entry.body).get("run")
                 if isinstance(run, str):
                     runs[run] = min(entry.position, runs.get(run, entry.position))
-        found: list[Leaning] = []
+        found: list[AffectedRun] = []
         for run in sorted(runs, key=lambda run: runs[run]):
             record = self.recounter.find(run)
-            leaned = None if record is None else leaning(record, named)
+            leaned = None if record is None else affected_run(record, named)
             if leaned is not None:
                 found.append(leaned)
         return tuple(found)
@@ -157,7 +157,7 @@ class Tracer:
         named, policies = frozenset(observations), self.reader.policies
 
         def leans(record: RunRecord) -> bool:
-            return leaning(record, named) is not None
+            return affected_run(record, named) is not None
 
         return tuple(leaning_exports(self.view, self.through, self._shelves, policies, runs, leans))
 
@@ -352,7 +352,7 @@ def impact(tracer: Tracer, what: object, agent: object) -> Impact:
     kind, id, said = observations_named(tracer, what, agent)
     names = tuple(dict.fromkeys(stored.observation.id for stored in said))
     fields = {(won.entity, won.field, won.observation): won for stored in said for won in _won(tracer, stored)}
-    runs = tracer.leaning(names)
+    runs = tracer.affected_runs(names)
     exports = tracer.exports([found.run for found in runs], names)
     return Impact(kind, id, names, tuple(fields.values()), runs, exports, tracer.through)
 
@@ -391,7 +391,7 @@ def observations_named(tracer: Tracer, what: object, agent: object) -> tuple[str
     raise Refused([Fault("what", f"{shown(what)} is none of these", _IMPACT_OF)], NO_READ)
 
 
-def _won(tracer: Tracer, stored: Stored) -> Iterator[Won]:
+def _won(tracer: Tracer, stored: Stored) -> Iterator[WonField]:
     """Yield the fields whose value an observation takes part in."""
     said = stored.observation
     snapshot = tracer.snapshot(said.entity) if said.stated else None
@@ -400,7 +400,7 @@ def _won(tracer: Tracer, stored: Stored) -> Iterator[Won]:
     entity = str(snapshot.members[0]) if len(snapshot.members) > 1 else str(said.entity)
     for name in sorted(said.stated):
         if name in snapshot.fields and said.id in _taking_part(tracer, snapshot, name):
-            yield Won(entity, name, snapshot.fields[name], said.id)
+            yield WonField(entity, name, snapshot.fields[name], said.id)
 
 
 def _taking_part(tracer: Tracer, snapshot: Snapshot, name: str) -> tuple[str, ...]:
@@ -497,7 +497,7 @@ def stale_decision(tracer: Tracer, entry: Entry) -> Stale | None:
         answer=record.answer,
         decision=decision,
         beliefs=tuple(beliefs),
-        again=remake(decision, now),
+        now=remake(decision, now),
     )
 
 

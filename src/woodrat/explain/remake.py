@@ -15,6 +15,7 @@ from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.explain.lineage import shown
 from woodrat.log.erasure import ERASED
+from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.runs import values as run_values
 from woodrat.runs.gaps import SKIP, Gap, gaps_of
@@ -36,7 +37,7 @@ _NO_DEFAULT: Final = "the rule that matched no longer does, and the rules after 
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class DecisionNow(Record):
     """What a decision would come to on other facts."""
 
     outcome: str
@@ -158,7 +159,7 @@ class Remade:
                         operand = value
                 yield _Condition(key, op, operand, is_whole(operand))
 
-    def on(self, now: Mapping[str, Fact], open: Mapping[str, str] | None = None) -> Again:
+    def on(self, now: Mapping[str, Fact], open: Mapping[str, str] | None = None) -> DecisionNow:
         """Return what it would come to if these facts, by the names it gave them, had been so."""
         values = facts_of(self.decision)
         changed: set[str] = set()
@@ -170,14 +171,14 @@ class Remade:
                 changed.add(key)
         return self.by(values, changed, open or {})
 
-    def by(self, values: Mapping[str, Json], changed: Collection[str], open: Mapping[str, str]) -> Again:
+    def by(self, values: Mapping[str, Json], changed: Collection[str], open: Mapping[str, str]) -> DecisionNow:
         """Return what it would come to on all these values, of which some are not those on record."""
         try:
             return self._by(values, changed, open)
         except Unknown as problem:
-            return Again(UNKNOWN, None, None, str(problem))
+            return DecisionNow(UNKNOWN, None, None, str(problem))
 
-    def _by(self, values: Mapping[str, Json], changed: Collection[str], open: Mapping[str, str]) -> Again:
+    def _by(self, values: Mapping[str, Json], changed: Collection[str], open: Mapping[str, str]) -> DecisionNow:
         if self._problem is not None:
             raise Unknown(self._problem)
         chosen: list[Json] = []
@@ -215,7 +216,7 @@ class Remade:
         by = f"rule {shown(rule)} matches" if labels else "no rule matches"
         if doubt is not None:
             rule, by = None, "every rule that may match leads there"
-        return Again(SAME if form.same(taken, self.decision.chosen) else FLIP, taken, rule, by)
+        return DecisionNow(SAME if form.same(taken, self.decision.chosen) else FLIP, taken, rule, by)
 
     def _otherwise(self, *, several: bool, doubt: Unknown | None = None) -> Json:
         """Return what is chosen when no rule matches."""
@@ -264,7 +265,7 @@ class Remade:
         return True
 
 
-def remake(decision: Decision, now: Mapping[str, Fact]) -> Again:
+def remake(decision: Decision, now: Mapping[str, Fact]) -> DecisionNow:
     """Return what a decision would come to now on these facts; what came from a model might be otherwise now."""
     return Remade(decision).on(now, from_models(decision))
 

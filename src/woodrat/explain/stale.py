@@ -6,16 +6,15 @@ or rules that are not on record, it is *unknown*, with the reason; nothing is gu
 
 from __future__ import annotations
 
-from typing import Any
-
 from woodrat.canon.form import Json
-from woodrat.explain.remake import Again
+from woodrat.explain.remake import DecisionNow
+from woodrat.record_json import Record, derived
 from woodrat.records import dataclass
 from woodrat.runs.steps import Decision
 
 
 @dataclass(frozen=True, slots=True)
-class Belief:
+class Belief(Record):
     """One fact that a decision was made on, as it was believed then and as it is believed now."""
 
     key: str
@@ -39,24 +38,9 @@ class Belief:
     reason: str
     """Why the earlier one no longer holds, in a clause."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the belief as plain JSON."""
-        return {
-            "key": self.key,
-            "entity": self.entity,
-            "field": self.field,
-            "before": self.before,
-            "now": self.now,
-            "missing": self.missing,
-            "observations": list(self.observations),
-            "observationsNow": list(self.observations_now),
-            "change": self.change,
-            "reason": self.reason,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Stale:
+class Stale(Record):
     """A decision whose evidence is believed otherwise now."""
 
     run: str
@@ -73,41 +57,15 @@ class Stale:
     """What was decided, by which rule and on what evidence."""
     beliefs: tuple[Belief, ...]
     """What is believed otherwise now, both beliefs side by side."""
-    again: Again
+    now: DecisionNow
     """What would be decided now."""
 
-    @property
+    @derived
     def outcome(self) -> str:
         """`flip`, `same` or `unknown`."""
-        return self.again.outcome
+        return self.now.outcome
 
-    @property
-    def chosen_now(self) -> Json:
-        """What would be chosen now; null where that is not known."""
-        return self.again.chosen
-
-    @property
+    @derived
     def sentence(self) -> str:
         """What would come of the decision now, in a few words."""
-        return self.again.sentence
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the decision with both beliefs as plain JSON."""
-        return {
-            "runId": self.run,
-            "agent": self.agent,
-            "query": self.query,
-            "subject": self.subject,
-            "finalContent": self.answer,
-            "stageId": self.decision.stage,
-            "chosen": self.decision.chosen,
-            "rule": self.decision.rule,
-            "decidedAt": self.decision.started_at or None,
-            "position": self.decision.position,
-            "outcome": self.outcome,
-            "chosenNow": self.again.chosen,
-            "ruleNow": self.again.rule,
-            "reason": self.again.reason,
-            "sentence": self.sentence,
-            "beliefs": [belief.to_json() for belief in self.beliefs],
-        }
+        return self.now.sentence

@@ -18,6 +18,7 @@ from woodrat.canon import form
 from woodrat.errors import Fault, Refused, shown
 from woodrat.explain.stale import Stale
 from woodrat.ledger import subscriptions
+from woodrat.record_json import Record
 from woodrat.records import dataclass
 
 if TYPE_CHECKING:
@@ -225,7 +226,7 @@ def _made_stale(
         if found is None or found.outcome == SAME:
             continue
         before = tracer.stale_decision(then, decisions[position]) if position < first else None
-        if before is None or before.outcome != found.outcome or not form.same(before.chosen_now, found.chosen_now):
+        if before is None or before.outcome != found.outcome or not form.same(before.now.chosen, found.now.chosen):
             yield found
 
 
@@ -246,17 +247,13 @@ def _concerned(said: Iterable[Entry], now: Any, then: Any) -> Iterable[Ref]:
 
 
 @dataclass(frozen=True, slots=True)
-class Newly:
+class Newly(Record):
     """What some writes after a position made stale."""
 
     position: int
     """Everything up to here was looked at."""
     decisions: tuple[Stale, ...]
     """The decisions, write by write."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
-        return {"position": self.position, "decisions": [found.to_json() for found in self.decisions]}
 
 
 class Follower:

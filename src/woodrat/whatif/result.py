@@ -5,12 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.explain.lineage import shown as told
-from woodrat.explain.remake import FLIP, SAME, UNKNOWN, UNMOVED, Again
+from woodrat.explain.remake import FLIP, SAME, UNKNOWN, UNMOVED, DecisionNow
+from woodrat.record_json import Record, derived
 from woodrat.records import dataclass
 from woodrat.runs.steps import Decision
 from woodrat.whatif.supposition import Supposition, Sweep
@@ -20,7 +21,7 @@ CHOICES_MAX: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class FactChange:
+class FactChange(Record):
     """One fact that a decision was made on and that would be another."""
 
     key: str
@@ -40,22 +41,9 @@ class FactChange:
     observations_now: tuple[str, ...]
     """The observations that would be behind it; none of a value that is supposed."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the change as plain JSON."""
-        return {
-            "key": self.key,
-            "entity": self.entity,
-            "field": self.field,
-            "before": self.before,
-            "now": self.now,
-            "missing": self.missing,
-            "observations": list(self.observations),
-            "observationsNow": list(self.observations_now),
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class Range(Record):
     """Neighbouring values of a sweep that come to the same."""
 
     first: Json
@@ -64,32 +52,20 @@ class Range:
     """The last of them."""
     values: int
     """How many they are."""
-    again: Again
+    now: DecisionNow
     """What the decision would come to at each of them."""
 
-    @property
+    @derived
     def sentence(self) -> str:
         """What would come of the decision there, in a few words."""
         span = told(self.first) if self.values == 1 else f"{told(self.first)}..{told(self.last)}"
-        if self.again.outcome == UNKNOWN:
-            return f"{span}: {self.again.sentence}"
-        return f"{span}: {told(self.again.chosen)}" + (" (as recorded)" if self.again.outcome == SAME else "")
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the range as plain JSON."""
-        return {
-            "first": self.first,
-            "last": self.last,
-            "values": self.values,
-            "outcome": self.again.outcome,
-            "chosen": self.again.chosen,
-            "rule": self.again.rule,
-            "reason": self.again.reason,
-        }
+        if self.now.outcome == UNKNOWN:
+            return f"{span}: {self.now.sentence}"
+        return f"{span}: {told(self.now.chosen)}" + (" (as recorded)" if self.now.outcome == SAME else "")
 
 
 @dataclass(frozen=True, slots=True)
-class Supposed:
+class Supposed(Record):
     """A recorded decision, and what would have come of it."""
 
     run: str
@@ -102,59 +78,39 @@ class Supposed:
     """What was decided, by which rule and on what evidence."""
     changes: tuple[FactChange, ...]
     """The facts it was given that would be others; of a sweep without what is swept."""
-    again: Again
+    now: DecisionNow
     """What would have been decided; of a sweep whether it differs anywhere."""
     ranges: tuple[Range, ...] = ()
     """Of a sweep: what would have been decided at which values."""
 
-    @property
+    @derived
     def outcome(self) -> str:
         """`same`, `flip` or `unknown`."""
-        return self.again.outcome
+        return self.now.outcome
 
-    @property
-    def chosen_now(self) -> Json:
-        """What would have been chosen; null where that is not known."""
-        return self.again.chosen
-
-    @property
-    def reason(self) -> str:
-        """Why, in a clause."""
-        return self.again.reason
-
-    @property
+    @derived
     def sentence(self) -> str:
         """What would have come of it, in a few words."""
-        return "; ".join(part.sentence for part in self.ranges) if self.ranges else self.again.sentence
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the decision with what would have come of it as plain JSON."""
-        found: dict[str, Any] = {
-            "runId": self.run,
-            "agent": self.agent,
-            "subject": self.subject,
-            "stageId": self.decision.stage,
-            "chosen": self.decision.chosen,
-            "rule": self.decision.rule,
-            "decidedAt": self.decision.started_at or None,
-            "position": self.decision.position,
-            "outcome": self.outcome,
-            "chosenNow": self.again.chosen,
-            "ruleNow": self.again.rule,
-            "reason": self.again.reason,
-            "sentence": self.sentence,
-            "changes": [change.to_json() for change in self.changes],
-        }
-        return found if not self.ranges else {**found, "ranges": [part.to_json() for part in self.ranges]}
+        return "; ".join(part.sentence for part in self.ranges) if self.ranges else self.now.sentence
 
 
 @dataclass(frozen=True, slots=True)
-class SweepRow:
+class ChoiceCount(Record):
+    """How many decisions would choose something."""
+
+    chosen: Json
+    """What they would choose."""
+    decisions: int
+    """How many would."""
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRow(Record):
     """What would come of all decisions at one value of a sweep."""
 
     value: Json
     """The value."""
-    chosen: tuple[tuple[Json, int], ...]
+    choices: tuple[ChoiceCount, ...]
     """How many decisions would choose what, in the order of the whole table."""
     same: int
     """How many would come out as recorded."""
@@ -163,19 +119,9 @@ class SweepRow:
     unknown: int
     """Of how many that is not known."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the row as plain JSON."""
-        return {
-            "value": self.value,
-            "chosen": [{"chosen": chosen, "decisions": count} for chosen, count in self.chosen],
-            "same": self.same,
-            "flip": self.flip,
-            "unknown": self.unknown,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class WhatIf:
+class WhatIf(Record):
     """What would have come of recorded decisions, had something been otherwise."""
 
     supposition: Supposition
@@ -190,7 +136,7 @@ class WhatIf:
     """Of how many that is not known; of a sweep, at one value or more, and that differ at no other."""
     rows: tuple[SweepRow, ...]
     """Of a sweep: what would come of all decisions at each value."""
-    apart: int
+    unaffected: int
     """Of a sweep: how many further decisions it does not concern."""
     notes: tuple[str, ...]
     """What was supposed in vain, in sentences."""
@@ -199,7 +145,7 @@ class WhatIf:
     cursor: str | None
     """Leads to the decisions that are not listed; none when all are."""
 
-    @property
+    @derived
     def sentence(self) -> str:
         """What would have come of all of them, in one line."""
         whole = self.same + self.flip + self.unknown
@@ -207,23 +153,6 @@ class WhatIf:
             return "No decision is concerned."
         counts = f"{self.flip} would flip, {self.same} would stay the same, {self.unknown} unknown"
         return f"{whole} decision{'s' if whole > 1 else ''}: {counts}."
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the answer as plain JSON."""
-        found: dict[str, Any] = {
-            "supposed": self.supposition.to_json(),
-            "decisions": [decision.to_json() for decision in self.decisions],
-            "same": self.same,
-            "flip": self.flip,
-            "unknown": self.unknown,
-            "sentence": self.sentence,
-            "notes": list(self.notes),
-            "position": self.position,
-            "cursor": self.cursor,
-        }
-        if self.supposition.sweep is not None:
-            found |= {"rows": [row.to_json() for row in self.rows], "apart": self.apart}
-        return found
 
 
 # Sweeping
@@ -247,9 +176,9 @@ def segments(sweep: Sweep, ascending: bool, points: Iterable[Json]) -> list[tupl
     return list(pairwise(ordered))
 
 
-def joined(sweep: Sweep, found: Sequence[tuple[int, int, Again]]) -> tuple[Range, ...]:
+def joined(sweep: Sweep, found: Sequence[tuple[int, int, DecisionNow]]) -> tuple[Range, ...]:
     """Return stretches as ranges, neighbours that come to the same as one."""
-    merged: list[tuple[int, int, Again]] = []
+    merged: list[tuple[int, int, DecisionNow]] = []
     for start, stop, again in found:
         if merged and _alike(merged[-1][2], again):
             start, _, before = merged.pop()
@@ -259,22 +188,22 @@ def joined(sweep: Sweep, found: Sequence[tuple[int, int, Again]]) -> tuple[Range
     return tuple(Range(values[start], values[stop - 1], stop - start, again) for start, stop, again in merged)
 
 
-def _alike(one: Again, other: Again) -> bool:
+def _alike(one: DecisionNow, other: DecisionNow) -> bool:
     if (one.outcome, one.rule) != (other.outcome, other.rule) or not form.same(one.chosen, other.chosen):
         return False
     return one.outcome != UNKNOWN or one.reason == other.reason
 
 
-def overall(ranges: Sequence[Range]) -> Again:
+def overall(ranges: Sequence[Range]) -> DecisionNow:
     """Return whether a decision differs anywhere in a sweep."""
     for outcome, told_as in ((FLIP, "differs at some values"), (UNKNOWN, "")):
-        there = [part for part in ranges if part.again.outcome == outcome]
+        there = [part for part in ranges if part.now.outcome == outcome]
         if there:
-            first = there[0].again
+            first = there[0].now
             if len(there) == len(ranges) == 1:
                 return first
-            return Again(outcome, None, None, told_as or first.reason)
-    return Again(SAME, ranges[0].again.chosen, ranges[0].again.rule, "it comes out as recorded at every value")
+            return DecisionNow(outcome, None, None, told_as or first.reason)
+    return DecisionNow(SAME, ranges[0].now.chosen, ranges[0].now.rule, "it comes out as recorded at every value")
 
 
 class Tally:
@@ -286,7 +215,7 @@ class Tally:
         self._chosen: dict[bytes, tuple[Json, list[int]]] = {}
         self._names: dict[str, bytes] = {}
 
-    def add(self, start: int, stop: int, again: Again) -> None:
+    def add(self, start: int, stop: int, again: DecisionNow) -> None:
         """Count one decision at all values of a stretch."""
         counts = [self._outcomes[again.outcome]]
         if again.outcome != UNKNOWN:
@@ -317,5 +246,6 @@ class Tally:
                 outcomes[outcome] += counts[index]
             for number, (_, counts) in enumerate(ordered):
                 running[number] += counts[index]
-            chosen = tuple((choice, count) for (choice, _), count in zip(ordered, running, strict=True) if count)
-            yield SweepRow(value, chosen, outcomes[SAME], outcomes[FLIP], outcomes[UNKNOWN])
+            counted = zip(ordered, running, strict=True)
+            choices = tuple(ChoiceCount(choice, count) for (choice, _), count in counted if count)
+            yield SweepRow(value, choices, outcomes[SAME], outcomes[FLIP], outcomes[UNKNOWN])

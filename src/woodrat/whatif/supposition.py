@@ -15,6 +15,7 @@ from typing import Any, Final
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused, shown
+from woodrat.record_json import Record
 from woodrat.records import dataclass, field
 from woodrat.runs.operators import OPERATORS, operator_faults
 from woodrat.runs.rules import Rule, as_rules
@@ -27,7 +28,7 @@ _STEP: Final = re.compile(r"\d{1,15}(?:\.\d{1,15})?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class Sweep(Record):
     """One value after the other, supposed of one fact or field."""
 
     name: str
@@ -44,13 +45,9 @@ class Sweep:
             for low, high in pairwise(values)
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the sweep as plain JSON, by its first and last value."""
-        return {"name": self.name, "first": self.values[0], "last": self.values[-1], "values": len(self.values)}
-
 
 @dataclass(frozen=True, slots=True)
-class Supposition:
+class Supposition(Record):
     """All that is supposed at once, checked for its form."""
 
     without: tuple[str, ...] = ()
@@ -59,8 +56,8 @@ class Supposition:
     """Agents who never said anything."""
     facts: Mapping[str, Json] = field(default_factory=dict)
     """Other values of facts, by the name that decisions give them."""
-    fields: Mapping[tuple[str, str], Json] = field(default_factory=dict)
-    """Other values of fields, by reference and field, as if a correction had always stood there."""
+    fields: Mapping[str, Json] = field(default_factory=dict)
+    """Other values of fields, by `REF#field`, as if a correction had always stood there."""
     rules: Mapping[str, tuple[Rule, ...]] = field(default_factory=dict)
     """Other rules, by stage."""
     thresholds: Mapping[str, Json] = field(default_factory=dict)
@@ -74,17 +71,25 @@ class Supposition:
         named = (self.without, self.without_agents, self.facts, self.fields, self.rules, self.thresholds)
         return self.sweep is None and not any(named)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return what is supposed as plain JSON; what is not supposed is left out."""
-        found = {
+    def field_values(self) -> Iterator[tuple[str, str, Json]]:
+        """Yield the reference, the field and the value of each field that is supposed to have another."""
+        for full, value in self.fields.items():
+            ref, _, name = full.rpartition("#")
+            yield ref, name, value
+
+    def question(self) -> dict[str, Any]:
+        """Return what a cursor is bound to; it is part of the cursor's digest, so its keys stay as they are."""
+        sweep = self.sweep
+        asked = {
             "without": list(self.without),
             "withoutAgents": list(self.without_agents),
-            "set": {**{f"{ref}#{name}": value for (ref, name), value in self.fields.items()}, **self.facts},
+            "set": {**self.fields, **self.facts},
             "rules": {stage: [rule.to_json() for rule in rules] for stage, rules in self.rules.items()},
             "thresholds": dict(self.thresholds),
-            "sweep": None if self.sweep is None else self.sweep.to_json(),
+            "sweep": sweep
+            and {"name": sweep.name, "first": sweep.values[0], "last": sweep.values[-1], "values": len(sweep.values)},
         }
-        return {name: value for name, value in found.items() if value}
+        return {name: value for name, value in asked.items() if value}
 
 
 def suppose(
@@ -99,13 +104,12 @@ def suppose(
 ) -> Supposition:
     """Return what a caller supposes; whatever is wrong with its form is added to `faults`."""
     facts: dict[str, Json] = {}
-    fields: dict[tuple[str, str], Json] = {}
+    fields: dict[str, Json] = {}
     for name, value in _mapping("set", set, "facts or REF#field", faults):
         faults += form.faults(value, f"set {name}")
         if "#" in name:
-            ref, _, last = name.rpartition("#")
             if _is_field("set", name, faults):
-                fields[ref, last] = value
+                fields[name] = value
         else:
             facts[name] = value
     named = _texts("without", without, faults)
@@ -127,7 +131,7 @@ def suppose(
         thresholds=_thresholds(thresholds, faults),
         sweep=None if sweep is None else _sweep(sweep, faults),
     )
-    if found.sweep is not None and (found.sweep.name in facts or tuple(found.sweep.name.rsplit("#", 1)) in fields):
+    if found.sweep is not None and (found.sweep.name in facts or found.sweep.name in fields):
         faults.append(Fault("sweep", f"{found.sweep.name} is set as well", "Set it or sweep it."))
     if found.is_empty and not faults:
         remedy = "Take something away (without) or put something in its place (set, rules, thresholds, sweep)."

@@ -93,7 +93,7 @@ def ask(
     if not faults:
         asked: list[Any] = [list(runs or ()), runs is None, *texts.values(), *times.values(), listed]
         sweep = supposition.sweep
-        question = form.serialise(["what-if", *asked, supposition.to_json(), list(sweep.values) if sweep else None])
+        question = form.serialise(["what-if", *asked, supposition.question(), list(sweep.values) if sweep else None])
     place = read_cursor(cursor, question, faults)
     if faults:
         raise Refused(faults, NO_READ)
@@ -224,12 +224,12 @@ def _answer(tracer: Tracer, asked: WhatIfQuestion, progress: Progress | None) ->
     tally = None if sweep is None else Tally(sweep)
     counts = dict.fromkeys(("same", "flip", "unknown"), 0)
     listed: list[Supposed] = []
-    apart, more = 0, False
+    unaffected, more = 0, False
     for chosen in _chosen(tracer, asked, progress):
         found, stretches = supposer.made(chosen)
         if tally is not None:
             if not found.ranges:
-                apart += 1
+                unaffected += 1
                 continue
             for start, stop, again in stretches:
                 tally.add(start, stop, again)
@@ -241,7 +241,7 @@ def _answer(tracer: Tracer, asked: WhatIfQuestion, progress: Progress | None) ->
                 more = True
     if progress is not None:
         progress(tracer.through + 1, tracer.through + 1)
-    notes = _in_vain(supposer, any(counts.values()) or apart > 0)
+    notes = _in_vain(supposer, any(counts.values()) or unaffected > 0)
     cursor = make_cursor(asked.question, [listed[-1].decision.position]) if more else None
     rows = () if tally is None else tuple(tally.rows())
     return WhatIf(
@@ -249,7 +249,7 @@ def _answer(tracer: Tracer, asked: WhatIfQuestion, progress: Progress | None) ->
         decisions=tuple(listed),
         **counts,
         rows=rows,
-        apart=apart,
+        unaffected=unaffected,
         notes=notes,
         position=tracer.through,
         cursor=cursor,
@@ -258,7 +258,7 @@ def _answer(tracer: Tracer, asked: WhatIfQuestion, progress: Progress | None) ->
 
 def _in_vain(supposer: Supposer, any_decision: bool) -> tuple[str, ...]:
     """Return what was supposed in vain; a threshold that stands in no rule is refused."""
-    supposition, met = supposer.supposition, supposer.met
+    supposition, met, tracer = supposer.supposition, supposer.met, supposer.tracer
     if not any_decision:
         return ("There is no decision to ask about.",)
     lost = [name for name in supposition.thresholds if f"threshold {name}" not in met]
@@ -266,7 +266,9 @@ def _in_vain(supposer: Supposer, any_decision: bool) -> tuple[str, ...]:
         remedy = "Name a stage, a fact and an operator that stand in a recorded rule; `runs show` shows the rules."
         problem = "no rule that is data of a decision asked about has such a condition"
         raise Refused([Fault(f"thresholds {name}", problem, remedy) for name in lost], NO_READ)
-    fields = {f"{ref}#{name}": f"{resolve_ref(supposer.tracer.reader, ref)}#{name}" for ref, name in supposition.fields}
+    fields = {
+        f"{ref}#{name}": f"{resolve_ref(tracer.reader, ref)}#{name}" for ref, name, _ in supposition.field_values()
+    }
     if supposition.sweep is not None:
         name = supposition.sweep.name
         swept = supposer.overlay.swept_field

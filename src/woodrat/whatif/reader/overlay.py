@@ -114,7 +114,7 @@ class Overlay:
         sweep = self._supposition.sweep
         self._fields: dict[Ref, dict[str, Json]] = {}
         self.swept_field: tuple[Ref, str] | None = None
-        supposed = [(ref, name, [value]) for (ref, name), value in self._supposition.fields.items()]
+        supposed = [(ref, name, [value]) for ref, name, value in self._supposition.field_values()]
         if sweep is not None:
             ref, mark, name = sweep.name.rpartition("#")
             if mark:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from woodrat.canon import form
 from woodrat.explain import lineage
 from woodrat.explain.reader import read_by, read_ref
-from woodrat.explain.remake import SAME, UNMOVED, Again, Remade, Threshold, facts_of, is_whole
+from woodrat.explain.remake import SAME, UNMOVED, DecisionNow, Remade, Threshold, facts_of, is_whole
 from woodrat.records import replace
 from woodrat.runs import steps
 from woodrat.runs.steps import Decision, ModelCall, Part, Read, ToolCall
@@ -256,19 +256,21 @@ class Supposer:
 
     # Decisions
 
-    def made(self, chosen: Chosen) -> tuple[Supposed, list[tuple[int, int, Again]]]:
+    def made(self, chosen: Chosen) -> tuple[Supposed, list[tuple[int, int, DecisionNow]]]:
         """Return what would have come of a decision, and at which cases what."""
         if len(self._runs) >= KEPT_MAX:
             self._runs.clear()  # between decisions, as nobody is on the way through a run then
         changes, stretches, concerned = self._drive(self._made(chosen.run, chosen.decision))
         ranges = joined(self.sweep, stretches) if self.sweep is not None and concerned else ()
-        again = overall(ranges) if ranges else stretches[0][2]
+        now = overall(ranges) if ranges else stretches[0][2]
         run, (agent, subject), decision = chosen
-        return Supposed(run, agent, subject, decision, changes, again, ranges), stretches
+        return Supposed(run, agent, subject, decision, changes, now, ranges), stretches
 
     def _made(
         self, run: str, decision: Decision
-    ) -> Generator[tuple[str, int], Doubt | None, tuple[tuple[FactChange, ...], list[tuple[int, int, Again]], bool]]:
+    ) -> Generator[
+        tuple[str, int], Doubt | None, tuple[tuple[FactChange, ...], list[tuple[int, int, DecisionNow]], bool]
+    ]:
         """Return the facts that would be others, what it would come to in which cases, and if a sweep concerns it."""
         remade = self._remade(decision)
         values, origins = facts_of(decision), _origins(decision)
@@ -347,7 +349,7 @@ class Supposer:
         swept: Sequence[str],
         values: Mapping[str, Json],
         doubts: Mapping[str, Doubt],
-    ) -> Again:
+    ) -> DecisionNow:
         if swept:
             assert self.sweep is not None
             value = self.sweep.values[case]
@@ -355,7 +357,7 @@ class Supposer:
             moved = moved.union(key for key in swept if key not in values or not form.same(values[key], value))
         open = {key: why for key, (cases, why) in doubts.items() if cases >> case & 1}
         if not (moved or open or remade.altered):
-            return Again(SAME, remade.decision.chosen, remade.decision.rule, UNMOVED)
+            return DecisionNow(SAME, remade.decision.chosen, remade.decision.rule, UNMOVED)
         return remade.by(now, moved, open)
 
     def _fact(
