@@ -12,8 +12,10 @@ from woodrat.bisect.predicate import (
     Choice,
     ConditionText,
     EntityConditions,
+    FieldRead,
     Predicate,
     parse_condition,
+    predicate_from_json,
 )
 from woodrat.canon.ids import Ref
 from woodrat.errors import Refused
@@ -55,7 +57,7 @@ def test_an_entity_is_asked_for_values_conditions_and_being(asked: EntityConditi
     """Conditions are those of rules, values those of queries: a collection holds a value, a plain list is one."""
     predicate = Predicate((asked,))
     assert predicate.holds(look) is holds
-    assert Predicate.from_json(predicate.to_json()) == predicate
+    assert predicate_from_json(predicate.document()) == predicate
 
 
 def test_all_that_is_asked_must_hold() -> None:
@@ -75,7 +77,9 @@ def test_all_that_is_asked_must_hold() -> None:
 def test_a_decision_is_made_on_state_and_on_what_was_given() -> None:
     """Facts come from state where they were read, from the record where they were not; the branch is compared."""
     rules = (Rule("rejected", {"score": {"lt": 600}, "amount": {"gt": 100}}, "Low"), Rule("approved", {"score": 700}))
-    choice = Choice(rules, "rejected", {"score": (LOAN, "creditScore")}, {"amount": 500}, "manual", stage="risk")
+    choice = Choice(
+        rules, "rejected", {"score": FieldRead(LOAN, "creditScore")}, {"amount": 500}, "manual", stage="risk"
+    )
     predicate = Predicate((), choice)
     assert predicate.holds(look)
     assert not Predicate((), replace(choice, chosen="manual")).holds(lambda _: UNKNOWN), "nothing is decided there"
@@ -85,10 +89,10 @@ def test_a_decision_is_made_on_state_and_on_what_was_given() -> None:
     assert choice.undecided(look) is None
     skipping = replace(choice, chosen="manual", on_missing="skip")
     assert skipping.choose(lambda _: UNKNOWN) == "manual"
-    assert Predicate.from_json(Predicate((), skipping).to_json()) == Predicate((), skipping)
+    assert predicate_from_json(Predicate((), skipping).document()) == Predicate((), skipping)
     assert predicate.text == "risk chooses rejected"
     assert predicate.looked == {LOAN: ("creditScore",)}
-    assert Predicate.from_json(predicate.to_json()) == predicate
+    assert predicate_from_json(predicate.document()) == predicate
 
 
 @pytest.mark.parametrize(
@@ -146,7 +150,7 @@ def test_conditions_are_written_as_text(text: str, condition: ConditionText | No
 def test_what_is_no_predicate_is_refused(value: Any, problem: str) -> None:
     """What a rule would record as an error is refused here, with its place: nobody is there to read the record."""
     with pytest.raises(Refused) as refused:
-        Predicate.from_json(value)
+        predicate_from_json(value)
     assert problem in str(refused.value)
     assert str(refused.value).endswith("Nothing was read.")
 
@@ -155,5 +159,5 @@ def test_all_faults_come_at_once() -> None:
     """Every part that is wrong is named."""
     wrong = {"entities": [{"entity": "loan", "when": {"a": {"near": 1}, "b": {"in": 1}}, "exists": 1}], "sum": 1}
     with pytest.raises(Refused) as refused:
-        Predicate.from_json(wrong)
+        predicate_from_json(wrong)
     assert len(refused.value.faults) == 5

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from woodrat.bisect.predicate import UNKNOWN, Believed, Choice, EntityConditions, Predicate
+from woodrat.bisect.predicate import UNKNOWN, Believed, Choice, EntityConditions, FieldRead, Predicate
 from woodrat.bisect.reader import look_at
 from woodrat.bisect.reduce import NotShown, reduce, removable
 from woodrat.bisect.subset import Subset
@@ -194,7 +194,7 @@ def test_a_decision_by_three_observations_is_those_three() -> None:
     noise = [claim(n, {"first": n}) for n in range(200)]
     planted = [claim(n, {"latest": 580}) for n in (300,)] + [claim(301, {"max": 9}), claim(302, {"min": 1})]
     rules = (Rule("rejected", {"latest": {"lt": 600}, "max": {"gt": 5}, "min": {"lt": 2}}),)
-    reads = {name: (A, name) for name in ("latest", "max", "min")}
+    reads = {name: FieldRead(A, name) for name in ("latest", "max", "min")}
     found = reduce([*noise, *planted], Predicate((), Choice(rules, "rejected", reads, {}, "approved")), rules_of)
     assert list(found.members) == planted
 

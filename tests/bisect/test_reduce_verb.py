@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,13 @@ from typing import Any
 import pytest
 
 import woodrat
-from woodrat.bisect.reduction import parse
+from woodrat.bisect.reduction import Reduction, ReductionCheck, ReductionOrigin, parse
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.own_policy import registry
+from woodrat.record_json import types_of
 from woodrat.records import replace
 from woodrat.runs.rules import Rule
 from woodrat.testing.clock import FixedClock
@@ -86,7 +88,7 @@ def test_a_moment_and_an_effective_time_select_what_counts(ledger: woodrat.Ledge
     assert [member.fields["creditScore"] for member in ledger.at(1).reduce("loan/42", where=LOW).members] == [500]
     by_then = ledger.at(valid_at="2025-03-01T00:00:00Z").reduce("loan/42", where=LOW)
     assert [member.id for member in by_then.members] == [early]
-    assert by_then.origin.effective == "2025-03-01T00:00:00.000000Z"
+    assert by_then.origin.valid_at == "2025-03-01T00:00:00.000000Z"
     assert woodrat.check_reduction(by_then.to_bytes()).same
 
 
@@ -200,4 +202,43 @@ def test_the_page_of_the_format_shows_a_real_file() -> None:
     found = parse(data)
     assert found.to_bytes() == data
     assert woodrat.check_reduction(data).same
-    assert form.serialise(found.predicate.to_json()).decode() in text
+    assert form.serialise(found.predicate.document()).decode() in text
+
+
+RULES = [Rule("rejected", {"creditScore": {"lt": 600}}, "Low"), Rule("approved", {"creditScore": {"gte": 700}}, "High")]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        {"what": "loan/42", "where": [LOW]},
+        {"what": "loan/42", "exists": True, "where": ["creditScore=580"]},
+        {"what": "loan/42", "deleted": False},
+        {"what": "loan/42", "rules": RULES, "chosen": "rejected"},
+    ],
+)
+def test_the_predicate_of_an_answer_can_be_asked_again(ledger: woodrat.Ledger, question: dict[str, Any]) -> None:
+    """An answer has every part of its predicate, null where nothing is asked; sent as a question it asks the same."""
+    score(ledger, 720, 580)
+    found = ledger.reduce(**question)
+    told = found.to_json()
+    assert told["predicate"].keys() == {"entities", "decision"}
+    assert ledger.reduce(told["predicate"]) == found
+    assert ledger.bisect(told["predicate"]).question == told["question"]
+
+
+def test_the_answer_has_every_field_and_the_file_what_it_always_had(ledger: woodrat.Ledger) -> None:
+    """The JSON of a reduction and of its check are their fields and what is derived; the file keeps its own words."""
+    score(ledger, 720, 580)
+    ledger.schemas.register({"title": "loan", "properties": {"creditScore": {"type": "integer"}}})
+    found = ledger.at(valid_at="2030-01-01T00:00:00Z").reduce("loan/42", where=[LOW])
+    told = found.to_json()
+    assert told.keys() == {*types_of(Reduction), "question", "sentence"}
+    assert told["origin"].keys() == set(types_of(ReductionOrigin))
+    assert (told["schemas"][0]["type"], told["members"][0]["fields"]["creditScore"]) == ("loan", 580)
+    assert told["predicate"]["entities"][0]["exists"] is None
+    checked = woodrat.check_reduction(found.to_bytes()).to_json()
+    assert checked.keys() == {*types_of(ReductionCheck), "same", "sentence"}
+    head = json.loads(found.to_bytes().splitlines()[0])
+    assert head["origin"].keys() == {"log", "position", "effective", "observations"}
+    assert head["predicate"] == {"entities": [{"entity": "loan/42", "when": {"creditScore": {"lt": 600}}}]}

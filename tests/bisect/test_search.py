@@ -110,7 +110,7 @@ def flip(*said: Statement, changes: tuple[LookedChange, ...] = (), **parts: Any)
     return Flip(5, 5, 4, at, (False, True), changes, chosen, said, schemas)
 
 
-FELL = (LookedChange("loan/42", (True, True), (False, False), (FieldChange("creditScore", True, 710, True, 580),)),)
+FELL = (LookedChange("loan/42", True, True, False, False, (FieldChange("creditScore", True, 710, True, 580),)),)
 
 
 @pytest.mark.parametrize(
@@ -163,5 +163,10 @@ def test_an_outcome_is_true_when_there_is_a_flip() -> None:
     assert outcome
     assert not Bisected("Q", -1, 9, (False, False), None, True, 6, "S.")
     shown = outcome.to_json()
-    assert (shown["from"], shown["to"], shown["flip"]["position"], shown["folds"]) == (-1, 9, 5, 6)
-    assert shown["flip"]["changes"][0]["fields"] == [{"field": "creditScore", "before": 710, "after": 580}]
+    assert (shown["start"], shown["end"], shown["flip"]["position"], shown["folds"]) == (-1, 9, 5, 6)
+    change = {"field": "creditScore", "had": True, "before": 710, "has": True, "after": 580, "part": False}
+    assert shown["flip"]["changes"] == [
+        {"entity": "loan/42", "existed": True, "exists": True, "was_deleted": False, "is_deleted": False}
+        | {"fields": [change]}
+    ]
+    assert (shown["flip"]["chosen"], shown["flip"]["undecided"]) == (None, [None, None])

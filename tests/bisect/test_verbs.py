@@ -127,10 +127,11 @@ def test_deleting_joining_and_withdrawing_flip_too(ledger: woodrat.Ledger) -> No
     deleted = ledger.delete("loan/42").position
     found = ledger.bisect("loan/42", deleted=True)
     assert found.flip is not None
-    assert (found.flip.position, found.flip.changes[0].deleted) == (deleted, (False, True))
+    change = found.flip.changes[0]
+    assert (found.flip.position, change.was_deleted, change.is_deleted) == (deleted, False, True)
     born = ledger.bisect("loan/42", exists=True)
     assert born.flip is not None
-    assert (born.flip.position, born.flip.changes[0].existed) == (0, (False, True))
+    assert (born.flip.position, born.flip.changes[0].existed, born.flip.changes[0].exists) == (0, False, True)
 
 
 def test_another_schema_may_flip_an_answer(ledger: woodrat.Ledger) -> None:

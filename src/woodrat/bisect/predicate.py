@@ -15,6 +15,7 @@ from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, pointer_part, shown
 from woodrat.explain.lineage import shown as worded
+from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.runs import rules as rule
 from woodrat.runs.facts import Facts
@@ -55,7 +56,7 @@ Look = Callable[[Ref], Believed]
 
 
 @dataclass(frozen=True, slots=True)
-class EntityConditions:
+class EntityConditions(Record):
     """What is asked of one entity."""
 
     entity: Ref
@@ -96,8 +97,8 @@ class EntityConditions:
             for op, operand in wanted.items() if isinstance(wanted, dict) else (("eq", wanted),):
                 yield f"{self.entity}#{name} {op} {worded(operand)}"
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the question as plain JSON."""
+    def document(self) -> dict[str, Any]:
+        """Return the question as a reduction's file has it: what is not asked is left out."""
         found: dict[str, Any] = {"entity": str(self.entity)}
         if self.when:
             found["when"] = dict(self.when)
@@ -126,15 +127,25 @@ def _matches(when: Mapping[str, Json], fields: Mapping[str, Json]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class FieldRead(Record):
+    """Where a fact is read from."""
+
+    entity: Ref
+    """The entity."""
+    field: str
+    """The field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Record):
     """A decision by rules that are data, made on state, and the branch it is asked about."""
 
     rules: tuple[Rule, ...]
     """The rules, in order."""
     chosen: Json
     """The branch: the predicate holds where this is chosen."""
-    reads: Mapping[str, tuple[Ref, str]]
-    """Facts that are read from state: entity and field."""
+    reads: Mapping[str, FieldRead]
+    """Facts that are read from state, by name."""
     facts: Mapping[str, Json]
     """Facts that are not, as they were."""
     default: Json = None
@@ -149,10 +160,10 @@ class Choice:
     def choose(self, look: Look) -> Json:
         """Return what is chosen in a state; `Refused` names the rules that are unknown there, and why."""
         values = dict(self.facts)
-        for name, (entity, field) in self.reads.items():
-            fields = look(entity).fields
-            if field in fields:
-                values[name] = fields[field]
+        for name, read in self.reads.items():
+            fields = look(read.entity).fields
+            if read.field in fields:
+                values[name] = fields[read.field]
         facts = Facts(values, {}, None)
         found = rule.evaluate(facts, self.rules, self.default, self.mode, on_missing=self.on_missing, stage=self.stage)
         chosen: Json = found.chosen
@@ -177,71 +188,58 @@ class Choice:
         """Yield what is asked, in words."""
         yield f"{self.stage or 'the decision'} chooses {worded(self.chosen)}"
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the decision as plain JSON."""
+    def document(self) -> dict[str, Any]:
+        """Return the decision as a reduction's file has it."""
         return {
             "stage": self.stage,
             "mode": self.mode,
             "rules": [item.to_json() for item in self.rules],
             "default": self.default,
             "facts": dict(self.facts),
-            "reads": {name: {"entity": str(ref), "field": field} for name, (ref, field) in self.reads.items()},
+            "reads": {name: {"entity": str(read.entity), "field": read.field} for name, read in self.reads.items()},
             "chosen": self.chosen,
             **({"on_missing": SKIP} if self.on_missing == SKIP else {}),
         }
 
 
 @dataclass(frozen=True, slots=True)
-class Predicate:
+class Predicate(Record):
     """A question about state; it holds when everything it asks is so."""
 
-    asked: tuple[EntityConditions, ...] = ()
+    entities: tuple[EntityConditions, ...] = ()
     """What is asked of entities, each once."""
-    choice: Choice | None = None
+    decision: Choice | None = None
     """The decision that must choose a branch, if one is asked about."""
 
     def holds(self, look: Look) -> bool:
         """Return the answer in one state."""
-        return all(asked.holds(look(asked.entity)) for asked in self.asked) and (
-            self.choice is None or self.choice.holds(look)
+        return all(asked.holds(look(asked.entity)) for asked in self.entities) and (
+            self.decision is None or self.decision.holds(look)
         )
 
     @property
     def looked(self) -> dict[Ref, tuple[str, ...]]:
         """The entities it looks at and which fields of each; no field where only the entity itself counts."""
         found: dict[Ref, dict[str, None]] = {}
-        for asked in self.asked:
+        for asked in self.entities:
             found.setdefault(asked.entity, {}).update(dict.fromkeys(asked.fields))
-        for ref, field in self.choice.reads.values() if self.choice is not None else ():
-            found.setdefault(ref, {})[field] = None
+        for read in self.decision.reads.values() if self.decision is not None else ():
+            found.setdefault(read.entity, {})[read.field] = None
         return {ref: tuple(fields) for ref, fields in found.items()}
 
     @property
     def text(self) -> str:
         """The question in words."""
-        parts = [clause for asked in self.asked for clause in asked.clauses()]
-        return " and ".join([*parts, *(self.choice.clauses() if self.choice is not None else ())])
+        parts = [clause for asked in self.entities for clause in asked.clauses()]
+        return " and ".join([*parts, *(self.decision.clauses() if self.decision is not None else ())])
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the predicate as plain JSON, from which `from_json` makes it again."""
+    def document(self) -> dict[str, Any]:
+        """Return the predicate as a reduction's file has it, from which `predicate_from_json` makes it again."""
         found: dict[str, Any] = {}
-        if self.asked:
-            found["entities"] = [asked.to_json() for asked in self.asked]
-        if self.choice is not None:
-            found["decision"] = self.choice.to_json()
-        return found
-
-    @staticmethod
-    def from_json(value: object, path: str = "predicate", outcome: str = NOT_ASKED) -> Predicate:
-        """Return the predicate that JSON from outside states, or refuse it with all that is wrong."""
-        faults = form.faults(value, path)
-        found = Predicate()
-        if not faults:
-            found = _predicate(value, path, faults)
-        if not faults and not found.looked:
-            faults.append(Fault(path, "it asks nothing of any entity", EMPTY_REMEDY))
-        if faults:
-            raise Refused(faults, outcome)
+        if self.entities:
+            found["entities"] = [asked.document() for asked in self.entities]
+        if self.decision is not None:
+            found["decision"] = self.decision.document()
         return found
 
 
@@ -249,6 +247,19 @@ EMPTY_REMEDY: Final = "Say what must hold: a value, a condition, that it exists 
 
 
 # Predicates as JSON
+
+
+def predicate_from_json(value: object, path: str = "predicate", outcome: str = NOT_ASKED) -> Predicate:
+    """Return the predicate that JSON from outside states, or refuse it with all that is wrong."""
+    faults = form.faults(value, path)
+    predicate = Predicate()
+    if not faults:
+        predicate = _predicate(value, path, faults)
+    if not faults and not predicate.looked:
+        faults.append(Fault(path, "it asks nothing of any entity", EMPTY_REMEDY))
+    if faults:
+        raise Refused(faults, outcome)
+    return predicate
 
 
 def _predicate(value: object, path: str, faults: list[Fault]) -> Predicate:
@@ -326,7 +337,7 @@ def _choice(value: object, path: str, faults: list[Fault]) -> Choice | None:
         faults.append(Fault(f"{path}/facts", f"got {shown(facts)}", "Send values by name."))
     if "chosen" not in parts:
         faults.append(Fault(f"{path}/chosen", "missing", "Say which branch is asked about."))
-    reads: dict[str, tuple[Ref, str]] = {}
+    reads: dict[str, FieldRead] = {}
     for name, read in _object(
         stated, f"{path}/reads", set(stated) if isinstance(stated, dict) else set(), faults
     ).items():
@@ -336,7 +347,7 @@ def _choice(value: object, path: str, faults: list[Fault]) -> Choice | None:
         if not isinstance(field, str):
             faults.append(Fault(f"{where}/field", f"got {shown(field)}", "Send the field's name."))
         elif ref is not None:
-            reads[name] = ref, field
+            reads[name] = FieldRead(ref, field)
     if faults:
         return None
     return Choice(rules, parts["chosen"], reads, facts or {}, parts.get("default"), mode or DECIDE, stage, on_missing)

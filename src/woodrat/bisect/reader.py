@@ -13,9 +13,11 @@ from woodrat.bisect.predicate import (
     EMPTY_REMEDY,
     Choice,
     EntityConditions,
+    FieldRead,
     Predicate,
     operator_slip,
     parse_condition,
+    predicate_from_json,
     rules_faults,
     when_faults,
 )
@@ -79,7 +81,7 @@ def predicate_of(reader: Reader, asking: Asking) -> Predicate:
             raise Refused([Fault("what", problem, "Put all of it into the predicate.")], NO_READ)
         if isinstance(asking.what, Predicate):
             return asking.what
-        return Predicate.from_json(dict(asking.what))
+        return predicate_from_json(_without_nulls(asking.what))
     faults: list[Fault] = []
     choice: Choice | None = None
     ref: Ref | None = None
@@ -220,7 +222,21 @@ def _ruled(asking: Asking, ref: Ref | None, faults: list[Fault]) -> Choice | Non
         return None
     names = dict.fromkeys(name for item in rules for name in item.when)
     plain = tuple(Rule.from_json(item.to_json(), f"rules/{number}") for number, item in enumerate(rules))
-    return Choice(plain, asking.chosen, {name: (ref, name) for name in names}, {}, asking.default)
+    return Choice(plain, asking.chosen, {name: FieldRead(ref, name) for name in names}, {}, asking.default)
+
+
+def _without_nulls(what: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a predicate without what it does not ask of entities, which an answer has as null."""
+    entities = what.get("entities")
+    if not isinstance(entities, list):
+        return dict(what)
+    asked = [
+        {name: part for name, part in item.items() if name not in ("exists", "deleted") or part is not None}
+        if isinstance(item, dict)
+        else item
+        for item in entities
+    ]
+    return {**what, "entities": asked}
 
 
 def _recorded(reader: Reader, asking: Asking, faults: list[Fault]) -> Choice | None:
@@ -239,7 +255,7 @@ def _recorded(reader: Reader, asking: Asking, faults: list[Fault]) -> Choice | N
     problems = list(_inexact(decision))
     remedy = "Name the entity instead, and give the rules as data."
     faults += [Fault("what", f"{asking.what} cannot be made again: {problem}", remedy) for problem in problems]
-    reads: dict[str, tuple[Ref, str]] = {}
+    reads: dict[str, FieldRead] = {}
     facts = facts_of(decision)
     for name, origin in _origins(decision).items():
         read = _followed(record, origin, name, reader.view, faults)
@@ -298,7 +314,7 @@ def _origins(decision: Decision) -> dict[str, Mapping[str, Any]]:
 
 def _followed(
     record: RunRecord, origin: Mapping[str, Any], name: str, view: View, faults: list[Fault]
-) -> tuple[Ref, str] | None:
+) -> FieldRead | None:
     """Return the entity and field that a fact is read from, where another state may tell it otherwise."""
     from woodrat.explain.reader import read_by, read_ref
 
@@ -317,7 +333,7 @@ def _followed(
     if read is not None and read.effective is not None:
         problem = f"{name} was read at a valid time, {read.effective}"
         faults.append(Fault("what", problem, "Name the entity instead, and give the rules, at that valid_at."))
-    return ref, str(origin["field"])
+    return FieldRead(ref, str(origin["field"]))
 
 
 # Answers
@@ -334,7 +350,7 @@ def all_concerned(view: View, predicate: Predicate, through: int) -> dict[Ref, N
         predicate.looked,
         lambda ref: view.relations(ref.digest, SAME_AS, through) if view.joined(ref.digest) else (),
     )
-    absent = {asked.entity for asked in predicate.asked if asked.exists is False or asked.deleted is False}
+    absent = {asked.entity for asked in predicate.entities if asked.exists is False or asked.deleted is False}
     unknown = [
         str(ref)
         for ref in predicate.looked

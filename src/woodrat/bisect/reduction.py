@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from woodrat.bisect.predicate import Predicate
+from woodrat.bisect.predicate import Predicate, predicate_from_json
 from woodrat.canon import form, ids
 from woodrat.canon.digest import FORMAT, base32, digest
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused, shown
 from woodrat.merge import Policy
 from woodrat.merge.rules import Rules, rules_of
+from woodrat.record_json import Record, derived
 from woodrat.records import dataclass
 from woodrat.state import observation, schema
 from woodrat.state.observation import Observation
@@ -30,30 +31,30 @@ _HEAD: Final = frozenset({"format", "kind", "predicate", "question", "fingerprin
 
 
 @dataclass(frozen=True, slots=True)
-class ReductionOrigin:
+class ReductionOrigin(Record):
     """Where a reduction was made."""
 
     log: str | None
     """Name of the log; none of an empty one."""
     position: int
     """The position that was read at."""
-    effective: str | None
+    valid_at: str | None
     """By when what counts was true; none where everything known counts."""
     observations: int
     """How many observations were there to choose from."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the origin as plain JSON."""
+    def document(self) -> dict[str, Any]:
+        """Return the origin as the file has it."""
         return {
             "log": self.log,
             "position": self.position,
-            "effective": self.effective,
+            "effective": self.valid_at,
             "observations": self.observations,
         }
 
 
 @dataclass(frozen=True, slots=True)
-class Reduction:
+class Reduction(Record):
     """A 1-minimal set of observations that shows a predicate, with all that is needed to fold it elsewhere."""
 
     predicate: Predicate
@@ -74,10 +75,15 @@ class Reduction:
     def __len__(self) -> int:
         return len(self.members)
 
-    @property
+    @derived
+    def question(self) -> str:
+        """What it shows, in words."""
+        return self.predicate.text
+
+    @derived
     def sentence(self) -> str:
         """What was found, in a sentence."""
-        question, count = self.predicate.text, self.origin.observations
+        question, count = self.question, self.origin.observations
         if not self.members:
             return f"{question}: it holds on an empty ledger, so it needs no observation."
         if len(self.members) == 1:
@@ -90,16 +96,17 @@ class Reduction:
         return {found.type: rules_of(found, policies) for found in self.schemas}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the reduction as plain JSON."""
+        """Return the reduction as plain JSON: its fields, and what is derived from them, by their names."""
+        # By hand, since the forms of observations and schemas are known only where the codec is loaded.
         return {
-            "question": self.predicate.text,
             "predicate": self.predicate.to_json(),
             "members": [member.to_json() for member in self.members],
-            "schemas": [{"type": found.type, "version": found.version, "id": found.id} for found in self.schemas],
+            "schemas": [found.to_json() for found in self.schemas],
             "believed": {entity: dict(fields) for entity, fields in self.believed.items()},
             "fingerprint": self.fingerprint,
             "origin": self.origin.to_json(),
             "folds": self.folds,
+            "question": self.question,
             "sentence": self.sentence,
         }
 
@@ -108,11 +115,11 @@ class Reduction:
         head = {
             "format": FORMAT,
             "kind": KIND,
-            "question": self.predicate.text,
-            "predicate": self.predicate.to_json(),
+            "question": self.question,
+            "predicate": self.predicate.document(),
             "believed": {entity: dict(fields) for entity, fields in self.believed.items()},
             "fingerprint": self.fingerprint,
-            "origin": self.origin.to_json(),
+            "origin": self.origin.document(),
         }
         lines = [form.encode(head)]
         lines += [_line("schema", found.digest, found.body) for found in self.schemas]
@@ -209,14 +216,13 @@ def _headed(head: Mapping[str, Any], schemas: Sequence[Schema], members: Sequenc
     if faults:
         raise Refused(faults, OUTCOME)
     assert isinstance(origin, dict) and isinstance(believed, dict)
-    predicate = Predicate.from_json(head["predicate"], "line 1/predicate", OUTCOME)
-    return Reduction(
-        predicate, tuple(members), tuple(schemas), believed, str(head["fingerprint"]), ReductionOrigin(**origin)
-    )
+    predicate = predicate_from_json(head["predicate"], "line 1/predicate", OUTCOME)
+    made = ReductionOrigin(origin["log"], origin["position"], origin["effective"], origin["observations"])
+    return Reduction(predicate, tuple(members), tuple(schemas), believed, str(head["fingerprint"]), made)
 
 
 @dataclass(frozen=True, slots=True)
-class ReductionCheck:
+class ReductionCheck(Record):
     """What came of folding a reduction on an empty ledger."""
 
     reduction: Reduction
@@ -228,15 +234,15 @@ class ReductionCheck:
     removable: tuple[str, ...]
     """Ids of members without which it would still be shown; empty when the set is 1-minimal."""
 
-    @property
+    @derived
     def same(self) -> bool:
         """Whether all is as the file says: the predicate holds, the state is the same, and no member can go."""
         return self.holds and not self.removable and self.fingerprint == self.reduction.fingerprint
 
-    @property
+    @derived
     def sentence(self) -> str:
         """What was found, in a sentence."""
-        question, count = self.reduction.predicate.text, len(self.reduction.members)
+        question, count = self.reduction.question, len(self.reduction.members)
         these = "this one observation" if count == 1 else f"these {count} observations"
         if not self.holds:
             return f"{question}: it does not hold on {these}."
@@ -247,12 +253,12 @@ class ReductionCheck:
         return f"{question}: it holds on {these} alone, and no longer with any one left out."
 
     def to_json(self) -> dict[str, Any]:
-        """Return the outcome as plain JSON."""
+        """Return the outcome as plain JSON: its fields, and what is derived from them, by their names."""
         return {
-            "same": self.same,
+            "reduction": self.reduction.to_json(),  # by hand for its sake
             "holds": self.holds,
             "fingerprint": self.fingerprint,
             "removable": list(self.removable),
+            "same": self.same,
             "sentence": self.sentence,
-            "reduction": self.reduction.to_json(),
         }

@@ -6,12 +6,13 @@ Only the ends of writes are states: a write is accepted whole, so nothing betwee
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from woodrat.canon.form import Json
 from woodrat.compare.cause import Statement
 from woodrat.compare.contrast import short
 from woodrat.merge.diff import FieldChange
+from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT
 from woodrat.state.relation import SAME_AS
@@ -78,30 +79,25 @@ def walk(low: int, ends: Iterable[int], ask: Ask, tell: Tell | None = None, coun
 
 
 @dataclass(frozen=True, slots=True)
-class LookedChange:
+class LookedChange(Record):
     """What one entity was before the flip and is after it, as far as the question looks."""
 
     entity: str
     """The entity."""
-    existed: tuple[bool, bool]
-    """Whether it existed before and after."""
-    deleted: tuple[bool, bool]
-    """Whether it was deleted before and after."""
+    existed: bool
+    """Whether it existed before."""
+    exists: bool
+    """Whether it exists after."""
+    was_deleted: bool
+    """Whether it was deleted before."""
+    is_deleted: bool
+    """Whether it is deleted after."""
     fields: tuple[FieldChange, ...]
     """Fields looked at that differ."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the change as plain JSON."""
-        return {
-            "entity": self.entity,
-            "existed": list(self.existed),
-            "deleted": list(self.deleted),
-            "fields": [change.to_json() for change in self.fields],
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Flip:
+class Flip(Record):
     """A write with which an answer became another."""
 
     position: int
@@ -125,25 +121,9 @@ class Flip:
     undecided: tuple[str | None, str | None] = (None, None)
     """Why nothing can be decided before and after, where a rule is unknown there; `chosen` has null for it."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the flip as plain JSON."""
-        found: dict[str, Any] = {
-            "position": self.position,
-            "write": self.write,
-            "before": self.before,
-            "recordedAt": self.recorded_at,
-            "answers": list(self.answers),
-            "changes": [change.to_json() for change in self.changes],
-            "statements": [statement.to_json() for statement in self.statements],
-            "schemas": {type: list(versions) for type, versions in self.schemas.items()},
-        }
-        if any(self.undecided):
-            found["undecided"] = list(self.undecided)
-        return found if self.chosen is None else {**found, "chosen": list(self.chosen)}
-
 
 @dataclass(frozen=True, slots=True)
-class Bisected:
+class Bisected(Record):
     """What a bisect came to."""
 
     question: str
@@ -165,19 +145,6 @@ class Bisected:
 
     def __bool__(self) -> bool:
         return self.flip is not None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the outcome as plain JSON."""
-        return {
-            "question": self.question,
-            "from": self.start,
-            "to": self.end,
-            "answers": list(self.answers),
-            "flip": None if self.flip is None else self.flip.to_json(),
-            "first": self.first,
-            "folds": self.folds,
-            "sentence": self.sentence,
-        }
 
 
 # The sentence

@@ -106,7 +106,7 @@ def _bisected(
     flip = None if found.high is None else _flip(asked, found, found.high)
     question = asked.text
     if flip is None:
-        choice = asked.predicate.choice if isinstance(asked, _Data) else None
+        choice = asked.predicate.decision if isinstance(asked, _Data) else None
         why = None if choice is None else choice.undecided(look_at(asked.at(span.high)))
         sentence = search.no_flip_sentence(question, *span, found.answers, first=first, undecided=why)
     else:
@@ -190,7 +190,7 @@ class _Data(_Asked):
             a, b = (look(ref) for look in looks)
             fields = field_changes(*({name: x.fields[name] for name in names if name in x.fields} for x in (a, b)))
             if fields or (a.exists, a.deleted) != (b.exists, b.deleted):
-                found.append(LookedChange(str(ref), (a.exists, b.exists), (a.deleted, b.deleted), fields))
+                found.append(LookedChange(str(ref), a.exists, b.exists, a.deleted, b.deleted, fields))
         return tuple(found)
 
     def schemas(self, lineage: LogLineage, low: int, high: int) -> dict[str, tuple[int, int]]:
@@ -250,7 +250,7 @@ def _flip(asked: _Asked, found: Between, high: int) -> Flip:
     start = asked.view.entry(begins)
     assert start is not None, "a log has no gaps"
     data = asked if isinstance(asked, _Data) else None
-    choice = None if data is None else data.predicate.choice
+    choice = None if data is None else data.predicate.decision
     sides = [look_at(asked.at(position)) for position in (low, high)]
     undecided = (None, None) if choice is None else (choice.undecided(sides[0]), choice.undecided(sides[1]))
     chosen = None

@@ -40,10 +40,10 @@ def _flip(paper: Paper, flip: Flip) -> None:
     before = f"position {flip.before}" if flip.before >= 0 else "the empty ledger"
     paper.line(f"  position {flip.position}, recorded {time(flip.recorded_at)}; before it: {before}", DIM)
     for change in flip.changes:
-        if change.existed[0] != change.existed[1]:
-            paper.line(f"  {change.entity} {'became known' if change.existed[1] else 'is no longer known'}")
-        if change.deleted[0] != change.deleted[1]:
-            paper.line(f"  {change.entity} was {'deleted' if change.deleted[1] else 'restored'}")
+        if change.existed != change.exists:
+            paper.line(f"  {change.entity} {'became known' if change.exists else 'is no longer known'}")
+        if change.was_deleted != change.is_deleted:
+            paper.line(f"  {change.entity} was {'deleted' if change.is_deleted else 'restored'}")
         for field in change.fields:
             paper.line(f"  {change.entity}#{changed(field)}")
     if flip.chosen is not None:
