@@ -95,6 +95,27 @@ def test_a_decision_is_made_on_state_and_on_what_was_given() -> None:
     assert predicate_from_json(predicate.document()) == predicate
 
 
+def test_a_decision_stands_in_the_file_of_a_reduction_as_ever() -> None:
+    """The file's words are those of its format: no label where a rule has none, `on_missing` only to skip."""
+    rules = (Rule("rejected", {"score": {"lt": 600}}, "Low"), Rule("approved", {"score": 700}))
+    choice = Choice(rules, "rejected", {"score": FieldRead(LOAN, "creditScore")}, {"amount": 500}, "manual")
+    written = {
+        "stage": None,
+        "mode": "decide",
+        "rules": [
+            {"chosen": "rejected", "when": {"score": {"lt": 600}}, "label": "Low"},
+            {"chosen": "approved", "when": {"score": 700}},
+        ],
+        "default": "manual",
+        "facts": {"amount": 500},
+        "reads": {"score": {"entity": "loan/42", "field": "creditScore"}},
+        "chosen": "rejected",
+    }
+    assert Predicate((), choice).document() == {"decision": written}
+    skipping = replace(choice, on_missing="skip")
+    assert Predicate((), skipping).document() == {"decision": {**written, "on_missing": "skip"}}
+
+
 @pytest.mark.parametrize(
     ("text", "condition"),
     [

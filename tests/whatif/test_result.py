@@ -73,6 +73,8 @@ def test_a_cursor_is_bound_to_what_is_supposed_in_the_same_words_as_ever() -> No
         "set": {"loan/42#score": 1, "age": 2},
         "thresholds": {"risk.a.b.lt": 3},
     }
+    rules = [{"chosen": 1, "when": {"a": {"lt": 2}}, "label": "Low"}, {"chosen": 2, "when": {"a": 3}}]
+    assert supposed(rules={"risk": rules}).question() == {"rules": {"risk": rules}}
     assert supposed(sweep="a=1..3").question() == {"sweep": {"name": "a", "first": 1, "last": 3, "values": 3}}
 
 
