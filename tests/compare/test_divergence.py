@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.runs.story import Said, body, condition, entries
 
-from woodrat.compare.alignment import align
+from woodrat.compare.align import align
 from woodrat.compare.divergence import KINDS, compare
 from woodrat.runs.record import RunRecord, record_of
 from woodrat.runs.steps import Write
