@@ -471,10 +471,10 @@ def test_readings_are_gone_on_with(ledger: Ledger) -> None:
         agent(run)
     id = run.id
     del run
-    before = len(ledger.observations("contact/Ann"))
+    before = len(list(ledger.observations("contact/Ann")))
     assert ledger.runs.resume(id, agent).status == "done"
-    assert len(ledger.interpretations.list()) == 2
-    assert len(ledger.observations("contact/Ann")) == before
+    assert len(list(ledger.interpretations.list())) == 2
+    assert len(list(ledger.observations("contact/Ann"))) == before
 
 
 def test_threads_and_pools_of_the_agent_are_replayed(ledger: Ledger) -> None:

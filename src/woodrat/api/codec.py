@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Union, get_args, get_o
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
 from woodrat.errors import Unavailable
-from woodrat.ledger.find import Page
+from woodrat.ledger.pages import Page
 from woodrat.ledger.report import Report
 from woodrat.ledger.report import from_json as report
 from woodrat.log.entry import Entry
@@ -98,8 +98,8 @@ def form_of(kind: Any) -> Form:
     if origin is Page:
         items = _tuple((inside[0], ...))
         return Form(
-            lambda page: {"items": items.write(page.items), "cursor": page.cursor},
-            lambda value: Page(items.read(value["items"]), value["cursor"]),
+            lambda page: {"items": items.write(page.items), "cursor": page.cursor, "position": page.position},
+            lambda value: Page(items.read(value["items"]), value["cursor"], value["position"]),
         )
     if origin in (dict, Mapping):
         return _mapping(*inside)
@@ -158,14 +158,17 @@ _ELSEWHERE: Final = {
     "Bisected": "woodrat.bisect.search",
     "Capsule": "woodrat.proofs.capsule",
     "Certificate": "woodrat.erasure.certificate",
+    "Changes": "woodrat.merge.diff",
     "Checkpoint": "woodrat.log.checkpoint",
     "Conflict": "woodrat.merge.snapshot",
+    "Contender": "woodrat.merge.snapshot",
     "Crowd": "woodrat.compare.groups",
     "Delivery": "woodrat.state.source",
     "Divergence": "woodrat.compare.divergence",
     "Duplicate": "woodrat.ledger.find",
     "Elements": "woodrat.ledger.elements",
     "EntityChange": "woodrat.merge.diff",
+    "EntityConflict": "woodrat.ledger.reads",
     "Entry": "woodrat.log.entry",
     "Event": "woodrat.merge.timeline",
     "Exported": "woodrat.training.exports",
@@ -176,7 +179,7 @@ _ELSEWHERE: Final = {
     "Interpretation": "woodrat.state.interpretation",
     "Node": "woodrat.explain.lineage",
     "OrderProof": "woodrat.verify.report",
-    "Page": "woodrat.ledger.find",
+    "Page": "woodrat.ledger.pages",
     "Proof": "woodrat.proofs.proof",
     "ReadingsDiff": "woodrat.ledger.known_state",
     "Related": "woodrat.ledger.reads",
