@@ -345,8 +345,10 @@ def test_a_run_reads_page_by_page(served: tuple[Any, Ledger], far: bool) -> None
         assert len(list(run.observations(ANA, limit=1))) >= 3
         assert len(list(run.conflicts(limit=1))) >= 3
         first = run.history(ANA, limit=1)
+        write_more(served[1], 1)
         run.history(ANA, limit=1, cursor=first.cursor)
     record = ledger.runs.show(run.id)
     assert {read.entity for read in record.reads[: len(names)]} == set(names)
     assert len(names) > 2
     assert len(record.reads) == len(names) + 4
+    assert [read.as_of for read in record.reads[-2:]] == [first.position] * 2

@@ -180,8 +180,12 @@ class RunPast:
         """Ask something about one entity, at one position."""
         asked = {"ref": str(ref), **further}
         reads, known = self._again(verb, asked)
-        pinned = reads.at(reads.position)
+        position = reads.position
+        pinned = reads.at(position)
         answer = ask(pinned)
+        first = getattr(answer, "position", position)
+        if first != position:  # a later page, which is read where the first was
+            pinned = reads.at(first)
         try:
             body = self._body(pinned.ask("show", ref))
         except NotFound as missing:  # deleted, or all withdrawn: its history is there all the same
