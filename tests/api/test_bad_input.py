@@ -612,7 +612,7 @@ class TestTimes:
 
     def test_of_other_verbs(self, ledger: woodrat.Ledger, time: object, shown: str) -> None:
         """Every verb that takes a time checks it."""
-        observation = ledger.observations(ANA)[0].observation.id
+        observation = ledger.observations(ANA).items[0].observation.id
         given = {"observed_at": time, "idempotency_key": KEY}
         calls: list[Call] = [
             lambda ledger: ledger.retract(observation, **given),
@@ -641,7 +641,7 @@ def test_seen_more_than_five_minutes_ahead(ledger: woodrat.Ledger) -> None:
     given = {"observed_at": late, "idempotency_key": KEY}
     check_refused(ledger, lambda ledger: ledger.correct(ANA, {"city": "Girona"}, **given), ("observed_at", shown))
     check_refused(ledger, lambda ledger: ledger.delete(ANA, **given), ("observed_at", shown))
-    observation = ledger.observations(ANA)[0].observation.id
+    observation = ledger.observations(ANA).items[0].observation.id
     check_refused(ledger, lambda ledger: ledger.retract(observation, **given), ("observed_at", shown))
     assert ledger.store(about(observed_at="2026-01-01T00:05:00Z")).observations
     assert ledger.store([contact(city="Reus")], valid_from="2027-01-01T00:00:00Z").observations
@@ -888,7 +888,7 @@ def test_retracting_what_is_no_observation(ledger: woodrat.Ledger) -> None:
     """Text that is no observation's id is refused, each by its index; an id that is not here is not found."""
     check_refused(
         ledger,
-        lambda ledger: ledger.retract(["nonsense", ledger.observations(ANA)[0].observation.id, ""]),
+        lambda ledger: ledger.retract(["nonsense", ledger.observations(ANA).items[0].observation.id, ""]),
         ("observations/0", '"nonsense" (text) is not an observation'),
         ("observations/2", '"" (text) is not an observation'),
     )
@@ -917,7 +917,7 @@ def test_joining_inside_a_record(ledger: woodrat.Ledger) -> None:
 def test_correcting_a_sum_or_a_list_without_saying_which_part(ledger: woodrat.Ledger, field: str) -> None:
     """Under sum and append a correction names exactly one original; none and two are refused."""
     value: object = 3 if field == "weight" else ["unpacked"]
-    one = ledger.observations("bag/b")[0].observation.id
+    one = ledger.observations("bag/b").items[0].observation.id
     two = ledger.store([{"entity_type": "bag", "name": "b", "weight": 2, "journal": ["sent"]}]).observations[0]
 
     def correct(replaces: object) -> Call:
@@ -931,7 +931,7 @@ def test_correcting_a_sum_or_a_list_without_saying_which_part(ledger: woodrat.Le
 
 def test_correcting_a_sum_by_an_observation_of_another_entity(ledger: woodrat.Ledger) -> None:
     """A correction cannot stand in for what was said of another entity: it would have no effect."""
-    other = ledger.observations(BO)[0].observation.id
+    other = ledger.observations(BO).items[0].observation.id
     error = refusal(ledger, lambda ledger: ledger.correct(ANA, {"interactions": 9}, replaces=other))
     assert "replaces" in str(error)
 
@@ -956,7 +956,7 @@ def test_corrections_that_do_not_fit(ledger: woodrat.Ledger) -> None:
 
 def test_corrections_that_a_policy_cannot_take(ledger: woodrat.Ledger) -> None:
     """A correction that its field's policy cannot take would have no effect, and is refused."""
-    one = ledger.observations("bag/b")[0].observation.id
+    one = ledger.observations("bag/b").items[0].observation.id
     check_refused(
         ledger,
         lambda ledger: ledger.correct("bag/b", {"things": "cup", "weight": 1.5}, replaces=one, idempotency_key=KEY),
@@ -977,7 +977,7 @@ def test_reserved_names_are_never_fields(ledger: woodrat.Ledger, name: str) -> N
 def test_an_audit_event_stays_as_it_was_written(ledger: woodrat.Ledger) -> None:
     """An audit event is never corrected, retracted, deleted or restored."""
     event = "audit_event/1"
-    observation = ledger.observations(event)[0].observation.id
+    observation = ledger.observations(event).items[0].observation.id
     check_refused(
         ledger,
         lambda ledger: ledger.correct(event, {"action": "x"}),

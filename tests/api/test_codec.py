@@ -20,7 +20,7 @@ from woodrat.api.ledger import Ledger
 from woodrat.api.verbs import verbs
 from woodrat.canon.ids import Ref
 from woodrat.explain.workers import Newly
-from woodrat.ledger.find import Page
+from woodrat.ledger.pages import Page
 from woodrat.record_json import form_of, own_forms, types_of
 from woodrat.records import is_record
 from woodrat.server.answers import stale_since
@@ -257,8 +257,8 @@ def test_any_record_comes_back_the_same(ledger: Ledger, kind: Any) -> None:
             SAMPLES[returned(verbs()[verb])] = [found]
             assert returned(verbs()[verb]).__name__ == owned
         stored = ledger.observations()
-        SAMPLES[type(stored[0])] = list(stored)
-        SAMPLES[type(stored[0].observation)] = [item.observation for item in stored]
+        SAMPLES[type(stored.items[0])] = list(stored)
+        SAMPLES[type(stored.items[0].observation)] = [item.observation for item in stored]
         SAMPLES[woodrat.Report] = [ledger.admit([])]
         entries = ledger.log.entries()
         SAMPLES[type(entries[0])] = list(entries)

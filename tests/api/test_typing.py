@@ -27,7 +27,10 @@ def here() -> None:
         reveal_type(ledger.store([{"entity_type": "contact", "name": "Ana"}], priority=1))  # Report
         reveal_type(ledger.runs.show("run_a"))  # RunRecord
         reveal_type(ledger.at(0).show("contact/Ana"))  # Snapshot
-        reveal_type(ledger.schemas.list())  # tuple[Schema, ...]
+        reveal_type(ledger.schemas.list())  # Page[Schema]
+        for conflict in ledger.conflicts():
+            reveal_type(conflict)  # EntityConflict
+        reveal_type(ledger.diff(0))  # Changes
         reveal_type(lookup("42"))  # dict[str, int]
         ledger.store([{}], prio=1)  # error: prio
         ledger.runs.show(42)  # error: int
@@ -43,6 +46,8 @@ async def there() -> None:
         reveal_type(await pay(3))  # str
         past = await ledger.at(0)
         reveal_type(await past.show("contact/Ana"))  # Snapshot
+        async for stored in await ledger.observations(limit=10):
+            reveal_type(stored)  # Stored
         await ledger.store([{}], prio=1)  # error: prio
         await ledger.show(42)  # error: int
         await woodrat.aopen(":memory:", agnt="crm")  # error: agnt

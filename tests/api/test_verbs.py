@@ -170,7 +170,7 @@ def test_one_interpretation_and_one_source_can_be_asked_for() -> None:
     source = ledger.sources.add(b"Net-30", name="contract.txt")
     with ledger.interpretations.start(source, model="m-1") as reading:
         reading.store({"entity_type": "contract", "name": "kline", "payment_terms": "Net-30"})
-    assert ledger.interpretations.show(reading.id) == ledger.interpretations.list()[0]
+    assert ledger.interpretations.show(reading.id) == ledger.interpretations.list().items[0]
     assert [delivery.name for delivery in ledger.sources.show(source)] == ["contract.txt"]
     for ask in (ledger.interpretations.show, ledger.sources.show):
         with pytest.raises(woodrat.NotFound, match="Nothing was changed"):

@@ -351,7 +351,7 @@ def tell(ledger: woodrat.Ledger, verb: str, id: str, value: int) -> None:
         elif verb == "correct":
             ledger.correct(ref, {"creditScore": value}, reason="x")
         elif verb == "retract":
-            ledger.retract(ledger.observations(ref)[-1].observation.id, reason="x")
+            ledger.retract(ledger.observations(ref).items[-1].observation.id, reason="x")
         elif verb in ("merge", "split"):
             getattr(ledger, verb)(ref, other)
         else:

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from tests.commands import BARCELONA, SAN_FRANCISCO, Cli
 
+import woodrat
+
 ANA = "contact/Ana Rivera"
 
 
@@ -381,6 +383,61 @@ def test_pages_go_on_where_they_ended(cli: Cli) -> None:
                 break
             further = ("--cursor", page["cursor"])
         assert sorted(seen) == [f"thing/thing {number}" for number in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("words", "noun"),
+    [
+        (("observations", "list"), "observations"),
+        (("observations", "list", "thing/1"), "observations"),
+        (("history", "thing/1"), "history"),
+        (("timeline",), "timeline"),
+        (("conflicts", "--arrival"), "conflicts"),
+        (("related", "thing/1"), "related"),
+        (("entities", "list", "--duplicates"), "duplicates"),
+        (("sources", "list"), "sources"),
+        (("interpretations", "list"), "interpretations"),
+        (("schemas", "list"), "schemas"),
+    ],
+)
+def test_lists_are_whole_unless_a_limit_is_given(cli: Cli, tmp_path: Path, words: tuple[str, ...], noun: str) -> None:
+    """A command prints all of a list; with --limit a page of it, and its cursor goes on as of the first page."""
+    db = tmp_path / "lists.db"
+    with woodrat.open(db, agent="a") as ledger:
+        for n in range(3):
+            ledger.store({"entity_type": "thing", "$": {"key": "1"}, **dict.fromkeys(("x", "y", "z"), n)})
+            names = [{"entity_type": "contact", "name": f"Ana {n}", "$": {"key": f"{n}{side}"}} for side in "ab"]
+            ledger.store(names)
+            ledger.relate("thing/1", "near", f"contact/{n}a")
+            ledger.schemas.register({"title": f"boat{n}", "properties": {}})
+            ledger.interpretations.begin(ledger.sources.add(str(n).encode()), model="m")
+    whole = cli(*words, "--db", str(db)).json
+    rows = [row for row in whole[noun] if row.get("origin") != "built in"]
+    assert "cursor" not in whole
+    assert len(rows) >= 3
+    seen: list[Any] = []
+    further: tuple[str, ...] = ()
+    for _ in range(len(rows)):
+        page = cli(*words, "--db", str(db), "--limit", "2", *further).json
+        assert page["position"] == whole["position"]
+        assert len(page[noun]) <= 2
+        seen += page[noun]
+        if "cursor" not in page:
+            break
+        cli("store", '--json={"entity_type":"thing","$":{"key":"1"},"x":99}', "--db", str(db))
+        further = ("--cursor", page["cursor"])
+    assert seen == rows
+    assert "More: add --cursor " in cli(*words, "--db", str(db), "--limit", "2", "-o", "table").out
+    refused = cli(*words, "--db", str(db), "--limit", "0", "--cursor", "zz")
+    assert (refused.code, "limit: " in refused.err, "cursor: " in refused.err) == (2, True, True)
+
+
+def test_a_long_list_is_printed_whole(cli: Cli) -> None:
+    """Without --limit all of a list is printed, however many pages it has."""
+    records = [{"entity_type": "thing", "name": f"thing {number}"} for number in range(1_100)]
+    cli("store", f"--json={json.dumps(records)}")
+    assert len(cli("observations", "list").json["observations"]) == 1_100
+    assert len(cli("observations", "list", "-o", "jsonl").out.splitlines()) == 1_100
 
 
 def test_duplicates_are_shown_and_not_joined(cli: Cli) -> None:

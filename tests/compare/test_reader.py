@@ -105,7 +105,7 @@ def test_a_correction_and_its_withdrawal(ledger: woodrat.Ledger) -> None:
         f"ann corrected payment_terms Net-45 (was Net-30) at position {corrected.position};"
         in ledger.runs.diff(first, second).sentence
     )
-    withdrawn = ledger.as_agent("bob").retract(ledger.observations("contract/kline")[-1].observation.id)
+    withdrawn = ledger.as_agent("bob").retract(ledger.observations("contract/kline").items[-1].observation.id)
     third = pipeline(ledger)
     assert ledger.runs.diff(second, third).sentence == (
         f"They parted at step 2, the read of contract/kline: bob withdrew a statement about contract/kline at position "
@@ -190,7 +190,7 @@ def test_another_schema(engine: Engine) -> None:
     ledger.store({**KLINE, "payment_terms": "Net-30"}, observed_at="2025-01-01T00:00:00Z")
     ledger.store({**KLINE, "payment_terms": "Net-45"}, observed_at="2025-01-02T00:00:00Z")
     ledger.store({"entity_type": "contract", "id": "kline", "signed": False}, observed_at="2025-01-03T00:00:00Z")
-    unread = ledger.observations("contract/kline")[-1].observation.id
+    unread = ledger.observations("contract/kline").items[-1].observation.id
     ledger.store({"entity_type": "contract", "id": "kline", "signed": True}, observed_at="2025-01-04T00:00:00Z")
     first = pipeline(ledger)
     policy = {"type": "string", "x-woodrat-merge": "first"}
@@ -310,7 +310,7 @@ def test_runs_of_two_ledgers(ledger: woodrat.Ledger) -> None:
     )
     first, second = pipeline(ledger), pipeline(other)
     found = ledger.runs.diff(first, second, other=other)
-    said = ledger.observations("contract/kline")[0]
+    said = ledger.observations("contract/kline").items[0]
     assert found.sentence == (
         "They parted at step 2, the read of contract/kline: payment_terms was Net-30 in the first run and Net-45 in "
         f"the second, since contract-bot wrote Net-30 at position {said.position} of the first ledger and billing-bot "
@@ -358,7 +358,7 @@ def test_what_was_withdrawn_in_one_ledger(ledger: woodrat.Ledger) -> None:
     other = told_again(ledger)
     first = pipeline(ledger)
     assert ledger.runs.diff(first, pipeline(other), other=other).same
-    withdrawn = other.as_agent("ann").retract(other.observations("contract/kline")[-1].observation.id)
+    withdrawn = other.as_agent("ann").retract(other.observations("contract/kline").items[-1].observation.id)
     found = ledger.runs.diff(first, pipeline(other), other=other)
     assert found.sentence.startswith(
         f"They parted at step 2, the read of contract/kline: ann withdrew a statement about contract/kline at position "

@@ -261,7 +261,7 @@ def test_a_write_tells_of_a_log_that_is_ahead(make: Callable[[Path], Engine]) ->
                 "machine at 1 Jan 2026, 12:00 UTC."
             )
             assert "state observed_at" in hint
-            seen = ledger.observations("note/1")[-1].observation
+            seen = ledger.observations("note/1").items[-1].observation
             assert seen.observed_at > moment.parse(AHEAD), "the law: times that the log sets only go forward"
         reports = (
             ledger.correct("note/1", {"text": "three"}, reason="r"),

@@ -355,7 +355,7 @@ def test_the_same_record_does_not_come_back(ledger: Ledger) -> None:
     """What was erased is refused when it is stored again to the letter, and left out when it is admitted."""
     record = {"entity_type": "contact", "email": "zoe@zweig.example", "name": "Zoe Zweigmann"}
     ledger.store(record, observed_at="2025-01-05T09:00:00Z")
-    body = ledger.observations(PERSON)[0].observation.body
+    body = ledger.observations(PERSON).items[0].observation.body
     ledger.erase(PERSON, reason="a request")
     size = ledger.position
     with pytest.raises(Refused, match="this very record was erased at"):
@@ -476,7 +476,7 @@ def test_a_link_of_a_chain_goes_and_the_chain_holds(ledger: Ledger) -> None:
     names = {s.observation.digest: s.observation for s in ledger.observations(ref)}
     resaid = next(o for o in names.values() if o.id == certificate.resaid_ids[0])
     assert [names[digest].fields["city"] for digest in resaid.replaces] == ["Leipzig"]
-    assert ledger.conflicts() == ()
+    assert ledger.conflicts().items == ()
 
 
 @pytest.mark.parametrize("reason", ["", " ", None, 7, "for Zoe Zweigmann", "x" * 5000])

@@ -505,4 +505,4 @@ def test_every_column_of_text_or_bytes_is_searched(ledger: Ledger, db: Path) -> 
     head = Ref("account", "a").digest[:8]
     assert ledger.context.engine.storage(ledger.tenant).holding(head, others=False) > 0
     assert ledger.context.engine.storage(ledger.tenant).holding(head, others=True) == 0
-    assert ids.is_id("observation", ledger.observations(ACCOUNT)[0].observation.id)
+    assert ids.is_id("observation", ledger.observations(ACCOUNT).items[0].observation.id)

@@ -157,7 +157,7 @@ def told(path: Path) -> None:
     a.search("long")
     a.recall("Is Long near?")
     a.reindex()
-    a.impact(a.observations("contact/Long")[-1].observation.id)
+    a.impact(a.observations("contact/Long").items[-1].observation.id)
     a.store({"entity_type": "note", "id": "last", "text": "the last one"})
     engine.close()
 

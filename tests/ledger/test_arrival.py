@@ -48,7 +48,7 @@ def ana(city: str, **about: Any) -> dict[str, Any]:
 
 def by_arrival(past: Any) -> list[str]:
     """Return the fields that a ledger lists as decided only by arrival."""
-    return [f"{ref}#{field.field}" for ref, field in past.conflicts(arrival=True)]
+    return [f"{field.entity}#{field.field}" for field in past.conflicts(arrival=True)]
 
 
 # Every way to write
@@ -79,7 +79,7 @@ def _told(ledger: Ledger, times: dict[str, Any]) -> None:
 
 
 def _withdraw(ledger: Ledger, times: dict[str, Any]) -> None:
-    ledger.retract(ledger.observations(ANA)[0].observation.id, **times)
+    ledger.retract(ledger.observations(ANA).items[0].observation.id, **times)
 
 
 def _back(ledger: Ledger, times: dict[str, Any]) -> None:
@@ -181,7 +181,7 @@ def test_nobody_can_state_the_mark(ledger: Ledger) -> None:
 
 def _said(ledger: Ledger) -> Observation:
     ledger.store(ana("Vic"))
-    return ledger.observations(ANA)[-1].observation
+    return ledger.observations(ANA).items[-1].observation
 
 
 def test_the_same_with_a_stated_time_is_stored_once(ledger: Ledger) -> None:
@@ -208,15 +208,15 @@ def test_the_later_arrival_is_said_everywhere(ledger: Ledger) -> None:
         ("Madrid", True, BY_ARRIVAL, True),
         ("Barcelona", False, "arrived earlier; no observation time was given", False),
     ]
-    ((ref, field),) = ledger.conflicts(arrival=True)
-    assert (str(ref), field.field, field.by_arrival) == (ANA, "city", True)
+    (field,) = ledger.conflicts(arrival=True)
+    assert (str(field.entity), field.field, field.by_arrival) == (ANA, "city", True)
     assert [(claim.value, claim.agent, claim.assigned) for claim in field.claims] == [
         ("Madrid", "web", True),
         ("Barcelona", ledger.agent, True),
     ]
-    assert [conflict.by_arrival for _, conflict in ledger.conflicts()] == [True]
+    assert [conflict.by_arrival for conflict in ledger.conflicts()] == [True]
     assert by_arrival(ledger.at(report.position - 1)) == []
-    assert ledger.conflicts("task", arrival=True) == ()
+    assert ledger.conflicts("task", arrival=True).items == ()
 
 
 def test_one_agent_without_times(ledger: Ledger) -> None:
@@ -224,10 +224,10 @@ def test_one_agent_without_times(ledger: Ledger) -> None:
     ledger.store(ana("Barcelona"))
     assert ledger.store(ana("Madrid")).by_arrival == ("contact/Ana#city",)
     assert ledger.store(ana("Madrid")).by_arrival == ("contact/Ana#city",)
-    ((_, field),) = ledger.conflicts(arrival=True)
+    (field,) = ledger.conflicts(arrival=True)
     assert [claim.value for claim in field.claims] == ["Madrid"]
     assert by_arrival(ledger) == ["contact/Ana#city"]
-    assert ledger.conflicts() == ()
+    assert ledger.conflicts().items == ()
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_a_stated_time_settles_what_it_can(
     if reasons is None:
         # Five minutes ahead of the log is the most that may be stated.
         ledger.store(ana("Barcelona"))
-        now = ledger.observations(ANA)[0].observation.observed_at
+        now = ledger.observations(ANA).items[0].observation.observed_at
         ledger.as_agent("web").store(ana("Madrid"), observed_at=now[:17] + "59.999999Z")
         winner = ledger.blame(ANA, "city")["city"][0]
         assert (winner.value, winner.assigned) == ("Madrid", False)
@@ -326,14 +326,14 @@ def test_a_union_is_decided_element_by_element(ledger: Ledger) -> None:
     assert ledger.store(thing(["a", "b"])).by_arrival == ()
     taken = {"entity_type": "thing", "id": "1", "$": {"remove": {"x": ["a"]}}}
     assert ledger.as_agent("web").store(taken).by_arrival == ("thing/1#x",)
-    ((_, field),) = ledger.conflicts(arrival=True)
+    (field,) = ledger.conflicts(arrival=True)
     assert [(claim.agent, claim.value, claim.removed) for claim in field.claims] == [("web", [], ("a",))]
     winner = ledger.blame("thing/1", "x")["x"][0]
     assert winner.reason.endswith("1 of them because it arrived later; no observation time was given")
     ledger.store(thing(["a"]))
-    ((_, field),) = ledger.conflicts(arrival=True)
+    (field,) = ledger.conflicts(arrival=True)
     assert [(claim.value, claim.removed) for claim in field.claims] == [(["a"], ())]
-    assert woodrat.Ledger.conflicts(ledger, arrival=True)[0][1] == type(field).from_json(field.to_json())
+    assert field.to_json() == {"entity": "thing/1", **ledger.show("thing/1").arrivals()[0].to_json()}
 
 
 def test_a_large_union(ledger: Ledger) -> None:
@@ -343,7 +343,7 @@ def test_a_large_union(ledger: Ledger) -> None:
     report = ledger.store({"entity_type": "thing", "id": "1", "$": {"remove": {"x": ["e007", "e008"]}}})
     assert report.by_arrival == ("thing/1#x",)
     assert ledger.store(thing(["new"])).by_arrival == ("thing/1#x",)
-    ((_, field),) = ledger.conflicts(arrival=True)
+    (field,) = ledger.conflicts(arrival=True)
     assert field.claims[0].removed == ("e007", "e008")
     assert ledger.rebuild().repaired == ()
 
@@ -353,7 +353,7 @@ def test_corrections_that_did_not_see_each_other(ledger: Ledger) -> None:
     ledger.store(ana("Vic"))
     ledger.correct(ANA, {"city": "Olot"})
     assert by_arrival(ledger) == []
-    first = ledger.observations(ANA)[0].observation
+    first = ledger.observations(ANA).items[0].observation
     blind = observation.say(
         first.entity, "correct", agent="web", observed_at="2020-01-01T00:00:00.000000Z", fields={"city": "Reus"}
     )

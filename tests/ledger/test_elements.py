@@ -154,7 +154,7 @@ def test_a_repeated_write_is_answered_as_it_was(ledger: Ledger) -> None:
 
 QUESTIONS: Final[dict[str, Callable[[Ledger], Any]]] = {
     "blame": lambda ledger: [v.reason for v in ledger.blame("box/x", "things")["things"]][:2],
-    "history": lambda ledger: [change.to_json() for change in ledger.history("box/x")[-1].changes],
+    "history": lambda ledger: [change.to_json() for change in ledger.history("box/x").items[-1].changes],
     "diff": lambda ledger: [change.to_json() for change in ledger.diff(1, "now", "box/x")],
     "query": lambda ledger: [str(found.entity) for found in ledger.query(where={"things": "thing 000070"}).items],
     "search": lambda ledger: [str(hit.snapshot.entity) for hit in ledger.search("thing 000070").items],
@@ -275,7 +275,7 @@ def test_the_json_of_a_snapshot_has_the_first_elements(ledger: Ledger) -> None:
     assert told["more"] == {"things": TOLD_MAX + 5}
     back = Snapshot.from_json(told)
     assert (back.more, back.to_json()) == (told["more"], told)
-    assert ledger.diff_against(snapshot) == ()
+    assert ledger.diff_against(snapshot).changes == ()
     for known in (told, back):
         with pytest.raises(Refused, match="of things it has only the first elements"):
             ledger.diff_against(known)

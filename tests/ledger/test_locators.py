@@ -45,9 +45,9 @@ def test_a_value_beside_the_words_it_was_read_from(ledger: Ledger) -> None:
     source = ledger.sources.add(NOTE, name="note.txt")
     with ledger.interpretations.start(source, model="small-1") as reading:
         report = reading.store([ana({"line": 2}), {"entity_type": "contact", "name": "Bo"}])
-    said = ledger.observations(ANA)[0].observation
+    said = ledger.observations(ANA).items[0].observation
     assert said.optional["locator"] == {"line": 2}
-    assert "locator" not in ledger.observations("contact/Bo")[0].observation.optional
+    assert "locator" not in ledger.observations("contact/Bo").items[0].observation.optional
     (verdict,) = ledger.blame(ANA, "city", excerpts=True)["city"]
     assert (verdict.locator, verdict.excerpt) == ({"line": 2}, "She lives in Olot now.")
     assert verdict.to_json()["excerpt"] == "She lives in Olot now."
@@ -67,10 +67,10 @@ def test_a_record_of_its_own_source(ledger: Ledger) -> None:
     record = ana({"pointer": "/items/0/city"}, source=source, relate=[{"type": "knows", "to": "contact/Bo"}])
     ledger.store(record)
     assert ledger.blame(ANA, "city", excerpts=True)["city"][0].excerpt == "Olot"
-    edge = ledger.related(ANA)[0].relation
-    assert ledger.observations(edge)[0].observation.optional["locator"] == {"pointer": "/items/0/city"}
+    edge = ledger.related(ANA).items[0].relation
+    assert ledger.observations(edge).items[0].observation.optional["locator"] == {"pointer": "/items/0/city"}
     ledger.store(ana({"page": 3}), source=source)
-    assert ledger.observations(ANA)[-1].observation.optional["locator"] == {"page": 3}
+    assert ledger.observations(ANA).items[-1].observation.optional["locator"] == {"page": 3}
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_import_does_not_ask_the_source(ledger: Ledger) -> None:
     """What another ledger took is taken, though its source never arrived; there is then nothing to show."""
     there = ledger_on(MemoryEngine(), "there")
     there.store(ana({"line": 2}), source=there.sources.add(NOTE))
-    said = there.observations(ANA)[0].observation
+    said = there.observations(ANA).items[0].observation
     ledger.admit([("observation", said.body)])
     (verdict,) = ledger.blame(ANA, "city", excerpts=True)["city"]
     assert (verdict.locator, verdict.excerpt) == ({"line": 2}, None)
@@ -116,7 +116,7 @@ def test_a_past_knows_only_its_sources(ledger: Ledger) -> None:
     """As of a moment, the words are those of sources that were there."""
     there = ledger_on(MemoryEngine(), "there")
     there.store(ana({"line": 2}), source=there.sources.add(NOTE))
-    ledger.admit([("observation", there.observations(ANA)[0].observation.body)])
+    ledger.admit([("observation", there.observations(ANA).items[0].observation.body)])
     before = ledger.position
     ledger.sources.add(NOTE)
     assert ledger.blame(ANA, "city", excerpts=True)["city"][0].excerpt == "She lives in Olot now."
@@ -151,7 +151,7 @@ def test_erasure_takes_the_words_and_keeps_the_mark() -> None:
     """What is said again keeps its assigned time marked, and quotes neither an erased source nor an erased value."""
     ledger = ledger_on(MemoryEngine())
     ledger.store(ana({"line": 2, "quote": "lives in Olot"}), source=ledger.sources.add(NOTE))
-    said = ledger.observations(ANA)[0].observation
+    said = ledger.observations(ANA).items[0].observation
     source = ids.digest_of("source", str(said.optional["source"]))
     assert source is not None
     untouched = _again(said, Names(bytes(32)))
@@ -184,6 +184,6 @@ def test_erasing_a_field_through_the_ledger(tmp_path: Path) -> None:
 def test_ids_of_sources_are_full_names(ledger: Ledger) -> None:
     """A locator stands beside the full name of its source."""
     ledger.store(ana({"line": 1}), source=ledger.sources.add(NOTE))
-    source = ledger.observations(ANA)[0].observation.optional["source"]
+    source = ledger.observations(ANA).items[0].observation.optional["source"]
     assert isinstance(source, str)
     assert ids.digest_of("source", source) is not None

@@ -140,7 +140,7 @@ def test_what_is_removed_or_configured_is_hidden(ledger: Ledger, db: Path) -> No
     with ledger.interpretations.start(source, parameters=secrets(), configuration={"api_token": SECRETS[2]}):
         pass
     assert leaks(db.parent) == []
-    assert ledger.interpretations.list()[0].configuration == {"api_token": REDACTED}
+    assert ledger.interpretations.list().items[0].configuration == {"api_token": REDACTED}
 
 
 def test_the_digest_of_a_request_does_not_tell_what_is_hidden(ledger: Ledger) -> None:

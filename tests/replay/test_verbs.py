@@ -244,6 +244,25 @@ def test_reads_are_answered_as_of_then(ledger: Ledger) -> None:
     assert found.runs[0].answer == 580
 
 
+def test_pages_are_answered_as_of_then(ledger: Ledger) -> None:
+    """Pages are read again at the position of the first; the usual limit is not recorded, as it was before pages."""
+    ledger.store([{"entity_type": "loan", "$": {"key": str(n)}, "creditScore": n} for n in range(50, 57)])
+
+    def agent(run: Run) -> list[Any]:
+        scores: list[Any] = [snapshot.fields["creditScore"] for snapshot in run.query(entity_type="loan", limit=3)]
+        first = run.observations("loan/42", limit=1)
+        rest = run.observations("loan/42", limit=1, cursor=first.cursor).items if first.cursor else ()
+        lists = (run.observations("loan/42"), run.history("loan/42"), run.timeline(), run.conflicts())
+        return [*scores, *(len(list(page)) for page in lists), len(rest)]
+
+    ledger.store({"entity_type": "loan", "$": {"key": "42"}, "creditScore": 600})
+    run = recorded(ledger, agent)
+    asked = {(read.within, tuple(sorted(read.args or ()))) for read in ledger.runs.show(run).reads}
+    assert {("query", ("cursor", "entity_type", "limit")), ("observations", ("ref",)), ("timeline", ())} <= asked
+    ledger.store([{"entity_type": "loan", "$": {"key": str(n)}, "creditScore": -n} for n in range(40, 60)])
+    assert replayed(ledger, run, agent).same
+
+
 def test_missing_and_extra_steps_are_named(ledger: Ledger) -> None:
     """What is recorded and not asked for any more is missing; a decision that was not made is extra."""
 
@@ -471,10 +490,10 @@ def test_readings_are_gone_on_with(ledger: Ledger) -> None:
         agent(run)
     id = run.id
     del run
-    before = len(ledger.observations("contact/Ann"))
+    before = len(list(ledger.observations("contact/Ann")))
     assert ledger.runs.resume(id, agent).status == "done"
-    assert len(ledger.interpretations.list()) == 2
-    assert len(ledger.observations("contact/Ann")) == before
+    assert len(list(ledger.interpretations.list())) == 2
+    assert len(list(ledger.observations("contact/Ann"))) == before
 
 
 def test_threads_and_pools_of_the_agent_are_replayed(ledger: Ledger) -> None:

@@ -67,7 +67,7 @@ def test_a_told_run_is_recorded_with_its_evidence(ledger: woodrat.Ledger) -> Non
         "Marginal credit",
         {"creditScore": 580, "threshold": 600},
     )
-    assert risk.observations == {ledger.observations("loan/42")[0].observation.id}
+    assert risk.observations == {ledger.observations("loan/42").items[0].observation.id}
     assert (flags.chosen, flags.mode) == (["minor"], "select")
     assert [write.fields["status"] for write in found.writes] == ["rejected"]
     assert [note.text for note in found.notes] == ["done", "more"]

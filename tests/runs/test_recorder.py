@@ -1089,7 +1089,7 @@ def test_a_write_that_is_sent_again_is_stored_once() -> None:
             run.store({"entity_type": "note", "name": "n"})
         engine.problem = None
         assert run.store({"entity_type": "note", "name": "n"}).repeated
-    assert len(ledger.observations("note/n")) == 1
+    assert len(list(ledger.observations("note/n"))) == 1
 
 
 # -- after a crash
@@ -1143,7 +1143,7 @@ def test_a_killed_run_is_there_and_is_resumed(tmp_path: Path, place: str) -> Non
         assert effects.read_text().split().count("pay") == 1
         acknowledged = place not in ("after start", "after read")
         assert effects.read_text().split().count("lookup") == 1, acknowledged
-        assert len(ledger.observations("loan/42")) == 2
+        assert len(list(ledger.observations("loan/42"))) == 2
         assert ledger.show("loan/42").fields["status"] == "rejected"
         assert kinds(ledger, run)[-1] == "ended"
         assert kinds(ledger, run).count("decided") == 1
@@ -1348,7 +1348,7 @@ def test_recorded_steps_answer_from_the_log(ledger: Ledger) -> None:
     assert stage.done == [*before, ("lookup", 3)]
     assert resumed.answer[:2] == [580, "one"]
     assert resumed.answer[3:] == [1, "block"]
-    assert len(ledger.observations("note/n")) == 1
+    assert len(list(ledger.observations("note/n"))) == 1
     assert resumed.from_log == 11
     assert resumed.unused == 0
     assert kinds(ledger, run)[recorded:] == ["noted", "read", "tool", "ended"]
@@ -1590,7 +1590,7 @@ def test_a_run_reaches_another_process(tmp_path: Path) -> None:
         assert decided["under"] == span
         assert decided["facts_origin"]["creditScore"]["by"] == "value"
         assert last(ledger, own, "run.started")["parent"] == {"run": run.id, "span": span}
-        assert len(ledger.observations("note/n")) == 2
+        assert len(list(ledger.observations("note/n"))) == 2
         assert kinds(ledger, run.id).count("ended") == 1
 
 

@@ -46,8 +46,8 @@ def test_the_client_asks_the_same(start: Start, keyring: Keyring) -> None:
     a.store(ana("Vic")["records"])
     report = b.store(ana("Olot", locator={"line": 1}, source=source)["records"])
     assert report.by_arrival == (CITY,)
-    ((ref, field),) = a.conflicts("contact", arrival=True)
-    assert (str(ref), field.field, field.by_arrival) == ("contact/Ana", "city", True)
+    (field,) = a.conflicts("contact", arrival=True)
+    assert (str(field.entity), field.field, field.by_arrival) == ("contact/Ana", "city", True)
     assert [(claim.value, claim.assigned) for claim in field.claims] == [("Olot", True), ("Vic", True)]
     (verdict, _) = a.blame("contact/Ana", "city", excerpts=True)["city"]
     assert (verdict.excerpt, verdict.locator, verdict.by_arrival) == ("Ana lives in Olot.", {"line": 1}, True)

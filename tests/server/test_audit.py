@@ -193,7 +193,7 @@ def test_what_a_key_asks_in_a_second_is_few_events(engine: SqliteEngine) -> None
     audit.note(Caller("t", "a", key="key_1"), "show", {"ref": "contact/0"}, "again", "success")
     audit.note(Caller("t", "b", key="key_2"), "history", {"ref": "contact/0", "as_of": "3"}, "other", "denied")
     audit.flush()
-    assert len(ledger.observations()) == 3
+    assert len(list(ledger.observations())) == 3
     found = {(one.key, one.verb, one.target, one.as_of): one for one in looked(ledger)}
     assert len(found) == TOGETHER_MAX + 2
     first = found["key_1", "show", "contact/0", None]

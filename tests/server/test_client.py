@@ -80,8 +80,8 @@ def test_the_story_is_the_same_behind_a_server(agents: tuple[Any, Any, Ledger]) 
     last = here.position
     assert a.diff(3, last) == here.diff(3, last)
     assert a.diff(3, "now", "thing/1") == here.diff(3, "now", "thing/1")
-    assert a.diff_against(a.show("thing/2")) == ()
-    assert a.sources.content(here.sources.list()[0].id) == b"Ana Rivera, Tarragona\n"
+    assert a.diff_against(a.show("thing/2")).changes == ()
+    assert a.sources.content(here.sources.list().items[0].id) == b"Ana Rivera, Tarragona\n"
     assert a.schemas.show("thing") == here.schemas.show("thing")
     assert a.schemas.infer("company") == here.schemas.infer("company")
     assert here.blame("contact/Ana Rivera", "city") == a.blame("contact/Ana Rivera", "city")
@@ -308,7 +308,7 @@ def test_a_call_that_got_no_answer_is_one_write(agents: tuple[Any, Any, Ledger],
     monkeypatch.setattr(Transport, "_send", losing)
     report = a.store(ANA)
     assert report.repeated
-    assert len(here.observations()) == 1
+    assert len(list(here.observations())) == 1
 
 
 def test_a_server_that_is_not_there_is_unavailable() -> None:
@@ -584,7 +584,7 @@ def test_a_killed_run_is_resumed_through_the_server(
         record = here.runs.show(run)
         assert (record.status, record.problems) == ("done", ())
         assert (len(record.decisions), len(record.reads), len(record.writes)) == (1, 1, 1)
-        assert len(here.observations("loan/42")) == 2
+        assert len(list(here.observations("loan/42"))) == 2
         with pytest.raises(woodrat.Refused, match=r"it has ended \(done\)"):
             ledger.runs.resume(run, dying.agent_with(effects))
 
@@ -666,7 +666,7 @@ def test_readings_and_evaluations(agents: tuple[Any, Any, Ledger]) -> None:
     assert (first.status, first.model, first.usage, first.agent) == ("done", "small-1", {"input": 3}, "a")
     assert (second.status, second.error) == ("error", "ZeroDivisionError: no")
     assert a.interpretations.diff(first.id, second.id) == here.interpretations.diff(first.id, second.id)
-    said = here.observations("contract/kline")[0].observation
+    said = here.observations("contract/kline").items[0].observation
     assert said.optional["interpretation"] == first.id
     with pytest.raises(woodrat.NotFound):
         b.interpretations.continue_(first.id)

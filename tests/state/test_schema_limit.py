@@ -177,7 +177,7 @@ def test_a_capsule_is_made_of_what_lost(tmp_path: Path) -> None:
     keys = make(tmp_path / "keys", FixedClock(seed="keys"), "example.com/test").keys
     with woodrat.open(tmp_path / "c.db", agent="a", keys=keys.folder) as ledger:
         ledger.log.import_(io.BytesIO(export()))
-        observation = ledger.observations("thing/1")[0].observation.id
+        observation = ledger.observations("thing/1").items[0].observation.id
         assert ledger.proofs.capsule(observation).to_json()
         with pytest.raises(woodrat.WoodratError):
             ledger.proofs.capsule("thing/1#x")

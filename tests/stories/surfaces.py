@@ -24,7 +24,8 @@ from tests.server.test_serve import MAIN, serve
 
 import woodrat
 from woodrat.clock import SystemClock
-from woodrat.ledger.find import Page
+from woodrat.ledger.pages import Page
+from woodrat.merge.diff import Changes
 from woodrat.server import answers
 from woodrat.server.keys import KEYS_TENANT, Keyring
 
@@ -105,8 +106,8 @@ def plain(verb: str, found: Any) -> Any:
         found = found.items
     if verb == "search":
         found = tuple(hit.snapshot for hit in found)
-    if verb == "conflicts":
-        return [{"entity": str(ref), **conflict.to_json()} for ref, conflict in found]
+    if isinstance(found, Changes):
+        found = found.changes
     return answers.plain(found)
 
 

@@ -299,7 +299,7 @@ def test_an_original_that_is_left_out_is_named() -> None:
     at, _ = forger.schema({"properties": {"score": {"x-woodrat-merge": "sum"}}})
     original, _ = forger.observe({"score": 7})
     other, _ = forger.observe({"score": 1}, at="2026-02-01T00:00:00.000000Z")
-    name = forger.ledger.observations("loan/42")[0].observation.name
+    name = forger.ledger.observations("loan/42").items[0].observation.name
     corrected, _ = forger.observe({"score": 5}, op="correct", replaces=[name])
     assert forger.verdict(field_claim(6, schema=at))["verdict"] == "proven"
     found = forger.verdict(field_claim(1, schema=at), [at, other, corrected])

@@ -15,11 +15,14 @@ if TYPE_CHECKING:
 
     from woodrat.api.namespace import Readable, Writable
     from woodrat.api.parameters import (
+        Cursor,
         FromInterpretation,
         InterpretationArg,
+        Limit,
         ToInterpretation,
     )
     from woodrat.ledger.known_state import ReadingsDiff
+    from woodrat.ledger.pages import Page
     from woodrat.ledger.sources import Reading
     from woodrat.state.interpretation import Interpretation
 
@@ -32,14 +35,14 @@ class PastInterpretations:
         self.context = ledger.context
 
     @verb(get="/v1/interpretations", command="interpretations list")
-    def list(self) -> tuple[Interpretation, ...]:
+    def list(self, *, limit: Limit = 100, cursor: Cursor | None = None) -> Page[Interpretation]:
         """List the interpretations of sources by models and parsers.
 
         Return every reading of a source, by position.
         """
-        from woodrat.ledger import sources
+        from woodrat.ledger import lists
 
-        return sources.interpretations(self.context)
+        return lists.interpretations(self.context, limit=limit, cursor=cursor)
 
     @verb(command="interpretations show INT")
     def show(self, interpretation: InterpretationArg) -> Interpretation:
@@ -47,7 +50,9 @@ class PastInterpretations:
 
         `NotFound` when there is none of that id.
         """
-        for found in self.list():
+        from woodrat.ledger.pages import PAGE_MAX
+
+        for found in self.list(limit=PAGE_MAX):
             if found.id == interpretation:
                 return found
         raise NotFound(

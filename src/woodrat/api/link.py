@@ -16,7 +16,7 @@ from woodrat.canon import form
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger import redaction
-from woodrat.ledger.find import Page
+from woodrat.ledger.pages import Page
 from woodrat.recall.ngram import Ngram
 
 if TYPE_CHECKING:
@@ -161,6 +161,8 @@ def over(verb: Verb) -> Callable[..., Any]:
         if missing:
             function(self, *arguments, **named)
         answer = self.link.call(verb, bound)
-        return answer.asked_by(lambda at: call(self, **{**bound, "cursor": at})) if isinstance(answer, Page) else answer
+        if isinstance(answer, Page):
+            return answer.followed_by(lambda: call(self, **{**bound, "cursor": answer.cursor}))
+        return answer
 
     return call

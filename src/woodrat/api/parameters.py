@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Annotated, Any, Final, TypeAlias
 
 from woodrat.canon.ids import Ref
-from woodrat.ledger.find import PAGE_MAX
+from woodrat.ledger.pages import PAGE_MAX
 from woodrat.records import dataclass
 
 WAIT_SECONDS_MAX: Final = 20

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from woodrat.api.verb import READ, verb
-from woodrat.canon.ids import Ref
 from woodrat.ledger import reads
 from woodrat.ledger.moments import Moment, open_reader, resolve_moment, timestamp
 from woodrat.records import replace
@@ -87,13 +86,14 @@ if TYPE_CHECKING:
     from woodrat.explain.lineage import Node
     from woodrat.explain.stale import Stale
     from woodrat.ledger.elements import Elements
-    from woodrat.ledger.find import Duplicate, Hit, Page
+    from woodrat.ledger.find import Duplicate, Hit
+    from woodrat.ledger.pages import Page
     from woodrat.ledger.read import Reader
-    from woodrat.ledger.reads import Related
+    from woodrat.ledger.reads import EntityConflict, Related
     from woodrat.ledger.rebuild import Progress
     from woodrat.merge.blame import Verdict
-    from woodrat.merge.diff import EntityChange, Values
-    from woodrat.merge.snapshot import Conflict, Snapshot
+    from woodrat.merge.diff import Changes, Values
+    from woodrat.merge.snapshot import Snapshot
     from woodrat.merge.timeline import Event, Step
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.reader import Recall
@@ -216,8 +216,9 @@ class Past:
         are left out, and relations unless their type is asked for. The present is answered by an index, an effective
         time by folding every entity.
         """
-        page = reads.search(self.context, query, entity_type=entity_type, limit=limit, cursor=cursor)
-        return page.asked_by(lambda at: self.search(query, entity_type=entity_type, limit=limit, cursor=at))
+        from woodrat.ledger import lists
+
+        return lists.search(self.context, query, entity_type=entity_type, limit=limit, cursor=cursor)
 
     @verb(get="/v1/entities", command="entities list", tool="search")
     def query(
@@ -235,10 +236,12 @@ class Past:
         Return entities by type and key, or sorted by a field with those that lack it last; deleted ones left out.
 
         `where` holds values by field, or texts `field=value` whose value is JSON where it reads as JSON. A collection
-        (`union`, `append`) fulfils a condition when it holds the value. Every page folds every entity of the type,
-        or of the ledger: the cost grows with their number, not with `limit`.
+        (`union`, `append`) fulfils a condition when it holds the value. Every call folds every entity of the type,
+        or of the ledger: the cost grows with their number, not with `limit`. Iterating over the pages folds them once.
         """
-        page = reads.query(
+        from woodrat.ledger import lists
+
+        return lists.query(
             self.context,
             entity_type=entity_type,
             where=where,
@@ -248,46 +251,60 @@ class Past:
             cursor=cursor,
         )
 
-        def further(at: str) -> Page[Snapshot]:
-            return self.query(
-                entity_type=entity_type, where=where, sort=sort, descending=descending, limit=limit, cursor=at
-            )
-
-        return page.asked_by(further)
-
     @verb(get="/v1/duplicates")
-    def duplicates(self, entity_type: OfType | None = None) -> tuple[Duplicate, ...]:
+    def duplicates(
+        self, entity_type: OfType | None = None, *, limit: Limit = 100, cursor: Cursor | None = None
+    ) -> Page[Duplicate]:
         """List entities that share an identifying value.
 
         Return entities that share an identifying value and are not joined, by type, rule and value.
 
         What counts is what is believed now, not what was ever said. Every entity is folded for it.
         """
-        return reads.duplicates(self.context, entity_type)
+        from woodrat.ledger import lists
+
+        return lists.duplicates(self.context, entity_type, limit=limit, cursor=cursor)
 
     @verb(get="/v1/observations", command="observations list [REF]", tool="observations")
-    def observations(self, ref: RefArg | None = None) -> tuple[Stored, ...]:
+    def observations(
+        self, ref: RefArg | None = None, *, limit: Limit = 100, cursor: Cursor | None = None
+    ) -> Page[Stored]:
         """List the observations of an entity, or all of them, in log order.
 
         Return the observations of an entity and of those it is joined with, or all of them, by position.
         """
-        return reads.observations(self.context, ref)
+        from woodrat.ledger import lists
+
+        return lists.observations(self.context, ref, limit=limit, cursor=cursor)
 
     @verb(get="/v1/history/{ref}", command="history REF", tool="history")
-    def history(self, ref: RefArg, field: OnlyField | None = None) -> tuple[Step, ...]:
+    def history(
+        self, ref: RefArg, field: OnlyField | None = None, *, limit: Limit = 100, cursor: Cursor | None = None
+    ) -> Page[Step]:
         """Show how the state of an entity changed with each observation.
 
         Return how belief about an entity, or one field of it, changed with each observation.
         """
-        return reads.history(self.context, ref, field)
+        from woodrat.ledger import lists
+
+        return lists.history(self.context, ref, field, limit=limit, cursor=cursor)
 
     @verb(get="/v1/timeline", command="timeline")
-    def timeline(self, *, since: SeenSince | None = None, until: SeenUntil | None = None) -> tuple[Event, ...]:
+    def timeline(
+        self,
+        *,
+        since: SeenSince | None = None,
+        until: SeenUntil | None = None,
+        limit: Limit = 100,
+        cursor: Cursor | None = None,
+    ) -> Page[Event]:
         """Show what was observed when, across all entities.
 
         Return what was seen from `since` to before `until`, across all entities, in the order of seeing.
         """
-        return reads.timeline(self.context, since=since, until=until)
+        from woodrat.ledger import lists
+
+        return lists.timeline(self.context, since=since, until=until, limit=limit, cursor=cursor)
 
     @verb(get="/v1/blame/{ref}", command="blame REF[#field]", tool="blame")
     def blame(
@@ -303,8 +320,13 @@ class Past:
 
     @verb(get="/v1/conflicts", command="conflicts", tool="conflicts")
     def conflicts(
-        self, entity_type: OfType | None = None, *, arrival: ByArrival = False
-    ) -> tuple[tuple[Ref, Conflict], ...]:
+        self,
+        entity_type: OfType | None = None,
+        *,
+        arrival: ByArrival = False,
+        limit: Limit = 100,
+        cursor: Cursor | None = None,
+    ) -> Page[EntityConflict]:
         """List fields on which agents disagree, or fields decided only by arrival.
 
         Return every field on which two agents differ without having seen each other, by entity.
@@ -312,7 +334,9 @@ class Past:
         With `arrival`, every field that was decided only by arrival instead: the winner states no observation time and
         wins because it arrived later, whoever said the other value (docs/formats/merge.md has the exact rule).
         """
-        return reads.conflicts(self.context, entity_type, arrival=arrival)
+        from woodrat.ledger import lists
+
+        return lists.conflicts(self.context, entity_type, arrival=arrival, limit=limit, cursor=cursor)
 
     @verb(get="/v1/diff", command="diff [REF]", tool="diff")
     def diff(
@@ -322,17 +346,19 @@ class Past:
         ref: RefArg | None = None,
         *,
         entity_type: OfType | None = None,
-    ) -> tuple[EntityChange, ...]:
+    ) -> Changes:
         """Show what changed between two moments.
 
         Return what differs between two moments: in one entity, in those of a type, or everywhere.
+
+        The record states the positions that the two moments mean, and can be iterated for the changes.
         """
         return reads.diff(self.context, before, after, ref, entity_type=entity_type)
 
     @verb(post="/v1/diff-against", grant=READ, at_moment=True, example={"known": []})
     def diff_against(
         self, known: KnownState, ref: RefArg | None = None, *, entity_type: OfType | None = None
-    ) -> tuple[EntityChange, ...]:
+    ) -> Changes:
         """Compare a state that was written down with the current one.
 
         Return what differs between a state that was written down and what is believed here: `known`, then now.
@@ -352,12 +378,16 @@ class Past:
         return reads.values(self.context)
 
     @verb(get="/v1/related/{ref}", command="related REF", wide=True)
-    def related(self, ref: RefArg, *, depth: Depth = 1) -> tuple[Related, ...]:
+    def related(
+        self, ref: RefArg, *, depth: Depth = 1, limit: Limit = 100, cursor: Cursor | None = None
+    ) -> Page[Related]:
         """Show the relations of an entity.
 
         Return the relations that begin or end at an entity, and those of their other ends, up to `depth`.
         """
-        return reads.related(self.context, ref, depth=depth)
+        from woodrat.ledger import lists
+
+        return lists.related(self.context, ref, depth=depth, limit=limit, cursor=cursor)
 
     def erased_at(self, position: int) -> int | None:
         """Return where the log says that the body at a position was erased, at whatever moment this reads.
@@ -387,10 +417,7 @@ class Past:
         """
         from woodrat.runs import reader as run_reader
 
-        asked = run_reader.ask_why(ref, limit, cursor)
-        with self._recounter() as recounter:
-            page = run_reader.why(recounter, asked)
-        return page.asked_by(lambda at: self.why(ref, limit=limit, cursor=at))
+        return run_reader.why_page(self.context, ref, limit=limit, cursor=cursor)
 
     @verb(get="/v1/recall", command="recall Q", tool="recall")
     def recall(
@@ -474,8 +501,7 @@ class Past:
         """
         from woodrat.explain import verbs as explain_verbs
 
-        page = explain_verbs.stale(self.context, same=same, limit=limit, cursor=cursor)
-        return page.asked_by(lambda at: self.stale(same=same, limit=limit, cursor=at))
+        return explain_verbs.stale(self.context, same=same, limit=limit, cursor=cursor)
 
     @verb(
         post="/v1/bisect",

@@ -34,6 +34,7 @@ from woodrat.errors import Fault, NotFound, Refused
 from woodrat.ledger import redaction
 from woodrat.ledger import report as reports
 from woodrat.ledger.moments import NO_READ
+from woodrat.ledger.pages import PAGE_MAX
 from woodrat.ledger.report import Report
 from woodrat.records import replace
 from woodrat.state.redaction import NOTHING
@@ -395,7 +396,7 @@ class RemoteInterpretations(RemoteNamespace, Interpretations):
 
     def continue_(self, interpretation: str) -> Any:
         """Return a reading that this agent began elsewhere and that has not ended."""
-        for found in self.list():
+        for found in self.list(limit=PAGE_MAX):
             if found.id == interpretation and found.agent == self.ledger.agent:
                 source = ids.id_of("source", found.source)
                 return RemoteReading(self.link.transport, found.id, source, self.link.hidden)

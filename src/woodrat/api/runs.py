@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     )
     from woodrat.compare.divergence import Divergence
     from woodrat.compare.groups import Crowd
-    from woodrat.ledger.find import Page
+    from woodrat.ledger.pages import Page
     from woodrat.ledger.rebuild import Progress
     from woodrat.ledger.report import Report
     from woodrat.replay.result import Replayed
@@ -90,23 +90,21 @@ class PastRuns:
         """
         from woodrat.runs import reader as run_reader
 
-        filters: dict[str, Any] = {
-            "agent": agent,
-            "subject": subject,
-            "conversation": conversation,
-            "principal": principal,
-            "session": session,
-            "pipeline": pipeline,
-            "since": since,
-            "until": until,
-            "status": status,
-            "verdict": verdict,
-            "limit": limit,
-        }
-        asked = run_reader.ask_runs(**filters, cursor=cursor)
-        with run_reader.open_recounter(self.context) as recounter:
-            page = run_reader.runs(recounter, asked)
-        return page.asked_by(lambda at: self.list(**filters, cursor=at))
+        return run_reader.runs_page(
+            self.context,
+            agent=agent,
+            subject=subject,
+            conversation=conversation,
+            principal=principal,
+            session=session,
+            pipeline=pipeline,
+            since=since,
+            until=until,
+            status=status,
+            verdict=verdict,
+            limit=limit,
+            cursor=cursor,
+        )
 
     @verb(get="/v1/runs/{run}", command="runs show RUN")
     def show(self, run: RunArg) -> RunRecord:

@@ -11,13 +11,16 @@ from woodrat.runs.recorder import current
 if TYPE_CHECKING:
     from woodrat.api.namespace import Readable, Writable
     from woodrat.api.parameters import (
+        Cursor,
         DescribedType,
         DryRun,
         EntityType,
         IdempotencyKey,
+        Limit,
         SchemaModel,
         SchemaVersion,
     )
+    from woodrat.ledger.pages import Page
     from woodrat.ledger.rebuild import Progress
     from woodrat.ledger.report import Report
     from woodrat.state.schema import Schema
@@ -53,14 +56,14 @@ class PastSchemas:
         return schemas.schema(self.context, entity_type)
 
     @verb(get="/v1/schemas", command="schemas list", tool="schema")
-    def list(self) -> tuple[Schema, ...]:
+    def list(self, *, limit: Limit = 100, cursor: Cursor | None = None) -> Page[Schema]:
         """List the schemas in force.
 
         Return the schema in force of every type that has one in the log, by type.
         """
-        from woodrat.ledger import schemas
+        from woodrat.ledger import lists
 
-        return schemas.schemas(self.context)
+        return lists.schemas(self.context, limit=limit, cursor=cursor)
 
 
 class Schemas(PastSchemas):

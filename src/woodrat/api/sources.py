@@ -13,11 +13,14 @@ if TYPE_CHECKING:
 
     from woodrat.api.namespace import Readable, Writable
     from woodrat.api.parameters import (
+        Cursor,
         IdempotencyKey,
+        Limit,
         MediaType,
         SourceArg,
         SourceName,
     )
+    from woodrat.ledger.pages import Page
     from woodrat.state.source import Delivery
 
 
@@ -29,14 +32,14 @@ class PastSources:
         self.context = ledger.context
 
     @verb(get="/v1/sources", command="sources list")
-    def list(self) -> tuple[Delivery, ...]:
+    def list(self, *, limit: Limit = 100, cursor: Cursor | None = None) -> Page[Delivery]:
         """List the deliveries of sources.
 
         Return every delivery of a source, by position.
         """
-        from woodrat.ledger import sources
+        from woodrat.ledger import lists
 
-        return sources.deliveries(self.context)
+        return lists.deliveries(self.context, limit=limit, cursor=cursor)
 
     @verb(command="sources show SRC")
     def show(self, source: SourceArg) -> tuple[Delivery, ...]:
@@ -44,7 +47,9 @@ class PastSources:
 
         `NotFound` when there is none of that id; `content` returns what was received.
         """
-        found = tuple(delivery for delivery in self.list() if str(source).startswith(delivery.id))
+        from woodrat.ledger.pages import PAGE_MAX
+
+        found = tuple(delivery for delivery in self.list(limit=PAGE_MAX) if str(source).startswith(delivery.id))
         if not found:
             raise NotFound(
                 f"There is no source {source} here. Nothing was changed. `sources list` shows those there are.",

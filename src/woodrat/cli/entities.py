@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from woodrat.cli.command import Answer, Call
 from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, changed, fields, time, value
@@ -12,18 +12,21 @@ from woodrat.server import wire
 from woodrat.state.locator import words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from woodrat.api.past import Past
+    from woodrat.ledger.pages import ListItem, Page
     from woodrat.merge.blame import Verdict
-    from woodrat.merge.diff import EntityChange
+    from woodrat.merge.diff import Changes
     from woodrat.merge.snapshot import Contender, Snapshot
     from woodrat.state.asof import Stored
     from woodrat.state.observation import Observation
 
+T = TypeVar("T", bound="ListItem")
+
 NO_READ = "Nothing was read."
 PAGE_MAX = 1_000
-"""How many entities `--all` asks for at a time: the most there are in a page."""
+"""How many items are asked for at a time where all are wanted: the most there are in a page."""
 
 
 def show(call: Call) -> Answer:
@@ -55,11 +58,9 @@ def search(call: Call) -> Answer:
     past = call.caught_up()
     page = past.search(given.query, **_page(call, entity_type=given.entity_type))
     found = [hit.snapshot for hit in page.items]
-    if found:
-        past = past.at(found[0].position)
     if len(found) == 1 and page.cursor is None and given.cursor is None:
-        return _explained(past, found[0])
-    return _found(past, found, page.cursor, f"Nothing matches {value(given.query)}.")
+        return _explained(past.at(page.position), found[0])
+    return _found(found, page.cursor, page.position, f"Nothing matches {value(given.query)}.")
 
 
 def entities(call: Call) -> Answer:
@@ -67,11 +68,11 @@ def entities(call: Call) -> Answer:
     given = call.given
     past = call.past()
     if given.duplicates:
-        others = (given.where, given.sort, given.descending, given.limit, given.cursor, given.all)
+        others = (given.where, given.sort, given.descending, given.all)
         if any(other not in ([], None, False) for other in others):
-            problem = "--duplicates can only be combined with --entity-type"
+            problem = "--duplicates can only be combined with --entity-type, --limit and --cursor"
             raise Refused([Fault("woodrat entities list", problem, "Leave the other options out.")], NO_READ)
-        return _duplicates(past, given.entity_type)
+        return _duplicates(call, past)
     asked = _page(call, entity_type=given.entity_type, where=given.where, sort=given.sort)
     if given.all:
         if given.limit is not None or given.cursor is not None:
@@ -79,11 +80,9 @@ def entities(call: Call) -> Answer:
             raise Refused([Fault("woodrat entities list", problem, "Leave them out, or leave out --all.")], NO_READ)
         asked["limit"] = PAGE_MAX
     page = past.query(**asked, descending=given.descending)
-    found = list(page.items)
-    while given.all and page.cursor is not None:
-        page = past.query(**asked, descending=given.descending, cursor=page.cursor)
-        found += page.items
-    return _found(past, found, page.cursor, "No entities.")
+    if given.all:
+        page = replace(page, items=tuple(page), cursor=None)
+    return _found(page.items, page.cursor, page.position, "No entities.")
 
 
 def _page(call: Call, **given: Any) -> dict[str, Any]:
@@ -92,7 +91,7 @@ def _page(call: Call, **given: Any) -> dict[str, Any]:
     return {name: item for name, item in given.items() if item is not None}
 
 
-def _found(past: Past, found: Sequence[Snapshot], cursor: str | None, none: str) -> Answer:
+def _found(found: Sequence[Snapshot], cursor: str | None, position: int, none: str) -> Answer:
     def text(paper: Paper) -> None:
         if not found:
             paper.line(none)
@@ -103,11 +102,34 @@ def _found(past: Past, found: Sequence[Snapshot], cursor: str | None, none: str)
 
     rows = [snapshot.to_json() for snapshot in found]
     note = None if cursor is None else f"More: add --cursor {cursor}"
-    return Answer(wire.listing("entities", rows, past.position, cursor), text, rows, note=note)
+    return Answer(wire.listing("entities", rows, position, cursor), text, rows, note=note)
 
 
-def _duplicates(past: Past, entity_type: str | None) -> Answer:
-    rows = [item.to_json() for item in past.duplicates(entity_type)]
+def page_of(call: Call, read: Callable[..., Page[T]], *arguments: Any, **asked: Any) -> Page[T]:
+    """Return the page that was asked for; all of the list, in one, where --limit is left out."""
+    limit, cursor = call.given.limit, call.given.cursor
+    page = read(*arguments, **asked, limit=PAGE_MAX if limit is None else limit, cursor=cursor)
+    return page if limit is not None else replace(page, items=tuple(page), cursor=None)
+
+
+def page_answer(
+    noun: str, page: Page[Any], text: Callable[[Paper], None], rows: Sequence[Mapping[str, Any]] | None = None
+) -> Answer:
+    """Return the answer of a command that lists something, which says how to go on."""
+    listed = [item.to_json() for item in page.items] if rows is None else rows
+    more = None if page.cursor is None else f"More: add --cursor {page.cursor}"
+
+    def told(paper: Paper) -> None:
+        text(paper)
+        if more is not None:
+            paper.line(more, DIM)
+
+    return Answer(wire.listing(noun, listed, page.position, page.cursor), told, listed, note=more)
+
+
+def _duplicates(call: Call, past: Past) -> Answer:
+    page = page_of(call, past.duplicates, call.given.entity_type)
+    rows = [item.to_json() for item in page.items]
 
     def text(paper: Paper) -> None:
         if not rows:
@@ -119,55 +141,49 @@ def _duplicates(past: Past, entity_type: str | None) -> Answer:
         if rows:
             paper.line("They are not merged automatically; `woodrat merge REF REF` states that two are the same.", DIM)
 
-    return Answer(wire.listing("duplicates", rows, past.position), text, rows)
+    return page_answer("duplicates", page, text, rows)
 
 
 def observations(call: Call) -> Answer:
     """List observations."""
-    past = call.past()
-    found = past.observations(call.given.ref)
-    rows = [wire.stored(item) for item in found]
-    return Answer(
-        wire.listing("observations", rows, past.position),
-        lambda paper: _observations(paper, found) if found else paper.line("No observations."),
-        rows,
+    page = page_of(call, call.past().observations, call.given.ref)
+    return page_answer(
+        "observations",
+        page,
+        lambda paper: _observations(paper, page.items) if page else paper.line("No observations."),
     )
 
 
 def history(call: Call) -> Answer:
     """Show how belief about an entity changed."""
-    past = call.past()
-    steps = past.history(call.given.ref, call.given.field)
+    page = page_of(call, call.past().history, call.given.ref, call.given.field)
 
     def text(paper: Paper) -> None:
         rows = []
-        for step in steps:
+        for step in page.items:
             what = "; ".join(map(changed, step.changes)) or "no change"
             o = step.observation
             rows.append((str(step.position), time(o.observed_at), o.agent, o.op, what, o.id))
         paper.table(("POSITION", "OBSERVED AT", "AGENT", "OP", "CHANGE", "OBSERVATION"), rows)
 
-    rows = [step.to_json() for step in steps]
-    return Answer(wire.listing("history", rows, past.position), text, rows)
+    return page_answer("history", page, text)
 
 
 def timeline(call: Call) -> Answer:
     """Show what was seen when."""
-    past = call.past()
-    events = past.timeline(since=call.given.since, until=call.given.until)
+    page = page_of(call, call.past().timeline, since=call.given.since, until=call.given.until)
 
     def text(paper: Paper) -> None:
-        if not events:
+        if not page:
             paper.line("Nothing was observed in that time.")
             return
         rows = []
-        for event in events:
+        for event in page.items:
             o = event.observation
             rows.append((time(event.observed_at), str(o.entity), o.agent, o.op, _said(o), o.id))
         paper.table(("OBSERVED AT", "ENTITY", "AGENT", "OP", "FIELDS", "OBSERVATION"), rows)
 
-    rows = [event.to_json() for event in events]
-    return Answer(wire.listing("timeline", rows, past.position), text, rows)
+    return page_answer("timeline", page, text)
 
 
 def diff(call: Call) -> Answer:
@@ -191,9 +207,9 @@ def diff(call: Call) -> Answer:
         start: Any = given.against
     else:
         past = call.past()
-        start = past.at(given.before).position
-        changes = past.diff(start, past.position, given.ref, entity_type=kind)
-    end = past.position
+        changes = past.diff(given.before, past.position, given.ref, entity_type=kind)
+        start = changes.before
+    end = changes.after
 
     valid = "" if given.valid_at is None else f"; valid at {time(given.valid_at)}"
     given.as_of = given.valid_at = None  # both moments are stated here
@@ -219,7 +235,7 @@ def diff(call: Call) -> Answer:
     return Answer({named: start, "to": end, "changes": rows}, text, rows, code)
 
 
-def _against(past: Past, known: Any, given: Any) -> tuple[EntityChange, ...]:
+def _against(past: Past, known: Any, given: Any) -> Changes:
     """Compare with a state in a file; what is wrong with the file is said by the file's name."""
     try:
         return past.diff_against(known, given.ref, entity_type=given.entity_type)
@@ -239,17 +255,16 @@ def blame(call: Call) -> Answer:
 
 def conflicts(call: Call) -> Answer:
     """List fields in conflict, or decided only by arrival."""
-    past = call.past()
     arrival = bool(call.given.arrival)
-    found = past.conflicts(call.given.entity_type, arrival=arrival)
+    page = page_of(call, call.past().conflicts, call.given.entity_type, arrival=arrival)
 
     def text(paper: Paper) -> None:
-        if not found:
+        if not page:
             paper.line("No field was decided by arrival alone." if arrival else "No agents disagree.")
             return
         cells = [
-            (f"{ref}#{conflict.field}", _claimed(claim), claim.agent, seen(claim), claim.observation)
-            for ref, conflict in found
+            (f"{conflict.entity}#{conflict.field}", _claimed(claim), claim.agent, seen(claim), claim.observation)
+            for conflict in page.items
             for claim in conflict.claims
         ]
         paper.table(("FIELD", "VALUE", "AGENT", "OBSERVED AT", "OBSERVATION"), cells)
@@ -257,24 +272,21 @@ def conflicts(call: Call) -> Answer:
             paper.line("The first value of each field won: it arrived later; no observation time was given.", DIM)
             paper.line("`woodrat blame REF#FIELD` shows every claim. Sending observed_at settles a field.", DIM)
 
-    rows = [wire.conflict(ref, conflict) for ref, conflict in found]
-    return Answer(wire.listing("conflicts", rows, past.position), text, rows)
+    return page_answer("conflicts", page, text)
 
 
 def related(call: Call) -> Answer:
     """Show the relations of an entity."""
-    past = call.past()
-    found = past.related(call.given.ref, depth=call.given.depth)
+    page = page_of(call, call.past().related, call.given.ref, depth=call.given.depth)
 
     def text(paper: Paper) -> None:
-        if not found:
+        if not page:
             paper.line(f"{call.given.ref} has no relations.")
             return
-        cells = [(str(r.depth), str(r.start), r.type, str(r.end), fields(r.fields)) for r in found]
+        cells = [(str(r.depth), str(r.start), r.type, str(r.end), fields(r.fields)) for r in page.items]
         paper.table(("DEPTH", "FROM", "TYPE", "TO", "FIELDS"), cells)
 
-    rows = [item.to_json() for item in found]
-    return Answer(wire.listing("related", rows, past.position), text, rows)
+    return page_answer("related", page, text)
 
 
 # What several verbs print
@@ -282,7 +294,7 @@ def related(call: Call) -> Answer:
 
 def _explained(past: Past, snapshot: Snapshot) -> Answer:
     """Return a snapshot with the reason behind every value and every observation it was merged from."""
-    verdicts, kept = past.blame(snapshot.entity), past.observations(snapshot.entity)
+    verdicts, kept = past.blame(snapshot.entity), tuple(past.observations(snapshot.entity, limit=PAGE_MAX))
 
     def text(paper: Paper) -> None:
         _snapshot(paper, snapshot)

@@ -7,6 +7,7 @@ from typing import Any
 
 from woodrat.cli import inputs
 from woodrat.cli.command import CREATE, UPDATE, Answer, Call
+from woodrat.cli.entities import page_answer, page_of
 from woodrat.cli.facts import file_name, told
 from woodrat.cli.progress import bar
 from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, changed, clean, fields, time, value
@@ -44,17 +45,19 @@ def schemas(call: Call) -> Answer:
     """List the schemas in force."""
     from woodrat.state import builtin
 
-    past = call.past()
-    known = {schema.type: schema for schema in past.schemas.list()}
+    page = page_of(call, call.past().schemas.list)
+    known = {schema.type: schema for schema in page.items}
+    # A page is one of those in the log; only the whole list has the others among them.
+    whole = call.given.limit is None and call.given.cursor is None
     rows = []
-    for entity_type, schema in sorted({**builtin.schemas(), **known}.items()):
+    for entity_type, schema in sorted({**(builtin.schemas() if whole else {}), **known}.items()):
         origin = "log" if entity_type in known else "built in"
         rows.append({"type": entity_type, "version": schema.version, "id": schema.id, "origin": origin})
 
     def text(paper: Paper) -> None:
         paper.table(("TYPE", "VERSION", "ID", "ORIGIN"), [[str(cell) for cell in row.values()] for row in rows])
 
-    return Answer(wire.listing("schemas", rows, past.position), text, rows)
+    return page_answer("schemas", page, text, rows)
 
 
 def schema(call: Call) -> Answer:
@@ -112,8 +115,8 @@ def add_source(call: Call) -> Answer:
 
 def sources(call: Call) -> Answer:
     """List every delivery of a source."""
-    past = call.past()
-    rows = [delivery.to_json() for delivery in past.sources.list()]
+    page = page_of(call, call.past().sources.list)
+    rows = [delivery.to_json() for delivery in page.items]
 
     def text(paper: Paper) -> None:
         if not rows:
@@ -122,7 +125,7 @@ def sources(call: Call) -> Answer:
         cells = [(r["source"], r["name"], r["agent"], time(r["received_at"]), r["media_type"] or "") for r in rows]
         paper.table(("SOURCE", "NAME", "AGENT", "RECEIVED AT", "MEDIA TYPE"), cells)
 
-    return Answer(wire.listing("sources", rows, past.position), text, rows)
+    return page_answer("sources", page, text, rows)
 
 
 def source(call: Call) -> Answer:
@@ -163,8 +166,8 @@ def source(call: Call) -> Answer:
 
 def interpretations(call: Call) -> Answer:
     """List the readings of sources."""
-    past = call.past()
-    rows = [reading.to_json() for reading in past.interpretations.list()]
+    page = page_of(call, call.past().interpretations.list)
+    rows = [reading.to_json() for reading in page.items]
 
     def text(paper: Paper) -> None:
         if not rows:
@@ -176,7 +179,7 @@ def interpretations(call: Call) -> Answer:
         ]
         paper.table(("INTERPRETATION", "SOURCE", "MODEL", "STATUS", "STARTED AT"), cells)
 
-    return Answer(wire.listing("interpretations", rows, past.position), text, rows)
+    return page_answer("interpretations", page, text, rows)
 
 
 def interpretation(call: Call) -> Answer:

@@ -17,9 +17,9 @@ from woodrat.explain.lineage import Node
 from woodrat.explain.remake import SAME, facts_of, is_whole, remake
 from woodrat.explain.stale import Belief, Stale
 from woodrat.ledger.excerpts import Excerpts
-from woodrat.ledger.find import PAGE_MAX, Page, make_cursor, read_cursor
 from woodrat.ledger.index import Shelves
 from woodrat.ledger.moments import NO_READ, resolve_ref
+from woodrat.ledger.pages import Page, PageRequest
 from woodrat.ledger.read import Reader
 from woodrat.merge import blame, fold
 from woodrat.records import replace
@@ -421,32 +421,23 @@ def _verdicts(reader: Reader, members: tuple[Ref, ...], name: str) -> tuple[blam
 # Stale
 
 
-def stale(tracer: Tracer, *, same: object, limit: object, cursor: object) -> Page[Stale]:
+def stale(tracer: Tracer, request: PageRequest, *, same: bool) -> Page[Stale]:
     """Return decisions whose evidence is believed otherwise now, the latest in the log first.
 
     Those that would come out the same are left out unless asked for. Every decision is looked at until the page is
     full; what is believed of an entity is asked once.
     """
-    faults: list[Fault] = []
-    if type(limit) is not int or not 1 <= limit <= PAGE_MAX:
-        faults.append(Fault("limit", f"got {shown(limit)}", f"Send 1 to {PAGE_MAX}; a cursor leads to the rest."))
-    if type(same) is not bool:
-        faults.append(Fault("same", f"expected true or false, got {shown(same)}", "Send a boolean."))
-    question = form.serialise(["stale", same]) if not faults else b""
-    place = read_cursor(cursor, question, faults)
-    if faults:
-        raise Refused(faults, NO_READ)
-    assert isinstance(limit, int)
-    before = tracer.through + 1 if place is None else place[0]
+    before = tracer.through + 1 if request.place is None else request.place[0]
     found: list[Stale] = []
     for entry in _decided(tracer, before):
         one = stale_decision(tracer, entry)
         if one is None or (one.outcome == SAME and not same):
             continue
-        if len(found) == limit:
-            return Page(tuple(found), make_cursor(question, [found[-1].decision.position]))
+        if len(found) == request.limit:
+            cursor = request.cursor_at([found[-1].decision.position])
+            return Page(tuple(found), cursor, request.position)
         found.append(one)
-    return Page(tuple(found), None)
+    return Page(tuple(found), None, request.position)
 
 
 def _decided(tracer: Tracer, before: int) -> Iterator[Entry]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from woodrat.errors import Fault, shown
 from woodrat.explain import index, reader
 from woodrat.explain.reader import Tracer, open_tracer
+from woodrat.ledger.pages import page_request
 from woodrat.runs.reader import open_recounter
 from woodrat.training import index as training_index
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from woodrat.explain.impact import Impact
     from woodrat.explain.lineage import Node
     from woodrat.explain.stale import Stale
-    from woodrat.ledger.find import Page
+    from woodrat.ledger.pages import Page
     from woodrat.ledger.rebuild import Progress
 
 
@@ -35,5 +37,10 @@ def impact(context: Context, what: object, agent: object, progress: Progress | N
 
 def stale(context: Context, *, same: object, limit: object, cursor: object) -> Page[Stale]:
     """Return decisions whose evidence is believed otherwise now, the latest in the log first."""
-    with open_recounter(context) as recounter:
-        return reader.stale(Tracer(recounter), same=same, limit=limit, cursor=cursor)
+    faults: list[Fault] = []
+    if type(same) is not bool:
+        faults.append(Fault("same", f"expected true or false, got {shown(same)}", "Send a boolean."))
+    request = page_request(context, ["stale", same is True], limit, cursor, faults)
+    with open_recounter(context, request.position) as recounter:
+        page = reader.stale(Tracer(recounter), request, same=same is True)
+    return page.followed_by(lambda: stale(context, same=same, limit=limit, cursor=page.cursor))

@@ -12,8 +12,8 @@ from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger.find import PAGE_MAX, make_cursor, read_cursor
 from woodrat.ledger.moments import NO_READ, resolve_ref
+from woodrat.ledger.pages import limit_faults, make_cursor, read_cursor
 from woodrat.ledger.read import Reader
 from woodrat.merge.elements import Gathered
 from woodrat.records import dataclass
@@ -58,9 +58,9 @@ def elements(reader: Reader, ref: str | Ref, field: object, limit: object, curso
     faults = observation.field_name_faults(field, "field") if isinstance(field, str) else []
     if not isinstance(field, str):
         faults.append(Fault("field", f"expected the name of a field, got {shown(field)}", "Send it as text."))
-    if type(limit) is not int or not 1 <= limit <= PAGE_MAX:
-        faults.append(Fault("limit", f"got {shown(limit)}", f"Send 1 to {PAGE_MAX}; a cursor leads to the rest."))
+    faults += limit_faults(limit)
     if faults:
+        read_cursor(cursor, b"", faults)
         raise Refused(faults, NO_READ)
     entity = resolve_ref(reader, ref)
     assert isinstance(field, str) and isinstance(limit, int)

@@ -1,7 +1,7 @@
 """Finding: search by pinned tokens, queries by value, entities that may be one, the shape of what is stored.
 
-Order never depends on the engine or on how much else there is. A cursor holds the place of the last item rather than
-a count, so pages stay in step whatever is written between them.
+Order never depends on the engine or on how much else there is. A cursor of a search or a query holds the place of the
+last item (`pages.py`).
 
 The search index trails the log. Before the present is searched it is brought up to date in a transaction of its own;
 whatever it does not cover (a read-only ledger, an earlier moment) is folded instead, and the answer is the same.
@@ -9,35 +9,34 @@ whatever it does not cover (a read-only ledger, an earlier moment) is folded ins
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, ids
-from woodrat.canon.digest import base32, digest, unbase32
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.canon.order import order_key
 from woodrat.engines.port import Engine, Transaction, View
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, pointer_part, shown
 from woodrat.ledger.moments import NO_READ
+from woodrat.ledger.pages import PageRequest, page_request
 from woodrat.ledger.read import Reader, changed
 from woodrat.merge import Policy, inference, snapshot
 from woodrat.merge import fold as merge
 from woodrat.merge.fold import MergeState
 from woodrat.merge.rules import Rules
 from woodrat.merge.snapshot import Snapshot
-from woodrat.record_json import IN_PYTHON_ONLY, Record
-from woodrat.records import dataclass, replace
-from woodrat.records import field as record_field
+from woodrat.record_json import Record
+from woodrat.records import dataclass
 from woodrat.state import identity, observation, relation, tokens
 from woodrat.state.asof import AsOf
 from woodrat.state.tokens import Words
 
+if TYPE_CHECKING:
+    from woodrat.context import Context
+
 QUERY_BYTES_MAX: Final = ids.KEY_BYTES_MAX
 """Longest query, in UTF-8; as long as a key, so that every key can be looked for."""
-PAGE_MAX: Final = 1_000
-"""Most items of one page."""
 CONDITIONS_MAX: Final = 100
 """Most conditions of one query."""
 INDEX_ENTRIES: Final = 10_000
@@ -45,41 +44,7 @@ INDEX_ENTRIES: Final = 10_000
 READER_FOLDS: Final = 1_000
 """After so many folds a walk begins with a fresh reader, since a reader keeps all it has folded."""
 
-_CHECK_BYTES = 8
 _UNION, _APPEND = "union", "append"
-
-
-class _Item(Protocol):
-    def to_json(self) -> dict[str, Any]: ...
-
-
-T = TypeVar("T", bound=_Item)
-
-
-@dataclass(frozen=True, slots=True)
-class Page(Record, Generic[T]):
-    """Some of the items found, in order. Iterating goes on to the pages that follow, and asks for them as it does."""
-
-    items: tuple[T, ...]
-    """The items."""
-    cursor: str | None
-    """What to ask with for the items that follow; `None` when there are none."""
-    further: Callable[[str], Page[T]] | None = record_field(
-        default=None, compare=False, repr=False, metadata=IN_PYTHON_ONLY
-    )
-    """Asks for the page at a cursor, as this one was asked for; None where nobody can."""
-
-    def __iter__(self) -> Iterator[T]:
-        page = self
-        while True:
-            yield from page.items
-            if page.cursor is None or page.further is None:
-                return
-            page = page.further(page.cursor)
-
-    def asked_by(self, further: Callable[[str], Page[T]]) -> Page[T]:
-        """Return the page with how the next is asked for."""
-        return self if self.cursor is None else replace(self, further=further)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +85,8 @@ class Search:
     whole: str
     """What stands for the query as a whole key."""
     type: str | None
-    limit: int
-    question: bytes
-    """What a cursor belongs to."""
-    after: tuple[Any, ...] | None
-    """The rank of the last item of the page before."""
+    page: PageRequest
+    """Which page; its place is the rank of the last item of the page before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,22 +98,35 @@ class Query:
     """Fields and the values they must have; all of them must hold."""
     sort: str | None
     descending: bool
-    limit: int
-    question: bytes
-    """What a cursor belongs to."""
-    after: tuple[int, Ref] | None
-    """The last item of the page before, and the position it was read at."""
+    page: PageRequest
+    """Which page; its place is the last item of the page before."""
 
 
-def ask_search(query: object, entity_type: object, limit: object, cursor: object) -> Search:
+@dataclass(frozen=True, slots=True)
+class RankedHit:
+    """An entity that a search found, and its place among them."""
+
+    rank: tuple[bool, int, str]
+    """Those whose key is the query first, then those with more fields hit, then by entity id."""
+    ref: Ref
+    """The entity."""
+    fields: frozenset[str]
+    """Fields in which a word of the query begins a word."""
+
+    def show(self, reader: Reader) -> Hit:
+        """Return the hit with what is believed about the entity."""
+        return Hit(reader.snapshot(self.ref), not self.rank[0], tuple(sorted(self.fields)))
+
+
+def ask_search(context: Context, query: object, entity_type: object, limit: object, cursor: object) -> Search:
     """Return a search once everything about it is in order; `Refused` says all that is not."""
-    faults = _common_faults(entity_type, limit)
+    faults = _type_faults(entity_type)
     wanted: list[str] = []
     text = query if isinstance(query, str) else ""
     if not isinstance(query, str):
         faults.append(Fault("query", f"expected text, got {shown(query)}", "Send the words to look for as text."))
-    elif found := form.faults(query, "query"):
-        faults += found
+    elif wrong := form.faults(query, "query"):
+        faults += wrong
     elif len(query.encode()) > QUERY_BYTES_MAX:
         problem = f"the query has {len(query.encode())} bytes in UTF-8, where {QUERY_BYTES_MAX} is the limit"
         faults.append(Fault("query", problem, "Look for fewer words."))
@@ -161,18 +136,21 @@ def ask_search(query: object, entity_type: object, limit: object, cursor: object
             problem = f"there is no word in {shown(query)}"
             faults.append(Fault("query", problem, "Send at least one letter or digit."))
     whole = tokens.whole(text)
-    question = form.serialise(["search", wanted, whole, _plain(entity_type)]) if not faults else b""
-    place = read_cursor(cursor, question, faults)
-    _check(faults)
-    assert isinstance(limit, int)
-    return Search(tuple(wanted), whole, _type(entity_type), limit, question, None if place is None else tuple(place))
+    page = page_request(context, ["search", [*wanted], whole, _plain(entity_type)], limit, cursor, faults)
+    return Search(tuple(wanted), whole, _type(entity_type), page)
 
 
 def ask_query(
-    entity_type: object, where: object, sort: object, descending: object, limit: object, cursor: object
+    context: Context,
+    entity_type: object,
+    where: object,
+    sort: object,
+    descending: object,
+    limit: object,
+    cursor: object,
 ) -> Query:
     """Return a query once everything about it is in order; `Refused` says all that is not."""
-    faults = _common_faults(entity_type, limit)
+    faults = _type_faults(entity_type)
     conditions = _conditions(where, faults)
     if sort is not None:
         if isinstance(sort, str):
@@ -181,13 +159,10 @@ def ask_query(
             faults.append(Fault("sort", f"expected a field, got {shown(sort)}", "Send the field's name as text."))
     if not isinstance(descending, bool):
         faults.append(Fault("descending", f"got {shown(descending)}", "Send true or false."))
-    asked = [[name, value] for name, value in conditions]
-    question = b"" if faults else form.serialise(["query", _plain(entity_type), asked, _plain(sort), descending])
-    place = read_cursor(cursor, question, faults)
-    _check(faults)
-    assert isinstance(limit, int) and isinstance(descending, bool)
-    after = None if place is None else (place[0], Ref(place[1], place[2]))
-    return Query(_type(entity_type), tuple(conditions), _type(sort), descending, limit, question, after)
+    asked: list[Json] = [[name, value] for name, value in conditions]
+    question: list[Json] = ["query", _plain(entity_type), asked, _plain(sort), descending is True]
+    page = page_request(context, question, limit, cursor, faults)
+    return Query(_type(entity_type), tuple(conditions), _type(sort), descending is True, page)
 
 
 def check_type(entity_type: object, *, optional: bool = True) -> str | None:
@@ -197,11 +172,8 @@ def check_type(entity_type: object, *, optional: bool = True) -> str | None:
     return _type(entity_type)
 
 
-def _common_faults(entity_type: object, limit: object) -> list[Fault]:
-    faults = [] if entity_type is None else ids.type_faults(entity_type, "entity_type")
-    if type(limit) is not int or not 1 <= limit <= PAGE_MAX:
-        faults.append(Fault("limit", f"got {shown(limit)}", f"Send 1 to {PAGE_MAX}; a cursor leads to the rest."))
-    return faults
+def _type_faults(entity_type: object) -> list[Fault]:
+    return [] if entity_type is None else ids.type_faults(entity_type, "entity_type")
 
 
 def _conditions(where: object, faults: list[Fault]) -> list[tuple[str, Json]]:
@@ -258,34 +230,11 @@ def _check(faults: list[Fault]) -> None:
         raise Refused(faults, outcome=NO_READ)
 
 
-# Cursors
-
-
-def make_cursor(question: bytes, place: list[Json]) -> str:
-    """Return a place in the answer to a question as text; it fits no other question."""
-    body = form.serialise(place)
-    return base32(digest("cursor", question + b"\n" + body)[:_CHECK_BYTES] + body)
-
-
-def read_cursor(cursor: object, question: bytes, faults: list[Fault]) -> list[Any] | None:
-    """Return the place a cursor holds; one that is broken or belongs to another question is a fault."""
-    if cursor is None or faults:
-        return None
-    data = unbase32(cursor) if isinstance(cursor, str) else None
-    if data is None or digest("cursor", question + b"\n" + data[_CHECK_BYTES:])[:_CHECK_BYTES] != data[:_CHECK_BYTES]:
-        remedy = "Send the cursor of a page as it was given, with the same question; or none, to begin again."
-        faults.append(Fault("cursor", f"{shown(cursor)} is no cursor of this question", remedy))
-        return None
-    place: Any = form.decode(data[_CHECK_BYTES:])
-    assert isinstance(place, list), "a cursor with the right check holds what we wrote"
-    return place
-
-
 # Search
 
 
-def search(reader: Reader, asked: Search) -> Page[Hit]:
-    """Return the entities whose key and text values match every word of the query by prefix.
+def search(reader: Reader, asked: Search) -> list[RankedHit]:
+    """Return the entities whose key and text values match every word of the query by prefix, after the page before.
 
     The index answers for what was not touched since the earlier of its own position and the as-of; the rest is folded.
     """
@@ -302,15 +251,9 @@ def search(reader: Reader, asked: Search) -> Page[Hit]:
     if asked.type is None:
         # A relation repeats the keys of both its ends; it is found by asking for its type.
         found = {ref: hit for ref, hit in found.items() if relation.endpoints(ref) is None}
-    ranked = (((not exact, -len(fields), ref.id), ref) for ref, (exact, fields) in found.items())
-    following = (item for item in ranked if asked.after is None or item[0] > asked.after)
-    best = heapq.nsmallest(asked.limit + 1, following, key=lambda item: item[0])
-    hits = []
-    for _, ref in best[: asked.limit]:
-        exact, fields = found[ref]
-        hits.append(Hit(reader.snapshot(ref), exact, tuple(sorted(fields))))
-    more = len(best) > asked.limit
-    return Page(tuple(hits), make_cursor(asked.question, list(best[asked.limit - 1][0])) if more else None)
+    ranked = (RankedHit((not exact, -len(fields), ref.id), ref, fields) for ref, (exact, fields) in found.items())
+    after = asked.page.place
+    return sorted((hit for hit in ranked if after is None or hit.rank > after), key=lambda hit: hit.rank)
 
 
 def _judge(ref: Ref, words: Words, asked: Search, found: dict[Ref, tuple[bool, frozenset[str]]]) -> None:
@@ -433,33 +376,22 @@ class _Turned:
     __hash__ = None  # type: ignore[assignment]
 
 
-def query(reader: Reader, asked: Query) -> Page[Snapshot]:
-    """Return the entities that fulfil all conditions, in order; every entity of the type is folded for it."""
+def query(reader: Reader, asked: Query) -> list[Ref]:
+    """Return the entities that fulfil all conditions, in order, after the page before; every one is folded for it."""
     rank = _ranking(asked)
     after: Any = None
-    if asked.after is not None:
-        position, last = asked.after
-        if position > reader.view.head().position:
-            remedy = "Send the cursor to the ledger that gave it; or none, to begin again."
-            _check([Fault("cursor", f"it was given at position {position}, which is not here", remedy)])
-        # The place is that of the last item as the page before showed it, whatever became of it since.
-        then = Reader(reader.view, AsOf(position, reader.asof.effective), reader.policies)
-        after = rank(last, then.state(last), then.rules(last.type))
-
-    def following() -> Iterator[tuple[Any, Ref]]:
-        for ref, state in folds(reader, asked.type):
-            rules = reader.rules(ref.type)
-            if not state.deleted and _holds(state, rules, asked.where):
-                place = rank(ref, state, rules)
-                if after is None or after < place:
-                    yield place, ref
-
-    best = heapq.nsmallest(asked.limit + 1, following(), key=lambda item: item[0])
-    items = tuple(reader.snapshot(ref) for _, ref in best[: asked.limit])
-    if len(best) <= asked.limit:
-        return Page(items, None)
-    last = best[asked.limit - 1][1]
-    return Page(items, make_cursor(asked.question, [reader.asof.position, last.type, last.key]))
+    if asked.page.place is not None:
+        last = Ref(*asked.page.place)
+        after = rank(last, reader.state(last), reader.rules(last.type))
+    ranked: list[tuple[Any, Ref]] = []
+    for ref, state in folds(reader, asked.type):
+        rules = reader.rules(ref.type)
+        if not state.deleted and _holds(state, rules, asked.where):
+            place = rank(ref, state, rules)
+            if after is None or after < place:
+                ranked.append((place, ref))
+    ranked.sort(key=lambda item: item[0])
+    return [ref for _, ref in ranked]
 
 
 def _ranking(asked: Query) -> Callable[[Ref, MergeState, Rules], tuple[Any, ...]]:

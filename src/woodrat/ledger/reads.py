@@ -1,4 +1,7 @@
-"""Reads: what the ledger answers about entities and the log, at the moment of a context."""
+"""Reads: what the ledger answers about entities and the log, at the moment of a context.
+
+Lists are returned whole here; `lists.py` cuts them into pages for callers outside.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +16,18 @@ from woodrat.records import dataclass, replace
 from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from woodrat.canon.form import Json
     from woodrat.context import Context
     from woodrat.ledger.elements import Elements
-    from woodrat.ledger.find import Duplicate, Hit, Page
+    from woodrat.ledger.find import Duplicate
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.rebuild import Progress
     from woodrat.log.entry import Entry
     from woodrat.merge.blame import Verdict
-    from woodrat.merge.diff import EntityChange, Values
-    from woodrat.merge.snapshot import Conflict, Snapshot
+    from woodrat.merge.diff import Changes, Values
+    from woodrat.merge.snapshot import Contender, Snapshot
     from woodrat.merge.timeline import Event, Step
     from woodrat.state.asof import Stored
 
@@ -63,6 +66,29 @@ class Related:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class EntityConflict:
+    """A conflict (`Conflict`) with the entity it is in."""
+
+    entity: Ref
+    """The entity, or the one that stands for those it is joined with."""
+    field: str
+    """The field."""
+    claims: tuple[Contender, ...]
+    """The claims in conflict; of a field decided only by arrival, the winner first."""
+    by_arrival: bool = False
+    """Whether the field was decided only by arrival: no observation time was given."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the conflict as plain JSON."""
+        return {
+            "entity": str(self.entity),
+            "field": self.field,
+            "claims": [claim.to_json() for claim in self.claims],
+            "by_arrival": self.by_arrival,
+        }
+
+
 def show(context: Context, ref: str | Ref) -> Snapshot:
     """Return what is believed about an entity; `NotFound` when nothing live is said of it."""
     snapshot = glance(context, ref)
@@ -95,47 +121,6 @@ def elements(
 
     with open_reader(context) as reader:
         return element_pages.elements(reader, ref, field, limit, cursor)
-
-
-def search(
-    context: Context, query: str, *, entity_type: str | None = None, limit: int = 20, cursor: str | None = None
-) -> Page[Hit]:
-    """Return the entities in whose key and text values every word of the query begins a word.
-
-    The one whose key is the query comes first, then those with more fields hit, then by entity id. Deleted ones
-    are left out, and relations unless their type is asked for. The present is answered by an index, an effective
-    time by folding every entity.
-    """
-    from woodrat.ledger import find as finder
-
-    asked = finder.ask_search(query, entity_type, limit, cursor)
-    if context.moment == "now" and context.valid_at is None:
-        finder.catch_up(context.engine, context.tenant, context.policies)
-    with open_reader(context) as reader:
-        return finder.search(reader, asked)
-
-
-def query(
-    context: Context,
-    *,
-    entity_type: str | None = None,
-    where: Mapping[str, Any] | Sequence[str] | None = None,
-    sort: str | None = None,
-    descending: bool = False,
-    limit: int = 100,
-    cursor: str | None = None,
-) -> Page[Snapshot]:
-    """Return entities by type and key, or sorted by a field with those that lack it last; deleted ones left out.
-
-    `where` holds values by field, or texts `field=value` whose value is JSON where it reads as JSON. A collection
-    (`union`, `append`) fulfils a condition when it holds the value. Every page folds every entity of the type,
-    or of the ledger: the cost grows with their number, not with `limit`.
-    """
-    from woodrat.ledger import find as finder
-
-    asked = finder.ask_query(entity_type, where, sort, descending, limit, cursor)
-    with open_reader(context) as reader:
-        return finder.query(reader, asked)
 
 
 def duplicates(context: Context, entity_type: str | None = None) -> tuple[Duplicate, ...]:
@@ -222,45 +207,47 @@ def blame(
         return {name: blame.blame(observations, members, rules, name, read) for name in asked}
 
 
-def conflicts(
-    context: Context, entity_type: str | None = None, *, arrival: bool = False
-) -> tuple[tuple[Ref, Conflict], ...]:
+def conflicts(context: Context, entity_type: str | None = None, *, arrival: bool = False) -> tuple[EntityConflict, ...]:
     """Return every field on which two agents differ without having seen each other, by entity.
 
     With `arrival`, every field that was decided only by arrival instead: the winner states no observation time and
     wins because it arrived later, whoever said the other value (docs/formats/merge.md has the exact rule).
     """
     with open_reader(context) as reader:
-        found = ((ref, reader.take(ref, state)) for ref, state in reader.roots(entity_type))
-        if arrival:
-            return tuple((ref, field) for ref, taken in found for field in taken.arrivals())
-        return tuple((ref, conflict) for ref, taken in found for conflict in taken.conflicts)
+        taken = ((ref, reader.take(ref, state)) for ref, state in reader.roots(entity_type))
+        return tuple(
+            EntityConflict(ref, conflict.field, conflict.claims, conflict.by_arrival)
+            for ref, each in taken
+            for conflict in (each.arrivals() if arrival else each.conflicts)
+        )
 
 
 def diff(
     context: Context, before: Moment, after: Moment, ref: str | Ref | None = None, *, entity_type: str | None = None
-) -> tuple[EntityChange, ...]:
+) -> Changes:
     """Return what differs between two moments: in one entity, in those of a type, or everywhere."""
-    from woodrat.merge.diff import Values, diff
+    from woodrat.merge.diff import Changes, Values, diff
 
     _check_one(ref, entity_type)
     with context.engine.view(context.tenant) as view:
+        positions: list[int] = []
         sides: list[dict[str, Values]] = []
         for when in (before, after):
             asof = AsOf(resolve_moment(view, when, clock=context.clock), context.valid_at)
             reader = Reader(view, asof, context.policies)
+            positions.append(asof.position)
             if ref is None:
                 sides.append(reader.values(entity_type))
             else:
                 entity = resolve_ref(reader, ref)
                 snapshot = reader.find(entity)
                 sides.append({} if snapshot is None else {str(entity): Values.of(snapshot)})
-        return diff(*sides)
+        return Changes(positions[0], positions[1], diff(*sides))
 
 
 def diff_against(
     context: Context, known: object, ref: str | Ref | None = None, *, entity_type: str | None = None
-) -> tuple[EntityChange, ...]:
+) -> Changes:
     """Return what differs between a state that was written down and what is believed here: `known`, then now.
 
     `known` is a list of snapshots, or of objects such as `Snapshot.to_json` gives, and stands for everything, or
@@ -268,18 +255,19 @@ def diff_against(
     alone. An entity that is deleted here and left out there is no difference.
     """
     from woodrat.ledger.known_state import is_one, known_values
-    from woodrat.merge.diff import Values, diff
+    from woodrat.merge.diff import Changes, Values, diff
 
     _check_one(ref, entity_type)
     before = known_values(known)
     with open_reader(context) as reader:
+        position = reader.asof.position
         asked = None if ref is None else resolve_ref(reader, ref)
         if asked is None and not is_one(known):
             if entity_type is not None:
                 before = {name: values for name, values in before.items() if name.startswith(f"{entity_type}/")}
             believed = reader.values(entity_type)
             after = {name: values for name, values in believed.items() if name in before or not values.deleted}
-            return diff(before, after)
+            return Changes(None, position, diff(before, after))
         if asked is not None:
             before = {str(asked): values for values in before.values() if str(asked) in values.members}
         after = {}
@@ -287,7 +275,7 @@ def diff_against(
             snapshot = reader.find(resolve_ref(reader, name))
             if snapshot is not None and (before or not snapshot.deleted):
                 after[name] = Values.of(snapshot)
-        return diff(before, after)
+        return Changes(None, position, diff(before, after))
 
 
 def values(context: Context) -> dict[str, Values]:
@@ -298,8 +286,8 @@ def values(context: Context) -> dict[str, Values]:
 
 def related(context: Context, ref: str | Ref, *, depth: int = 1) -> tuple[Related, ...]:
     """Return the relations that begin or end at an entity, and those of their other ends, up to `depth`."""
-    if type(depth) is not int or not 1 <= depth <= DEPTH_MAX:
-        raise Refused([Fault("depth", f"got {shown(depth)}", f"Send 1 to {DEPTH_MAX}.")], outcome=NO_READ)
+    if faults := depth_faults(depth):
+        raise Refused(faults, outcome=NO_READ)
     with open_reader(context) as reader:
         start = resolve_ref(reader, ref)
         reader.snapshot(start)
@@ -314,6 +302,13 @@ def related(context: Context, ref: str | Ref, *, depth: int = 1) -> tuple[Relate
                     seen.update((link.start, link.end))
             edge_of = following
         return tuple(sorted(found.values(), key=lambda r: (r.depth, str(r.relation))))
+
+
+def depth_faults(depth: object) -> list[Fault]:
+    """Return what is wrong with how far `related` is to walk."""
+    if type(depth) is int and 1 <= depth <= DEPTH_MAX:
+        return []
+    return [Fault("depth", f"got {shown(depth)}", f"Send 1 to {DEPTH_MAX}.")]
 
 
 def entries(context: Context, *, after: int = BEFORE_ALL, limit: int | None = None) -> tuple[Entry, ...]:

@@ -7,7 +7,7 @@ the protocol.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -311,13 +311,13 @@ _ALL: Final[tuple[Tool, ...]] = (
         "observations",
         "List what was said about an entity, by whom and when.",
         (_REF, _LIMIT, _AS_OF),
-        {"": Action(_read(_some(answers.observations, "observations")), needs=("ref",))},
+        {"": Action(_read(_some(partial(answers.observations, every=True), "observations")), needs=("ref",))},
     ),
     Tool(
         "history",
         "Show how belief about an entity changed.",
         (_REF, _FIELD, _LIMIT, _AS_OF, _VALID_AT),
-        {"": Action(_read(_some(answers.history, "history")), needs=("ref",))},
+        {"": Action(_read(_some(partial(answers.history, every=True), "history")), needs=("ref",))},
     ),
     Tool(
         "diff",
@@ -335,7 +335,7 @@ _ALL: Final[tuple[Tool, ...]] = (
         "conflicts",
         "List fields agents differ on, or decided only by arrival.",
         (_TYPE, _p("arrival", FLAG), _LIMIT),
-        {"": Action(_read(_some(answers.conflicts, "conflicts", latest=False)))},
+        {"": Action(_read(_some(partial(answers.conflicts, every=True), "conflicts", latest=False)))},
     ),
     Tool(
         "change",
@@ -489,7 +489,7 @@ _ALL: Final[tuple[Tool, ...]] = (
         "list; show or infer: entity_type; register: schema (JSON Schema 2020-12).",
         (_TYPE, _p("model", OBJECT, wire="schema"), _DRY, _AS_OF),
         {
-            "list": Action(_read(answers.schemas), takes=("as_of",)),
+            "list": Action(_read(partial(answers.schemas, every=True)), takes=("as_of",)),
             "show": Action(_read(answers.schema), needs=("entity_type",), takes=("as_of",)),
             "infer": Action(_read(answers.infer), needs=("entity_type",), takes=("as_of",)),
             "register": Action(_write(answers.register), MANAGE, ("schema",), ("entity_type", "dry_run")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from woodrat.canon import form
@@ -102,6 +102,28 @@ class EntityChange:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What differs between two states, entity by entity; can be iterated, and false when nothing does."""
+
+    before: int | None
+    """The log position that the earlier moment means; None: a state that was written down."""
+    after: int
+    """The log position that the later moment means."""
+    changes: tuple[EntityChange, ...]
+    """The entities that differ, by reference."""
+
+    def __iter__(self) -> Iterator[EntityChange]:
+        return iter(self.changes)
+
+    def __len__(self) -> int:
+        return len(self.changes)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the changes as plain JSON."""
+        return {"from": self.before, "to": self.after, "changes": [change.to_json() for change in self.changes]}
+
+
 def field_changes(before: Mapping[str, Json], after: Mapping[str, Json]) -> tuple[FieldChange, ...]:
     """Return the fields whose values differ, by name; equal means equal canonical bytes, so 1 and true differ."""
     if not before:  # as of all that is told of for the first time
@@ -159,7 +181,7 @@ def diff(before: Mapping[str, Values], after: Mapping[str, Values]) -> tuple[Ent
     return tuple(found)
 
 
-def apply(changes: tuple[EntityChange, ...], state: Mapping[str, Values]) -> dict[str, Values]:
+def apply(changes: Iterable[EntityChange], state: Mapping[str, Values]) -> dict[str, Values]:
     """Return the state that a diff leads to; `Outdated` where it was not made from this state."""
     result = dict(state)
     for change in changes:

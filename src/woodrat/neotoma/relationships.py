@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.ledger import reads
 from woodrat.neotoma import shapes
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def fitting(past: Past, given: Given, depth: int = 1) -> tuple[Ref, list[Related
     wanted = {str(name).lower() for name in given.get("relationship_types", ())}
     wanted |= {given["relationship_type"].lower()} if "relationship_type" in given else set()
     found = []
-    for item in past.related(start, depth=depth):
+    for item in reads.related(past.context, start, depth=depth):
         fits = way == BOTH or item.depth > 1 or (way == OUTGOING) == (item.start == start)
         if fits and (not wanted or item.type in wanted):
             found.append(item)
@@ -66,7 +67,7 @@ def listed(past: Past, given: Given, window: tuple[int, int]) -> dict[str, Any]:
 def snapshot(past: Past, given: Given) -> dict[str, Any]:
     """Return one relationship with the observations behind it."""
     name = _relation(past, given)
-    kept = past.observations(name)
+    kept = reads.observations(past.context, name)
     if not kept:
         raise NotFound(f"There is no {_words(given)}. Nothing was read. `list_relationships` shows those there are.")
     said = past.show(name)

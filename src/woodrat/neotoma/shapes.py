@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.canon.ids import ID_CHARACTERS
 from woodrat.errors import NotFound
+from woodrat.ledger import reads
 
 if TYPE_CHECKING:
     from woodrat.api.past import Past
@@ -37,7 +38,7 @@ def entity(snapshot: Snapshot) -> dict[str, Any]:
 
 def whole(past: Past, snapshot: Snapshot) -> dict[str, Any]:
     """Return an entity with what takes reading its observations: how many there are, and since when."""
-    kept = past.observations(snapshot.entity)
+    kept = reads.observations(past.context, snapshot.entity)
     seen = [item.observation.observed_at for item in kept]
     return {
         **entity(snapshot),

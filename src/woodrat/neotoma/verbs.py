@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.ledger import reads, schemas, sources
 from woodrat.neotoma import names as neotoma_names
 from woodrat.neotoma import relationships, shapes
 from woodrat.records import dataclass
@@ -320,7 +321,9 @@ def _observations(past: Past, given: Given, done: Any) -> dict[str, Any]:
     limit, offset = _window(given)
     since = _moment(given, "updated_since", "created_since")
     kept = [
-        item for item in past.observations(given["entity_id"]) if since is None or item.observation.observed_at >= since
+        item
+        for item in reads.observations(past.context, given["entity_id"])
+        if since is None or item.observation.observed_at >= since
     ]
     kept.sort(key=lambda item: item.observation.observed_at, reverse=True)
     told = [shapes.observation(item) for item in kept[offset : offset + limit]]
@@ -329,7 +332,9 @@ def _observations(past: Past, given: Given, done: Any) -> dict[str, Any]:
 
 def _timeline(past: Past, given: Given, done: Any) -> dict[str, Any]:
     limit, offset = _window(given)
-    found = past.timeline(since=_moment(given, "since", "start_date"), until=_moment(given, "until", "end_date"))
+    found = reads.timeline(
+        past.context, since=_moment(given, "since", "start_date"), until=_moment(given, "until", "end_date")
+    )
     if "entity_id" in given:
         found = tuple(event for event in found if event.observation.entity.id == given["entity_id"])
     told = [shapes.event(event) for event in reversed(found)]
@@ -366,7 +371,7 @@ def _schemas(past: Past, given: Given, done: Any) -> dict[str, Any]:
     from woodrat.state import builtin
 
     sought = str(given.get("search") or given.get("keyword") or "").lower()
-    in_force = {**builtin.schemas(), **{schema.type: schema for schema in past.schemas.list()}}
+    in_force = {**builtin.schemas(), **{schema.type: schema for schema in schemas.schemas(past.context)}}
     told = [shapes.schema(in_force[name].to_json()) for name in sorted(in_force)]
     told = [found for found in told if sought in found["entity_type"]]
     return {"schemas": told, "entity_types": told, "total": len(told)}
@@ -386,7 +391,8 @@ def _stats(past: Past, given: Given, done: Any) -> dict[str, Any]:
         cursor = page.cursor
         if cursor is None:
             break
-    observations, sources = len(past.observations()), len(past.sources.list())
+    observations = len(reads.observations(past.context))
+    deliveries = len(sources.deliveries(past.context))
     entities = sum(by_type.values())
     last = past.log.entries(after=past.position - 1, limit=1)
     return {
@@ -395,18 +401,18 @@ def _stats(past: Past, given: Given, done: Any) -> dict[str, Any]:
         "total_observations": observations,
         "total_relationships": relations,
         "total_events": observations,
-        "total_interpretations": len(past.interpretations.list()),
+        "total_interpretations": len(sources.interpretations(past.context)),
         "timeline_events": observations,
-        "sources_count": sources,
+        "sources_count": deliveries,
         "last_updated": last[0].recorded_at if last else None,
-        **{"entities": entities, "observations": observations, "relationships": relations, "sources": sources},
+        **{"entities": entities, "observations": observations, "relationships": relations, "sources": deliveries},
     }
 
 
 def _field(past: Past, given: Given, done: Any) -> dict[str, Any]:
     ref, name = given["entity_id"], given["field"]
     verdicts = past.blame(ref, name).get(name, ())
-    told = {item.observation.id: item for item in past.observations(ref)}
+    told = {item.observation.id: item for item in reads.observations(past.context, ref)}
     named = [verdict.observation for verdict in verdicts]
     listed = [shapes.observation(told[id]) for id in named if id in told]
     return {"field": name, "entity_id": ref, "observation_ids": named, "observations": listed}

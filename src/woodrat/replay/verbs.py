@@ -122,18 +122,10 @@ def _spread_faults(jobs: object, timeout_seconds: object) -> list[Fault]:
 
 def outer_runs(context: Context, **asked: Any) -> list[str]:
     """Return the runs that `Past.runs` finds, the first recorded first; those inside others are replayed with them."""
-    from woodrat.ledger.find import PAGE_MAX
+    from woodrat.ledger.pages import PAGE_MAX
 
-    found: list[str] = []
-    cursor: str | None = None
-    while True:
-        question = run_reader.ask_runs(**asked, limit=PAGE_MAX, cursor=cursor)
-        with run_reader.open_recounter(context) as recounter:
-            page = run_reader.runs(recounter, question)
-        found += [record.id for record in page.items if record.parent is None]
-        cursor = page.cursor
-        if cursor is None:
-            return found[::-1]
+    page = run_reader.runs_page(context, limit=PAGE_MAX, cursor=None, **asked)
+    return [record.id for record in page if record.parent is None][::-1]
 
 
 def ids_of(runs: object) -> list[str]:

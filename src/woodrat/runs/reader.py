@@ -8,15 +8,16 @@ and whatever they do not cover is read from the log instead, with the same answe
 from __future__ import annotations
 
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import index as shelving
-from woodrat.ledger.find import PAGE_MAX, Page, make_cursor, read_cursor
 from woodrat.ledger.index import INDEX_ENTRIES, Index, Shelves
 from woodrat.ledger.moments import NO_READ, open_reader, resolve_ref, timestamp
+from woodrat.ledger.pages import Page, page_request, ranked_page
 from woodrat.merge.packing import garbled
 from woodrat.records import dataclass
 from woodrat.runs import steps, trace
@@ -29,6 +30,7 @@ from woodrat.state.run_owner import owned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from woodrat.canon.form import Json
     from woodrat.canon.ids import TenantId
@@ -229,11 +231,14 @@ class Recounter:
 
 
 @contextmanager
-def open_recounter(context: Context) -> Iterator[Recounter]:
-    """Give the run records of a tenant at the context's moment; the shelves are brought up to date for the present."""
+def open_recounter(context: Context, position: int | None = None) -> Iterator[Recounter]:
+    """Give the run records of a tenant at the context's moment; the shelves are brought up to date for the present.
+
+    With a `position`, as of that one: a page of a list that began there.
+    """
     if context.moment == "now":
         catch_up(context.engine, context.tenant)
-    with open_reader(context) as reader:
+    with open_reader(context if position is None else context.at(position, context.valid_at)) as reader:
         yield Recounter(reader)
 
 
@@ -270,14 +275,13 @@ class Runs:
     until: str | None
     status: str | None
     verdict: str | None
-    limit: int
-    question: bytes
-    """What a cursor belongs to."""
-    before: int | None
-    """The place of the last run of the page before."""
+    question: list[Json]
+    """All of it as plain JSON; a cursor belongs to it."""
 
 
 def ask_runs(
+    collected: list[Fault] | None = None,
+    /,
     *,
     agent: object = None,
     query: object = None,
@@ -290,11 +294,12 @@ def ask_runs(
     until: object = None,
     status: object = None,
     verdict: object = None,
-    limit: object = 20,
-    cursor: object = None,
 ) -> Runs:
-    """Return a question for runs once everything about it is in order; `Refused` says all that is not."""
-    faults: list[Fault] = []
+    """Return a question for runs once everything about it is in order; `Refused` says all that is not.
+
+    With `collected`, the faults are added there instead, for whoever has more to check.
+    """
+    faults: list[Fault] = [] if collected is None else collected
     texts = {
         "agent": agent,
         "query": query,
@@ -310,14 +315,10 @@ def ask_runs(
     if status is not None and status not in STATUSES:
         known = ", ".join(sorted(STATUSES))
         faults.append(Fault("status", f"there is no status {shown(status)}", f"Send one of {known}."))
-    _check_limit(limit, faults)
     asked: list[Json] = [[name, value] for name, value in sorted(equal.items())]
     asked += [[name, None if value is None else str(value)] for name, value in sorted({**named, **fixed}.items())]
-    question = form.serialise(["runs", *asked, status]) if not faults else b""
-    place = read_cursor(cursor, question, faults)
-    if faults:
+    if faults and collected is None:
         raise Refused(faults, NO_READ)
-    assert isinstance(limit, int)
     judged = equal.pop("verdict", None)
     return Runs(
         equal=equal,
@@ -326,9 +327,7 @@ def ask_runs(
         until=fixed["until"],
         status=status if isinstance(status, str) else None,
         verdict=judged,
-        limit=limit,
-        question=question,
-        before=None if place is None else place[0],
+        question=["runs", *asked, status if isinstance(status, str) else None],
     )
 
 
@@ -358,38 +357,41 @@ def _time(name: str, value: object, faults: list[Fault]) -> str | None:
         return None
 
 
-def _check_limit(limit: object, faults: list[Fault]) -> None:
-    if type(limit) is not int or not 1 <= limit <= PAGE_MAX:
-        faults.append(Fault("limit", f"got {shown(limit)}", f"Send 1 to {PAGE_MAX}; a cursor leads to the rest."))
-
-
-def runs(recounter: Recounter, asked: Runs) -> Page[RunRecord]:
+def runs_page(context: Context, *, limit: object, cursor: object, **filters: Any) -> Page[RunRecord]:
     """Return the runs that fit a question, those the log heard of last first.
 
     A page costs what the runs it passes over cost: little by subject, more by how a run began, most by how it ended
     or was judged.
     """
-    found: list[RunRecord] = []
-    last = 0
-    for position, record in matching(recounter, asked):
-        if len(found) == asked.limit:
-            return Page(tuple(found), make_cursor(asked.question, [last]))
-        found.append(record)
-        last = position
-    return Page(tuple(found), None)
+    faults: list[Fault] = []
+    asked = ask_runs(faults, **filters)
+    request = page_request(context, asked.question, limit, cursor, faults)
+    before = request.place[0] if request.place else None
+    with open_recounter(context, request.position) as recounter:
+        matches = list(islice(matching(recounter, asked, before=before), request.limit + 1))
+    records = tuple(record for _, record in matches[: request.limit])
+    cursor = request.cursor_at([matches[request.limit - 1][0]]) if len(matches) > request.limit else None
+    page = Page(records, cursor, request.position)
+    return page.followed_by(lambda: runs_page(context, limit=limit, cursor=page.cursor, **filters))
 
 
 def matching(
-    recounter: Recounter, asked: Runs, *, oldest_first: bool = False, only: Iterable[str] | None = None
+    recounter: Recounter,
+    asked: Runs,
+    *,
+    before: int | None = None,
+    oldest_first: bool = False,
+    only: Iterable[str] | None = None,
 ) -> Iterator[tuple[int, RunRecord]]:
     """Yield every run that fits a question, once and with its place: where the log first heard how it began.
 
-    `only` names the runs to look at, where they are known.
+    `before` is the place of a run, and only those before it are looked at; `only` names the runs to look at, where
+    they are known.
     """
     subjects = None if asked.subject is None else recounter.members(asked.subject)
     fits = _Fits(recounter, asked)
-    before = recounter.through + 1 if asked.before is None else asked.before
-    for id, body in recounter.begun(before, subjects, oldest_first=oldest_first, only=only):
+    end = recounter.through + 1 if before is None else before
+    for id, body in recounter.begun(end, subjects, oldest_first=oldest_first, only=only):
         # Which agents a trace names is only known from all its spans.
         open = {"agent"} if "trace" in body else set()
         if any(body.get(name) != value for name, value in asked.equal.items() if name in body and name not in open):
@@ -520,57 +522,54 @@ class Reason:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Why:
-    """A question for reasons, checked."""
-
-    ref: str | Ref
-    limit: int
-    question: bytes
-    after: tuple[str, int] | None
-    """Time and position of the last decision of the page before."""
-
-
-def ask_why(ref: object, limit: object, cursor: object) -> Why:
-    """Return a question for reasons once everything about it is in order; `Refused` says all that is not."""
-    faults: list[Fault] = []
-    named = _named("ref", ref, faults)
-    if ref is None:
-        faults.append(Fault("ref", "got null", "Name the entity that was decided about, as type/key."))
-    _check_limit(limit, faults)
-    question = form.serialise(["why", str(named)]) if not faults else b""
-    place = read_cursor(cursor, question, faults)
-    if faults:
-        raise Refused(faults, NO_READ)
-    assert named is not None and isinstance(limit, int)
-    return Why(named, limit, question, None if place is None else (place[0], place[1]))
-
-
-def why(recounter: Recounter, asked: Why) -> Page[Reason]:
+def why_page(context: Context, ref: object, *, limit: object, cursor: object) -> Page[Reason]:
     """Return the decisions about a subject, the latest first: those of runs about it, and those that leaned on it.
 
     The cost grows with how many runs there are about the subject, not with how many there are.
     """
-    members = recounter.members(asked.ref)
+    faults: list[Fault] = []
+    named = _named("ref", ref, faults)
+    if ref is None:
+        faults.append(Fault("ref", "got null", "Name the entity that was decided about, as type/key."))
+    request = page_request(context, ["why", str(named)], limit, cursor, faults)
+    assert named is not None
+
+    def reopen() -> AbstractContextManager[Recounter]:
+        return open_recounter(context, request.position)
+
+    with reopen() as recounter:
+        ranked = _decided_about(recounter, named, request.place)
+        return ranked_page(recounter, reopen, request, ranked, _reasons, lambda item: item[0])
+
+
+_Decided = tuple[tuple[str, int], str, Decision]
+"""A decision, after its place (time and position) and its run."""
+
+
+def _decided_about(recounter: Recounter, ref: str | Ref, after: tuple[Any, ...] | None) -> list[_Decided]:
+    """Return the decisions about a subject after a place, the latest first."""
+    members = recounter.members(ref)
     names = {str(ref) for ref in members}
     runs = {id: True for id, _ in recounter.begun(recounter.through + 1, members)}
-    for ref in members:
-        for entry in recounter.leaning_on(ref):
+    for member in members:
+        for entry in recounter.leaning_on(member):
             assert entry.body is not None
             runs.setdefault(form.decode(entry.body)["run"], False)
-    found: list[tuple[tuple[str, int], str, Decision]] = []
+    decided: list[_Decided] = []
     for id, about in runs.items():
         record = recounter.bare(id)
         about = about and record.subject in names
         for decision in record.decisions:
             place = (decision.started_at, decision.position)
-            if (about or names.intersection(decision.entities)) and (asked.after is None or place < asked.after):
-                found.append((place, id, decision))
-    found.sort(key=lambda item: item[0], reverse=True)
-    page = found[: asked.limit]
-    records = {id: recounter.record(id, recounter.view.run(id, recounter.through)) for id in {id for _, id, _ in page}}
-    items = tuple(_reason(records[id], decision) for _, id, decision in page)
-    return Page(items, make_cursor(asked.question, list(page[-1][0])) if len(found) > asked.limit else None)
+            if (about or names.intersection(decision.entities)) and (after is None or place < after):
+                decided.append((place, id, decision))
+    return sorted(decided, key=lambda item: item[0], reverse=True)
+
+
+def _reasons(decided: Sequence[_Decided], recounter: Recounter) -> tuple[Reason, ...]:
+    ids = {id for _, id, _ in decided}
+    records = {id: recounter.record(id, recounter.view.run(id, recounter.through)) for id in ids}
+    return tuple(_reason(records[id], decision) for _, id, decision in decided)
 
 
 def _reason(record: RunRecord, decision: Decision) -> Reason:

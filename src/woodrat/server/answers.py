@@ -13,17 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.server import wire
-from woodrat.state.asof import Stored
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
-    from woodrat.canon.ids import Ref
     from woodrat.explain.workers import Newly
-    from woodrat.ledger.reads import Related
+    from woodrat.ledger.pages import Page
     from woodrat.ledger.report import Report
     from woodrat.log.entry import Entry
-    from woodrat.merge.snapshot import Conflict, Snapshot
+    from woodrat.merge.snapshot import Snapshot
     from woodrat.runs.relay import Relay
     from woodrat.server.webhooks import Hook
 
@@ -60,49 +58,50 @@ def elements(past: Past, ref: str, field: str, **asked: Any) -> dict[str, Any]:
 
 def search(past: Past, query: str, **asked: Any) -> dict[str, Any]:
     """Entities by words; what they are believed to be."""
-    page = past.search(query, **asked)
-    found = ({**hit.snapshot.to_json(), "exact": hit.exact, "found_in": list(hit.fields)} for hit in page.items)
-    return wire.listing("entities", found, past.position, page.cursor)
+    return _listed(
+        "entities",
+        past.search(query, **asked),
+        item_json=lambda hit: {**hit.snapshot.to_json(), "exact": hit.exact, "found_in": list(hit.fields)},
+    )
 
 
 def query(past: Past, **asked: Any) -> dict[str, Any]:
     """Entities by type and values."""
-    page = past.query(**asked)
-    return wire.listing("entities", (found.to_json() for found in page.items), past.position, page.cursor)
+    return _listed("entities", past.query(**asked))
 
 
-def duplicates(past: Past, entity_type: str | None = None, **page: Any) -> dict[str, Any]:
+def _listed(
+    noun: str, page: Page[Any], every: bool = False, item_json: Callable[[Any], Any] = lambda item: item.to_json()
+) -> dict[str, Any]:
+    """Return a page under its noun; with `every`, that page and all that follow."""
+    if every:
+        return wire.listing(noun, map(item_json, page), page.position)
+    return wire.listing(noun, map(item_json, page.items), page.position, page.cursor)
+
+
+def duplicates(past: Past, **asked: Any) -> dict[str, Any]:
     """Entities that share an identifying value."""
-    asked = {"entity_type": entity_type}
-    return wire.page(past, "duplicates", lambda then: then.duplicates(entity_type), _told, asked, **page)
+    return _listed("duplicates", past.duplicates(**asked))
 
 
-def observations(past: Past, ref: str | None = None, **page: Any) -> dict[str, Any]:
+def observations(past: Past, *, every: bool = False, **asked: Any) -> dict[str, Any]:
     """Observations of one entity, or all."""
-    return wire.page(past, "observations", lambda then: then.observations(ref), wire.stored, {"ref": ref}, **page)
+    return _listed("observations", past.observations(**asked), every)
 
 
-def history(past: Past, ref: str, field: str | None = None, **page: Any) -> dict[str, Any]:
+def history(past: Past, *, every: bool = False, **asked: Any) -> dict[str, Any]:
     """How belief about an entity changed."""
-    asked = {"ref": ref, "field": field}
-    return wire.page(past, "history", lambda then: then.history(ref, field), _told, asked, **page)
+    return _listed("history", past.history(**asked), every)
 
 
-def timeline(past: Past, since: str | None = None, until: str | None = None, **page: Any) -> dict[str, Any]:
+def timeline(past: Past, **asked: Any) -> dict[str, Any]:
     """What was seen when."""
-    asked = {"since": since, "until": until}
-    return wire.page(past, "timeline", lambda then: then.timeline(since=since, until=until), _told, asked, **page)
-
-
-def _told(found: Any) -> Any:
-    return found.to_json()
+    return _listed("timeline", past.timeline(**asked))
 
 
 def diff(past: Past, before: str, after: str = "now", **asked: Any) -> dict[str, Any]:
     """What differs between two moments."""
-    start, end = past.at(before).position, past.at(after).position
-    changes = past.diff(start, end, **asked)
-    return {"from": start, "to": end, "changes": [change.to_json() for change in changes]}
+    return past.diff(before, after, **asked).to_json()
 
 
 def blame(past: Past, ref: str, field: str | None = None, *, excerpts: bool = False) -> dict[str, Any]:
@@ -110,24 +109,16 @@ def blame(past: Past, ref: str, field: str | None = None, *, excerpts: bool = Fa
     return {"position": past.position, "claims": wire.blame(wire.blamed(past, ref, field, excerpts=excerpts))}
 
 
-def conflicts(past: Past, entity_type: str | None = None, *, arrival: bool = False, **page: Any) -> dict[str, Any]:
+def conflicts(past: Past, *, every: bool = False, **asked: Any) -> dict[str, Any]:
     """Fields on which agents differ, or that were decided only by arrival."""
-    asked = {"entity_type": entity_type, "arrival": arrival or None}
-
-    def find(then: Past) -> tuple[tuple[Ref, Conflict], ...]:
-        return then.conflicts(entity_type, arrival=arrival)
-
-    return wire.page(past, "conflicts", find, lambda item: wire.conflict(*item), asked, **page)
+    return _listed("conflicts", past.conflicts(**asked), every)
 
 
-def related(past: Past, ref: str, depth: int = 1, **page: Any) -> dict[str, Any]:
+def related(past: Past, **asked: Any) -> dict[str, Any]:
     """The relations of an entity."""
-
-    def tell(item: Related) -> dict[str, Any]:
-        return {**item.to_json(), "entity": str(item.relation)}
-
-    asked = {"ref": ref, "depth": depth}
-    return wire.page(past, "related", lambda then: then.related(ref, depth=depth), tell, asked, **page)
+    return _listed(
+        "related", past.related(**asked), item_json=lambda item: {**item.to_json(), "entity": str(item.relation)}
+    )
 
 
 def fingerprint(past: Past, *, provenance: bool = False) -> dict[str, Any]:
@@ -272,9 +263,9 @@ def capsule(ledger: Ledger, what: str) -> bytes:
 # ----------------------------------------------------------------------------------------------- schemas, sources
 
 
-def schemas(past: Past) -> dict[str, Any]:
+def schemas(past: Past, *, every: bool = False, **asked: Any) -> dict[str, Any]:
     """The schemas in force."""
-    return wire.listing("schemas", (schema.to_json() for schema in past.schemas.list()), past.position)
+    return _listed("schemas", past.schemas.list(**asked), every)
 
 
 def schema(past: Past, entity_type: str) -> dict[str, Any]:
@@ -287,9 +278,9 @@ def infer(past: Past, entity_type: str) -> dict[str, Any]:
     return past.schemas.infer(entity_type)
 
 
-def sources(past: Past, **page: Any) -> dict[str, Any]:
+def sources(past: Past, **asked: Any) -> dict[str, Any]:
     """Deliveries of sources."""
-    return wire.page(past, "deliveries", lambda then: then.sources.list(), _of_source, {}, **page)
+    return _listed("deliveries", past.sources.list(**asked), item_json=_of_source)
 
 
 def _of_source(found: Any) -> dict[str, Any]:
@@ -298,15 +289,15 @@ def _of_source(found: Any) -> dict[str, Any]:
 
 def source(past: Past, id: str) -> dict[str, Any]:
     """One source with its content."""
+    from woodrat.ledger.sources import deliveries
+
     content = past.sources.content(id)
-    return wire.source(
-        id, content, [item for item in past.sources.list() if str(item.to_json()["source"]).startswith(id)]
-    )
+    return wire.source(id, content, [item for item in deliveries(past.context) if item.id.startswith(id)])
 
 
-def interpretations(past: Past, **page: Any) -> dict[str, Any]:
+def interpretations(past: Past, **asked: Any) -> dict[str, Any]:
     """Readings of sources."""
-    return wire.page(past, "interpretations", lambda then: then.interpretations.list(), _of_source, {}, **page)
+    return _listed("interpretations", past.interpretations.list(**asked), item_json=_of_source)
 
 
 def interpretations_diff(past: Past, before: str, after: str) -> dict[str, Any]:
@@ -335,8 +326,7 @@ def interpretation_end(ledger: Ledger, interpretation: str, **how: Any) -> dict[
 
 def runs(past: Past, **asked: Any) -> dict[str, Any]:
     """Runs, the latest first."""
-    page = past.runs.list(**asked)
-    return wire.listing("runs", (record.to_json() for record in page.items), past.position, page.cursor)
+    return _listed("runs", past.runs.list(**asked))
 
 
 def run(past: Past, run: str, projection: str | None = None, budget: int | None = None) -> dict[str, Any]:
@@ -386,13 +376,12 @@ def reduce(past: Past, **asked: Any) -> dict[str, Any]:
 def diff_against(past: Past, known: Any, **asked: Any) -> dict[str, Any]:
     """What differs from a state that was written down."""
     changes = past.diff_against(known, **asked)
-    return wire.listing("changes", (change.to_json() for change in changes), past.position)
+    return wire.listing("changes", (change.to_json() for change in changes), changes.after)
 
 
 def why(past: Past, ref: str, **asked: Any) -> dict[str, Any]:
     """What was decided about an entity, and on what evidence."""
-    page = past.why(ref, **asked)
-    return wire.listing("decisions", (reason.to_json() for reason in page.items), past.position, page.cursor)
+    return _listed("decisions", past.why(ref, **asked))
 
 
 def recall(past: Past, question: str, **asked: Any) -> dict[str, Any]:
@@ -412,8 +401,7 @@ def impact(past: Past, what: str | None = None, agent: str | None = None) -> dic
 
 def stale(past: Past, **asked: Any) -> dict[str, Any]:
     """Decisions that would come out differently now."""
-    page = past.stale(**asked)
-    return wire.listing("decisions", (found.to_json() for found in page.items), past.position, page.cursor)
+    return _listed("decisions", past.stale(**asked))
 
 
 def newly_stale(ledger: Ledger, after: int | None = None) -> dict[str, Any]:
@@ -557,8 +545,6 @@ def plain(value: Any) -> Any:
     """Return records as plain JSON, wherever they stand."""
     if hasattr(value, "to_json"):
         return value.to_json()
-    if isinstance(value, Stored):
-        return wire.stored(value)
     if isinstance(value, tuple):
         return [plain(item) for item in value]
     return {name: plain(item) for name, item in value.items()} if isinstance(value, dict) else value

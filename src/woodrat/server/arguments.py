@@ -9,6 +9,7 @@ from typing import Any, Final
 from woodrat.errors import Fault, Outdated, Refused, pointer_part, shown
 from woodrat.ledger.arguments import KNOWN, NEW
 from woodrat.ledger.moments import NO_READ
+from woodrat.ledger.pages import read_cursor
 from woodrat.server.requests import tags
 from woodrat.server.routes import AS_OF, VALID_AT, Param, Route
 
@@ -67,6 +68,7 @@ def arguments(
             where = f"/{param.spelled}" if param.inside == "body" else param.spelled
             faults.append(Fault(where, "is missing", f"Send {param.what}."))
     if faults:
+        read_cursor(found.get("cursor"), b"", faults)  # the verb, which would say so, is not called
         raise Refused(faults, outcome="Nothing was written." if route.writes else "Nothing was read.")
     return found
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon.ids import TenantId
 from woodrat.clock import fresh_id
 from woodrat.errors import Unavailable
+from woodrat.ledger import reads
 from woodrat.records import dataclass, replace
 from woodrat.server.pseudonym import is_pseudonym, names, pseudonym
 
@@ -232,7 +233,7 @@ class Looked:
 
 def looked(audit: Past, key: str | None = None) -> Iterator[Looked]:
     """Yield what a key, or all of them, looked at, in the order it was written down. The whole audit is walked."""
-    for stored in audit.observations():
+    for stored in reads.observations(audit.context):
         said: Any = stored.observation.fields
         if stored.observation.entity.type != EVENT_TYPE or (key is not None and said["details"]["key"] != key):
             continue

@@ -70,7 +70,7 @@ def is_heavy(verb: str, given: Mapping[str, Any], ledger: Ledger) -> bool:
     """Return whether a read is heavy. A log's length is looked up only where it matters."""
     if verb in ALWAYS:
         return True
-    every = verb == "observations" and given.get("ref") is None and given.get("limit") is None
+    every = verb == "observations" and given.get("ref") is None  # a page costs what all of them cost
     return (every or verb in ON_LONG_LOGS) and ledger.position >= LONG_LOG_ENTRIES
 
 

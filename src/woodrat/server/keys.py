@@ -16,6 +16,7 @@ from woodrat.canon import ids, moment
 from woodrat.canon.digest import base32
 from woodrat.clock import fresh_id
 from woodrat.errors import Fault, Forbidden, NotFound, Refused, shown
+from woodrat.ledger import reads
 from woodrat.records import dataclass
 from woodrat.server.access import OWN_TENANTS, Caller, grant_faults
 from woodrat.server.host import is_forwarded
@@ -189,7 +190,7 @@ class Keyring:
             return
         known: dict[str, tuple[bytes, Key, Caller]] = {}
         made: dict[str, Mapping[str, Any]] = {}
-        for stored in self._ledger.observations():
+        for stored in reads.observations(self._ledger.context):
             if stored.observation.entity.type == KEY_TYPE and stored.observation.fields:
                 made.setdefault(stored.observation.entity.key, stored.observation.fields)
         for id, fields in made.items():

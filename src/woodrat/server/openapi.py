@@ -143,7 +143,7 @@ COMPONENTS: dict[str, Any] = {
     "Runs": _listing("runs"),
     "Decisions": _listing("decisions"),
     "Entries": _listing("entries", paged=False),
-    "Schemas": _listing("schemas", paged=False),
+    "Schemas": _listing("schemas"),
     "Changes": _listing("changes", paged=False),
     "Answer": {"type": "object", "additionalProperties": True},
     "Problem": {

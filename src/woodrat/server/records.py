@@ -12,7 +12,7 @@ from woodrat.api import codec
 from woodrat.api.verbs import verbs
 from woodrat.explain.workers import Newly
 from woodrat.records import replace
-from woodrat.server import answers, wire
+from woodrat.server import answers
 
 if TYPE_CHECKING:
     from woodrat.server.routes import Route
@@ -69,21 +69,6 @@ VERBS: Final[Mapping[str, str]] = {
 """The verb of the library behind that of a route, for those that have a whole answer."""
 
 
-_LISTED: Final = frozenset(
-    {
-        "duplicates",
-        "observations",
-        "history",
-        "timeline",
-        "conflicts",
-        "related",
-        "sources.list",
-        "interpretations.list",
-    }
-)
-"""Those that the library returns as a list, all at once."""
-
-
 def answering(route: Route) -> Route:
     """Return a route whose answer is whole; where it has no such answer, the route as it is."""
     verb = VERBS.get(route.verb)
@@ -92,8 +77,6 @@ def answering(route: Route) -> Route:
 
 def _whole(verb: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
     def answer(ledger: Any, **given: Any) -> Any:
-        if verb in _LISTED and not wire.PAGE_ARGUMENTS.isdisjoint(given):
-            return otherwise(ledger, **given)  # the library returns all of it, and a page is no record of it
         if verb == "runs.show" and given.keys() > {"run"}:
             return otherwise(ledger, **given)  # a projection is text
         if verb == "verify":

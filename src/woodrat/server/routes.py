@@ -24,7 +24,6 @@ from woodrat.api.parameters import (
 )
 from woodrat.api.verb import Parameter, at_moment
 from woodrat.api.verbs import verbs
-from woodrat.ledger.find import PAGE_MAX
 from woodrat.records import dataclass
 from woodrat.server import answers
 from woodrat.server.access import ANYONE, MANAGE, READ, RUN, WRITE
@@ -128,8 +127,6 @@ KEY: Final = Param(
 _RUN = _in_path("run", "the run", "run_aaaaaaaaaaaaaaaaaaaaaaaaaa", id_schema("run"))
 _INTERPRETATION = _in_path("interpretation", "the reading", "int_aaaaaaaaaaaaaaaaaaaaaaaaaa", id_schema("int"))
 _WEBHOOK = _in_path("webhook", "id of the webhook", "hook_aaaaaaaaaaaaaaaaaaaaaaaaaa")
-_LIMIT = _q("limit", {**WHOLE, "minimum": 1, "maximum": PAGE_MAX}, "how many to return at most")
-_CURSOR = _q("cursor", TEXT, "go on where an earlier answer ended")
 _OBSERVED = _b("observed_at", TEXT, "when it was seen, RFC 3339 with an offset; left out: now")
 _REASON = _b("reason", TEXT, "why; it is kept with the change")
 _DRY = _b("dry_run", FLAG, "do everything but write")
@@ -184,70 +181,16 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("GET", "/v1/position", "position", answers.position, "Say where the log stands, at a moment."),
     declared_route("query", "query", answers.query, shape="Entities"),
     declared_route("search", "search", answers.search, shape="Entities"),
-    declared_route(
-        "duplicates",
-        "duplicates",
-        answers.duplicates,
-        shape="Duplicates",
-        further=(
-            _LIMIT,
-            _CURSOR,
-        ),
-    ),
+    declared_route("duplicates", "duplicates", answers.duplicates, shape="Duplicates"),
     declared_route("show", "show", answers.snapshot, shape="Snapshot", soon=Spelling.show),
     declared_route("elements", "elements", answers.elements),
-    declared_route(
-        "observations",
-        "observations",
-        answers.observations,
-        shape="Observations",
-        further=(
-            _LIMIT,
-            _CURSOR,
-        ),
-    ),
-    declared_route(
-        "history",
-        "history",
-        answers.history,
-        shape="History",
-        further=(
-            _LIMIT,
-            _CURSOR,
-        ),
-    ),
-    declared_route(
-        "timeline",
-        "timeline",
-        answers.timeline,
-        shape="Timeline",
-        further=(
-            _LIMIT,
-            _CURSOR,
-        ),
-    ),
+    declared_route("observations", "observations", answers.observations, shape="Observations"),
+    declared_route("history", "history", answers.history, shape="History"),
+    declared_route("timeline", "timeline", answers.timeline, shape="Timeline"),
     declared_route("diff", "diff", answers.diff, shape="Changes"),
     declared_route("blame", "blame", answers.blame),
-    declared_route(
-        "conflicts",
-        "conflicts",
-        answers.conflicts,
-        shape="Conflicts",
-        further=(
-            _LIMIT,
-            _CURSOR,
-        ),
-    ),
-    declared_route(
-        "related",
-        "related",
-        answers.related,
-        shape="Related",
-        further=(
-            _LIMIT,
-            _CURSOR,
-        ),
-    ),
+    declared_route("conflicts", "conflicts", answers.conflicts, shape="Conflicts"),
+    declared_route("related", "related", answers.related, shape="Related"),
     declared_route("values", "values", answers.values),
     declared_route("fingerprint", "fingerprint", answers.fingerprint),
     declared_route("correct", "correct", answers.correct, shape="Report"),
@@ -261,16 +204,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     declared_route("schemas.show", "schema", answers.schema),
     declared_route("schemas.register", "register", answers.register, shape="Report"),
     declared_route("schemas.infer", "infer", answers.infer),
-    declared_route(
-        "sources.list",
-        "sources",
-        answers.sources,
-        shape="Deliveries",
-        further=(
-            _LIMIT,
-            _CURSOR,
-        ),
-    ),
+    declared_route("sources.list", "sources", answers.sources, shape="Deliveries"),
     Route(
         "GET",
         "/v1/sources/{id}",
@@ -296,16 +230,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         moment=False,
         example={"text": "Payment terms: Net-30.", "name": "contract.txt"},
     ),
-    declared_route(
-        "interpretations.list",
-        "interpretations",
-        answers.interpretations,
-        shape="Interpretations",
-        further=(
-            _LIMIT,
-            _CURSOR,
-        ),
-    ),
+    declared_route("interpretations.list", "interpretations", answers.interpretations, shape="Interpretations"),
     declared_route("interpretations.diff", "interpretations_diff", answers.interpretations_diff),
     Route(
         "POST",

@@ -7,7 +7,7 @@ merged, so an answer about the past is what a merge at that time would have give
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from woodrat.records import dataclass
 from woodrat.state.observation import RETRACT, Observation
@@ -20,6 +20,10 @@ class Stored(NamedTuple):
     """Where it stands."""
     observation: Observation
     """What it says."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the observation with its place in the log, as plain JSON."""
+        return {"position": self.position, **self.observation.to_json()}
 
 
 @dataclass(frozen=True, slots=True)

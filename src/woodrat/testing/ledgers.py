@@ -79,15 +79,15 @@ def ledger_on(
 
 def answers(past: Past) -> dict[str, Any]:
     """Return everything a ledger says at its moment, as plain JSON."""
-    stored = past.observations()
+    stored = tuple(past.observations())
     refs = dict.fromkeys(item.observation.entity for item in stored)
     return {
         "position": past.position,
         "fingerprint": past.fingerprint(),
         "provenance": past.fingerprint(provenance=True),
         "values": {ref: values.to_json() for ref, values in past.values().items()},
-        "conflicts": [[str(ref), conflict.to_json()] for ref, conflict in past.conflicts()],
-        "arrivals": [[str(ref), field.to_json()] for ref, field in past.conflicts(arrival=True)],
+        "conflicts": [conflict.to_json() for conflict in past.conflicts()],
+        "arrivals": [conflict.to_json() for conflict in past.conflicts(arrival=True)],
         "observations": [[item.position, item.observation.to_json()] for item in stored],
         "timeline": [event.to_json() for event in past.timeline()],
         "schemas": [found.to_json() for found in past.schemas.list()],

@@ -13,8 +13,8 @@ from woodrat.canon.digest import digest
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.explain.reader import Tracer
 from woodrat.explain.remake import SAME
-from woodrat.ledger.find import PAGE_MAX, make_cursor, read_cursor
 from woodrat.ledger.moments import NO_READ, open_reader, resolve_ref, timestamp
+from woodrat.ledger.pages import limit_faults, make_cursor, read_cursor
 from woodrat.records import dataclass
 from woodrat.runs import steps
 from woodrat.runs.reader import Recounter
@@ -86,14 +86,13 @@ def ask(
             faults += refusal.faults
     if same is not None and type(same) is not bool:
         faults.append(Fault("same", f"expected true or false, got {shown(same)}", "Send a boolean."))
-    if type(limit) is not int or not 1 <= limit <= PAGE_MAX:
-        faults.append(Fault("limit", f"got {shown(limit)}", f"Send 1 to {PAGE_MAX}; a cursor leads to the rest."))
     listed = runs is not None if same is None else same is True
     question = b""
     if not faults:
         asked: list[Any] = [list(runs or ()), runs is None, *texts.values(), *times.values(), listed]
         sweep = supposition.sweep
         question = form.serialise(["what-if", *asked, supposition.question(), list(sweep.values) if sweep else None])
+    faults += limit_faults(limit)
     place = read_cursor(cursor, question, faults)
     if faults:
         raise Refused(faults, NO_READ)

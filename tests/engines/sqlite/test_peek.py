@@ -132,7 +132,7 @@ def test_a_past_that_is_not_plain_is_left_to_a_view(engine: SqliteEngine) -> Non
     assert back(positions[8]).fields["age"] == 9
     assert back(positions[-1] + 1) is None, "the log ends before"
     assert back(positions[0], "person/Bo") is None
-    ledger.retract(ledger.observations(ANA)[8].observation.id)
+    ledger.retract(ledger.observations(ANA).items[8].observation.id)
     assert back(positions[8]) is None
     assert ledger.at(positions[8]).show(ANA).fields["age"] == 9
     assert back(positions[2]).fields["age"] == 3
@@ -162,7 +162,7 @@ def test_what_is_not_plain_is_left_to_a_view(engine: SqliteEngine) -> None:
     ledger.restore(ANA)
     assert ledger.show(ANA).fields == {"name": "Ana"}
     ledger.store(person("Bo"))
-    ledger.retract(ledger.observations("person/Bo")[0].observation.id)
+    ledger.retract(ledger.observations("person/Bo").items[0].observation.id)
     with pytest.raises(NotFound):
         ledger.show("person/Bo")
     assert said.observations

@@ -52,7 +52,7 @@ def test_a_refused_write_forgets_nothing(
         assert at_hand(engine, ledger) == 1
         ledger.store({**ANA, "city": "Porto"})
     assert ledger.show("contact/Ana Rivera").fields["city"] == "Porto"
-    assert len(ledger.observations("contact/Ana Rivera")) == 2
+    assert len(list(ledger.observations("contact/Ana Rivera"))) == 2
     assert ledger.rebuild().agreed
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from woodrat.cli.verbs.declaration import AGENT, DRY_RUN, KEY, SINCE, UNTIL, Verb, argument, whole
+from woodrat.cli.verbs.declaration import AGENT, CURSOR, DRY_RUN, KEY, LIMIT_ALL, SINCE, UNTIL, Verb, argument, whole
 
 _SCHEMA_FILE = argument("file", metavar="FILE", help="JSON Schema; - for standard input")
 _SCHEMA_TYPE = argument("--entity-type", metavar="T", help="type it describes (default: the schema's title)")
@@ -26,7 +26,9 @@ VERBS: tuple[Verb, ...] = (
         "schemas:schemas",
         "List the schemas in use, built-in ones included.",
         ("woodrat schemas list",),
+        (LIMIT_ALL, CURSOR),
         reads=True,
+        more="With --limit or --cursor, built-in schemas are left out.",
     ),
     Verb(
         "schemas show",
@@ -71,6 +73,7 @@ VERBS: tuple[Verb, ...] = (
         "schemas:sources",
         "List sources, one row per delivery.",
         ("woodrat sources list",),
+        (LIMIT_ALL, CURSOR),
         reads=True,
     ),
     Verb(
@@ -89,6 +92,7 @@ VERBS: tuple[Verb, ...] = (
         "schemas:interpretations",
         "List interpretations of sources by models and parsers.",
         ("woodrat interpretations list",),
+        (LIMIT_ALL, CURSOR),
         reads=True,
     ),
     Verb(

@@ -102,6 +102,7 @@ REF_OR_ALL = argument(
 )
 TYPE = argument("--entity-type", metavar="T", help="only entities of this type")
 LIMIT = argument("--limit", type=whole, metavar="N", help="return at most this many")
+LIMIT_ALL = argument("--limit", type=whole, metavar="N", help="return at most this many (default: all)")
 CURSOR = argument("--cursor", metavar="C", help="continue where the previous page ended")
 OBSERVED = argument("--observed-at", metavar="T", help="when it was observed, RFC 3339 with an offset (default: now)")
 KEY = argument("--idempotency-key", metavar="K", help="makes it safe to send the same call again")

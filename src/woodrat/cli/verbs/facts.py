@@ -8,6 +8,7 @@ from woodrat.cli.verbs.declaration import (
     IF_VERSION,
     KEY,
     LIMIT,
+    LIMIT_ALL,
     OBSERVED,
     REASON_REQUIRED,
     REF,
@@ -98,7 +99,7 @@ VERBS: tuple[Verb, ...] = (
         "entities:observations",
         "List the observations of an entity, or all of them.",
         ("woodrat observations list 'contact/Ana Rivera'", "woodrat observations list -o jsonl"),
-        (REF_OR_ALL,),
+        (REF_OR_ALL, LIMIT_ALL, CURSOR),
         reads=True,
     ),
     Verb(
@@ -106,7 +107,7 @@ VERBS: tuple[Verb, ...] = (
         "entities:history",
         "Show how each observation changed an entity.",
         ("woodrat history 'contact/Ana Rivera' --field city",),
-        (REF, argument("--field", metavar="F", help="only changes of this field")),
+        (REF, argument("--field", metavar="F", help="only changes of this field"), LIMIT_ALL, CURSOR),
         reads=True,
     ),
     Verb(
@@ -117,6 +118,8 @@ VERBS: tuple[Verb, ...] = (
         (
             argument("--since", metavar="T", help="only what was observed at or after this time"),
             argument("--until", metavar="T", help="only what was observed before this time"),
+            LIMIT_ALL,
+            CURSOR,
         ),
         reads=True,
     ),
@@ -147,6 +150,8 @@ VERBS: tuple[Verb, ...] = (
                 action="store_true",
                 help="list fields that were decided by arrival alone: no observation time was given",
             ),
+            LIMIT_ALL,
+            CURSOR,
         ),
         reads=True,
         more="Two agents disagree when their latest claims differ and neither had seen the other's.",
@@ -280,6 +285,8 @@ VERBS: tuple[Verb, ...] = (
         (
             REF,
             argument("--depth", type=whole, default=1, metavar="N", help="how many relations to follow (default: 1)"),
+            LIMIT_ALL,
+            CURSOR,
         ),
         reads=True,
     ),

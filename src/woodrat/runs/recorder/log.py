@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
-from woodrat.ledger import facts, moments, reads
+from woodrat.ledger import facts, lists, moments, reads
 from woodrat.ledger.moments import resolve_ref
 from woodrat.ledger.ownership import unknown_run
 from woodrat.ledger.write import Writer
@@ -64,7 +64,8 @@ class LocalReads:
 
     def ask(self, verb: str, *arguments: Any, **given: Any) -> Any:
         """Return what a verb of the library that reads answers."""
-        return getattr(reads, verb)(self._context, *arguments, **given)
+        room = lists if hasattr(lists, verb) else reads
+        return getattr(room, verb)(self._context, *arguments, **given)
 
 
 class LocalLog:

@@ -6,10 +6,11 @@ answered again exactly: when the run is resumed, recorded reads are asked once m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from woodrat.canon.ids import Ref
 from woodrat.errors import NotFound
+from woodrat.ledger.lists import LIMIT
 from woodrat.merge.snapshot import Snapshot
 from woodrat.runs import values
 
@@ -18,18 +19,21 @@ if TYPE_CHECKING:
 
     from woodrat.canon.form import Json
     from woodrat.ledger.elements import Elements
-    from woodrat.ledger.find import Hit, Page
+    from woodrat.ledger.find import Hit
     from woodrat.ledger.moments import Moment
-    from woodrat.ledger.reads import Related
+    from woodrat.ledger.pages import ListItem, Page
+    from woodrat.ledger.reads import EntityConflict, Related
     from woodrat.merge.blame import Verdict
-    from woodrat.merge.diff import EntityChange
-    from woodrat.merge.snapshot import Conflict
+    from woodrat.merge.diff import Changes
     from woodrat.merge.timeline import Event, Step
     from woodrat.runs.recorder.steps import Reads, StepRecorder
     from woodrat.state.asof import Stored
 
 OBSERVATIONS_MAX: Final = 1_000
 """How many observations a read names at most of a collection that several make up."""
+
+
+T = TypeVar("T", bound="ListItem")
 
 
 class RunPast:
@@ -70,20 +74,16 @@ class RunPast:
 
     def search(self, query: str, **given: Any) -> Page[Hit]:
         """Search as `Ledger.search` does; each entity found is a read."""
-        found: Page[Hit] = self._many(
+        return self._pages(
             "search",
             {"query": query, **given},
             lambda reads: reads.ask("search", query, **given),
             lambda page: [hit.snapshot for hit in page.items],
         )
-        return found
 
     def query(self, **given: Any) -> Page[Snapshot]:
         """Return entities by type and key as `Ledger.query` does; each of them is a read."""
-        found: Page[Snapshot] = self._many(
-            "query", given, lambda reads: reads.ask("query", **given), lambda page: list(page.items)
-        )
-        return found
+        return self._pages("query", given, lambda reads: reads.ask("query", **given), lambda page: page.items)
 
     def elements(self, ref: str | Ref, field: str, **given: Any) -> Elements:
         """Return a page of a collection as `Ledger.elements` does; a read of the entity."""
@@ -91,10 +91,13 @@ class RunPast:
         found: Elements = self._one("elements", ref, asked, lambda reads: reads.ask("elements", ref, field, **given))
         return found
 
-    def history(self, ref: str | Ref, field: str | None = None) -> tuple[Step, ...]:
+    def history(
+        self, ref: str | Ref, field: str | None = None, *, limit: int = LIMIT, cursor: str | None = None
+    ) -> Page[Step]:
         """Return how belief about an entity changed; a read of it."""
-        found: tuple[Step, ...] = self._one(
-            "history", ref, {"field": field}, lambda reads: reads.ask("history", ref, field)
+        page = _page(limit, cursor)
+        found: Page[Step] = self._one(
+            "history", ref, {"field": field, **page}, lambda reads: reads.ask("history", ref, field, **page)
         )
         return found
 
@@ -108,43 +111,58 @@ class RunPast:
         )
         return found
 
-    def observations(self, ref: str | Ref) -> tuple[Stored, ...]:
+    def observations(self, ref: str | Ref, *, limit: int = LIMIT, cursor: str | None = None) -> Page[Stored]:
         """Return the observations of an entity; a read of it."""
-        found: tuple[Stored, ...] = self._one("observations", ref, {}, lambda reads: reads.ask("observations", ref))
+        page = _page(limit, cursor)
+        found: Page[Stored] = self._one("observations", ref, page, lambda reads: reads.ask("observations", ref, **page))
         return found
 
-    def related(self, ref: str | Ref, *, depth: int = 1) -> tuple[Related, ...]:
+    def related(
+        self, ref: str | Ref, *, depth: int = 1, limit: int = LIMIT, cursor: str | None = None
+    ) -> Page[Related]:
         """Return the relations at an entity; a read of it."""
-        found: tuple[Related, ...] = self._one(
-            "related", ref, {"depth": depth}, lambda reads: reads.ask("related", ref, depth=depth)
+        page = _page(limit, cursor)
+        found: Page[Related] = self._one(
+            "related", ref, {"depth": depth, **page}, lambda reads: reads.ask("related", ref, depth=depth, **page)
         )
         return found
 
-    def diff(
-        self, before: Moment, after: Moment, ref: str | Ref | None = None, **given: Any
-    ) -> tuple[EntityChange, ...]:
+    def diff(self, before: Moment, after: Moment, ref: str | Ref | None = None, **given: Any) -> Changes:
         """Return what differs between two moments; a read of no entity in particular."""
         asked: dict[str, Any] = {"before": before, "after": after, "ref": None if ref is None else str(ref), **given}
-        found: tuple[EntityChange, ...] = self._many(
-            "diff", asked, lambda reads: reads.ask("diff", before, after, ref, **given), lambda changes: []
-        )
+        found: Changes = self._many("diff", asked, lambda reads: reads.ask("diff", before, after, ref, **given))
         return found
 
-    def conflicts(self, entity_type: str | None = None, *, arrival: bool = False) -> tuple[tuple[Ref, Conflict], ...]:
+    def conflicts(
+        self,
+        entity_type: str | None = None,
+        *,
+        arrival: bool = False,
+        limit: int = LIMIT,
+        cursor: str | None = None,
+    ) -> Page[EntityConflict]:
         """Return every field in conflict, or decided only by arrival; a read of no entity in particular."""
-        asked = {"entity_type": entity_type, **({"arrival": True} if arrival else {})}
-        found: tuple[tuple[Ref, Conflict], ...] = self._many(
-            "conflicts", asked, lambda reads: reads.ask("conflicts", entity_type, arrival=arrival), lambda pairs: []
+        page = _page(limit, cursor)
+        asked = {"entity_type": entity_type, **({"arrival": True} if arrival else {}), **page}
+        found: Page[EntityConflict] = self._many(
+            "conflicts", asked, lambda reads: reads.ask("conflicts", entity_type, arrival=arrival, **page)
         )
         return found
 
-    def timeline(self, *, since: str | None = None, until: str | None = None) -> tuple[Event, ...]:
+    def timeline(
+        self,
+        *,
+        since: str | None = None,
+        until: str | None = None,
+        limit: int = LIMIT,
+        cursor: str | None = None,
+    ) -> Page[Event]:
         """Return what was seen, across all entities; a read of no entity in particular."""
-        found: tuple[Event, ...] = self._many(
+        page = _page(limit, cursor)
+        found: Page[Event] = self._many(
             "timeline",
-            {"since": since, "until": until},
-            lambda reads: reads.ask("timeline", since=since, until=until),
-            lambda events: [],
+            {"since": since, "until": until, **page},
+            lambda reads: reads.ask("timeline", since=since, until=until, **page),
         )
         return found
 
@@ -162,8 +180,12 @@ class RunPast:
         """Ask something about one entity, at one position."""
         asked = {"ref": str(ref), **further}
         reads, known = self._again(verb, asked)
-        pinned = reads.at(reads.position)
+        position = reads.position
+        pinned = reads.at(position)
         answer = ask(pinned)
+        first = getattr(answer, "position", position)
+        if first != position:  # a later page, which is read where the first was
+            pinned = reads.at(first)
         try:
             body = self._body(pinned.ask("show", ref))
         except NotFound as missing:  # deleted, or all withdrawn: its history is there all the same
@@ -179,20 +201,34 @@ class RunPast:
         verb: str,
         asked: Mapping[str, Any],
         ask: Callable[[Reads], Any],
-        seen: Callable[[Any], Sequence[Snapshot]],
+        seen: Callable[[Any], Sequence[Snapshot]] = lambda answer: (),
     ) -> Any:
         """Ask something that finds any number of entities."""
         reads, known = self._again(verb, asked)
         position = reads.position
         answer = ask(reads)
-        snapshots = seen(answer)
-        bodies = [self._about(verb, asked, self._body(snapshot)) for snapshot in snapshots]
+        bodies = [self._about(verb, asked, self._body(snapshot)) for snapshot in seen(answer)]
         if not bodies:
             found = verb not in ("search", "query")
-            bodies = [self._about(verb, asked, {"position": position, "found": found})]
+            bodies = [self._about(verb, asked, {"position": getattr(answer, "position", position), "found": found})]
         if not known:
             self._note_read(bodies)
         return answer
+
+    def _pages(
+        self,
+        verb: str,
+        asked: Mapping[str, Any],
+        ask: Callable[[Reads], Page[T]],
+        seen: Callable[[Page[T]], Sequence[Snapshot]],
+    ) -> Page[T]:
+        """Ask for a page of entities, each of which is a read; those of the pages that follow are too."""
+        page: Page[T] = self._many(verb, asked, ask, seen)
+        following = page.following
+        if following is None:
+            return page
+        further = {**asked, "cursor": page.cursor}
+        return page.followed_by(lambda: self._pages(verb, further, lambda reads: following(), seen))
 
     def _body(self, snapshot: Snapshot) -> dict[str, Json]:
         """Return what a read of a snapshot says, and remember in the run what was seen."""
@@ -241,6 +277,12 @@ class RunPast:
             if run.log_name is not None:
                 place["log"] = run.log_name
             run.record_step("run.read", begun, *({**place, **body} for body in bodies))
+
+
+def _page(limit: int, cursor: str | None) -> dict[str, Any]:
+    """Return which page was asked for; the first one of the usual length is not said, as nobody did before."""
+    asked: dict[str, Any] = {} if limit == LIMIT and type(limit) is int else {"limit": limit}
+    return asked if cursor is None else {**asked, "cursor": cursor}
 
 
 def _args(asked: Mapping[str, Any]) -> dict[str, Json]:

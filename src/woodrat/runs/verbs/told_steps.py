@@ -10,7 +10,7 @@ from inspect import Signature, signature
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Fault, Refused, pointer_part, shown
-from woodrat.ledger import facts, reads
+from woodrat.ledger import facts, lists, reads
 from woodrat.runs import rules as rule
 from woodrat.runs.recorder.calls import Call
 from woodrat.runs.recorder.steps import NOTHING_RECORDED
@@ -117,7 +117,8 @@ def _verb(given: Any, path: str, verbs: Sequence[str]) -> Callable[[Run], object
 
 def _signature_of(verb: str) -> Signature:
     """Return how the library names the arguments of a verb; what a surface hands down besides is not the caller's."""
-    shape = signature(getattr(facts if verb in CHANGES else reads, verb))
+    room = facts if verb in CHANGES else lists if hasattr(lists, verb) else reads
+    shape = signature(getattr(room, verb))
     own = ("context", "within", "interpretation")
     return shape.replace(parameters=[one for name, one in shape.parameters.items() if name not in own])
 

@@ -1,0 +1,205 @@
+"""Lists: what the ledger answers page by page, at the moment of a context.
+
+Every question is checked as a whole: what is wrong with its arguments, with `limit` and with `cursor` is said at once.
+Where `reads.py` has a list of the same name, that one is whole, for rooms that need all of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from woodrat.canon import ids
+from woodrat.canon.ids import Ref
+from woodrat.errors import Fault, Refused, shown
+from woodrat.ledger import reads
+from woodrat.ledger.moments import open_reader, timestamp
+from woodrat.ledger.pages import Page, page_request, ranked_page, read_list
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from woodrat.context import Context
+    from woodrat.ledger.find import Duplicate, Hit, RankedHit
+    from woodrat.ledger.read import Reader
+    from woodrat.ledger.reads import EntityConflict, Related
+    from woodrat.merge.snapshot import Snapshot
+    from woodrat.merge.timeline import Event, Step
+    from woodrat.state.asof import Stored
+    from woodrat.state.interpretation import Interpretation
+    from woodrat.state.schema import Schema
+    from woodrat.state.source import Delivery
+
+LIMIT = 100
+"""How many items a page has where nobody says."""
+
+
+def search(
+    context: Context, query: str, *, entity_type: str | None = None, limit: int = 20, cursor: str | None = None
+) -> Page[Hit]:
+    """Return the entities in whose key and text values every word of the query begins a word.
+
+    The one whose key is the query comes first, then those with more fields hit, then by entity id. Deleted ones
+    are left out, and relations unless their type is asked for. The present is answered by an index, an effective
+    time by folding every entity.
+    """
+    from woodrat.ledger import find
+
+    asked = find.ask_search(context, query, entity_type, limit, cursor)
+    if context.moment == "now" and context.valid_at is None:
+        find.catch_up(context.engine, context.tenant, context.policies)
+
+    def reopen() -> AbstractContextManager[Reader]:
+        return open_reader(asked.page.pin(context))
+
+    def show(hits: Sequence[RankedHit], reader: Reader) -> tuple[Hit, ...]:
+        return tuple(hit.show(reader) for hit in hits)
+
+    with reopen() as reader:
+        return ranked_page(reader, reopen, asked.page, find.search(reader, asked), show, lambda hit: hit.rank)
+
+
+def query(
+    context: Context,
+    *,
+    entity_type: str | None = None,
+    where: Mapping[str, Any] | Sequence[str] | None = None,
+    sort: str | None = None,
+    descending: bool = False,
+    limit: int = LIMIT,
+    cursor: str | None = None,
+) -> Page[Snapshot]:
+    """Return entities by type and key, or sorted by a field with those that lack it last; deleted ones left out.
+
+    `where` holds values by field, or texts `field=value` whose value is JSON where it reads as JSON. A collection
+    (`union`, `append`) fulfils a condition when it holds the value. Every call folds every entity of the type, or of
+    the ledger: the cost grows with their number, not with `limit`. Iterating over the pages folds them once.
+    """
+    from woodrat.ledger import find
+
+    asked = find.ask_query(context, entity_type, where, sort, descending, limit, cursor)
+
+    def reopen() -> AbstractContextManager[Reader]:
+        return open_reader(asked.page.pin(context))
+
+    def show(refs: Sequence[Ref], reader: Reader) -> tuple[Snapshot, ...]:
+        return tuple(map(reader.snapshot, refs))
+
+    with reopen() as reader:
+        ranked = find.query(reader, asked)
+        return ranked_page(reader, reopen, asked.page, ranked, show, lambda ref: (ref.type, ref.key))
+
+
+def duplicates(
+    context: Context, entity_type: str | None = None, *, limit: int = LIMIT, cursor: str | None = None
+) -> Page[Duplicate]:
+    """Return entities that share an identifying value and are not joined, by type, rule and value."""
+    request = page_request(context, ["duplicates", entity_type], limit, cursor, _type_faults(entity_type))
+    return read_list(context, request, lambda then: reads.duplicates(then, entity_type))
+
+
+def observations(
+    context: Context, ref: str | Ref | None = None, *, limit: int = LIMIT, cursor: str | None = None
+) -> Page[Stored]:
+    """Return the observations of an entity and of those it is joined with, or all of them, by position."""
+    faults = [] if ref is None else _ref_faults(ref)
+    request = page_request(context, ["observations", None if ref is None else str(ref)], limit, cursor, faults)
+    return read_list(context, request, lambda then: reads.observations(then, ref))
+
+
+def history(
+    context: Context, ref: str | Ref, field: str | None = None, *, limit: int = LIMIT, cursor: str | None = None
+) -> Page[Step]:
+    """Return how belief about an entity, or one field of it, changed with each observation."""
+    faults = _ref_faults(ref)
+    if field is not None and not isinstance(field, str):
+        faults.append(Fault("field", f"expected a field, got {shown(field)}", "Send the field's name as text."))
+    request = page_request(context, ["history", str(ref), field], limit, cursor, faults)
+    return read_list(context, request, lambda then: reads.history(then, ref, field))
+
+
+def timeline(
+    context: Context,
+    *,
+    since: str | None = None,
+    until: str | None = None,
+    limit: int = LIMIT,
+    cursor: str | None = None,
+) -> Page[Event]:
+    """Return what was seen from `since` to before `until`, across all entities, in the order of seeing."""
+    faults: list[Fault] = []
+    begin, end = (_time(name, value, faults) for name, value in (("since", since), ("until", until)))
+    request = page_request(context, ["timeline", begin, end], limit, cursor, faults)
+    return read_list(context, request, lambda then: reads.timeline(then, since=begin, until=end))
+
+
+def conflicts(
+    context: Context,
+    entity_type: str | None = None,
+    *,
+    arrival: bool = False,
+    limit: int = LIMIT,
+    cursor: str | None = None,
+) -> Page[EntityConflict]:
+    """Return every field on which two agents differ without having seen each other, by entity.
+
+    With `arrival`, every field that was decided only by arrival instead: the winner states no observation time and
+    wins because it arrived later, whoever said the other value (docs/formats/merge.md has the exact rule).
+    """
+    faults = _type_faults(entity_type)
+    if type(arrival) is not bool:
+        faults.append(Fault("arrival", f"expected true or false, got {shown(arrival)}", "Send a boolean."))
+    request = page_request(context, ["conflicts", entity_type, arrival], limit, cursor, faults)
+    return read_list(context, request, lambda then: reads.conflicts(then, entity_type, arrival=arrival))
+
+
+def related(
+    context: Context, ref: str | Ref, *, depth: int = 1, limit: int = LIMIT, cursor: str | None = None
+) -> Page[Related]:
+    """Return the relations that begin or end at an entity, and those of their other ends, up to `depth`."""
+    faults = _ref_faults(ref) + reads.depth_faults(depth)
+    request = page_request(context, ["related", str(ref), depth], limit, cursor, faults)
+    return read_list(context, request, lambda then: reads.related(then, ref, depth=depth))
+
+
+def deliveries(context: Context, *, limit: int = LIMIT, cursor: str | None = None) -> Page[Delivery]:
+    """Return every delivery of a source, by position."""
+    from woodrat.ledger import sources
+
+    return read_list(context, page_request(context, ["deliveries"], limit, cursor), sources.deliveries)
+
+
+def interpretations(context: Context, *, limit: int = LIMIT, cursor: str | None = None) -> Page[Interpretation]:
+    """Return every reading of a source, by position."""
+    from woodrat.ledger import sources
+
+    return read_list(context, page_request(context, ["interpretations"], limit, cursor), sources.interpretations)
+
+
+def schemas(context: Context, *, limit: int = LIMIT, cursor: str | None = None) -> Page[Schema]:
+    """Return the schema in force of every type that has one in the log, by type."""
+    from woodrat.ledger import schemas
+
+    return read_list(context, page_request(context, ["schemas"], limit, cursor), schemas.schemas)
+
+
+def _ref_faults(ref: object) -> list[Fault]:
+    if isinstance(ref, Ref) or (isinstance(ref, str) and ids.is_id("entity", ref)):
+        return []
+    try:
+        ids.parse_ref(ref, "ref")
+    except Refused as refusal:
+        return list(refusal.faults)
+    return []
+
+
+def _type_faults(entity_type: object) -> list[Fault]:
+    return [] if entity_type is None else ids.type_faults(entity_type, "entity_type")
+
+
+def _time(name: str, value: object, faults: list[Fault]) -> str | None:
+    try:
+        return None if value is None else timestamp(value, name)
+    except Refused as refusal:
+        faults += refusal.faults
+        return None
