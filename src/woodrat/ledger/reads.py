@@ -12,6 +12,8 @@ from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
 from woodrat.ledger.moments import NO_READ, open_reader, resolve_moment, resolve_ref, timestamp
 from woodrat.ledger.read import Reader, glanced, glanced_back
+from woodrat.merge.snapshot import Contender
+from woodrat.record_json import Record
 from woodrat.records import dataclass, replace
 from woodrat.state.asof import AsOf
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from woodrat.log.entry import Entry
     from woodrat.merge.blame import Verdict
     from woodrat.merge.diff import Changes, Values
-    from woodrat.merge.snapshot import Contender, Snapshot
+    from woodrat.merge.snapshot import Snapshot
     from woodrat.merge.timeline import Event, Step
     from woodrat.state.asof import Stored
 
@@ -67,7 +69,7 @@ class Related:
 
 
 @dataclass(frozen=True, slots=True)
-class EntityConflict:
+class EntityConflict(Record):
     """A conflict (`Conflict`) with the entity it is in."""
 
     entity: Ref
@@ -78,15 +80,6 @@ class EntityConflict:
     """The claims in conflict; of a field decided only by arrival, the winner first."""
     by_arrival: bool = False
     """Whether the field was decided only by arrival: no observation time was given."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the conflict as plain JSON."""
-        return {
-            "entity": str(self.entity),
-            "field": self.field,
-            "claims": [claim.to_json() for claim in self.claims],
-            "by_arrival": self.by_arrival,
-        }
 
 
 def show(context: Context, ref: str | Ref) -> Snapshot:

@@ -11,6 +11,7 @@ from woodrat.errors import Outdated
 from woodrat.merge import fold
 from woodrat.merge.fold import MergeState
 from woodrat.merge.snapshot import Snapshot
+from woodrat.record_json import Record
 from woodrat.records import dataclass
 
 
@@ -103,7 +104,7 @@ class EntityChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(Record):
     """What differs between two states, entity by entity; can be iterated, and false when nothing does."""
 
     before: int | None
@@ -118,10 +119,6 @@ class Changes:
 
     def __len__(self) -> int:
         return len(self.changes)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the changes as plain JSON."""
-        return {"from": self.before, "to": self.after, "changes": [change.to_json() for change in self.changes]}
 
 
 def field_changes(before: Mapping[str, Json], after: Mapping[str, Json]) -> tuple[FieldChange, ...]:
