@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import woodrat
+from woodrat import record_json
 from woodrat.api.ledger import Ledger, with_stand_in
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
@@ -333,7 +334,7 @@ def test_a_union_is_decided_element_by_element(ledger: Ledger) -> None:
     ledger.store(thing(["a"]))
     ((_, field),) = ledger.conflicts(arrival=True)
     assert [(claim.value, claim.removed) for claim in field.claims] == [(["a"], ())]
-    assert woodrat.Ledger.conflicts(ledger, arrival=True)[0][1] == type(field).from_json(field.to_json())
+    assert woodrat.Ledger.conflicts(ledger, arrival=True)[0][1] == record_json.read(type(field), field.to_json())
 
 
 def test_a_large_union(ledger: Ledger) -> None:

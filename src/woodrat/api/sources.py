@@ -44,7 +44,7 @@ class PastSources:
 
         `NotFound` when there is none of that id; `content` returns what was received.
         """
-        found = tuple(delivery for delivery in self.list() if str(source).startswith(delivery.id))
+        found = tuple(delivery for delivery in self.list() if str(source).startswith(delivery.source))
         if not found:
             raise NotFound(
                 f"There is no source {source} here. Nothing was changed. `sources list` shows those there are.",

@@ -9,6 +9,7 @@ from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
 from woodrat.ledger.moments import NO_READ, open_reader, resolve_moment, resolve_ref, timestamp
 from woodrat.ledger.read import Reader, glanced, glanced_back
+from woodrat.record_json import Record
 from woodrat.records import dataclass, replace
 from woodrat.state.asof import AsOf
 
@@ -35,7 +36,7 @@ DEPTH_MAX = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Related:
+class Related(Record):
     """One relation found from an entity."""
 
     relation: Ref
@@ -50,17 +51,6 @@ class Related:
     """How many relations lie between the entity asked about and this one, itself included."""
     fields: Mapping[str, Json]
     """What is said about the relation."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the relation as plain JSON."""
-        return {
-            "relation": self.relation.id,
-            "type": self.type,
-            "from": str(self.start),
-            "to": str(self.end),
-            "depth": self.depth,
-            "fields": dict(self.fields),
-        }
 
 
 def show(context: Context, ref: str | Ref) -> Snapshot:

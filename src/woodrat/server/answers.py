@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.server import wire
-from woodrat.state.asof import Stored
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
     from woodrat.canon.ids import Ref
     from woodrat.explain.workers import Newly
-    from woodrat.ledger.reads import Related
     from woodrat.ledger.report import Report
     from woodrat.log.entry import Entry
     from woodrat.merge.snapshot import Conflict, Snapshot
@@ -79,7 +77,7 @@ def duplicates(past: Past, entity_type: str | None = None, **page: Any) -> dict[
 
 def observations(past: Past, ref: str | None = None, **page: Any) -> dict[str, Any]:
     """Observations of one entity, or all."""
-    return wire.page(past, "observations", lambda then: then.observations(ref), wire.stored, {"ref": ref}, **page)
+    return wire.page(past, "observations", lambda then: then.observations(ref), _told, {"ref": ref}, **page)
 
 
 def history(past: Past, ref: str, field: str | None = None, **page: Any) -> dict[str, Any]:
@@ -122,12 +120,8 @@ def conflicts(past: Past, entity_type: str | None = None, *, arrival: bool = Fal
 
 def related(past: Past, ref: str, depth: int = 1, **page: Any) -> dict[str, Any]:
     """The relations of an entity."""
-
-    def tell(item: Related) -> dict[str, Any]:
-        return {**item.to_json(), "entity": str(item.relation)}
-
     asked = {"ref": ref, "depth": depth}
-    return wire.page(past, "related", lambda then: then.related(ref, depth=depth), tell, asked, **page)
+    return wire.page(past, "related", lambda then: then.related(ref, depth=depth), _told, asked, **page)
 
 
 def fingerprint(past: Past, *, provenance: bool = False) -> dict[str, Any]:
@@ -289,24 +283,18 @@ def infer(past: Past, entity_type: str) -> dict[str, Any]:
 
 def sources(past: Past, **page: Any) -> dict[str, Any]:
     """Deliveries of sources."""
-    return wire.page(past, "deliveries", lambda then: then.sources.list(), _of_source, {}, **page)
-
-
-def _of_source(found: Any) -> dict[str, Any]:
-    return {**found.to_json(), "digest": found.source.hex()}
+    return wire.page(past, "deliveries", lambda then: then.sources.list(), _told, {}, **page)
 
 
 def source(past: Past, id: str) -> dict[str, Any]:
     """One source with its content."""
     content = past.sources.content(id)
-    return wire.source(
-        id, content, [item for item in past.sources.list() if str(item.to_json()["source"]).startswith(id)]
-    )
+    return wire.source(id, content, [item for item in past.sources.list() if item.source.startswith(id)])
 
 
 def interpretations(past: Past, **page: Any) -> dict[str, Any]:
     """Readings of sources."""
-    return wire.page(past, "interpretations", lambda then: then.interpretations.list(), _of_source, {}, **page)
+    return wire.page(past, "interpretations", lambda then: then.interpretations.list(), _told, {}, **page)
 
 
 def interpretations_diff(past: Past, before: str, after: str) -> dict[str, Any]:
@@ -557,8 +545,6 @@ def plain(value: Any) -> Any:
     """Return records as plain JSON, wherever they stand."""
     if hasattr(value, "to_json"):
         return value.to_json()
-    if isinstance(value, Stored):
-        return wire.stored(value)
     if isinstance(value, tuple):
         return [plain(item) for item in value]
     return {name: plain(item) for name, item in value.items()} if isinstance(value, dict) else value

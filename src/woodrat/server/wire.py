@@ -145,11 +145,6 @@ def page(
     return listing(name, map(tell, items[start : start + most]), position, further)
 
 
-def stored(item: Stored) -> dict[str, Any]:
-    """Return an observation with its place in the log."""
-    return {"position": item.position, **item.observation.to_json()}
-
-
 def conflict(ref: Ref, found: Conflict) -> dict[str, Any]:
     """Return a conflict with the entity it is in."""
     return {"entity": str(ref), **found.to_json()}
@@ -188,7 +183,7 @@ def explained(
     return {
         **snapshot.to_json(),
         "claims": blame(verdicts),
-        "observations": [stored(item) for item in observations],
+        "observations": [item.to_json() for item in observations],
     }
 
 
