@@ -217,7 +217,7 @@ def entry_named(what: str) -> str | int:
     return int(what) if what.isascii() and what.isdigit() and len(what) <= 16 else what
 
 
-def prove_growth(ledger: Ledger, old: str, new: str | None = None) -> bytes:
+def prove_consistency(ledger: Ledger, old: str, new: str | None = None) -> bytes:
     """The proof that a checkpoint goes on from an older one, as the document of which every byte counts."""
     return ledger.proofs.prove_consistency(old, new).to_bytes()
 
