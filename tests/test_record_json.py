@@ -11,7 +11,7 @@ import pytest
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.record_json import IN_PYTHON_ONLY, Describe, Hex, Record, derived, object_schema, read, schemas, write
-from woodrat.records import dataclass, field
+from woodrat.records import dataclass, field, kinds_of
 
 T = TypeVar("T")
 
@@ -231,3 +231,16 @@ def test_records_of_plain_values_are_written_where_they_stand() -> None:
     told["points"][0]["named"]["n"] = 9
     assert named == {"n": 1}
     assert read(Tree, tree.to_json()) == tree
+
+
+def test_only_classes_made_of_fields_are_kinds_of_a_record() -> None:
+    """A class that merely extends a record, such as what a record was made from, is no kind of it."""
+
+    class Draft(Shape):
+        """What a record is made from."""
+
+    assert kinds_of(Shape) == [Round, Square]
+    (schema,), components = schemas(Shape)
+    assert schema == {"$ref": "#/components/schemas/Shape"}
+    assert len(components["Shape"]["oneOf"]) == 2
+    assert Draft.__mro__[1] is Shape

@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal, NewType, TypeVar, Union, get_args, get_origin
 
 from woodrat.canon.ids import Ref, parse_ref
-from woodrat.records import fields_of, is_record
+from woodrat.records import fields_of, is_record, kinds_of
 
 __all__ = (
     "IN_PYTHON_ONLY",
@@ -165,7 +165,7 @@ def form_of(kind: Any) -> Form:
     if _has_own_form(kind):
         return Form(kind.to_json, kind.from_json, getattr(kind, "json_schema", _any_object))
     assert is_record(kind), f"{kind} has a form"
-    kinds = [other for other in kind.__subclasses__() if is_record(other)]
+    kinds = kinds_of(kind)
     return _one_of(tuple(kinds)) if kinds else _record(kind, {})
 
 
@@ -253,7 +253,7 @@ def _is_flat(kind: Any) -> bool:
     return (
         is_record(kind)
         and not _has_own_form(kind)
-        and not any(map(is_record, kind.__subclasses__()))
+        and not kinds_of(kind)
         and all(form_of(each).write in (_same, list, dict) for each in _shown_types(kind).values())
     )
 

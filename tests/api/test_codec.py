@@ -9,6 +9,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
+import jsonschema_rs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,8 +24,8 @@ from woodrat.canon.ids import Ref
 from woodrat.explain.workers import Newly
 from woodrat.ledger.find import Page
 from woodrat.log.entry import Entry
-from woodrat.record_json import Hex, form_of, types_of
-from woodrat.records import is_record
+from woodrat.record_json import Hex, form_of, schemas, types_of
+from woodrat.records import is_record, kinds_of
 from woodrat.server.answers import stale_since
 from woodrat.server.records import VERBS
 from woodrat.state.asof import Stored
@@ -62,12 +63,12 @@ def inside(kind: Any) -> Iterator[Any]:
             yield kind
         elif is_record(kind):
             yield kind
-            todo += [other for other in kind.__subclasses__() if is_record(other)]
+            todo += kinds_of(kind)
             todo += types_of(kind).values()
 
 
 RECORDS = sorted({kind for verb in RETURNED for kind in inside(kind_of(verb))}, key=lambda kind: str(kind))
-LEAVES = [kind for kind in RECORDS if not any(is_record(other) for other in kind.__subclasses__())]
+LEAVES = [kind for kind in RECORDS if not kinds_of(kind)]
 
 
 def told(kind: Any, value: Any) -> Any:
@@ -249,7 +250,7 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
         return st.dictionaries(values(args[0]), values(args[1]), max_size=2)
     if origin is Page:
         return st.builds(Page, st.lists(values(args[0]), max_size=2).map(tuple), st.none() | st.text())
-    kinds = [other for other in kind.__subclasses__() if is_record(other)]
+    kinds = kinds_of(kind)
     if kinds:
         return st.one_of(*map(values, kinds))
     fields = types_of(kind)
@@ -295,3 +296,33 @@ def test_an_answer_of_another_version_is_said_to_be_one() -> None:
     assert codec.read(returned(verbs()["lineage"]), {**node, "later": 1}).id == "src_1"
     with pytest.raises(woodrat.Unavailable, match="same version"):
         codec.read(returned(verbs()["lineage"]), {"kind": "source"})
+
+
+def test_the_schema_of_a_record_describes_its_json(ledger: Ledger) -> None:
+    """What every verb returns fits the JSON Schema of its type; records are components, each under one name."""
+    written = answers(ledger)
+    for verb, value in written.items():
+        (schema,), components = schemas(kind_of(verb))
+        validator = jsonschema_rs.Draft202012Validator({**schema, "components": {"schemas": components}})
+        validator.validate(codec.write(kind_of(verb), value))
+    (schema,), components = schemas(Stored)
+    assert components["Stored"]["allOf"][1] == {"$ref": "#/components/schemas/Observation"}
+    validator = jsonschema_rs.Draft202012Validator({**schema, "components": {"schemas": components}})
+    for item in ledger.observations():
+        validator.validate(item.to_json())
+        assert not validator.is_valid(item.observation.to_json()), "the position is missing"
+    (schema,), components = schemas(Entry)
+    validator = jsonschema_rs.Draft202012Validator({**schema, "components": {"schemas": components}})
+    for entry in ledger.log.entries():
+        validator.validate(entry.to_json())
+
+
+def test_an_observation_that_is_another_than_its_id_says_is_refused(ledger: Ledger) -> None:
+    """An observation and a schema whose contents were changed on the way are not taken for what their ids name."""
+    told = ledger.observations()[0].to_json()
+    with pytest.raises(woodrat.Unavailable, match="the body of obs_"):
+        codec.read(Stored, {**told, "agent": "somebody else"})
+    schema = ledger.schemas.show("thing").to_json()
+    with pytest.raises(woodrat.Unavailable, match="the body of sch_"):
+        codec.read(Schema, {**schema, "schema": {**schema["schema"], "title": "other"}})
+    assert codec.read(Stored, {**told, "later": 1}) == ledger.observations()[0]
