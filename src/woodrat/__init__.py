@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from woodrat.log.checkpoint import Checkpoint
     from woodrat.merge.snapshot import Snapshot
     from woodrat.proofs.capsule import Capsule
-    from woodrat.proofs.proof import Growth, Proof, Signed
+    from woodrat.proofs.proof import ConsistencyProof, Proof, Signed
     from woodrat.proofs.verbs.keys import init
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.memory import Memory, memory
@@ -71,6 +71,7 @@ __all__ = [
     "Checkpoint",
     "CheckpointWarning",
     "Certificate",
+    "ConsistencyProof",
     "Copied",
     "Corrupt",
     "Crowd",
@@ -83,7 +84,6 @@ __all__ = [
     "Fact",
     "Fault",
     "Forbidden",
-    "Growth",
     "Imported",
     "Judgement",
     "Ledger",
@@ -142,6 +142,7 @@ _HOMES = {
     "Checkpoint": "log.checkpoint",
     "CheckpointWarning": "api.maintenance",
     "Certificate": "erasure.certificate",
+    "ConsistencyProof": "proofs.proof",
     "Copied": "exchange.verbs.copy",
     "Corrupt": "errors",
     "Crowd": "compare.groups",
@@ -154,7 +155,6 @@ _HOMES = {
     "Fact": "state.fact",
     "Fault": "errors",
     "Forbidden": "errors",
-    "Growth": "proofs.proof",
     "Imported": "exchange.verbs.importer",
     "Judgement": "runs.steps",
     "Ledger": "api.ledger",

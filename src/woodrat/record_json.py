@@ -4,9 +4,10 @@ The form is whole. Every field stands under its name in Python, then what the cl
 program on the other side of a server can hold the very record again. A record that gains a field gains it here, in the
 wire form and in the OpenAPI document.
 
-A tuple is an array, bytes are base64, a reference is its text, a mapping whose keys are no text is an array of pairs.
-Where a field may hold records of several classes, `record` names the class. A reader ignores what it does not know,
-and gives a field that is missing its default. A class that has `from_json` of its own is written by its own `to_json`.
+A tuple is an array, `Hex` is hex, other bytes are base64, a reference is its text, a mapping whose keys are no text
+is an array of pairs. Where a field may hold records of several classes, `record` names the class. A reader ignores what
+it does not know, and gives a field that is missing its default. A class that has `from_json` of its own is written by
+its own `to_json`, and may describe itself by `json_schema`.
 """
 
 from __future__ import annotations
@@ -16,18 +17,20 @@ import types
 from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, Literal, NewType, TypeVar, Union, get_args, get_origin
 
 from woodrat.canon.ids import Ref, parse_ref
-from woodrat.records import fields_of, is_record
+from woodrat.records import fields_of, is_record, kinds_of
 
 __all__ = (
     "IN_PYTHON_ONLY",
+    "Describe",
     "Form",
+    "Hex",
     "Record",
     "derived",
     "form_of",
-    "own_forms",
+    "object_schema",
     "read",
     "schemas",
     "types_of",
@@ -35,8 +38,11 @@ __all__ = (
 )
 
 if TYPE_CHECKING:
+    from builtins import bytes as Hex
     from builtins import property as derived
 else:
+    Hex = NewType("Hex", bytes)
+    """Bytes that JSON has in hex, as of a digest."""
 
     class derived(property):
         """A property that JSON shows beside the fields; reading a record back leaves it out."""
@@ -49,9 +55,9 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """Return the record as plain JSON: its fields, and what is derived from them, by their names."""
-        kind: Any = self.__class__
-        found: dict[str, Any] = form_of(kind).write(self)
-        return found
+        form = _FORMS.get(self.__class__) or _form(self.__class__)
+        record: dict[str, Any] = form.write(self)
+        return record
 
 
 _TAG: Final = "record"
@@ -60,15 +66,31 @@ _OPEN: Final = (Any, object)
 """Types of what is JSON already and is not looked into."""
 
 
-class Form(NamedTuple):
+class Form:
     """How values of one type are written, read and described."""
 
-    write: Callable[[Any], Any]
-    """Returns a value as plain JSON."""
-    read: Callable[[Any], Any]
-    """Returns the value that plain JSON states."""
-    schema: Callable[[Describe], dict[str, Any]] = lambda _: {}
-    """Returns its JSON Schema, given how to describe the types inside."""
+    __slots__ = ("read", "schema", "write")
+
+    def __init__(
+        self,
+        write: Callable[[Any], Any],
+        read: Callable[[Any], Any],
+        schema: Callable[[Describe], dict[str, Any]] = lambda _: {},
+    ) -> None:
+        self.write = write
+        """Returns a value as plain JSON."""
+        self.read = read
+        """Returns the value that plain JSON states."""
+        self.schema = schema
+        """Returns its JSON Schema, given how to describe the types inside."""
+
+
+_FORMS: Final[dict[type, Form]] = {}
+"""Forms of classes whose records were written before: quicker to find than by `form_of`."""
+
+
+def _form(kind: type) -> Form:
+    return _FORMS.setdefault(kind, form_of(kind))
 
 
 Describe = Callable[[Any], dict[str, Any]]
@@ -90,7 +112,7 @@ def schemas(*kinds: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     components: dict[str, Any] = {}
 
     def describe(kind: Any) -> dict[str, Any]:
-        if not is_record(get_origin(kind) or kind):
+        if not is_record(get_origin(kind) or kind) and not _has_own_form(kind):
             return form_of(kind).schema(describe)
         name = _component(kind)
         if name not in components:
@@ -106,15 +128,14 @@ def _component(kind: Any) -> str:
     return "".join(getattr(part, "__name__", "") for part in (*get_args(kind), get_origin(kind) or kind))
 
 
-own_forms: dict[Any, Form] = {}
-"""Forms of records that are more than their fields."""
+def _has_own_form(kind: Any) -> bool:
+    """Return whether a class is written and read by methods of its own, since it is more than its fields."""
+    return isinstance(kind, type) and hasattr(kind, "from_json")
 
 
 @cache
 def form_of(kind: Any) -> Form:
     """Return how values of a type are written and read."""
-    if kind in own_forms:
-        return own_forms[kind]
     if kind in _PLAIN:
         name = _PLAIN[kind]
         return Form(_same, float if kind is float else _same, lambda _: {"type": name})
@@ -122,6 +143,8 @@ def form_of(kind: Any) -> Form:
         return Form(_same, _same)
     if kind is bytes:
         return Form(_base64, _bytes, lambda _: _BASE64)
+    if kind is Hex:
+        return Form(bytes.hex, bytes.fromhex, lambda _: _HEX)
     if kind is Ref:
         return Form(str, parse_ref, lambda _: {"type": "string"})
     if isinstance(kind, TypeVar):
@@ -139,10 +162,10 @@ def form_of(kind: Any) -> Form:
         return _mapping(*inside)
     if origin is not None:
         return _record(origin, dict(zip(origin.__parameters__, inside, strict=True)))
-    if hasattr(kind, "from_json") and not is_record(kind):
+    if _has_own_form(kind):
         return Form(kind.to_json, kind.from_json, getattr(kind, "json_schema", _any_object))
     assert is_record(kind), f"{kind} has a form"
-    kinds = [other for other in kind.__subclasses__() if is_record(other)]
+    kinds = kinds_of(kind)
     return _one_of(tuple(kinds)) if kinds else _record(kind, {})
 
 
@@ -167,6 +190,7 @@ def _bytes(text: str) -> bytes:
 
 
 _BASE64: Final = {"type": "string", "contentEncoding": "base64"}
+_HEX: Final = {"type": "string", "contentEncoding": "base16"}
 
 
 def _any_object(_: Describe) -> dict[str, Any]:
@@ -177,50 +201,94 @@ def _any_object(_: Describe) -> dict[str, Any]:
 
 
 def _record(kind: Any, meaning: Mapping[Any, Any]) -> Form:
-    """Return the form of a record; `meaning` says what its type variables stand for."""
-    return Form(*_late(lambda: _compiled(kind, meaning)), lambda describe: _described(kind, meaning, describe))
+    """Return the form of a record; `meaning` says what its type variables stand for.
+
+    It is compiled when it is first used, since a record may hold records of its own class.
+    """
+
+    def compiled() -> Form:
+        if form.write is write:
+            form.read = _reader(kind, meaning)
+            form.write = _writer(kind, meaning)
+        return form
+
+    def write(value: Any) -> Any:
+        return compiled().write(value)
+
+    def read(value: Any) -> Any:
+        return compiled().read(value)
+
+    form = Form(write, read, lambda describe: _described(kind, meaning, describe))
+    return form
 
 
-def _late(make: Callable[[], Form]) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    """Return how to write and read, made when first used: records may hold records of their own class."""
-    made: list[Form] = []
-
-    def form() -> Form:
-        if not made:
-            made.append(make())
-        return made[0]
-
-    return lambda value: form().write(value), lambda value: form().read(value)
+def _writer(kind: Any, meaning: Mapping[Any, Any]) -> Callable[[Any], Any]:
+    """Return what writes a record, as one expression, which is what makes it as fast as one by hand."""
+    known: dict[str, Any] = {}
+    write: Callable[[Any], Any] = eval(f"lambda r: {_expression(kind, meaning, 'r', known)}", known)
+    return write
 
 
-def _compiled(kind: Any, meaning: Mapping[Any, Any]) -> Form:
-    """Return the form of a record as one function each way, which is what makes it as fast as one by hand."""
-    forms = {name: form_of(each) for name, each in types_of(kind, meaning).items()}
-    shown = {name: form_of(each) for name, each in _derived_types(kind).items()}
-    known: dict[str, Any] = {f"w_{name}": form.write for name, form in (forms | shown).items()}
-    parts = (
-        f"{name!r}: r.{name}" if form.write is _same else f"{name!r}: w_{name}(r.{name})"
-        for name, form in (forms | shown).items()
+def _expression(kind: Any, meaning: Mapping[Any, Any], record: str, known: dict[str, Any]) -> str:
+    """Return the Python that writes the record of that name; what it calls is added to `known`."""
+    parts = []
+    for name, each in _shown_types(kind, meaning).items():
+        form, value = form_of(each), f"{record}.{name}"
+        inside = get_args(each)
+        if form.write is list:
+            value = f"[*{value}]"
+        elif form.write is dict:
+            value = f"{{**{value}}}"
+        elif get_origin(each) is tuple and inside[-1] is ... and _is_flat(inside[0]):
+            value = f"[{_expression(inside[0], {}, 'i', known)} for i in {value}]"
+        elif form.write is not _same:
+            known[f"f_{name}"] = form
+            value = f"f_{name}.write({value})"
+        parts.append(f"{name!r}: {value}")
+    return f"{{{', '.join(parts)}}}"
+
+
+def _is_flat(kind: Any) -> bool:
+    """Return whether a class is of records that hold nothing but plain values, and lists and mappings of those."""
+    return (
+        is_record(kind)
+        and not _has_own_form(kind)
+        and not kinds_of(kind)
+        and all(form_of(each).write in (_same, list, dict) for each in _shown_types(kind).values())
     )
-    told = eval(f"lambda r: {{{', '.join(parts)}}}", known)
 
-    def made(value: Mapping[str, Any]) -> Any:
+
+def _reader(kind: Any, meaning: Mapping[Any, Any]) -> Callable[[Any], Any]:
+    """Return what reads a record."""
+    forms = {name: form_of(each) for name, each in types_of(kind, meaning).items()}
+
+    def read(value: Mapping[str, Any]) -> Any:
         return kind(**{name: form.read(value[name]) for name, form in forms.items() if name in value})
 
-    return Form(told, made)
+    return read
 
 
 def _described(kind: Any, meaning: Mapping[Any, Any], describe: Describe) -> dict[str, Any]:
     texts = _texts(kind)
     properties = {
         name: {**describe(each), **({"description": texts[name]} if name in texts else {})}
-        for name, each in (types_of(kind, meaning) | _derived_types(kind)).items()
+        for name, each in _shown_types(kind, meaning).items()
     }
     return {
         "type": "object",
         "description": " ".join((kind.__doc__ or "").split("\n\n")[0].split()),
         "required": list(properties),
         "properties": properties,
+    }
+
+
+def object_schema(describe: Describe, text: str, properties: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
+    """Return the JSON Schema of an object with these properties, each with a sentence and its type."""
+    return {
+        "type": "object",
+        "description": text,
+        "required": list(properties),
+        "properties": {name: {**describe(kind), "description": each} for name, (each, kind) in properties.items()},
     }
 
 
@@ -241,6 +309,11 @@ def _texts(kind: Any) -> dict[str, str]:
                         found[name] = text
         found |= {name: member.__doc__ or "" for name, member in vars(each).items() if isinstance(member, derived)}
     return {name: " ".join(text.split("\n\n")[0].split()) for name, text in found.items()}
+
+
+def _shown_types(kind: Any, meaning: Mapping[Any, Any] = {}) -> dict[str, Any]:
+    """Return the type of all that JSON shows of a record."""
+    return types_of(kind, meaning) | _derived_types(kind)
 
 
 def types_of(kind: Any, meaning: Mapping[Any, Any] = {}) -> dict[str, Any]:
@@ -350,7 +423,9 @@ def _tuple(inside: tuple[Any, ...]) -> Form:
         if one.write is _same and one.read is _same:
             return Form(list, tuple, listed)
         return Form(
-            lambda items: [one.write(item) for item in items], lambda value: tuple(map(one.read, value)), listed
+            lambda items: [one.write(item) for item in items],  # writing the first may have its form compiled
+            lambda value: tuple(map(one.read, value)),
+            listed,
         )
     each = tuple(map(form_of, inside))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
+import jsonschema_rs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,13 +19,18 @@ from woodrat.api import codec
 from woodrat.api.codec import returned
 from woodrat.api.ledger import Ledger
 from woodrat.api.verbs import verbs
+from woodrat.bisect.predicate import Choice, FieldRead, Predicate
 from woodrat.canon.ids import Ref
 from woodrat.explain.workers import Newly
 from woodrat.ledger.pages import Page
-from woodrat.record_json import form_of, own_forms, types_of
-from woodrat.records import is_record
+from woodrat.log.entry import Entry
+from woodrat.record_json import Hex, form_of, schemas, types_of
+from woodrat.records import is_record, kinds_of
 from woodrat.server.answers import stale_since
 from woodrat.server.records import VERBS
+from woodrat.state.asof import Stored
+from woodrat.state.observation import Observation
+from woodrat.state.schema import OPEN, Schema
 from woodrat.testing.ledgers import tell
 
 RETURNED = sorted({*VERBS.values(), "admit", "training.export"})
@@ -35,6 +41,11 @@ def kind_of(verb: str) -> Any:
     """Return the type of what a verb returns."""
     beside = {"newly_stale": Newly, "admit": woodrat.Report}
     return beside[verb] if verb in beside else returned(verbs()[verb])
+
+
+def has_own_form(kind: Any) -> bool:
+    """Return whether a class writes and reads itself."""
+    return isinstance(kind, type) and hasattr(kind, "from_json")
 
 
 def inside(kind: Any) -> Iterator[Any]:
@@ -48,14 +59,16 @@ def inside(kind: Any) -> Iterator[Any]:
         todo += get_args(kind)
         if hasattr(kind, "__supertype__"):
             todo.append(kind.__supertype__)
-        if is_record(kind) and kind not in own_forms:
+        if has_own_form(kind):
             yield kind
-            todo += [other for other in kind.__subclasses__() if is_record(other)]
+        elif is_record(kind):
+            yield kind
+            todo += kinds_of(kind)
             todo += types_of(kind).values()
 
 
 RECORDS = sorted({kind for verb in RETURNED for kind in inside(kind_of(verb))}, key=lambda kind: str(kind))
-LEAVES = [kind for kind in RECORDS if not any(is_record(other) for other in kind.__subclasses__())]
+LEAVES = [kind for kind in RECORDS if not kinds_of(kind)]
 
 
 def told(kind: Any, value: Any) -> Any:
@@ -189,7 +202,7 @@ def test_every_record_of_the_front_door_travels() -> None:
     here = {"Backup", "Copied", "ExportedLog", "Imported", "Synced", "Replayed", "Resumed", "Call", "Rule", "Fact"}
     exported = {name: getattr(woodrat, name) for name in woodrat.__all__}
     records = {name for name, kind in exported.items() if isinstance(kind, type) and is_record(kind)}
-    travelling = {kind.__name__ for kind in RECORDS} | {kind.__name__ for kind in own_forms}
+    travelling = {kind.__name__ for kind in RECORDS}
     assert records - here - {"Fault", "Merge", "Verdict"} <= travelling
     assert form_of(woodrat.Verdict) is not None
 
@@ -214,9 +227,11 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
         bytes: st.binary(max_size=5),
         Ref: st.just(Ref("contact", "Ana / Rivera")),
     }
+    if kind is Hex:
+        return st.binary(min_size=32, max_size=32)
     if kind in plain:
         return plain[kind]
-    if kind in own_forms:
+    if kind in SAMPLES:
         return st.sampled_from(SAMPLES[kind])
     if kind is woodrat.Rule:  # what no facts could answer is no rule
         wanted = JSON.map(lambda value: {"eq": value}) | st.booleans().map(lambda there: {"exists": there})
@@ -235,7 +250,7 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
         return st.dictionaries(values(args[0]), values(args[1]), max_size=2)
     if origin is Page:
         return st.builds(Page, st.lists(values(args[0]), max_size=2).map(tuple), st.none() | st.text())
-    kinds = [other for other in kind.__subclasses__() if is_record(other)]
+    kinds = kinds_of(kind)
     if kinds:
         return st.one_of(*map(values, kinds))
     fields = types_of(kind)
@@ -252,16 +267,20 @@ SAMPLES: dict[Any, list[Any]] = {}
 def test_any_record_comes_back_the_same(ledger: Ledger, kind: Any) -> None:
     """Whatever the fields of a record hold, `read(write(record)) == record`, and its JSON says so."""
     if not SAMPLES:
-        for owned, verb in (("Snapshot", "show"), ("Schema", "schemas.show")):
-            found = ledger.show("thing/1") if verb == "show" else ledger.schemas.show("thing")
-            SAMPLES[returned(verbs()[verb])] = [found]
-            assert returned(verbs()[verb]).__name__ == owned
+        choice = Choice(
+            rules=(woodrat.Rule("no", {"score": {"lt": 600}}),),
+            chosen="no",
+            reads={"score": FieldRead(Ref("loan", "42"), "creditScore")},
+            facts={"late": True},
+            stage="risk",
+        )
         stored = ledger.observations()
-        SAMPLES[type(stored.items[0])] = list(stored)
-        SAMPLES[type(stored.items[0].observation)] = [item.observation for item in stored]
-        SAMPLES[woodrat.Report] = [ledger.admit([])]
-        entries = ledger.log.entries()
-        SAMPLES[type(entries[0])] = list(entries)
+        SAMPLES[woodrat.Snapshot] = [ledger.show("thing/1")]
+        SAMPLES[Schema] = [ledger.schemas.show("thing"), OPEN("note")]
+        SAMPLES[Stored] = list(stored)
+        SAMPLES[Observation] = [item.observation for item in stored]
+        SAMPLES[Entry] = list(ledger.log.entries())
+        SAMPLES[Predicate] = [ledger.reduce("loan/42", exists=True).predicate, Predicate((), choice)]
 
     @given(values(kind))
     @settings(max_examples=25, deadline=None, database=None)
@@ -277,3 +296,33 @@ def test_an_answer_of_another_version_is_said_to_be_one() -> None:
     assert codec.read(returned(verbs()["lineage"]), {**node, "later": 1}).id == "src_1"
     with pytest.raises(woodrat.Unavailable, match="same version"):
         codec.read(returned(verbs()["lineage"]), {"kind": "source"})
+
+
+def test_the_schema_of_a_record_describes_its_json(ledger: Ledger) -> None:
+    """What every verb returns fits the JSON Schema of its type; records are components, each under one name."""
+    written = answers(ledger)
+    for verb, value in written.items():
+        (schema,), components = schemas(kind_of(verb))
+        validator = jsonschema_rs.Draft202012Validator({**schema, "components": {"schemas": components}})
+        validator.validate(codec.write(kind_of(verb), value))
+    (schema,), components = schemas(Stored)
+    assert components["Stored"]["allOf"][1] == {"$ref": "#/components/schemas/Observation"}
+    validator = jsonschema_rs.Draft202012Validator({**schema, "components": {"schemas": components}})
+    for item in ledger.observations():
+        validator.validate(item.to_json())
+        assert not validator.is_valid(item.observation.to_json()), "the position is missing"
+    (schema,), components = schemas(Entry)
+    validator = jsonschema_rs.Draft202012Validator({**schema, "components": {"schemas": components}})
+    for entry in ledger.log.entries():
+        validator.validate(entry.to_json())
+
+
+def test_an_observation_that_is_another_than_its_id_says_is_refused(ledger: Ledger) -> None:
+    """An observation and a schema whose contents were changed on the way are not taken for what their ids name."""
+    told = ledger.observations().items[0].to_json()
+    with pytest.raises(woodrat.Unavailable, match="the body of obs_"):
+        codec.read(Stored, {**told, "agent": "somebody else"})
+    schema = ledger.schemas.show("thing").to_json()
+    with pytest.raises(woodrat.Unavailable, match="the body of sch_"):
+        codec.read(Schema, {**schema, "schema": {**schema["schema"], "title": "other"}})
+    assert codec.read(Stored, {**told, "later": 1}) == ledger.observations().items[0]

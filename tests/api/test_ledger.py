@@ -105,11 +105,15 @@ def test_store_reports_what_is_new(ledger: woodrat.Ledger) -> None:
     second = ledger.store(contact(city="Girona", phone="1"))
     assert second.position == 3
     (change,) = second.changes
-    assert change.deleted == (False, False)
+    assert (change.was_deleted, change.is_deleted) == (False, False)
     assert change.to_json() == {
         "entity": ANA,
-        "deleted": [False, False],
-        "fields": [{"field": "city", "before": "Barcelona", "after": "Girona"}, {"field": "phone", "after": "1"}],
+        "was_deleted": False,
+        "is_deleted": False,
+        "fields": [
+            {"field": "city", "had": True, "before": "Barcelona", "has": True, "after": "Girona", "part": False},
+            {"field": "phone", "had": False, "before": None, "has": True, "after": "1", "part": False},
+        ],
     }
 
 
@@ -379,12 +383,12 @@ def test_delete_and_restore_at_any_depth(ledger: woodrat.Ledger) -> None:
     ledger.store([contact(city="Barcelona")])
     for _ in range(3):
         gone = ledger.delete(ANA, reason="asked to")
-        assert gone.changes[0].deleted == (False, True)
+        assert (gone.changes[0].was_deleted, gone.changes[0].is_deleted) == (False, True)
         assert [(field.field, field.has) for field in gone.changes[0].fields] == [("city", False), ("name", False)]
         assert ledger.show(ANA).deleted
         assert ledger.show(ANA).fields == {}
         back = ledger.restore(ANA)
-        assert back.changes[0].deleted == (True, False)
+        assert (back.changes[0].was_deleted, back.changes[0].is_deleted) == (True, False)
         assert ledger.show(ANA).fields == {"city": "Barcelona", "name": "Ana"}
 
 
@@ -714,7 +718,7 @@ def test_relate_and_relate_again(ledger: woodrat.Ledger) -> None:
     assert ledger.related(ANA).items == ()
     again = ledger.relate(ANA, "knows", BO)
     assert [observation(ledger, id).op for id in again.observations] == ["restore", "assert"]
-    assert again.changes[0].deleted == (True, False)
+    assert (again.changes[0].was_deleted, again.changes[0].is_deleted) == (True, False)
     assert len(list(ledger.related(ANA))) == 1
 
 
@@ -797,7 +801,7 @@ def test_a_source_is_stored_once_and_every_delivery_recorded(ledger: woodrat.Led
     assert one == two
     assert kinds(ledger) == ["source", "received", "received"]
     assert ledger.sources.content(one) == b"%PDF"
-    assert [(d.id, d.agent, d.name, d.media_type) for d in ledger.sources.list()] == [
+    assert [(d.source, d.agent, d.name, d.media_type) for d in ledger.sources.list()] == [
         (one, "crm", "contract.pdf", None),
         (one, "crm", "copy.bin", "application/x-copy"),
     ]

@@ -10,6 +10,7 @@ import pytest
 from tests.commands import Cli
 
 import woodrat
+from woodrat.merge.diff import FieldChange
 from woodrat.testing.clock import FixedClock
 
 ANA = "contact/Ana Rivera"
@@ -235,8 +236,8 @@ def test_two_readings_at_the_command_line(cli: Cli, db: Path) -> None:
         "    payment_terms: Net-30 → Net-60\n"
     )
     found = cli("interpretations", "diff", first, second).json
-    assert (found["from"], found["to"]) == (first, second)
-    assert found["settings"][0] == {"field": "model", "before": "m-1", "after": "m-2"}
+    assert (found["before"], found["after"]) == (first, second)
+    assert found["settings"][0] == FieldChange("model", True, "m-1", True, "m-2").to_json()
     assert len(cli("interpretations", "diff", first, second, "-o", "jsonl").out.splitlines()) == 5
     assert (
         cli("interpretations", "diff", first, first, "-o", "table").out

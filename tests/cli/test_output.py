@@ -8,12 +8,14 @@ import io
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.commands import Cli
 
 from woodrat.cli import tables
 from woodrat.cli.tables import BOLD, GREEN, Paper, comparison, time, value
+from woodrat.merge.diff import FieldChange
 
 ANA = "contact/Ana Rivera"
 CRM, WEB = "obs_d2fjsh5trd3wfuioa2iscubxg2", "obs_pmlsgx2mhscnae7ltvxes62wyn"
@@ -52,6 +54,7 @@ def test_show_as_json(ana: Cli) -> None:
         "claims": 2,
         "misfits": 0,
         "corrected": False,
+        "observations": [WEB],
         "by_arrival": False,
     }
     ran = ana("show", ANA)
@@ -62,6 +65,9 @@ def test_show_as_json(ana: Cli) -> None:
         "members": [ANA],
         "deleted": False,
         "fields": {"city": "San Francisco", "name": "Ana Rivera"},
+        "more": {},
+        "problem": None,
+        "schema": "sch_fchln3crj5fdag2jpak7vd5hbue6jnjpv4frbj33bghdbovurrfq",
         "blame": {"city": origin, "name": origin},
         "conflicts": [
             {
@@ -74,6 +80,7 @@ def test_show_as_json(ana: Cli) -> None:
                         "assigned": False,
                         "value": "Barcelona",
                         "corrects": False,
+                        "removed": [],
                     },
                     {
                         "observation": WEB,
@@ -82,6 +89,7 @@ def test_show_as_json(ana: Cli) -> None:
                         "assigned": False,
                         "value": "San Francisco",
                         "corrects": False,
+                        "removed": [],
                     },
                 ],
                 "by_arrival": False,
@@ -123,7 +131,7 @@ def test_blame_in_every_output(ana: Cli) -> None:
   city   loses  Barcelona      crm    5 Jan 2026, 09:00 UTC  {CRM}  observed earlier
 """
     )
-    winner = {
+    winner: dict[str, Any] = {
         "observation": WEB,
         "entity": ANA,
         "op": "assert",
@@ -135,6 +143,8 @@ def test_blame_in_every_output(ana: Cli) -> None:
         "wins": True,
         "reason": "observed later",
         "by_arrival": False,
+        "removed": [],
+        **dict.fromkeys(("source", "interpretation", "run", "locator", "excerpt")),
     }
     loser = {
         **winner,
@@ -160,9 +170,11 @@ def test_diff_in_every_output(ana: Cli) -> None:
     change = {
         "entity": ANA,
         "kind": "changed",
-        "members": [[ANA], [ANA]],
-        "deleted": [False, False],
-        "fields": [{"field": "city", "before": "Barcelona", "after": "San Francisco"}],
+        "members_before": [ANA],
+        "members_after": [ANA],
+        "was_deleted": False,
+        "is_deleted": False,
+        "fields": [FieldChange("city", True, "Barcelona", True, "San Francisco").to_json()],
     }
     assert ana("diff", ANA, "--from", "1", "--to", "2").json == {"from": 1, "to": 2, "changes": [change]}
     assert json.loads(ana("diff", "--from", "1", "-o", "jsonl", ANA).out) == change

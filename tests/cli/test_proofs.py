@@ -133,16 +133,18 @@ def test_a_capsule_outlives_the_database(cli: Cli, db: Path, keys: Path, loan: s
 
 def test_proofs_on_the_command_line_verify(cli: Cli, keys: Path, loan: str, tmp_path: Path) -> None:
     """`prove OBS`, `prove --from NOTE` and `checkpoint --out` write what both verifiers accept."""
-    old, new, proof, growth = (tmp_path / name for name in ("old.note", "new.note", "proof.json", "growth.json"))
+    old, new, proof, consistency = (
+        tmp_path / name for name in ("old.note", "new.note", "proof.json", "consistency.json")
+    )
     assert cli("checkpoint", "--out", str(old)).code == 0
     said = cli("show", "loan/42").json["blame"]["creditScore"]["observation"]
     assert cli("prove", said, "--out", str(proof)).code == 0
     assert cli("prove", said).out.encode() == proof.read_bytes()
     cli("store", '--json={"entity_type":"thing","id":"1"}')
-    assert cli("prove", "--from", str(old), "--out", str(growth)).code == 0
+    assert cli("prove", "--from", str(old), "--out", str(consistency)).code == 0
     assert cli("checkpoint", "--out", str(new)).code == 0
     key = keys / "signer.pub"
-    for path in (old, new, proof, growth):
+    for path in (old, new, proof, consistency):
         assert verified(path, key)[0] == 0, path
     assert verified(new, key, "--checkpoint", str(old))[0] == 0
     code, words = verified(old, key, "--checkpoint", str(new))
@@ -169,7 +171,7 @@ def test_dropping_the_last_ten_entries_shows(cli: Cli, db: Path, keys: Path) -> 
     assert cli("show", "thing/99").code == 3
     assert cli("checkpoint").code == 5
     accepted = cli("checkpoint", "--new-epoch", "all we have")
-    assert (accepted.json["epoch"], accepted.json["size"]) == (2, 5)
+    assert (accepted.json["checkpoint"]["epoch"], accepted.json["checkpoint"]["size"]) == (2, 5)
     assert cli("store", '--json={"entity_type":"thing","id":"99"}').code == 0
     assert cli("show", "thing/99").err == ""
 

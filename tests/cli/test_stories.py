@@ -241,7 +241,7 @@ def test_relations_and_groups(ana: Cli) -> None:
     ana("store", '--json=[{"entity_type":"company","name":"Acme"},{"entity_type":"contact","name":"A. Rivera"}]')
     assert ana("relate", ANA, "works_at", "company/Acme", "--set", "since=2020").code == 0
     [link] = ana("related", ANA, "--depth", "2").json["related"]
-    assert (link["from"], link["type"], link["to"], link["fields"]) == (
+    assert (link["start"], link["type"], link["end"], link["fields"]) == (
         ANA,
         "works_at",
         "company/Acme",
@@ -340,12 +340,12 @@ def test_interpretations_are_listed_and_shown(cli: Cli, db: Path) -> None:
         with ledger.interpretations.start(source, model="m-1", prompt="secret words") as reading:
             reading.store([{"entity_type": "contract", "name": "kline", "payment_terms": "Net-30"}])
     [found] = cli("interpretations", "list").json["interpretations"]
-    shown = cli("interpretations", "show", found["interpretation"])
+    shown = cli("interpretations", "show", found["id"])
     assert shown.json["model"] == "m-1"
     assert shown.json["status"] == "done"
     assert "secret words" not in shown.out
     assert "m-1" in cli("interpretations", "list", "-o", "table").out
-    assert "m-1" in cli("interpretations", "show", found["interpretation"], "-o", "table").out
+    assert "m-1" in cli("interpretations", "show", found["id"], "-o", "table").out
     assert cli("interpretations", "show", "int_nothing").code == 3
 
 

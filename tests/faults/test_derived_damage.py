@@ -168,7 +168,7 @@ def reads(ledger: Ledger) -> dict[str, Callable[[], object]]:
         "what_if": lambda: ledger.what_if(without_agents="b"),
         "prove_order": lambda: ledger.prove_order(shuffles=1),
         "fingerprint": ledger.fingerprint,
-        "content": lambda: [ledger.sources.content(one.id) for one in ledger.sources.list()],
+        "content": lambda: [ledger.sources.content(one.source) for one in ledger.sources.list()],
         "interpretations": ledger.interpretations.list,
     }
 

@@ -311,7 +311,7 @@ def test_what_stays_can_still_be_read(ledger: Ledger) -> None:
     renamed = [ref for ref in ledger.values() if ref.startswith("task/")]
     assert len(renamed) == 1
     assert renamed[0].startswith(f"task/{ERASED}-")
-    contents = [ledger.sources.content(delivery.id) for delivery in ledger.sources.list()]
+    contents = [ledger.sources.content(delivery.source) for delivery in ledger.sources.list()]
     assert contents == [f"name,street\n{ERASED},{ERASED}\nBob,Main Street\n".encode()]
     assert ledger.rebuild().agreed
     assert ledger.search("Bob").items

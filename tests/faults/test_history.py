@@ -124,7 +124,7 @@ def test_the_library_finds_replaced_history(attack: Attack, tenant: str, db: Pat
     """Opening warns, naming what is remembered and what was found; reads answer; writes and signatures are refused."""
     known = Location.at(keys, str(db), tenant).remembered()[0]
     attack(db)
-    ledger = check_found(db, keys, tenant, f"{known.origin} with {known.size} entries here")
+    ledger = check_found(db, keys, tenant, f"{known.log} with {known.size} entries here")
     assert ledger.position >= -1
     ledger.fingerprint()
     for call in (lambda: fill(ledger, 1), ledger.proofs.checkpoint, lambda: ledger.erase("thing/x-1", reason="r")):
@@ -139,7 +139,7 @@ def test_the_library_finds_replaced_history(attack: Attack, tenant: str, db: Pat
     found = ledger.verify()
     assert found.log_damaged
     assert "switched" in {one.damage for one in found.damage}
-    assert known.origin in found.damage[0].problem
+    assert known.log in found.damage[0].problem
     assert "--new-epoch" in found.damage[0].remedy
     ledger.close()
     assert Location.at(keys, str(db), tenant).remembered() == (known,), "what is remembered stays"
@@ -192,7 +192,7 @@ def test_replaced_history_can_be_accepted(attack: Attack, db: Path, keys: Keys) 
     ledger.close()
     (reason,) = Path(keys.folder, "ledgers").glob("*.epoch-1.reason")
     assert reason.read_text("utf-8").endswith("made anew on purpose\n")
-    assert before.origin in reason.with_suffix(".json").read_text("utf-8")
+    assert before.log in reason.with_suffix(".json").read_text("utf-8")
     with warnings.catch_warnings():
         warnings.simplefilter("error", woodrat.CheckpointWarning)
         woodrat.open(db, keys=keys.folder).close()

@@ -21,6 +21,7 @@ from woodrat.engines.sqlite.write import SqliteTransaction
 from woodrat.ledger import batch
 from woodrat.ledger.batch import Batch
 from woodrat.ledger.committer import Committer
+from woodrat.merge.diff import FieldChange
 from woodrat.testing.ledgers import ledger_on, log_of
 
 
@@ -92,8 +93,8 @@ def test_writes_about_one_entity_are_merged_one_after_the_other(engine: Engine, 
         for future in together(engine, stores(ledger, {"id": "1", "n": 1}, {"id": "2"}, {"id": "1", "n": 2}))
     )
     assert appended == [3]
-    assert [change.to_json() for change in first.changes[0].fields][1] == {"field": "n", "after": 1}
-    assert [change.to_json() for change in second.changes[0].fields] == [{"field": "n", "before": 1, "after": 2}]
+    assert first.changes[0].fields[1] == FieldChange("n", False, None, True, 1)
+    assert second.changes[0].fields == (FieldChange("n", True, 1, True, 2),)
     assert other.entities == ("thing/2",)
     assert ledger.show("thing/1").fields == {"id": "1", "n": 2}
     assert ledger.rebuild().agreed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -134,11 +135,10 @@ def test_a_report_tells_what_went_and_came(ledger: Ledger) -> None:
     filled(ledger, INSIDE_MAX + 10)
     report = ledger.store(box(["new", "thing 000001"], **{"$": {"remove": {"things": ["thing 000002"]}}}))
     (change,) = report.changes[0].fields
-    assert change.to_json() == {"field": "things", "before": ["thing 000002"], "after": ["new"], "part": True}
-    assert FieldChange.from_json(change.to_json()) == change
+    assert change == FieldChange("things", True, ["thing 000002"], True, ["new"], part=True)
     assert ledger.store(box(["thing 000003"])).changes == ()
     gone = ledger.delete("box/x").changes[0]
-    assert gone.deleted == (False, True)
+    assert (gone.was_deleted, gone.is_deleted) == (False, True)
     assert [(one.field, one.has, one.part) for one in gone.fields] == [("id", False, False), ("things", False, True)]
 
 
@@ -279,6 +279,28 @@ def test_the_json_of_a_snapshot_has_the_first_elements(ledger: Ledger) -> None:
     for known in (told, back):
         with pytest.raises(Refused, match="of things it has only the first elements"):
             ledger.diff_against(known)
+
+
+def test_the_json_of_a_whole_snapshot_has_everything(ledger: Ledger) -> None:
+    """A snapshot that is asked to be whole leaves nothing out, and is read back as the same snapshot."""
+    ledger.schemas.register(BOX)
+    ledger.store([box([f"thing {number:06}"]) for number in range(TOLD_MAX + 5)])
+    snapshot = ledger.show("box/x")
+    cut, whole = snapshot.to_json(), snapshot.whole().to_json()
+    assert len(cut["blame"]["things"]["observations"]) == TOLD_MAX
+    assert len(whole["blame"]["things"]["observations"]) == len(whole["fields"]["things"]) == TOLD_MAX + 5
+    assert (cut["more"], whole["more"]) == ({"things": TOLD_MAX + 5}, {})
+    assert [name for name in cut if cut[name] != whole[name]] == ["fields", "more", "blame"]
+    back = Snapshot.from_json(json.loads(json.dumps(whole)))
+    assert back == snapshot
+    assert (back.fields, back.more, dict(back.blame)) == (snapshot.fields, {}, dict(snapshot.blame))
+    assert (back.conflicts, back.schema, back.digest) == (snapshot.conflicts, snapshot.schema, snapshot.digest)
+    assert back.schema is not None
+    assert (back.to_json(), back.whole().to_json()) == (cut, whole)
+    assert Snapshot.from_json(cut) != snapshot
+    assert snapshot.to_json() == cut, "the snapshot itself is as it was"
+    assert not ledger.diff_against(whole)
+    assert not ledger.diff_against(back)
 
 
 def test_a_run_records_that_it_read_elements(ledger: Ledger) -> None:

@@ -496,6 +496,9 @@ def test_a_verdict_shows_all_that_counted() -> None:
         "source": "src_" + "a" * 26,
         "interpretation": "int_1",
         "run": "run_1",
+        "removed": [],
+        "locator": None,
+        "excerpt": None,
     }
 
 

@@ -85,10 +85,12 @@ def test_one_value_has_one_spelling(one: Any, other: Any) -> None:
     assert field_changes({"a": one}, {"a": other}) == ()
 
 
-def test_a_change_in_json_leaves_out_what_is_absent() -> None:
-    """In JSON a change has `before` and `after` only where there was and is a value, null included."""
-    assert FieldChange("a", False, None, True, None).to_json() == {"field": "a", "after": None}
-    assert FieldChange("a", True, 1, False, None).to_json() == {"field": "a", "before": 1}
+def test_a_change_in_json_tells_null_from_absent() -> None:
+    """In JSON a change says whether there was and is a value, which may be null."""
+    came = {"field": "a", "had": False, "before": None, "has": True, "after": None, "part": False}
+    assert FieldChange("a", False, None, True, None).to_json() == came
+    went = {"field": "a", "had": True, "before": 1, "has": False, "after": None, "part": False}
+    assert FieldChange("a", True, 1, False, None).to_json() == went
 
 
 def test_kinds_of_change() -> None:
@@ -98,22 +100,25 @@ def test_kinds_of_change() -> None:
     changes = diff(before, after)
     assert [(change.entity, change.kind) for change in changes] == [("a/x", "removed"), (ANA, "changed"), (BO, "added")]
     assert [field.field for field in changes[1].fields] == ["city", "phone", "role"]
-    assert changes[0].members == (("a/x",), ())
+    assert (changes[0].members_before, changes[0].members_after) == (("a/x",), ())
     assert changes[2].to_json() == {
         "entity": BO,
         "kind": "added",
-        "members": [[], [BO]],
-        "deleted": [False, False],
-        "fields": [{"field": "n", "after": 2}],
+        "members_before": [],
+        "members_after": [BO],
+        "was_deleted": False,
+        "is_deleted": False,
+        "fields": [{"field": "n", "had": False, "before": None, "has": True, "after": 2, "part": False}],
     }
 
 
 def test_deletion_and_members_are_changes_by_themselves() -> None:
     """An entity that was deleted, or joined with another, has changed even where its fields are the same."""
     (deleted,) = diff({ANA: values()}, {ANA: values(deleted=True)})
-    assert (deleted.kind, deleted.deleted, deleted.fields) == ("changed", (False, True), ())
+    assert (deleted.kind, deleted.was_deleted, deleted.is_deleted, deleted.fields) == ("changed", False, True, ())
     (joined,) = diff({ANA: values(n=1)}, {ANA: values(ANA, BO, n=1)})
-    assert (joined.kind, joined.members, joined.fields) == ("changed", ((ANA,), (ANA, BO)), ())
+    assert (joined.kind, joined.fields) == ("changed", ())
+    assert (joined.members_before, joined.members_after) == ((ANA,), (ANA, BO))
 
 
 FOREIGN: list[Any] = [
@@ -189,9 +194,10 @@ def test_of_one_entity(ledger: woodrat.Ledger) -> None:
     (added,) = ledger.diff("@start", "@moved", BO)
     assert added.kind == "added"
     (deleted,) = ledger.diff("@moved", "now", BO)
-    assert (deleted.deleted, [field.has for field in deleted.fields]) == ((False, True), [False])
+    assert (deleted.was_deleted, deleted.is_deleted) == (False, True)
+    assert [field.has for field in deleted.fields] == [False]
     (joined,) = ledger.diff("@moved", "now", ANA)
-    assert set(joined.members[1]) == {ANA, "contact/Cy"}
+    assert set(joined.members_after) == {ANA, "contact/Cy"}
     assert ledger.diff("@start", "@start", ANA).changes == ()
     assert ledger.diff("@start", "@moved", "contact/Cy").changes == ()
 

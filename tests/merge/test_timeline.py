@@ -166,7 +166,7 @@ def test_a_step_in_json(ledger: woodrat.Ledger) -> None:
     found = step.to_json()
     assert (found["position"], found["deleted"]) == (report.position, False)
     assert found["observation"]["id"] == report.observations[0]
-    assert found["changes"] == [{"field": "name", "after": "g"}]
+    assert found["changes"] == [FieldChange("name", False, None, True, "g").to_json()]
 
 
 # timeline

@@ -52,7 +52,7 @@ def head(ledger: woodrat.Ledger) -> Checkpoint:
 
 def seen(keys: Keys, ledger: woodrat.Ledger) -> Checkpoint | None:
     """Return what the signer remembers of a ledger's log."""
-    found = last_seen(keys, head(ledger).origin, keys.verifier)
+    found = last_seen(keys, head(ledger).log, keys.verifier)
     return None if found is None else found[0]
 
 
@@ -84,7 +84,7 @@ def test_a_ledger_signs_by_itself_every_so_many_entries_and_at_close(keys: Keys)
     assert sizes == [0] * 9 + [10] * 10 + [20] * 6
     last = head(ledger)
     ledger.close()
-    kept = last_seen(keys, last.origin, keys.verifier)
+    kept = last_seen(keys, last.log, keys.verifier)
     assert kept is not None
     assert kept[0] == last
 
@@ -104,7 +104,7 @@ def test_readers_sign_nothing(keys: Keys, tmp_path: Path) -> None:
     """A ledger that only read, or only tried, leaves no checkpoint when it is closed."""
     with woodrat.open(tmp_path / "a.db") as unsigned:
         fill(unsigned, 3)
-        log = head(unsigned).origin
+        log = head(unsigned).log
     with woodrat.open(tmp_path / "a.db", keys=keys.folder) as ledger:
         ledger.show("thing/0")
         ledger.store({"entity_type": "thing", "id": "9"}, dry_run=True)
@@ -202,7 +202,7 @@ def test_a_new_epoch_accepts_a_history_and_keeps_the_old_note(tmp_path: Path, ke
     path = cut(tmp_path, keys)
     with pytest.warns(woodrat.CheckpointWarning):
         ledger = woodrat.open(path, keys=keys.folder, clock=FixedClock("2026-05-01T00:00:00.000000Z", seed="c"))
-    old = Path(keys.seen(head(ledger).origin)).read_text("utf-8")
+    old = Path(keys.seen(head(ledger).log)).read_text("utf-8")
     signed = ledger.proofs.checkpoint(new_epoch="restored from Monday's backup")
     assert (signed.checkpoint.size, signed.checkpoint.epoch) == (20, 2)
     assert signed.checkpoint.extensions == ("epoch 2",)
@@ -255,7 +255,7 @@ def test_a_seen_note_that_was_changed_is_corrupt(keys: Keys) -> None:
     ledger = signed_ledger(MemoryEngine(), keys)
     fill(ledger, 3)
     ledger.proofs.checkpoint()
-    path = Path(keys.seen(head(ledger).origin))
+    path = Path(keys.seen(head(ledger).log))
     path.write_text(path.read_text("utf-8").replace("\n3\n", "\n2\n"), "utf-8")
     fill(ledger, 1, 3)
     with pytest.raises(Corrupt, match="is what the signer remembers"):
@@ -266,7 +266,7 @@ def test_a_memory_that_cannot_be_read_hides_no_ledger(keys: Keys, tmp_path: Path
     """With a damaged note the ledger opens with a warning and is read; it is written to once the note is back."""
     with woodrat.open(tmp_path / "a.db", keys=keys.folder) as ledger:
         fill(ledger, 3)
-        path = Path(keys.seen(head(ledger).origin))
+        path = Path(keys.seen(head(ledger).log))
     good = path.read_bytes()
     path.write_bytes(good[:20])
     with pytest.warns(woodrat.CheckpointWarning, match="is what the signer remembers"):
@@ -297,7 +297,7 @@ def test_a_signer_that_fails_never_fails_a_write(keys: Keys, monkeypatch: pytest
         ] * 2
     assert seen(keys, ledger) is None
     fill(ledger, 5, 12)
-    assert seen(keys, ledger) == Checkpoint(head(ledger).origin, 15, head_at(ledger, 15))
+    assert seen(keys, ledger) == Checkpoint(head(ledger).log, 15, head_at(ledger, 15))
 
 
 def head_at(ledger: woodrat.Ledger, size: int) -> bytes:
@@ -382,7 +382,7 @@ def test_tenants_have_checkpoints_of_their_own(keys: Keys, tmp_path: Path) -> No
     fill(one, 3)
     fill(two, 5)
     assert (one.proofs.checkpoint().checkpoint.size, two.proofs.checkpoint().checkpoint.size) == (3, 5)
-    assert head(one).origin != head(two).origin
+    assert head(one).log != head(two).log
     assert one.proofs.checkpoints() == (head(one),)
     engine.close()
 
@@ -456,7 +456,7 @@ def test_proofs_of_every_entry_verify(keys: Keys, tmp_path: Path) -> None:
     engine.close()
 
 
-def test_growth_is_proven_between_any_two_checkpoints(keys: Keys) -> None:
+def test_consistency_is_proven_between_any_two_checkpoints(keys: Keys) -> None:
     """Whoever holds an old checkpoint gets a proof that today's log goes on from it."""
     ledger = signed_ledger(MemoryEngine(), keys)
     notes = []

@@ -81,7 +81,7 @@ def test_the_story_is_the_same_behind_a_server(agents: tuple[Any, Any, Ledger]) 
     assert a.diff(3, last) == here.diff(3, last)
     assert a.diff(3, "now", "thing/1") == here.diff(3, "now", "thing/1")
     assert a.diff_against(a.show("thing/2")).changes == ()
-    assert a.sources.content(here.sources.list().items[0].id) == b"Ana Rivera, Tarragona\n"
+    assert a.sources.content(here.sources.list().items[0].source) == b"Ana Rivera, Tarragona\n"
     assert a.schemas.show("thing") == here.schemas.show("thing")
     assert a.schemas.infer("company") == here.schemas.infer("company")
     assert here.blame("contact/Ana Rivera", "city") == a.blame("contact/Ana Rivera", "city")

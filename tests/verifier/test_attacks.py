@@ -132,12 +132,12 @@ def test_a_held_checkpoint_is_compared_with_both_ends() -> None:
     forger, before = noted(-1, -2, -3, -4)
     for score in (5, 6):
         forger.observe({"score": score})
-    growth = forger.ledger.proofs.prove_consistency(before).to_bytes()
-    assert forger.ask(growth, before)["verdict"] == "proven"
-    assert refused(forger.ask(growth, held)) == ("forked", "from")
-    assert refused(forger.ask(growth, same_size)) == ("forked", "to")
-    assert refused(forger.ask(growth, longer)) == ("truncated", "to")
-    found = forger.ask(growth, between)
+    consistency = forger.ledger.proofs.prove_consistency(before).to_bytes()
+    assert forger.ask(consistency, before)["verdict"] == "proven"
+    assert refused(forger.ask(consistency, held)) == ("forked", "from")
+    assert refused(forger.ask(consistency, same_size)) == ("forked", "to")
+    assert refused(forger.ask(consistency, longer)) == ("truncated", "to")
+    found = forger.ask(consistency, between)
     assert (found["verdict"], found["parts"]) == ("consistent", ["held"])
 
 

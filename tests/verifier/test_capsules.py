@@ -337,7 +337,7 @@ def test_a_log_that_goes_on_from_another_says_so(tmp_path: Path) -> None:
     keys = make(tmp_path / "keys", FixedClock(), "k").keys
     ledger = signed_ledger(MemoryEngine(), keys)
     said = ledger.store({"entity_type": "thing", "id": "1"})
-    before = ledger.proofs.checkpoint().checkpoint.origin
+    before = ledger.proofs.checkpoint().checkpoint.log
 
     def plan(draft: Draft) -> None:
         draft.log = "log_clone"
@@ -345,7 +345,7 @@ def test_a_log_that_goes_on_from_another_says_so(tmp_path: Path) -> None:
 
     Writer(ledger.context).write("clone", {}, plan)
     capsule = ledger.proofs.capsule(said.observations[0])
-    assert capsule.checkpoint.checkpoint.origin == "log_clone"
+    assert capsule.checkpoint.checkpoint.log == "log_clone"
     (found,) = verdicts([Case("clone", capsule.to_bytes(), str(keys.verifier))])
     assert f"1 of them were written under the name of log {before}, which this log goes on from." in found["says"]
 
@@ -368,7 +368,7 @@ def test_a_checkpoint_you_hold_shows_truncation_and_forks() -> None:
         Case("cut", old, KEY, new.decode()),
         Case("capsule", FILES["run.json"], KEY, new.decode()),
         Case("bad", FILES["run.json"], KEY, new.decode()[:-3]),
-        Case("growth", FILES["consistency.json"], KEY, new.decode()),
+        Case("consistency", FILES["consistency.json"], KEY, new.decode()),
     ]
     found = verdicts(cases)
     codes = ["consistent", "proven", "truncated", "consistent", "note", "proven"]

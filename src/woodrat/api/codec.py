@@ -10,17 +10,12 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.canon import form
-from woodrat.errors import Unavailable
-from woodrat.ledger.report import Report
-from woodrat.ledger.report import from_json as report
-from woodrat.log.entry import Entry
+from woodrat.errors import Refused, Unavailable
+from woodrat.ledger.find import Hit
+from woodrat.ledger.pages import Page
 from woodrat.merge.snapshot import Snapshot
-from woodrat.record_json import Form, form_of, own_forms
-from woodrat.state import observation, schema
-from woodrat.state.asof import Stored
-from woodrat.state.observation import Observation
-from woodrat.state.schema import Schema
+from woodrat.record_json import form_of
+from woodrat.records import replace
 
 if TYPE_CHECKING:
     from woodrat.api.verb import Verb
@@ -30,15 +25,26 @@ MEDIA_TYPE: Final = "application/vnd.woodrat.whole+json"
 
 
 def write(kind: Any, value: Any) -> Any:
-    """Return a value of a type, such as `Page[Reason]`, as plain JSON."""
-    return form_of(kind).write(value)
+    """Return a value of a type, such as `Page[Reason]`, as plain JSON from which nothing is cut."""
+    return form_of(kind).write(whole(value))
+
+
+def whole(value: Any) -> Any:
+    """Return what a verb returns, with whole snapshots."""
+    if isinstance(value, Snapshot):
+        return value.whole()
+    if isinstance(value, Hit):
+        return replace(value, snapshot=value.snapshot.whole())
+    if isinstance(value, Page) and isinstance(next(iter(value.items), None), Snapshot | Hit):
+        return replace(value, items=tuple(map(whole, value.items)))
+    return value
 
 
 def read(kind: Any, value: Any) -> Any:
     """Return the value of a type that `write` told; `Unavailable` when something it must have is not there."""
     try:
         return form_of(kind).read(value)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, Refused) as error:
         name = getattr(kind, "__name__", kind)
         raise Unavailable(
             f"The server's answer is no {name} as this version knows it ({type(error).__name__}: {error}). "
@@ -83,7 +89,7 @@ _ELSEWHERE: Final = {
     "Changes": "woodrat.merge.diff",
     "Checkpoint": "woodrat.log.checkpoint",
     "Conflict": "woodrat.merge.snapshot",
-    "Contender": "woodrat.merge.snapshot",
+    "ConsistencyProof": "woodrat.proofs.proof",
     "Crowd": "woodrat.compare.groups",
     "Delivery": "woodrat.state.source",
     "Divergence": "woodrat.compare.divergence",
@@ -95,7 +101,6 @@ _ELSEWHERE: Final = {
     "Event": "woodrat.merge.timeline",
     "Exported": "woodrat.training.exports",
     "Finished": "woodrat.erasure.verbs.byte_scan",
-    "Growth": "woodrat.proofs.proof",
     "Hit": "woodrat.ledger.find",
     "Impact": "woodrat.explain.impact",
     "Interpretation": "woodrat.state.interpretation",
@@ -124,27 +129,3 @@ _ELSEWHERE: Final = {
     "WhatIf": "woodrat.whatif.result",
 }
 """Where records come from that annotations name for type checkers alone, and imports by verbs that need them."""
-
-
-# Records that are more than their fields
-
-
-def _snapshot_told(value: Snapshot) -> dict[str, Any]:
-    found = {**value.to_json(), "fields": dict(value.fields), "more": dict(value.more)}
-    for name, origin in value.blame.items():
-        found["blame"][name]["observations"] = list(origin.observations)
-    return found
-
-
-_OWN: Final[Mapping[Any, Form]] = {
-    Report: Form(lambda value: value.to_json(), report),
-    Snapshot: Form(_snapshot_told, Snapshot.from_json),
-    Entry: Form(lambda value: value.to_json(), Entry.from_json),
-    Observation: Form(lambda value: form.decode(value.body), lambda value: observation.stored(form.encode(value))),
-    Stored: Form(
-        lambda value: {"position": value.position, "observation": form.decode(value.observation.body)},
-        lambda value: Stored(value["position"], observation.stored(form.encode(value["observation"]))),
-    ),
-    Schema: Form(lambda value: form.decode(value.body), lambda value: schema.stored(form.encode(value))),
-}
-own_forms.update(_OWN)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from woodrat.api.verb import verb
-from woodrat.canon import ids
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.runs.recorder import current
 
@@ -138,4 +137,4 @@ class Interpretations(PastInterpretations):
                 f"There is no interpretation {interpretation} of this agent. Nothing was written. Begin one first.",
                 {"interpretation": interpretation},
             )
-        return Reading(current.write_context(self.context), begun, ids.id_of("source", begun.source), position)
+        return Reading(current.write_context(self.context), begun, begun.source, position)

@@ -126,10 +126,10 @@ def sent(verb: Verb, parameter: Parameter, value: Any) -> Any:
 
 def plain(value: Any) -> Any:
     """Return records as their JSON, wherever they stand."""
-    if hasattr(value, "to_json"):
-        return value.to_json()
     if isinstance(value, Ref):
         return str(value)
+    if hasattr(value, "to_json"):
+        return codec.whole(value).to_json()
     if isinstance(value, Mapping):
         return {name: plain(item) for name, item in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):

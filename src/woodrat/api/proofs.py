@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     )
     from woodrat.log.checkpoint import Checkpoint
     from woodrat.proofs.capsule import Capsule
-    from woodrat.proofs.proof import Growth, Proof, Signed
+    from woodrat.proofs.proof import ConsistencyProof, Proof, Signed
     from woodrat.proofs.verbs.signer import Signing
 
 
@@ -62,15 +62,15 @@ class Proofs:
 
         return prove.prove(self.context, self._signer(), what)
 
-    @verb(post="/v1/proofs/growth", grant=READ, wide=True, example={"old": "woodrat"})
-    def prove_consistency(self, old: OldCheckpoint, new: NewCheckpoint | None = None) -> Growth:
+    @verb(post="/v1/proofs/consistency", grant=READ, wide=True, example={"old": "woodrat"})
+    def prove_consistency(self, old: OldCheckpoint, new: NewCheckpoint | None = None) -> ConsistencyProof:
         """Prove that a checkpoint extends an older one.
 
         Return the proof that one checkpoint of this log goes on from an older one; `new` left out is one of now.
         """
         from woodrat.proofs.verbs import prove
 
-        return prove.growth(self.context, self._signer(), old, new)
+        return prove.prove_consistency(self.context, self._signer(), old, new)
 
     @verb(get="/v1/capsules/{what}", command="capsule RUN|OBS|REF#field", at_moment=False, wide=True)
     def capsule(self, what: CapsuleOf) -> Capsule:

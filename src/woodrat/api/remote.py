@@ -16,6 +16,7 @@ from functools import cached_property
 from os import PathLike
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, TypeVar, cast
 
+from woodrat.api import codec
 from woodrat.api.interpretations import Interpretations
 from woodrat.api.ledger import Ledger
 from woodrat.api.link import Link, RemoteContext, over, plain
@@ -32,7 +33,6 @@ from woodrat.canon import form, ids
 from woodrat.clock import Clock, SystemClock
 from woodrat.errors import Fault, NotFound, Refused
 from woodrat.ledger import redaction
-from woodrat.ledger import report as reports
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.pages import PAGE_MAX
 from woodrat.ledger.report import Report
@@ -248,7 +248,9 @@ class RemoteLedger(Ledger, RemotePast):
         told = [{"kind": kind, "body": form.parse(body)} for kind, body in bodies]
         # What is known changes nothing, so it may be sent again.
         transport = self.link.transport
-        return reports.from_json(transport.post("/v1/admit", {"bodies": told}, key=transport.fresh_key()))
+        answer = transport.post("/v1/admit", {"bodies": told}, key=transport.fresh_key())
+        report: Report = codec.read(Report, answer)
+        return report
 
     def run_log(self) -> Any:
         """Return where the runs of this ledger are recorded: on the other side."""
@@ -398,8 +400,7 @@ class RemoteInterpretations(RemoteNamespace, Interpretations):
         """Return a reading that this agent began elsewhere and that has not ended."""
         for found in self.list(limit=PAGE_MAX):
             if found.id == interpretation and found.agent == self.ledger.agent:
-                source = ids.id_of("source", found.source)
-                return RemoteReading(self.link.transport, found.id, source, self.link.hidden)
+                return RemoteReading(self.link.transport, found.id, found.source, self.link.hidden)
         raise NotFound(
             f"There is no interpretation {interpretation} of this agent. Nothing was written. Begin one first.",
             {"interpretation": interpretation},
@@ -506,7 +507,9 @@ class RemoteReading:
         key = self._transport.fresh_key() if idempotency_key is None else idempotency_key
         sent = records if isinstance(records, Mapping) else list(records)
         body = redaction.arguments({"records": sent, **about}, self._hidden)
-        return reports.from_json(self._transport.post(f"/v1/interpretations/{self.id}/store", body, key=key))
+        answer = self._transport.post(f"/v1/interpretations/{self.id}/store", body, key=key)
+        report: Report = codec.read(Report, answer)
+        return report
 
     def end(self, status: str = "done", *, usage: Mapping[str, Any] | None = None, error: str | None = None) -> None:
         """End the reading; one that has ended stays as it is."""

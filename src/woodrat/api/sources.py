@@ -49,7 +49,7 @@ class PastSources:
         """
         from woodrat.ledger.pages import PAGE_MAX
 
-        found = tuple(delivery for delivery in self.list(limit=PAGE_MAX) if str(source).startswith(delivery.id))
+        found = tuple(delivery for delivery in self.list(limit=PAGE_MAX) if str(source).startswith(delivery.source))
         if not found:
             raise NotFound(
                 f"There is no source {source} here. Nothing was changed. `sources list` shows those there are.",

@@ -220,10 +220,10 @@ def diff(call: Call) -> Answer:
         for change in changes:
             style = {"added": GREEN, "removed": YELLOW}.get(change.kind, BOLD)
             paper.line(f"{change.kind} {change.entity}", style)
-            if change.kind == "changed" and change.members[0] != change.members[1]:
-                paper.line(f"  members: {', '.join(change.members[0])} → {', '.join(change.members[1])}")
-            if change.deleted[0] != change.deleted[1]:
-                paper.line("  deleted" if change.deleted[1] else "  restored")
+            if change.kind == "changed" and change.members_before != change.members_after:
+                paper.line(f"  members: {', '.join(change.members_before)} → {', '.join(change.members_after)}")
+            if change.was_deleted != change.is_deleted:
+                paper.line("  deleted" if change.is_deleted else "  restored")
             for field in change.fields:
                 paper.line(f"  {changed(field)}")
         since = start if given.against is not None else call.recorded(past, start)

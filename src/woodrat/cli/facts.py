@@ -170,8 +170,8 @@ def told(report: Report, verb: str) -> Answer:
             paper.line(f"  {entity}")
             for change in report.changes:
                 if change.entity == entity:
-                    if change.deleted[0] != change.deleted[1]:
-                        paper.line(f"    {'deleted' if change.deleted[1] else 'restored'}")
+                    if change.was_deleted != change.is_deleted:
+                        paper.line(f"    {'deleted' if change.is_deleted else 'restored'}")
                     for field in change.fields:
                         paper.line(f"    {changed(field)}")
         for observation in report.observations:

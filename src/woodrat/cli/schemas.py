@@ -134,7 +134,7 @@ def source(call: Call) -> Answer:
     past = call.past()
     content = past.sources.content(given.source)
     deliveries = past.sources.show(given.source)
-    found = wire.source(deliveries[0].id, content, deliveries)
+    found = wire.source(deliveries[0].source, content, deliveries)
     if given.out == "-":
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
@@ -174,8 +174,7 @@ def interpretations(call: Call) -> Answer:
             paper.line("No interpretations.")
             return
         cells = [
-            (r["interpretation"], r["source"], r["model"] or r["extractor"] or "", r["status"], time(r["started_at"]))
-            for r in rows
+            (r["id"], r["source"], r["model"] or r["extractor"] or "", r["status"], time(r["started_at"])) for r in rows
         ]
         paper.table(("INTERPRETATION", "SOURCE", "MODEL", "STATUS", "STARTED AT"), cells)
 

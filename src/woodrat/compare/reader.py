@@ -167,7 +167,7 @@ class LogLineage:
         if position is None:
             return None
         for entry in self._view.entries(position, min(position + 1, self._through), {"received"}):
-            if entry.body is not None and (delivery := source.stored(entry.body)).source == digest:
+            if entry.body is not None and (delivery := source.stored(entry.body)).source_digest == digest:
                 return delivery.name
         return None
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from woodrat import record_json
+from woodrat.record_json import Record
 from woodrat.records import dataclass
 
 if TYPE_CHECKING:
@@ -12,17 +14,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Stays:
+class Stays(Record):
     """Something that an erasure leaves, and why."""
 
     what: str
     """What it is."""
     why: str
     """Why it stays, and what it gives away."""
-
-    def to_json(self) -> dict[str, str]:
-        """Return it as plain JSON."""
-        return {"what": self.what, "why": self.why}
 
 
 ALWAYS: Final = (
@@ -70,7 +68,7 @@ def what_stays(plan: Plan) -> tuple[Stays, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Certificate:
+class Certificate(Record):
     """What one erasure did, or would do."""
 
     scope: str
@@ -130,41 +128,7 @@ class Certificate:
     warnings: tuple[str, ...]
     """What is left to do elsewhere."""
 
-    @property
+    @record_json.derived
     def complete(self) -> bool:
         """Whether every file of the store was searched and holds nothing of it; never true without a search."""
         return not self.dry_run and self.purged and self.searched and not self.hits
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the certificate as plain JSON."""
-        return {
-            "scope": self.scope,
-            "reason": self.reason,
-            "agent": self.agent,
-            "tenant": self.tenant,
-            "log": self.log,
-            "erased_at": self.erased_at,
-            "position": self.position,
-            "positions": [list(pair) for pair in self.positions],
-            "kinds": dict(self.kinds),
-            "resaid": dict(self.resaid),
-            "resaid_ids": list(self.resaid_ids),
-            "returned": list(self.returned),
-            "receipts": self.receipts,
-            "quoting": list(self.quoting),
-            "short": dict(self.short),
-            "shared": {name: list(found) for name, found in self.shared.items()},
-            "unsearched": self.unsearched,
-            "derived": list(self.derived),
-            "purged": self.purged,
-            "searched": self.searched,
-            "hits": dict(self.hits),
-            "scanned": list(self.scanned),
-            "scanned_bytes": self.scanned_bytes,
-            "stays": [one.to_json() for one in self.stays],
-            "root_before": self.root_before,
-            "root": self.root,
-            "complete": self.complete,
-            "dry_run": self.dry_run,
-            "warnings": list(self.warnings),
-        }

@@ -305,7 +305,7 @@ class _Back:
             return Node("interpretation", id, f"{id}, which is not in this log", {"known": False})
         by = found.model or found.extractor or found.agent
         label = f"{id} by {by}, {found.status}"
-        name = ids.name("source", found.source)
+        name = ids.name("source", found.source_digest)
         return Node("interpretation", id, label, found.to_json(), (self._source(name),))
 
     def _source(self, name: str) -> Node:

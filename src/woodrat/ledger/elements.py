@@ -16,6 +16,7 @@ from woodrat.ledger.moments import NO_READ, resolve_ref
 from woodrat.ledger.pages import limit_faults, make_cursor, read_cursor
 from woodrat.ledger.read import Reader
 from woodrat.merge.elements import Gathered
+from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.state import observation
 from woodrat.state.asof import AsOf
@@ -25,7 +26,7 @@ PARTS_AT_ONCE: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Elements:
+class Elements(Record):
     """Some elements of a collection, in its order."""
 
     entity: Ref
@@ -40,17 +41,6 @@ class Elements:
     """The log position it was read at; that of the first page."""
     cursor: str | None
     """What to ask with for those that follow; `None` when there are none."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the page as plain JSON."""
-        found = {
-            "entity": str(self.entity),
-            "field": self.field,
-            "elements": list(self.elements),
-            "total": self.total,
-            "position": self.position,
-        }
-        return found if self.cursor is None else {**found, "cursor": self.cursor}
 
 
 def elements(reader: Reader, ref: str | Ref, field: object, limit: object, cursor: object) -> Elements:

@@ -11,6 +11,7 @@ from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger.moments import NO_READ
 from woodrat.merge.diff import EntityChange, FieldChange, Values, diff, field_changes
 from woodrat.merge.snapshot import Snapshot
+from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.state.interpretation import Interpretation
 from woodrat.state.observation import Observation
@@ -19,7 +20,7 @@ _SHAPE = "Send snapshots as `show` and `entities list` give them: each with its 
 
 
 @dataclass(frozen=True, slots=True)
-class ReadingsDiff:
+class ReadingsDiff(Record):
     """How two readings differ: in how they were made, and in what they said."""
 
     before: str
@@ -30,15 +31,6 @@ class ReadingsDiff:
     """How they were made and how they ended, as far as that differs; such as `model` or `parameters.temperature`."""
     entities: tuple[EntityChange, ...]
     """What they said differently, by entity: `added` is said by the second alone, `removed` by the first alone."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the difference as plain JSON."""
-        return {
-            "from": self.before,
-            "to": self.after,
-            "settings": [change.to_json() for change in self.settings],
-            "entities": [change.to_json() for change in self.entities],
-        }
 
 
 def readings_diff(

@@ -40,7 +40,7 @@ DEPTH_MAX = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Related:
+class Related(Record):
     """One relation found from an entity."""
 
     relation: Ref
@@ -55,17 +55,6 @@ class Related:
     """How many relations lie between the entity asked about and this one, itself included."""
     fields: Mapping[str, Json]
     """What is said about the relation."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the relation as plain JSON."""
-        return {
-            "relation": self.relation.id,
-            "type": self.type,
-            "from": str(self.start),
-            "to": str(self.end),
-            "depth": self.depth,
-            "fields": dict(self.fields),
-        }
 
 
 @dataclass(frozen=True, slots=True)

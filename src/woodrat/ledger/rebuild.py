@@ -7,7 +7,6 @@ log is walked in chunks, so memory does not grow with its length.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.port import BEFORE_ALL, Engine, Transaction, View
@@ -16,6 +15,7 @@ from woodrat.ledger.derive import derive_again
 from woodrat.ledger.read import Reader
 from woodrat.merge import Policy, snapshot
 from woodrat.merge.packing import UNREADABLE
+from woodrat.record_json import Record, derived
 from woodrat.records import dataclass
 from woodrat.state import fingerprint, schema
 from woodrat.state.asof import AsOf
@@ -25,7 +25,7 @@ Progress = Callable[[int, int], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Rebuilt:
+class Rebuilt(Record):
     """What a rebuild made, and what it found wrong."""
 
     position: int
@@ -41,22 +41,10 @@ class Rebuilt:
     fingerprint: str
     """One digest of the whole state, from the log alone."""
 
-    @property
+    @derived
     def agreed(self) -> bool:
         """Whether everything kept was what the log says."""
         return not self.repaired
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the outcome as plain JSON."""
-        return {
-            "position": self.position,
-            "entries": self.entries,
-            "observations": self.observations,
-            "entities": self.entities,
-            "repaired": list(self.repaired),
-            "agreed": self.agreed,
-            "fingerprint": self.fingerprint,
-        }
 
 
 def rebuild(

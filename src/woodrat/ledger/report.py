@@ -3,56 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from woodrat.canon import form
 from woodrat.merge.diff import FieldChange
-from woodrat.records import dataclass
+from woodrat.record_json import IN_PYTHON_ONLY, Record
+from woodrat.records import dataclass, field, fields_of
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Change(Record):
     """What a write changed in one entity."""
 
     entity: str
     """The entity, as a reference."""
-    deleted: tuple[bool, bool]
-    """Whether it was and is deleted."""
+    was_deleted: bool
+    """Whether it was deleted before."""
+    is_deleted: bool
+    """Whether it is deleted after."""
     fields: tuple[FieldChange, ...]
     """Fields before and after, by name."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the change as plain JSON."""
-        return {
-            "entity": self.entity,
-            "deleted": list(self.deleted),
-            "fields": [field.to_json() for field in self.fields],
-        }
 
-
-_PARTS = (
-    "position",
-    "positions",
-    "observations",
-    "known",
-    "entities",
-    "changes",
-    "conflicts",
-    "by_arrival",
-    "hints",
-    "repeated",
-    "dry_run",
-    "id",
-)
-
-
-_STATED = frozenset(_PARTS) - {"repeated", "dry_run", "id"}
-
-
-class Report:
+@dataclass(slots=True, eq=False)
+class Report(Record):
     """What a write did; never changed once made. What a caller may not look at is worked out when they do."""
-
-    __slots__ = (*_PARTS, "_rest")
 
     position: int
     """The log's position after the write: reading as of it shows the write."""
@@ -78,6 +53,8 @@ class Report:
     """Whether nothing was written because the caller asked for that."""
     id: str | None
     """Id of the source, schema or interpretation the write made or found, where it did."""
+    _rest: Callable[[], Mapping[str, Any]] | None = field(metadata=IN_PYTHON_ONLY)
+    """Gives the parts that are not there yet."""
 
     def __init__(
         self, *, rest: Callable[[], Mapping[str, Any]] | None = None, repeated: bool = False, **parts: Any
@@ -125,26 +102,9 @@ class Report:
         """Return the same report with some parts changed."""
         return Report(**{name: getattr(self, name) for name in _PARTS} | parts)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as plain JSON."""
-        return {
-            "position": self.position,
-            "positions": list(self.positions),
-            "observations": list(self.observations),
-            "known": list(self.known),
-            "entities": list(self.entities),
-            "changes": [change.to_json() for change in self.changes],
-            "conflicts": list(self.conflicts),
-            "by_arrival": list(self.by_arrival),
-            "hints": list(self.hints),
-            "repeated": self.repeated,
-            "dry_run": self.dry_run,
-            "id": self.id,
-        }
-
     def to_bytes(self) -> bytes:
         """Return the report as it is kept with an idempotency key."""
-        return form.serialise(self.to_json())
+        return form.serialise(_receipt(self))
 
     def again(self) -> Report:
         """Return the report as the answer to a repeated call."""
@@ -160,20 +120,69 @@ def _report(parts: Mapping[str, Any]) -> Report:
     return Report(**parts)
 
 
+_PARTS: Final = tuple(name for name in fields_of(Report) if name != "_rest")
+_STATED: Final = frozenset(_PARTS) - {"repeated", "dry_run", "id"}
+
+
+# As it is kept with an idempotency key, which is a format: docs/formats/entry.md
+
+
+def _receipt(report: Report) -> dict[str, Any]:
+    changes = [
+        {
+            "entity": change.entity,
+            "deleted": [change.was_deleted, change.is_deleted],
+            "fields": [_field_receipt(field) for field in change.fields],
+        }
+        for change in report.changes
+    ]
+    return {
+        "position": report.position,
+        "positions": list(report.positions),
+        "observations": list(report.observations),
+        "known": list(report.known),
+        "entities": list(report.entities),
+        "changes": changes,
+        "conflicts": list(report.conflicts),
+        "by_arrival": list(report.by_arrival),
+        "hints": list(report.hints),
+        "repeated": report.repeated,
+        "dry_run": report.dry_run,
+        "id": report.id,
+    }
+
+
+def _field_receipt(change: FieldChange) -> dict[str, Any]:
+    """Return a change without what was or is absent."""
+    receipt: dict[str, Any] = {"field": change.field}
+    if change.had:
+        receipt["before"] = change.before
+    if change.has:
+        receipt["after"] = change.after
+    if change.part:
+        receipt["part"] = True
+    return receipt
+
+
 def from_bytes(data: bytes) -> Report:
     """Return the report kept with an idempotency key."""
-    return from_json(form.decode(data))
-
-
-def from_json(value: Mapping[str, Any]) -> Report:
-    """Return the report that `to_json` told."""
-    changes = tuple(
-        Change(
-            change["entity"],
-            (change["deleted"][0], change["deleted"][1]),
-            tuple(map(FieldChange.from_json, change["fields"])),
-        )
-        for change in value["changes"]
-    )
+    receipt: dict[str, Any] = form.decode(data)
     lists = ("positions", "observations", "known", "entities", "conflicts", "by_arrival", "hints")
-    return Report(**{**value, **{name: tuple(value.get(name, ())) for name in lists}, "changes": changes})
+    parts = {name: tuple(receipt.get(name, ())) for name in lists}
+    changes = tuple(
+        Change(change["entity"], was_deleted, is_deleted, tuple(map(_field_change, change["fields"])))
+        for change in receipt["changes"]
+        for was_deleted, is_deleted in (change["deleted"],)
+    )
+    return Report(**{**receipt, **parts, "changes": changes})
+
+
+def _field_change(receipt: Mapping[str, Any]) -> FieldChange:
+    return FieldChange(
+        receipt["field"],
+        "before" in receipt,
+        receipt.get("before"),
+        "after" in receipt,
+        receipt.get("after"),
+        receipt.get("part", False),
+    )

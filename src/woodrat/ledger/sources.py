@@ -196,7 +196,7 @@ def _begin(
         begun.append(
             Interpretation(
                 id=reading_id,
-                source=digest,
+                source_digest=digest,
                 agent=draft.agent,
                 started_at=draft.recorded_at,
                 model=reader_model,

@@ -119,9 +119,9 @@ def compare(transitions: Sequence[Transition], large: Large) -> tuple[tuple[Chan
             fields = tuple(sorted((*found, *told), key=lambda change: change.field))
         else:
             fields = field_changes(snapshot.fields_of(old, was), snapshot.fields_of(new, now))
-        deleted = (old.exists and old.deleted, new.exists and new.deleted)
-        if fields or deleted[0] != deleted[1]:
-            changes.append(Change(str(ref), deleted, fields))
+        was_deleted, is_deleted = old.exists and old.deleted, new.exists and new.deleted
+        if fields or was_deleted != is_deleted:
+            changes.append(Change(str(ref), was_deleted, is_deleted, fields))
         differing = snapshot.contested(new, now)
         arisen = differing - snapshot.contested(old, was, differing & old.names) if differing else differing
         conflicts += [f"{ref}#{name}" for name in sorted(arisen)]

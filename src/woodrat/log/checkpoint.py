@@ -12,11 +12,12 @@ import binascii
 import hashlib
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Final
 
 from woodrat.errors import Fault, Refused, shown
 from woodrat.log import ed25519
 from woodrat.log.tree import HASH_BYTES, SIZE_MAX
+from woodrat.record_json import Hex, Record, derived
 from woodrat.records import dataclass
 
 ALGORITHM: Final = 1
@@ -226,19 +227,19 @@ def _signature(line: str, path: str) -> Signature:
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(Record):
     """How long a log is and what its root is."""
 
-    origin: str
+    log: str
     """The log's own name."""
     size: int
     """How many entries it covers: positions 0 to size − 1."""
-    root: bytes
+    root: Hex
     """The root of the tree over them."""
     extensions: tuple[str, ...] = ()
     """Further lines; ours is `epoch N`, from the second epoch on."""
 
-    @property
+    @derived
     def epoch(self) -> int:
         """Which beginning of this log's checkpoints it belongs to: 1 unless the operator began anew."""
         found = [match for line in self.extensions if (match := _EPOCH.fullmatch(line))]
@@ -247,7 +248,7 @@ class Checkpoint:
     def to_text(self) -> str:
         """Return the text that is signed."""
         root = base64.b64encode(self.root).decode("ascii")
-        return "".join(f"{line}\n" for line in (self.origin, str(self.size), root, *self.extensions))
+        return "".join(f"{line}\n" for line in (self.log, str(self.size), root, *self.extensions))
 
     def signed(self, key: VerifierKey, sign: Callable[[bytes], bytes]) -> Note:
         """Return the note that `sign` makes of it; what it returns is checked before anybody sees it."""
@@ -255,11 +256,6 @@ class Checkpoint:
         signature = sign(text.encode())
         assert key.verifies(text.encode(), signature), "the signer's key is the one it says"
         return Note(text, (Signature(key.name, key.hash, signature),))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the checkpoint as plain JSON."""
-        found: dict[str, Any] = {"log": self.origin, "size": self.size, "root": self.root.hex()}
-        return found if self.epoch == 1 else {**found, "epoch": self.epoch}
 
     @classmethod
     def parse(cls, text: str, path: str = "checkpoint") -> Checkpoint:

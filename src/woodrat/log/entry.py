@@ -22,6 +22,7 @@ from woodrat.canon.digest import FORMAT
 from woodrat.canon.ids import Position
 from woodrat.errors import Corrupt, Fault, Refused, shown
 from woodrat.log.tree import leaf_hash
+from woodrat.record_json import Describe, object_schema
 from woodrat.records import dataclass
 
 KINDS = frozenset(
@@ -285,6 +286,22 @@ class Entry:
         )
         entry.check()
         return entry
+
+    @staticmethod
+    def json_schema(describe: Describe) -> dict[str, Any]:
+        """Return the JSON Schema of what `to_json` writes."""
+        properties = {
+            "format": ("The format of the log.", int),
+            "log": ("The log's own name.", str),
+            "position": ("Place in the log: 0, 1, 2 and so on.", int),
+            "recorded_at": ("The log's clock at the write.", str),
+            "kind": ("What kind of entry it is.", str),
+            "envelope": ("Which write the entry belongs to.", Mapping[str, Any]),
+            "commitment": ("SHA-256 of nonce and body, in hex; it stays when both are erased.", str),
+            "nonce": ("Sixteen random bytes, in hex; null once erased.", str | None),
+            "body": ("What happened; null once erased.", Any),
+        }
+        return object_schema(describe, "One entry of a log.", properties)
 
 
 class Write(Sequence[Entry]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from woodrat.canon import ids
 from woodrat.canon.form import Json
@@ -11,12 +10,13 @@ from woodrat.canon.ids import Ref
 from woodrat.merge import Claim, claim_of, fold
 from woodrat.merge.claim import label, latest_rank
 from woodrat.merge.rules import Rules
+from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.state.observation import RETRACT, STATING, Observation
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Record):
     """What became of one claim."""
 
     observation: ids.ObservationId
@@ -53,30 +53,6 @@ class Verdict:
     """Where in the source they read it."""
     excerpt: str | None = None
     """The words that stand there, where the source is text or JSON and still has them."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the verdict as plain JSON."""
-        found = {
-            "observation": self.observation,
-            "entity": str(self.entity),
-            "op": self.op,
-            "agent": self.agent,
-            "observed_at": self.observed_at,
-            "assigned": self.assigned,
-            "priority": self.priority,
-            "value": self.value,
-            "wins": self.wins,
-            "reason": self.reason,
-            "by_arrival": self.by_arrival,
-        }
-        if self.removed:
-            found["removed"] = list(self.removed)
-        for key in ("source", "interpretation", "run", "excerpt"):
-            if getattr(self, key) is not None:
-                found[key] = getattr(self, key)
-        if self.locator is not None:
-            found["locator"] = dict(self.locator)
-        return found
 
 
 def blame(

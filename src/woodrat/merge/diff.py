@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
@@ -16,7 +15,7 @@ from woodrat.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class Values(Record):
     """The values of one entity or group, without provenance."""
 
     members: tuple[str, ...]
@@ -31,13 +30,9 @@ class Values:
         """Return the values a snapshot shows."""
         return cls(tuple(map(str, snapshot.members)), snapshot.deleted, snapshot.fields)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the values as plain JSON."""
-        return {"members": list(self.members), "deleted": self.deleted, "fields": dict(self.fields)}
-
 
 @dataclass(frozen=True, slots=True)
-class FieldChange:
+class FieldChange(Record):
     """One field before and after. `had` and `has` tell null from absent."""
 
     field: str
@@ -53,54 +48,25 @@ class FieldChange:
     part: bool = False
     """Whether, of a large collection, only the elements that went and came are told; none where all of them did."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the change as plain JSON; what was or is absent is left out."""
-        found: dict[str, Any] = {"field": self.field}
-        if self.had:
-            found["before"] = self.before
-        if self.has:
-            found["after"] = self.after
-        if self.part:
-            found["part"] = True
-        return found
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> FieldChange:
-        """Return the change that `to_json` told."""
-        return cls(
-            value["field"],
-            "before" in value,
-            value.get("before"),
-            "after" in value,
-            value.get("after"),
-            value.get("part", False),
-        )
-
 
 @dataclass(frozen=True, slots=True)
-class EntityChange:
+class EntityChange(Record):
     """One entity before and after."""
 
     entity: str
     """The entity, or the smallest of a group, as a reference."""
     kind: str
     """`added`, `removed` or `changed`."""
-    members: tuple[tuple[str, ...], tuple[str, ...]]
-    """Who was folded together before and after."""
-    deleted: tuple[bool, bool]
-    """Whether it was and is deleted."""
+    members_before: tuple[str, ...]
+    """Who was folded together before."""
+    members_after: tuple[str, ...]
+    """Who is folded together after."""
+    was_deleted: bool
+    """Whether it was deleted before."""
+    is_deleted: bool
+    """Whether it is deleted after."""
     fields: tuple[FieldChange, ...]
     """Fields that differ, by name."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the change as plain JSON."""
-        return {
-            "entity": self.entity,
-            "kind": self.kind,
-            "members": [list(side) for side in self.members],
-            "deleted": list(self.deleted),
-            "fields": [change.to_json() for change in self.fields],
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +140,7 @@ def diff(before: Mapping[str, Values], after: Mapping[str, Values]) -> tuple[Ent
         fields = field_changes(a.fields, b.fields)
         if entity not in before or entity not in after or fields or a.members != b.members or a.deleted != b.deleted:
             kind = "added" if entity not in before else "removed" if entity not in after else "changed"
-            found.append(EntityChange(entity, kind, (a.members, b.members), (a.deleted, b.deleted), fields))
+            found.append(EntityChange(entity, kind, a.members, b.members, a.deleted, b.deleted, fields))
     return tuple(found)
 
 
@@ -186,7 +152,7 @@ def apply(changes: Iterable[EntityChange], state: Mapping[str, Values]) -> dict[
         if (here is None) != (change.kind == "added"):
             raise _elsewhere(change.entity)
         values = here or _NOTHING
-        if values.members != change.members[0] or values.deleted != change.deleted[0]:
+        if values.members != change.members_before or values.deleted != change.was_deleted:
             raise _elsewhere(change.entity)
         fields = dict(values.fields)
         for field in change.fields:
@@ -202,7 +168,7 @@ def apply(changes: Iterable[EntityChange], state: Mapping[str, Values]) -> dict[
                 raise _elsewhere(change.entity)
             del result[change.entity]
         else:
-            result[change.entity] = Values(change.members[1], change.deleted[1], fields)
+            result[change.entity] = Values(change.members_after, change.is_deleted, fields)
     return result
 
 

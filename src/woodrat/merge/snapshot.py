@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.merge import Claim, fold, packed_state
+from woodrat.merge import BUILTIN, Claim, fold, packed_state
 from woodrat.merge.elements import Parts
 from woodrat.merge.fold import FieldState, MergeState
 from woodrat.merge.rules import Rules
+from woodrat.record_json import Describe, Record, form_of, object_schema, read
 from woodrat.records import dataclass
 from woodrat.state import fingerprint
 from woodrat.state.fact import Fact
@@ -24,11 +25,14 @@ from woodrat.state.observation import Observation
 from woodrat.state.schema import schema_name
 
 TOLD_MAX = 1_000
-"""How many elements of a collection are told of a snapshot in JSON; `elements` has the rest."""
+"""How many elements of a collection, and observations behind it, JSON shows of a snapshot unless it is `whole`."""
+
+_COLLECTIONS: Final = frozenset(name for name, policy in BUILTIN.items() if policy.gathered is not None)
+"""Policies whose values are collections."""
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Record):
     """Where the value of one field came from."""
 
     observation: ids.ObservationId
@@ -52,23 +56,12 @@ class Origin:
     by_arrival: bool = False
     """Whether the value, or an element of it, was decided only by arrival: no observation time was given."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the origin as plain JSON."""
-        return {
-            "observation": self.observation,
-            "agent": self.agent,
-            "observed_at": self.observed_at,
-            "priority": self.priority,
-            "policy": self.policy,
-            "claims": self.claims,
-            "misfits": self.misfits,
-            "corrected": self.corrected,
-            "by_arrival": self.by_arrival,
-        }
+
+_ORIGIN: Final = form_of(Origin)
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
+class Contender(Record):
     """One of the claims in conflict."""
 
     observation: ids.ObservationId
@@ -86,21 +79,9 @@ class Contender:
     removed: tuple[Json, ...] = ()
     """Elements that are out of a collection because they took them out, where that was decided by arrival."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the contender as plain JSON."""
-        found = {
-            "observation": self.observation,
-            "agent": self.agent,
-            "observed_at": self.observed_at,
-            "assigned": self.assigned,
-            "value": self.value,
-            "corrects": self.corrects,
-        }
-        return {**found, "removed": list(self.removed)} if self.removed else found
-
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(Record):
     """A field on which the latest claims of two agents differ, neither having seen the other's.
 
     Or, where fields decided only by arrival are asked for, one of those.
@@ -115,20 +96,6 @@ class Conflict:
     """
     by_arrival: bool = False
     """Whether the field was decided only by arrival: no observation time was given."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the conflict as plain JSON."""
-        return {
-            "field": self.field,
-            "claims": [claim.to_json() for claim in self.claims],
-            "by_arrival": self.by_arrival,
-        }
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Conflict:
-        """Return the conflict that `to_json` told."""
-        claims = tuple(Contender(**{**claim, "removed": tuple(claim.get("removed", ()))}) for claim in value["claims"])
-        return cls(value["field"], claims, value.get("by_arrival", False))
 
 
 class Snapshot:
@@ -150,7 +117,7 @@ class Snapshot:
     version: int
     """Position of the last entry that touched it: what `if_version` compares."""
     more: Mapping[str, int]
-    """Collections of which only the first elements are here, and how many they have; none but in one read from JSON."""
+    """Collections of which only the first elements are here, and how many they have; none unless read from cut JSON."""
 
     def __init__(self, entity: Ref, state: MergeState, rules: Rules, position: int, version: int) -> None:
         deleted = bool(state.markers) and state.deleted
@@ -274,11 +241,10 @@ class Snapshot:
             missing=name not in self.fields,
         )
 
-    @property
+    @cached_property
     def schema(self) -> str | None:
-        """Full name of the schema it was merged under; none for a type without one, or in a snapshot from JSON."""
-        rules = self.__dict__.get("_rules")
-        return None if rules is None else schema_name(rules.schema)
+        """Full name of the schema it was merged under; none for a type without one."""
+        return schema_name(self._rules.schema)
 
     @cached_property
     def conflicts(self) -> tuple[Conflict, ...]:
@@ -314,35 +280,51 @@ class Snapshot:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Snapshot):
             return NotImplemented
-        return form.serialise(self.to_json()) == form.serialise(other.to_json())
+        return form.serialise(self.whole().to_json()) == form.serialise(other.whole().to_json())
 
     def __hash__(self) -> int:
         return hash((self.entity, self.position, self.digest))
 
+    def whole(self) -> Snapshot:
+        """Return the same snapshot, whose JSON has every element of a collection and every observation behind it."""
+        copy = self.__class__.__new__(self.__class__)
+        copy.__dict__.update(self.__dict__, _is_whole=True)
+        return copy
+
+    _is_whole = False
+
     def to_json(self) -> dict[str, Any]:
-        """Return the snapshot as plain JSON: of a collection the first elements, and in `more` how many there are."""
+        """Return the snapshot as plain JSON. Of a collection it has the first elements and the first observations
+        behind it, and in `more` how many elements there are; `whole` has all of them.
+        """
         fields, more = dict(self.fields), dict(self.more)
-        for name, value in self.fields.items():
-            if isinstance(value, list) and len(value) > TOLD_MAX and self._rules.policy(name).gathered is not None:
+        blame = {}
+        for name, origin in self.blame.items():
+            blame[name] = origin_json = _ORIGIN.write(origin)
+            if origin.policy not in _COLLECTIONS or self._is_whole:
+                continue
+            value = fields[name]
+            if isinstance(value, list) and len(value) > TOLD_MAX:
                 fields[name], more[name] = value[:TOLD_MAX], len(value)
-        found = {
+            if len(origin.observations) > TOLD_MAX:
+                origin_json["observations"] = list(origin.observations[:TOLD_MAX])
+        return {
             "entity": str(self.entity),
             "entity_id": self.entity.id,
             "entity_type": self.entity.type,
             "members": [str(member) for member in self.members],
             "deleted": self.deleted,
             "fields": fields,
-            "blame": {name: origin.to_json() for name, origin in self.blame.items()},
+            "more": more,
+            "blame": blame,
             "conflicts": [conflict.to_json() for conflict in self.conflicts],
+            "problem": self.problem,
+            "schema": self.schema,
+            # A server relies on these being the last: only they change while nobody speaks of the entity.
             "position": self.position,
             "version": self.version,
             "digest": self.digest,
         }
-        if more:
-            found["more"] = more
-        if self.problem is not None:
-            found["problem"] = self.problem
-        return found
 
     @property
     def likeness(self) -> tuple[object, ...] | None:
@@ -355,11 +337,9 @@ class Snapshot:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Snapshot:
-        """Return the snapshot that `to_json` told; of several observations behind a value it knows the one shown,
-        unless `observations` of its origin tells of all.
-        """
-        found = cls.__new__(cls)
-        found.__dict__.update(
+        """Return the snapshot that `to_json` wrote: the same one if it was `whole`, else with what was not cut."""
+        snapshot = cls.__new__(cls)
+        snapshot.__dict__.update(
             entity=ids.parse_ref(value["entity"], "entity"),
             members=tuple(ids.parse_ref(member, "members") for member in value["members"]),
             deleted=value["deleted"],
@@ -367,15 +347,34 @@ class Snapshot:
             position=value["position"],
             version=value["version"],
             more=value.get("more", {}),
-            blame={
-                name: Origin(**{**origin, "observations": tuple(origin.get("observations", (origin["observation"],)))})
-                for name, origin in value["blame"].items()
-            },
-            conflicts=tuple(map(Conflict.from_json, value["conflicts"])),
+            blame=read(Mapping[str, Origin], value["blame"]),
+            conflicts=read(tuple[Conflict, ...], value["conflicts"]),
             digest=value["digest"],
             problem=value.get("problem"),
+            schema=value.get("schema"),
         )
-        return found
+        return snapshot
+
+    @staticmethod
+    def json_schema(describe: Describe) -> dict[str, Any]:
+        """Return the JSON Schema of what `to_json` writes."""
+        properties = {
+            "entity": ("The entity asked about.", str),
+            "entity_id": ("Its id.", str),
+            "entity_type": ("Its type.", str),
+            "members": ("All entities folded into it; itself alone unless joined by `same_as`.", tuple[str, ...]),
+            "deleted": ("Whether it is deleted; it then shows no fields.", bool),
+            "fields": ("The value of each field; of a large collection the first elements.", Mapping[str, Any]),
+            "more": ("Collections of which only the first elements are here: their sizes.", Mapping[str, int]),
+            "blame": ("Where each value came from.", Mapping[str, Origin]),
+            "conflicts": ("The fields in conflict, by name.", tuple[Conflict, ...]),
+            "problem": ("Why it shows no field although some were stated.", str | None),
+            "schema": ("Full name of the schema it was merged under; null for a type without one.", str | None),
+            "position": ("The log position it was read at.", int),
+            "version": ("Position of the last entry that touched it: what `if_version` compares.", int),
+            "digest": ("Digest of the values alone: equal digests are equal states.", str),
+        }
+        return object_schema(describe, "What is believed about one entity at one moment.", properties)
 
 
 def take(entity: Ref, state: MergeState, rules: Rules, *, position: int, version: int) -> Snapshot:

@@ -10,13 +10,14 @@ from woodrat.merge import snapshot
 from woodrat.merge.diff import FieldChange, field_changes
 from woodrat.merge.fold import Folding, MergeState
 from woodrat.merge.rules import Rules
+from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.state.asof import Stored
 from woodrat.state.observation import Observation
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Step(Record):
     """One observation and what it changed."""
 
     position: int
@@ -27,15 +28,6 @@ class Step:
     """Whether the entity was deleted after it."""
     changes: tuple[FieldChange, ...]
     """Fields it changed, before and after; none when it lost or was late."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the step as plain JSON."""
-        return {
-            "position": self.position,
-            "observation": self.observation.to_json(),
-            "deleted": self.deleted,
-            "changes": [change.to_json() for change in self.changes],
-        }
 
 
 def history(
@@ -74,7 +66,7 @@ def _fields(state: MergeState, rules: Rules) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Event(Record):
     """One observation in the order in which things were seen."""
 
     observed_at: str
@@ -83,14 +75,6 @@ class Event:
     """Where it stands in the log."""
     observation: Observation
     """What was said."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the event as plain JSON."""
-        return {
-            "observed_at": self.observed_at,
-            "position": self.position,
-            "observation": self.observation.to_json(),
-        }
 
 
 def timeline(stored: Iterable[Stored], since: str | None = None, until: str | None = None) -> tuple[Event, ...]:

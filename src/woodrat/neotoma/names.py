@@ -66,7 +66,7 @@ class Named(NamedTuple):
     rule: str | None = None
     """The fields whose values make the key, where some do."""
 
-    def to_json(self) -> dict[str, str]:
+    def identity(self) -> dict[str, str]:
         """Return how the key was found, for an answer."""
         told = {"identity_basis": self.basis, "identity_rule": self.rule}
         return {name: value for name, value in told.items() if value is not None}

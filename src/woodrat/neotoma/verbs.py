@@ -21,6 +21,7 @@ from woodrat.server.access import CORRECT, READ, WRITE
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
+    from woodrat.ledger.report import Change
     from woodrat.merge.snapshot import Snapshot
 
 Given = dict[str, Any]
@@ -166,10 +167,10 @@ def _store_answer(past: Past, given: Given, done: dict[str, Any]) -> dict[str, A
         for number, ref in enumerate(done["refs"]):
             item = _reference(past, ref, report.dry_run)
             item["observation_index"] = number
-            item |= done["named"][number].to_json()
+            item |= done["named"][number].identity()
             if observations:
                 item["observation_id"] = observations[number]
-            new = ref in changed and _is_new(changed[ref].to_json(), set(item.get("entity_snapshot_after", ())))
+            new = ref in changed and _is_new(changed[ref], set(item.get("entity_snapshot_after", ())))
             item["action"] = _ACTIONS[report.dry_run][new]
             stored.append(item)
         found |= {"replayed": report.repeated, "entities": stored, "warnings": []}
@@ -202,10 +203,9 @@ def _reference(past: Past, ref: str, dry_run: bool) -> dict[str, Any]:
     return found if dry_run else {**found, "entity_snapshot_after": dict(past.show(parsed).fields)}
 
 
-def _is_new(change: Mapping[str, Any], fields: set[str]) -> bool:
+def _is_new(change: Change, fields: set[str]) -> bool:
     """Return whether an entity was not there before: all it has came with this write."""
-    told = change["fields"]
-    return all("before" not in field for field in told) and fields <= {field["field"] for field in told}
+    return not any(field.had for field in change.fields) and fields <= {field.field for field in change.fields}
 
 
 # ---------------------------------------------------------------------------------------------------------- reading

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon.digest import FORMAT
 from woodrat.proofs.proof import Proof, Signed, written
+from woodrat.record_json import Record
 from woodrat.records import dataclass
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ NO_CAPSULE: Final = "No capsule was made."
 
 
 @dataclass(frozen=True, slots=True)
-class Capsule:
+class Capsule(Record):
     """What is claimed, and the entries that show it."""
 
     claim: Mapping[str, Any]
@@ -30,7 +31,7 @@ class Capsule:
     checkpoint: Signed
     """The checkpoint they lead to."""
 
-    def to_json(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """Return the capsule as the document that both verifiers read."""
         entries = [{**proof.entry.to_json(), "proof": [item.hex() for item in proof.hashes]} for proof in self.proofs]
         return {
@@ -43,4 +44,4 @@ class Capsule:
 
     def to_bytes(self) -> bytes:
         """Return the document as it is written to a file, where every byte counts."""
-        return written(self.to_json())
+        return written(self.document())

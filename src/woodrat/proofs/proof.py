@@ -8,13 +8,14 @@ from woodrat.canon import form
 from woodrat.canon.digest import FORMAT
 from woodrat.log.checkpoint import Checkpoint
 from woodrat.log.entry import Entry
+from woodrat.record_json import Hex, Record
 from woodrat.records import dataclass
 
 NOT_PROVEN: Final = "Nothing was proven."
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class Signed(Record):
     """A checkpoint and the note that carries it."""
 
     checkpoint: Checkpoint
@@ -24,23 +25,19 @@ class Signed:
     new: bool
     """Whether it was signed now; otherwise nothing had been added since the last one."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
-        return {**self.checkpoint.to_json(), "new": self.new, "note": self.note}
-
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(Record):
     """That one entry stands in a log at its position, under a signed checkpoint."""
 
     entry: Entry
     """The entry, whole; without its body where that was erased."""
-    hashes: tuple[bytes, ...]
+    hashes: tuple[Hex, ...]
     """The way from its leaf to the root, as RFC 6962 orders it."""
     checkpoint: Signed
     """The checkpoint it leads to."""
 
-    def to_json(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """Return the proof as the document that both verifiers read."""
         return {
             "woodrat": "proof",
@@ -52,21 +49,21 @@ class Proof:
 
     def to_bytes(self) -> bytes:
         """Return the document as it is written to a file, where every byte counts."""
-        return written(self.to_json())
+        return written(self.document())
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
+class ConsistencyProof(Record):
     """That the log under one checkpoint is the beginning of the log under another."""
 
     old: str
     """The note of the older checkpoint."""
     new: str
     """The note of the newer one."""
-    hashes: tuple[bytes, ...]
+    hashes: tuple[Hex, ...]
     """The consistency proof, as RFC 6962 orders it."""
 
-    def to_json(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """Return the proof as the document that both verifiers read."""
         return {
             "woodrat": "consistency",
@@ -78,7 +75,7 @@ class Growth:
 
     def to_bytes(self) -> bytes:
         """Return the document as it is written to a file, where every byte counts."""
-        return written(self.to_json())
+        return written(self.document())
 
 
 def written(document: dict[str, Any]) -> bytes:

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form
 from woodrat.canon.order import order_key
 from woodrat.log.erasure import ERASED
+from woodrat.record_json import IN_PYTHON_ONLY
+from woodrat.records import fields_of, is_record
 from woodrat.state.redaction import NOTHING as NOTHING
 from woodrat.state.redaction import REDACTED as REDACTED
 
@@ -350,6 +352,8 @@ _TEXTS: Final = frozenset({("decimal", "Decimal"), ("uuid", "UUID"), ("fractions
 def _field_names(value: Any) -> Iterable[str] | None:
     """Return the names of an object's fields, if it is one that has them: dataclass, named tuple, msgspec, attrs."""
     kind = type(value)
+    if is_record(kind):
+        return [name for name, field in fields_of(kind).items() if field.metadata is not IN_PYTHON_ONLY]
     if (fields := getattr(kind, "__dataclass_fields__", None)) is not None:
         from dataclasses import fields as of
 

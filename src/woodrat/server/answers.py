@@ -116,9 +116,7 @@ def conflicts(past: Past, *, every: bool = False, **asked: Any) -> dict[str, Any
 
 def related(past: Past, **asked: Any) -> dict[str, Any]:
     """The relations of an entity."""
-    return _listed(
-        "related", past.related(**asked), item_json=lambda item: {**item.to_json(), "entity": str(item.relation)}
-    )
+    return _listed("related", past.related(**asked))
 
 
 def fingerprint(past: Past, *, provenance: bool = False) -> dict[str, Any]:
@@ -214,7 +212,7 @@ def entry_named(what: str) -> str | int:
     return int(what) if what.isascii() and what.isdigit() and len(what) <= 16 else what
 
 
-def prove_growth(ledger: Ledger, old: str, new: str | None = None) -> bytes:
+def prove_consistency(ledger: Ledger, old: str, new: str | None = None) -> bytes:
     """The proof that a checkpoint goes on from an older one, as the document of which every byte counts."""
     return ledger.proofs.prove_consistency(old, new).to_bytes()
 
@@ -280,11 +278,7 @@ def infer(past: Past, entity_type: str) -> dict[str, Any]:
 
 def sources(past: Past, **asked: Any) -> dict[str, Any]:
     """Deliveries of sources."""
-    return _listed("deliveries", past.sources.list(**asked), item_json=_of_source)
-
-
-def _of_source(found: Any) -> dict[str, Any]:
-    return {**found.to_json(), "digest": found.source.hex()}
+    return _listed("deliveries", past.sources.list(**asked))
 
 
 def source(past: Past, id: str) -> dict[str, Any]:
@@ -292,12 +286,12 @@ def source(past: Past, id: str) -> dict[str, Any]:
     from woodrat.ledger.sources import deliveries
 
     content = past.sources.content(id)
-    return wire.source(id, content, [item for item in deliveries(past.context) if item.id.startswith(id)])
+    return wire.source(id, content, [item for item in deliveries(past.context) if item.source.startswith(id)])
 
 
 def interpretations(past: Past, **asked: Any) -> dict[str, Any]:
     """Readings of sources."""
-    return _listed("interpretations", past.interpretations.list(**asked), item_json=_of_source)
+    return _listed("interpretations", past.interpretations.list(**asked))
 
 
 def interpretations_diff(past: Past, before: str, after: str) -> dict[str, Any]:

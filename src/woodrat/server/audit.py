@@ -19,6 +19,7 @@ from woodrat.canon.ids import TenantId
 from woodrat.clock import fresh_id
 from woodrat.errors import Unavailable
 from woodrat.ledger import reads
+from woodrat.record_json import Record
 from woodrat.records import dataclass, replace
 from woodrat.server.pseudonym import is_pseudonym, names, pseudonym
 
@@ -188,7 +189,7 @@ def _gathered(seen: Mapping[_Seen, Sequence[Any]]) -> Iterator[tuple[_About, Seq
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class Looked(Record):
     """One thing a key looked at."""
 
     at: str
@@ -213,22 +214,6 @@ class Looked:
     """`success`; `denied` where the key lacks the grant; `failed` where it was let and no answer came."""
     request: str
     """The first of the requests."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
-        return {
-            "at": self.at,
-            "last_at": self.last_at,
-            "count": self.count,
-            "key": self.key,
-            "tenant": self.tenant,
-            "agent": self.agent,
-            "verb": self.verb,
-            "target": self.target,
-            "as_of": self.as_of,
-            "outcome": self.outcome,
-            "request": self.request,
-        }
 
 
 def looked(audit: Past, key: str | None = None) -> Iterator[Looked]:

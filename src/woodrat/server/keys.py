@@ -17,6 +17,7 @@ from woodrat.canon.digest import base32
 from woodrat.clock import fresh_id
 from woodrat.errors import Fault, Forbidden, NotFound, Refused, shown
 from woodrat.ledger import reads
+from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.server.access import OWN_TENANTS, Caller, grant_faults
 from woodrat.server.host import is_forwarded
@@ -76,7 +77,7 @@ class OpenAtFirst:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class Key(Record):
     """A key, without its secret."""
 
     id: str
@@ -97,20 +98,6 @@ class Key:
     """When it was made."""
     revoked: bool
     """Whether it was revoked."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the key as plain JSON."""
-        return {
-            "id": self.id,
-            "tenant": self.tenant,
-            "agent": self.agent,
-            "grants": list(self.grants),
-            "name": self.name,
-            "priority_max": self.priority_max,
-            "expires_at": self.expires_at,
-            "created_at": self.created_at,
-            "revoked": self.revoked,
-        }
 
 
 class Keyring:

@@ -174,8 +174,12 @@ COMPONENTS["Report"]["example"] = {
     "changes": [
         {
             "entity": "contact/Ana Rivera",
-            "deleted": [False, False],
-            "fields": [{"field": "city", "after": "Barcelona"}, {"field": "name", "after": "Ana Rivera"}],
+            "was_deleted": False,
+            "is_deleted": False,
+            "fields": [
+                {"field": "city", "had": False, "before": None, "has": True, "after": "Barcelona", "part": False},
+                {"field": "name", "had": False, "before": None, "has": True, "after": "Ana Rivera", "part": False},
+            ],
         }
     ],
     "conflicts": [],

@@ -57,7 +57,7 @@ VERBS: Final[Mapping[str, str]] = {
     "checkpoint": "proofs.checkpoint",
     "checkpoints": "proofs.checkpoints",
     "prove": "proofs.prove",
-    "prove_growth": "proofs.prove_consistency",
+    "prove_consistency": "proofs.prove_consistency",
     "prove_order": "prove_order",
     "capsule": "proofs.capsule",
     "rebuild": "rebuild",

@@ -480,7 +480,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     declared_route("proofs.checkpoints", "checkpoints", answers.checkpoints),
     declared_route("proofs.checkpoint", "checkpoint", answers.checkpoint),
     declared_route("proofs.prove", "prove", answers.prove),
-    declared_route("proofs.prove_consistency", "prove_growth", answers.prove_growth),
+    declared_route("proofs.prove_consistency", "prove_consistency", answers.prove_consistency),
     declared_route("prove_order", "prove_order", answers.prove_order),
     declared_route("rebuild", "rebuild", answers.rebuild),
     declared_route("reindex", "reindex", answers.reindex),

@@ -45,12 +45,9 @@ def shown(snapshot: Snapshot) -> Shown:
     return Shown(told, _tag(snapshot.version, *around))
 
 
-def _told(snapshot: Snapshot) -> tuple[bytes, tuple[bytes, ...]]:
-    """Return a snapshot as JSON, and what stands in it before and after the position; or all of it, of a part."""
-    said = snapshot.to_json()
-    told = orjson.dumps(said)
-    if "more" in said or "problem" in said:
-        return told, (told,)
+def _told(snapshot: Snapshot) -> tuple[bytes, tuple[bytes, bytes]]:
+    """Return a snapshot as JSON, and what stands in it before and after the position."""
+    told = orjson.dumps(snapshot.to_json())
     # Position, version and digest come last, and the last two hold nothing that anybody said.
     start = told.rindex(_POSITION) + len(_POSITION)
     return told, (told[:start], told[told.index(b",", start) :])
@@ -141,7 +138,7 @@ class Spelling:
             return Shown(b"%b%d%b" % (before, snapshot.position, after), tag)
         told, around = _told(snapshot)
         tag = _tag(snapshot.version, *around)
-        if len(told) <= EACH_BYTES_MAX and len(around) == 2:
+        if len(told) <= EACH_BYTES_MAX:
             self._keep(likeness, (*around, tag))
         return Shown(told, tag)
 

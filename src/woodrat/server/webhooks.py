@@ -20,6 +20,7 @@ from woodrat.clock import fresh_id
 from woodrat.engines import private
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.log.entry import KINDS
+from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.server.access import OWN_TENANTS
 from woodrat.server.addresses import is_named_inside
@@ -42,7 +43,7 @@ NOT_ADDED: Final = "No webhook was added."
 
 
 @dataclass(frozen=True, slots=True)
-class Hook:
+class Hook(Record):
     """One webhook."""
 
     id: str
@@ -59,18 +60,6 @@ class Hook:
     """The last position it is done with."""
     inside: bool = True
     """Whether it may be on the server's machine or in its networks, as the operator's may."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the webhook as plain JSON."""
-        return {
-            "id": self.id,
-            "tenant": self.tenant,
-            "url": self.url,
-            "secret_file": self.secret_file,
-            "kinds": list(self.kinds),
-            "position": self.position,
-            "inside": self.inside,
-        }
 
 
 class Hooks:

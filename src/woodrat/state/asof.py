@@ -6,9 +6,10 @@ merged, so an answer about the past is what a merge at that time would have give
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from woodrat.record_json import Describe
 from woodrat.records import dataclass
 from woodrat.state.observation import RETRACT, Observation
 
@@ -22,8 +23,20 @@ class Stored(NamedTuple):
     """What it says."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the observation with its place in the log, as plain JSON."""
+        """Return the observation as plain JSON, with its position beside its own keys."""
         return {"position": self.position, **self.observation.to_json()}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Stored:
+        """Return what `to_json` wrote."""
+        return cls(value["position"], Observation.from_json(value))
+
+    @staticmethod
+    def json_schema(describe: Describe) -> dict[str, Any]:
+        """Return the JSON Schema of what `to_json` writes."""
+        position = {"type": "integer", "description": "Where it stands in the log."}
+        part = {"type": "object", "required": ["position"], "properties": {"position": position}}
+        return {"description": "An observation and its place in the log.", "allOf": [part, describe(Observation)]}
 
 
 @dataclass(frozen=True, slots=True)

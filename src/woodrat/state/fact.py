@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from woodrat.record_json import Record
 from woodrat.records import dataclass
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ STATED: Final[Origin] = {"kind": "stated"}
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Record):
     """A value with its origin; hand it to `decide` under its own name, or under another in a mapping."""
 
     name: str
@@ -29,8 +30,3 @@ class Fact:
     """Where it came from."""
     missing: bool = False
     """Whether there is no such value at its origin."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the fact as plain JSON."""
-        found: dict[str, Any] = {"name": self.name, "value": self.value, "origin": dict(self.origin)}
-        return {**found, "missing": True} if self.missing else found

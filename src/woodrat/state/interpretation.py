@@ -10,18 +10,19 @@ from typing import Any
 
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
+from woodrat.record_json import Hex, Record, derived
 from woodrat.records import dataclass, field
 
 STATUSES = frozenset({"done", "error"})
 
 
 @dataclass(frozen=True, slots=True)
-class Interpretation:
+class Interpretation(Record):
     """One reading of a source; `status` is `started` until its end is recorded."""
 
     id: ids.InterpretationId
     """A fresh id: a reading happens, it is not said twice."""
-    source: bytes
+    source_digest: Hex
     """Digest of the content read."""
     agent: str
     """Who read it."""
@@ -46,6 +47,11 @@ class Interpretation:
     error: str | None = None
     """Why it failed."""
 
+    @derived
+    def source(self) -> ids.SourceId:
+        """Id of the source that was read."""
+        return ids.SourceId(ids.id_of("source", self.source_digest))
+
     def started_body(self) -> bytes:
         """Return the canonical body of the `interpretation.started` entry."""
         optional = {
@@ -59,7 +65,7 @@ class Interpretation:
             {
                 "agent": self.agent,
                 "interpretation": self.id,
-                "source": ids.name("source", self.source),
+                "source": ids.name("source", self.source_digest),
                 "started_at": self.started_at,
                 **{key: value for key, value in optional.items() if value},
             }
@@ -78,24 +84,6 @@ class Interpretation:
             }
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the interpretation as plain JSON."""
-        return {
-            "interpretation": self.id,
-            "source": ids.id_of("source", self.source),
-            "agent": self.agent,
-            "started_at": self.started_at,
-            "model": self.model,
-            "prompt": self.prompt,
-            "extractor": self.extractor,
-            "parameters": dict(self.parameters),
-            "configuration": dict(self.configuration),
-            "status": self.status,
-            "ended_at": self.ended_at,
-            "usage": dict(self.usage),
-            "error": self.error,
-        }
-
 
 def stored(started: bytes, ended: bytes | None) -> Interpretation:
     """Return the interpretation that its one or two entries record."""
@@ -105,7 +93,7 @@ def stored(started: bytes, ended: bytes | None) -> Interpretation:
     assert source is not None, "a stored interpretation names its source in full"
     return Interpretation(
         id=begin["interpretation"],
-        source=source,
+        source_digest=source,
         agent=begin["agent"],
         started_at=begin["started_at"],
         model=begin.get("model"),

@@ -17,6 +17,7 @@ from woodrat.canon.digest import prefix as digest_prefix
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.record_json import Describe
 from woodrat.state import locator
 
 ASSERT, CORRECT, RETRACT, DELETE, RESTORE = "assert", "correct", "retract", "delete", "restore"
@@ -166,6 +167,47 @@ class Observation:
         """Return the body as plain JSON, with the observation's own id."""
         body: dict[str, Any] = form.decode(self.body)
         return {"id": self.id, **body}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Observation:
+        """Return the observation that `to_json` wrote; `ValueError` where its id is not that of the rest."""
+        observation = stored(form.encode({name: part for name, part in value.items() if name in _KEYS}))
+        if value["id"] != observation.id:
+            raise ValueError(f"the body of {value['id']} is that of {observation.id}")
+        return observation
+
+    @staticmethod
+    def json_schema(describe: Describe) -> dict[str, Any]:
+        """Return the JSON Schema of what `to_json` writes."""
+        text, names = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
+        properties: dict[str, Any] = {
+            "id": {**text, "description": "The short name people see."},
+            "entity": {
+                "type": "object",
+                "description": "Whom it speaks of.",
+                "required": ["key", "type"],
+                "properties": {"key": text, "type": text},
+            },
+            "op": {"enum": sorted(OPS), "description": "What it does."},
+            "agent": {**text, "description": "Who says so."},
+            "observed_at": {**text, "description": "When the writer saw it."},
+            "valid_from": {**text, "description": "Since when it is true."},
+            "priority": {"type": "integer", "description": "How much the writer is to be trusted."},
+        }
+        return {
+            "type": "object",
+            "description": "One statement about one entity: the body of its entry, and its id.",
+            "required": list(properties),
+            "properties": {
+                **properties,
+                "assigned": {"const": True, "description": "There if the log set `observed_at`."},
+                "fields": {"type": "object", "description": "Field values stated."},
+                "remove": {"type": "object", "description": "Elements taken out of collections, by field."},
+                "replaces": {**names, "description": "Names of observations it replaces or withdraws."},
+                "saw": {**names, "description": "Names of observations the writer had read before."},
+                **{name: {"description": "As far as stated."} for name in _OPTIONAL},
+            },
+        }
 
 
 def say(

@@ -16,6 +16,7 @@ from woodrat.canon import form, ids
 from woodrat.canon.digest import digest as digest_of
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.record_json import Describe, object_schema
 from woodrat.records import dataclass, field
 from woodrat.state.expansion import Expansion
 from woodrat.state.identity_rules import DEFAULT_RULES, Rule
@@ -241,8 +242,35 @@ class Schema:
 
     def to_json(self) -> dict[str, Any]:
         """Return the schema as plain JSON, with its id; `problem` says why nothing fits one beyond the limit."""
-        found = {"id": self.id, "type": self.type, "version": self.version, "schema": dict(self.document)}
-        return found if self.beyond is None else {**found, "problem": self.beyond}
+        return {
+            "id": self.id,
+            "type": self.type,
+            "version": self.version,
+            "schema": dict(self.document),
+            "problem": self.beyond,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Schema:
+        """Return the schema that `to_json` wrote; `ValueError` where its id is not that of the rest."""
+        if value["version"] == 0:
+            return OPEN(value["type"])
+        schema = stored(form.encode({"schema": value["schema"], "type": value["type"]}))
+        if value["id"] != schema.id:
+            raise ValueError(f"the body of {value['id']} is that of {schema.id}")
+        return schema
+
+    @staticmethod
+    def json_schema(describe: Describe) -> dict[str, Any]:
+        """Return the JSON Schema of what `to_json` writes."""
+        properties = {
+            "id": ("The short name people see.", str),
+            "type": ("The entity type it describes.", str),
+            "version": ("The stated version; 0 for a type without a schema.", int),
+            "schema": ("The JSON Schema, with `x-woodrat-version` filled in.", Mapping[str, Any]),
+            "problem": ("Why nothing fits it; null for nearly every schema.", str | None),
+        }
+        return object_schema(describe, "The schema of one entity type, at one version.", properties)
 
     def _new_version(self) -> str:
         return f'a new version of schema "{self.type}" (now {self.version})'

@@ -6,6 +6,7 @@ from typing import Any
 
 from woodrat.canon import form, ids
 from woodrat.canon.digest import digest
+from woodrat.record_json import Hex, Record, derived
 from woodrat.records import dataclass
 
 SOURCE_BYTES_MAX = 64 * 1_048_576
@@ -18,10 +19,10 @@ def source_digest(content: bytes) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(Record):
     """One delivery of a source: who brought it, when, and what they called it."""
 
-    source: bytes
+    source_digest: Hex
     """Digest of the content."""
     agent: str
     """Who delivered it."""
@@ -32,10 +33,10 @@ class Delivery:
     media_type: str | None
     """What they said it is."""
 
-    @property
-    def id(self) -> ids.SourceId:
-        """The source's short name."""
-        return ids.SourceId(ids.id_of("source", self.source))
+    @derived
+    def source(self) -> ids.SourceId:
+        """Id of the source."""
+        return ids.SourceId(ids.id_of("source", self.source_digest))
 
     def body(self) -> bytes:
         """Return the canonical body of the `received` entry."""
@@ -43,21 +44,11 @@ class Delivery:
             "agent": self.agent,
             "name": self.name,
             "received_at": self.received_at,
-            "source": ids.name("source", self.source),
+            "source": ids.name("source", self.source_digest),
         }
         if self.media_type is not None:
             body["media_type"] = self.media_type
         return form.encode(body)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the delivery as plain JSON."""
-        return {
-            "source": self.id,
-            "agent": self.agent,
-            "name": self.name,
-            "received_at": self.received_at,
-            "media_type": self.media_type,
-        }
 
 
 def stored(body: bytes) -> Delivery:

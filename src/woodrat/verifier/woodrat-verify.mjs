@@ -279,7 +279,7 @@ export function verify(data, keyText, against = null) {
     // G3
     broken("shape", "file", "it is not a capsule, a proof or a consistency document of format 0");
   if (kind === "consistency") {
-    growth(document, key, against, found);
+    checkConsistency(document, key, against, found);
     return found;
   }
   const point = readCheckpoint(document.checkpoint, "checkpoint", key); // G4
@@ -306,7 +306,7 @@ function noteText(data) {
 }
 
 // G5
-function growth(document, key, against, found) {
+function checkConsistency(document, key, against, found) {
   const old = readCheckpoint(document.from, "from", key);
   const recent = readCheckpoint(document.to, "to", key);
   if (old.origin !== recent.origin)

@@ -1068,7 +1068,7 @@ def verify(data: bytes, key_text: str, against: str | None = None) -> Report:
     if not isinstance(kind, str) or kind not in DOCUMENTS or set(document) != DOCUMENTS[kind]:  # G3
         broken("shape", "file", "it is not a capsule, a proof, a consistency document or a checkpoint of Woodrat")
     if kind == "consistency":
-        check_growth(report, document, against, key)
+        check_consistency(report, document, against, key)
         return report
     point = read_checkpoint(document["checkpoint"], "checkpoint", key)  # G4
     report.lines.append(told(point, key))
@@ -1085,7 +1085,7 @@ def verify(data: bytes, key_text: str, against: str | None = None) -> Report:
     return report
 
 
-def check_growth(report: Report, document: Any, against: str | None, key: dict[str, Any]) -> None:
+def check_consistency(report: Report, document: Any, against: str | None, key: dict[str, Any]) -> None:
     """G5: the newer tree goes on from the older one."""
     old, new = read_checkpoint(document["from"], "from", key), read_checkpoint(document["to"], "to", key)  # G4
     if old["origin"] != new["origin"]:

@@ -53,11 +53,11 @@ def _held(one: object, signer: VerifierKey | None, path: str) -> Held:
     if isinstance(one, Held):
         return one
     if isinstance(one, Checkpoint):
-        return Held(one.origin, one.size, one.root)
+        return Held(one.log, one.size, one.root)
     if isinstance(one, str):
         note = Note.parse(one, path)
         said = Checkpoint.parse(note.text if signer is None else note.opened([signer], path), path)
-        return Held(said.origin, said.size, said.root)
+        return Held(said.log, said.size, said.root)
     if not isinstance(one, tuple | list) or len(one) != 2:
         raise ValueError(f"got {shown(one)}")
     size, root = one

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from woodrat.record_json import Record, derived
 from woodrat.records import dataclass
 
 RESTORE: Final = "Stop writing, keep a copy of the file, and restore a backup or a synced ledger that verifies."
@@ -24,7 +25,7 @@ REMEDIES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Record):
     """One thing that is not as it should be."""
 
     damage: str
@@ -40,17 +41,6 @@ class Finding:
     remedy: str
     """What to do about it."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the finding as plain JSON."""
-        return {
-            "damage": self.damage,
-            "log": self.log,
-            "position": self.position,
-            "entity": self.entity,
-            "problem": self.problem,
-            "remedy": self.remedy,
-        }
-
     def __str__(self) -> str:
         where = [f"position {self.position}"] if self.position is not None else []
         where += [self.entity] if self.entity is not None else []
@@ -64,7 +54,7 @@ def finding(damage: str, log: bool, position: int | None, entity: object, proble
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class Verified(Record):
     """What a verification looked at and what it found."""
 
     position: int
@@ -92,51 +82,30 @@ class Verified:
     notices: tuple[str, ...] = ()
     """What is no damage and should be known: a log whose clock is far ahead of this machine's."""
 
-    @property
+    @derived
     def sound(self) -> bool:
         """Whether nothing was found."""
         return not self.damage
 
-    @property
+    @derived
     def log_damaged(self) -> bool:
         """Whether the log itself is damaged."""
         return any(found.log for found in self.damage)
 
-    @property
+    @derived
     def first(self) -> int | None:
         """The first bad position: of the log where that is damaged, else of what is derived from it."""
         worst = [found for found in self.damage if found.log] or self.damage
         return min((found.position for found in worst if found.position is not None), default=None)
 
-    @property
+    @derived
     def tail(self) -> int:
         """How many entries no checkpoint covers."""
         return self.entries - self.covered
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the outcome as plain JSON."""
-        return {
-            "sound": self.sound,
-            "log_damaged": self.log_damaged,
-            "first": self.first,
-            "position": self.position,
-            "entries": self.entries,
-            "observations": self.observations,
-            "entities": self.entities,
-            "logs": list(self.logs),
-            "root": self.root,
-            "fingerprint": self.fingerprint,
-            "checked": list(self.checked),
-            "unchecked": list(self.unchecked),
-            "covered": self.covered,
-            "tail": self.tail,
-            "damage": [found.to_json() for found in self.damage],
-            "notices": list(self.notices),
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class OrderProof:
+class OrderProof(Record):
     """What came of feeding a set in many orders."""
 
     observations: int
@@ -148,17 +117,7 @@ class OrderProof:
     differing: tuple[int, ...]
     """Seeds of the orders that ended in another fingerprint; empty when order does not matter."""
 
-    @property
+    @derived
     def holds(self) -> bool:
         """Whether every order ended in the same state."""
         return not self.differing
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the proof as plain JSON."""
-        return {
-            "observations": self.observations,
-            "shuffles": self.shuffles,
-            "fingerprint": self.fingerprint,
-            "differing": list(self.differing),
-            "holds": self.holds,
-        }

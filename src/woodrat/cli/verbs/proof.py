@@ -61,7 +61,7 @@ VERBS: tuple[Verb, ...] = (
         "prove",
         "proofs:prove",
         "Prove that an observation is in the log.",
-        ("woodrat prove obs_… --out proof.json", "woodrat prove --from monday.note --out growth.json"),
+        ("woodrat prove obs_… --out proof.json", "woodrat prove --from monday.note --out consistency.json"),
         (
             argument(
                 "what", metavar="OBS", nargs="?", ids=("observation",), help="an observation, or a position of the log"

@@ -14,10 +14,11 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 from woodrat.erasure.quotes import Finder
+from woodrat.record_json import Record, derived
 from woodrat.records import dataclass, field
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ _LOCK = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Record):
     """How far it came with what an erasure left in the files."""
 
     purged: bool
@@ -52,21 +53,10 @@ class Finished:
     hits: Mapping[str, int] = field(default_factory=dict)
     """Per file, how often something that went was found in it."""
 
-    @property
+    @derived
     def complete(self) -> bool:
         """Whether all files were searched and nothing was found."""
         return self.purged and self.searched and not self.hits
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
-        return {
-            "purged": self.purged,
-            "searched": self.searched,
-            "scanned": list(self.scanned),
-            "scanned_bytes": self.scanned_bytes,
-            "hits": dict(self.hits),
-            "complete": self.complete,
-        }
 
 
 UNFINISHED: Final = Finished(purged=False, searched=False)

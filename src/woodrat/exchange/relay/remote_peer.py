@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, cast
 
+from woodrat import record_json
 from woodrat.canon.digest import FORMAT
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
@@ -161,9 +162,10 @@ class Far:
             faults = [Fault(f"{self.name}: {one.path}", one.problem, one.remedy) for one in refusal.faults]
             raise Refused(faults, str(refusal).rpartition("\n")[2]) from refusal
         try:
-            return Imported.from_json(said)
+            imported: Imported = record_json.read(Imported, said)
         except (TypeError, KeyError) as error:
             raise self._strange("does not answer as a Woodrat server does") from error
+        return imported
 
     def fingerprint(self) -> str:
         found: str = self._server.get("/v1/fingerprint")["fingerprint"]

@@ -17,6 +17,7 @@ from woodrat.errors import Corrupt, Fault, Refused
 from woodrat.exchange.verbs import files
 from woodrat.exchange.verbs.export import root_at
 from woodrat.log.tree import Frontier
+from woodrat.record_json import Record
 from woodrat.records import dataclass
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ BESIDE: Final = ("", "-wal", "-shm", "-queue", "-journal")
 
 
 @dataclass(frozen=True, slots=True)
-class Backup:
+class Backup(Record):
     """What a backup holds."""
 
     path: str
@@ -38,14 +39,6 @@ class Backup:
     """How large it is."""
     tenants: Mapping[str, Mapping[str, Any]]
     """For each tenant the `size` of its log and the `root` of its tree, in hex."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the backup as plain JSON."""
-        return {
-            "path": self.path,
-            "written_bytes": self.written_bytes,
-            "tenants": {name: dict(found) for name, found in self.tenants.items()},
-        }
 
 
 def backup(context: Context, out: object, *, force: bool, progress: Progress | None) -> Backup:

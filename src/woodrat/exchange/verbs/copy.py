@@ -7,7 +7,7 @@ beginning, and the erasures themselves come along, since they say why those entr
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from woodrat.canon.ids import TenantId
 from woodrat.context import Context
@@ -25,6 +25,7 @@ from woodrat.ledger.moments import Moment, erased_here, resolve_moment
 from woodrat.ledger.read import Reader
 from woodrat.ledger.write import Draft, Writer
 from woodrat.log.entry import Entry, Origin
+from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.state import fingerprint
 from woodrat.state.asof import AsOf
@@ -43,7 +44,7 @@ TENANTS_NAMED_MAX: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
+class Copied(Record):
     """What a copy holds."""
 
     entries: int
@@ -60,18 +61,6 @@ class Copied:
     """Fingerprint of the state at that position."""
     warnings: tuple[str, ...] = ()
     """What to know before the copy is used."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the outcome as plain JSON."""
-        return {
-            "entries": self.entries,
-            "through": self.through,
-            "erasures": self.erasures,
-            "again": self.again,
-            "root": self.root,
-            "fingerprint": self.fingerprint,
-            "warnings": list(self.warnings),
-        }
 
 
 def copy(

@@ -13,6 +13,7 @@ from woodrat.exchange import lines
 from woodrat.exchange.verbs import files
 from woodrat.ledger.moments import resolve_moment, write_of
 from woodrat.log.tree import Frontier
+from woodrat.record_json import Record
 from woodrat.records import dataclass
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ TAIL_BYTES: Final = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class ExportedLog:
+class ExportedLog(Record):
     """What an export wrote."""
 
     entries: int
@@ -48,19 +49,6 @@ class ExportedLog:
     """Digest of what was written."""
     out: str | None
     """The file; none where it was a stream."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the outcome as plain JSON."""
-        return {
-            "entries": self.entries,
-            "after": self.after,
-            "through": self.through,
-            "log": self.log,
-            "root": self.root,
-            "written_bytes": self.written_bytes,
-            "sha256": self.sha256,
-            "out": self.out,
-        }
 
 
 def root_at(view: View, size: int) -> str:

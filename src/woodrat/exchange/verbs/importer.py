@@ -7,7 +7,7 @@ interrupted goes on where it ended. Where the logs part, or this ledger has writ
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.erasure.verbs import arrivals
@@ -18,6 +18,7 @@ from woodrat.exchange.verbs import files
 from woodrat.exchange.verbs.clone import Whole, clone
 from woodrat.exchange.verbs.merge import Merger
 from woodrat.log.entry import Entry
+from woodrat.record_json import Record, derived
 from woodrat.records import dataclass, replace
 from woodrat.state.meaning import Meaning
 
@@ -34,7 +35,7 @@ _SQLITE: Final = b"SQLite format 3\0"
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(Record):
     """What came of taking in a log."""
 
     entries: int
@@ -56,7 +57,7 @@ class Imported:
     root: str
     """Root of its tree, in hex."""
 
-    @property
+    @derived
     def changed(self) -> bool:
         """Whether anything was taken in."""
         return bool(self.cloned or self.merged)
@@ -65,26 +66,6 @@ class Imported:
         """Return what came of this and of what was taken in after it."""
         counts = ("entries", "cloned", "merged", "known", "erased", "erasures")
         return replace(more, **{name: getattr(self, name) + getattr(more, name) for name in counts})
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Imported:
-        """Read back what `to_json` made."""
-        return cls(**{name: value[name] for name in cls.__slots__})
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the outcome as plain JSON."""
-        return {
-            "entries": self.entries,
-            "cloned": self.cloned,
-            "merged": self.merged,
-            "known": self.known,
-            "erased": self.erased,
-            "erasures": self.erasures,
-            "log": self.log,
-            "position": self.position,
-            "root": self.root,
-            "changed": self.changed,
-        }
 
 
 class Taking:

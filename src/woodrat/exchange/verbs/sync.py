@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from woodrat.context import Context
 from woodrat.engines.open import engine_for, path_of
@@ -18,6 +18,7 @@ from woodrat.exchange.verbs.importer import Imported
 from woodrat.ledger.erasures import LogErasures
 from woodrat.ledger.reads import followed_fingerprint
 from woodrat.proofs.verbs.keys import Keys
+from woodrat.record_json import Record, derived
 from woodrat.records import dataclass, replace
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ NOT_SYNCED: Final = "Nothing was exchanged."
 
 
 @dataclass(frozen=True, slots=True)
-class Synced:
+class Synced(Record):
     """What came of a sync."""
 
     other: str
@@ -41,21 +42,10 @@ class Synced:
     other_fingerprint: str | None
     """Fingerprint of the other one; none where it is a file of lines."""
 
-    @property
+    @derived
     def same(self) -> bool:
         """Whether both ledgers now hold the same state."""
         return self.fingerprint == self.other_fingerprint
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the outcome as plain JSON."""
-        return {
-            "other": self.other,
-            "pulled": None if self.pulled is None else self.pulled.to_json(),
-            "pushed": None if self.pushed is None else self.pushed.to_json(),
-            "fingerprint": self.fingerprint,
-            "other_fingerprint": self.other_fingerprint,
-            "same": self.same,
-        }
 
 
 Connect = Callable[[str, str | None], Server]

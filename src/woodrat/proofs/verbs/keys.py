@@ -26,7 +26,8 @@ from woodrat.log.checkpoint import SignerKey, VerifierKey, is_key_name
 from woodrat.log.ed25519 import KEY_BYTES
 from woodrat.log.erasure import Erasure, stored
 from woodrat.proofs.verbs.folder import keys_folder
-from woodrat.records import dataclass
+from woodrat.record_json import IN_PYTHON_ONLY, Record, derived
+from woodrat.records import dataclass, field
 
 SIGNER: Final = "signer.key"
 PUBLIC: Final = "signer.pub"
@@ -192,24 +193,30 @@ class Keys:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class Made(Record):
     """What `init` found and made."""
 
-    keys: Keys
-    """The folder."""
+    keys: Keys = field(metadata=IN_PYTHON_ONLY)
+    """The keys; JSON has no secret."""
     made: tuple[str, ...]
     """Files that are new; none when everything was there."""
-    verifier: VerifierKey | None
+    verifier: VerifierKey | None = field(metadata=IN_PYTHON_ONLY)
     """The key to hand out; none where there is no signer, for want of the extra `proof`."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain JSON; no secret is in it."""
-        return {
-            "keys": self.keys.folder,
-            "made": list(self.made),
-            "vkey": None if self.verifier is None else str(self.verifier),
-            "files": self.keys.files(),
-        }
+    @derived
+    def folder(self) -> str:
+        """The folder that the keys are in."""
+        return self.keys.folder
+
+    @derived
+    def vkey(self) -> str | None:
+        """The key to hand out, as text."""
+        return None if self.verifier is None else str(self.verifier)
+
+    @derived
+    def files(self) -> tuple[str, ...]:
+        """Every file in it."""
+        return tuple(self.keys.files())
 
 
 def init(keys: str | os.PathLike[str] | None = None, *, name: str | None = None) -> Made:

@@ -109,7 +109,7 @@ def check_there(keys: str | None, path: str | None, tenant: str) -> None:
     for known in location.remembered():
         if known.size:
             raise Corrupt(
-                f"{location}: the keys folder remembers {known.origin} with {known.size} entries here, root "
+                f"{location}: the keys folder remembers {known.log} with {known.size} entries here, root "
                 f"{known.root.hex()}, and the file has 0 bytes. Nothing was read. Put the database back from a backup, "
                 "or, if you emptied it yourself, accept that with `woodrat checkpoint --new-epoch REASON`.",
                 {"damage": "switched", "path": location.paths[0], "remembered": known.to_json(), "size": 0},
@@ -120,7 +120,7 @@ def _text(path: str, tenant: str, checkpoint: Checkpoint) -> str:
     document = {
         "epoch": checkpoint.epoch,
         "format": 0,
-        "log": checkpoint.origin,
+        "log": checkpoint.log,
         "path": path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"),
         "root": checkpoint.root.hex(),
         "size": checkpoint.size,

@@ -10,7 +10,7 @@ from woodrat.ledger.moments import at, open_reader
 from woodrat.log import tree
 from woodrat.log.checkpoint import opened
 from woodrat.proofs.capsule import NO_CAPSULE, Capsule
-from woodrat.proofs.proof import NOT_PROVEN, Growth, Proof
+from woodrat.proofs.proof import NOT_PROVEN, ConsistencyProof, Proof
 from woodrat.proofs.reader import Gathered, gather_run, position_of, proof_of
 from woodrat.runs.reader import Recounter
 
@@ -31,7 +31,7 @@ def prove(context: Context, signer: Signing, what: object) -> Proof:
         return proof_of(view, position, signed)
 
 
-def growth(context: Context, signer: Signing, old: object, new: object) -> Growth:
+def prove_consistency(context: Context, signer: Signing, old: object, new: object) -> ConsistencyProof:
     """Return the proof that one checkpoint goes on from another; the newer one left out is one of now."""
     verifier = signer.keys.verifier
     first = opened(old, [verifier], "from")
@@ -58,7 +58,7 @@ def growth(context: Context, signer: Signing, old: object, new: object) -> Growt
             f"{NOT_PROVEN} One of them is of another history; verify the ledger.",
             {"damage": "forked", "from": first.to_json(), "to": second.to_json()},
         )
-    return Growth(_text(old), _text(new), hashes)
+    return ConsistencyProof(_text(old), _text(new), hashes)
 
 
 def _text(note: str | bytes) -> str:

@@ -142,7 +142,7 @@ def trouble(view: View, seen: Checkpoint, location: Location | None = None) -> T
     shared = min(head.size, seen.size)
     root = tree.Frontier.at(view.nodes(), shared).root()
     if head.size < seen.size or root != seen.root:
-        return Trouble(seen.origin, seen, head.size, root, head.log, location)
+        return Trouble(seen.log, seen, head.size, root, head.log, location)
     return None
 
 
@@ -321,7 +321,7 @@ class Signing:
                     return Signed(*seen, new=False)
                 for last in known:
                     if last.size:
-                        self._prove_growth(view, last, head.size)
+                        self._prove_consistency(view, last, head.size)
             # A ledger without entries has no name yet: what is signed then is that the one remembered begins anew.
             log = head.log if head.log is not None or found is None else found.log
             assert log is not None, "there are entries, or there were some"
@@ -338,7 +338,7 @@ class Signing:
     def _put_aside(self, reason: str, seen: tuple[Checkpoint, str] | None) -> None:
         """Keep what contradicts the history that is accepted, and why it was."""
         if seen is not None:
-            aside = f"{self.keys.seen(seen[0].origin).removesuffix('.note')}.epoch-{seen[0].epoch}"
+            aside = f"{self.keys.seen(seen[0].log).removesuffix('.note')}.epoch-{seen[0].epoch}"
             replace(f"{aside}.note", seen[1], self._clock)
             replace(f"{aside}.reason", f"{self._clock.now()} {reason}\n", self._clock)
         if self._location is not None:
@@ -352,16 +352,16 @@ class Signing:
         self._covered, self._halted = checkpoint.size, False
 
     @staticmethod
-    def _prove_growth(view: View, last: Checkpoint, size: int) -> None:
+    def _prove_consistency(view: View, last: Checkpoint, size: int) -> None:
         """Check, as an outsider would, that the log grew out of the last checkpoint."""
         proof = tree.consistency_proof(view.nodes(), last.size, size)
         root = view.head().frontier.root()
         if not tree.verify_consistency(last.size, size, last.root, root, proof):
             raise Corrupt(
-                f"{last.origin}: the tree of {size} entries, root {root.hex()}, does not go on from that of "
+                f"{last.log}: the tree of {size} entries, root {root.hex()}, does not go on from that of "
                 f"{last.size}, root {last.root.hex()}. Nothing was signed. Rebuild the derived tables, then "
                 "verify the ledger.",
-                {"damage": "tree", "log": last.origin, "size": size, "checkpoint": last.to_json()},
+                {"damage": "tree", "log": last.log, "size": size, "checkpoint": last.to_json()},
             )
 
     def covering(self, position: int) -> Signed:
