@@ -265,7 +265,7 @@ class Past:
         """
         return reads.duplicates(self.context, entity_type)
 
-    @verb(get="/v1/observations", command="observations list [REF]", tool="observations")
+    @verb(get="/v1/observations", command="observations list [REF]", tool="history")
     def observations(self, ref: RefArg | None = None) -> tuple[Stored, ...]:
         """List the observations of an entity, or all of them, in log order.
 
@@ -281,7 +281,7 @@ class Past:
         """
         return reads.history(self.context, ref, field)
 
-    @verb(get="/v1/timeline", command="timeline")
+    @verb(get="/v1/timeline", command="timeline", tool="history")
     def timeline(self, *, since: SeenSince | None = None, until: SeenUntil | None = None) -> tuple[Event, ...]:
         """Show what was observed when, across all entities.
 
@@ -289,7 +289,7 @@ class Past:
         """
         return reads.timeline(self.context, since=since, until=until)
 
-    @verb(get="/v1/blame/{ref}", command="blame REF[#field]", tool="blame")
+    @verb(get="/v1/blame/{ref}", command="blame REF[#field]", tool="history")
     def blame(
         self, ref: RefArg, field: OnlyField | None = None, *, excerpts: Excerpts = False
     ) -> dict[str, tuple[Verdict, ...]]:
@@ -351,7 +351,7 @@ class Past:
         """
         return reads.values(self.context)
 
-    @verb(get="/v1/related/{ref}", command="related REF", wide=True)
+    @verb(get="/v1/related/{ref}", command="related REF", tool="related", wide=True)
     def related(self, ref: RefArg, *, depth: Depth = 1) -> tuple[Related, ...]:
         """Show the relations of an entity.
 

@@ -64,7 +64,7 @@ class PastRuns:
         self.ledger = ledger
         self.context = ledger.context
 
-    @verb(get="/v1/runs", command="runs list", wide=True)
+    @verb(get="/v1/runs", command="runs list", tool="runs", wide=True)
     def list(
         self,
         *,
@@ -108,7 +108,7 @@ class PastRuns:
             page = run_reader.runs(recounter, asked)
         return page.asked_by(lambda at: self.list(**filters, cursor=at))
 
-    @verb(get="/v1/runs/{run}", command="runs show RUN")
+    @verb(get="/v1/runs/{run}", command="runs show RUN", tool="runs")
     def show(self, run: RunArg) -> RunRecord:
         """Show one run: what it was asked, read, called, decided and answered.
 
@@ -124,7 +124,7 @@ class PastRuns:
         grant=READ,
         at_moment=True,
         command="runs diff RUN RUN",
-        tool="runs_diff",
+        tool="runs",
         example={"first": "run_aaaaaaaaaaaaaaaaaaaaaaaaaa", "second": "run_bbbbbbbbbbbbbbbbbbbbbbbbbb"},
     )
     def diff(

@@ -28,7 +28,7 @@ class PastSources:
         self.ledger = ledger
         self.context = ledger.context
 
-    @verb(get="/v1/sources", command="sources list")
+    @verb(get="/v1/sources", command="sources list", tool="sources")
     def list(self) -> tuple[Delivery, ...]:
         """List the deliveries of sources.
 
@@ -38,7 +38,7 @@ class PastSources:
 
         return sources.deliveries(self.context)
 
-    @verb(command="sources show SRC")
+    @verb(command="sources show SRC", tool="sources")
     def show(self, source: SourceArg) -> tuple[Delivery, ...]:
         """Show every delivery of one source.
 
