@@ -9,6 +9,8 @@ import pytest
 from woodrat.api import link, verbs
 from woodrat.api.coroutine import coroutine
 from woodrat.api.verb import Verb, verb, verbs_of
+from woodrat.errors import Refused
+from woodrat.runs.relay import Relay
 from woodrat.server import routes
 from woodrat.server.openapi import document
 
@@ -81,7 +83,30 @@ def seen(kind: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
         "REST": any(param.name == "budget" for param in route.params),
         "OpenAPI": any(param["name"] == "budget" for param in operation["parameters"]),
         "reference": "`budget`" in "\n".join(section(sample)),
+        **seen_by_agents(sample, kind, monkeypatch),
     }
+
+
+def seen_by_agents(sample: Verb, kind: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
+    """Return whether agents are told of the parameter, and whether it reaches the verb through the tool."""
+    from types import SimpleNamespace
+
+    from woodrat.mcp import action, arguments
+    from woodrat.mcp.tool import Tool
+
+    monkeypatch.setattr(action, "verbs", lambda: {"samples.show": sample})
+    tool = Tool("samples", "Show a sample.", action.VerbAction("samples.show", compact=dict, noun="sample"))
+    ledger: Any = SimpleNamespace(samples=kind())
+
+    def answered() -> Any:
+        try:
+            _, given = arguments.chosen(tool, {"ref": "a/b", "budget": 3})
+        except Refused:
+            return {}
+        offered = tool.actions[""]
+        return offered.written(offered.call(ledger, Relay(), given), given)["sample"]
+
+    return {"MCP list": "budget" in arguments.listed(tool)["properties"], "MCP": answered().get("budget") == 3}
 
 
 def run(awaitable: Any) -> Any:

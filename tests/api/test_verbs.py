@@ -119,11 +119,25 @@ def test_the_command_is_there(verb: Verb) -> None:
 
 @pytest.mark.parametrize("verb", [v for v in verbs().values() if v.declaration.tool], ids=lambda verb: verb.name)
 def test_the_tool_is_there(verb: Verb) -> None:
-    """The MCP tool that a declaration names is one that agents are told of."""
+    """The MCP tool that a declaration names is one that agents are told of, and offers the verb by one action."""
     pytest.importorskip("mcp", reason="the extra mcp is not installed")
+    from woodrat.mcp.action import VerbAction
     from woodrat.mcp.tools import tools
 
-    assert verb.declaration.tool in tools()
+    actions = tools()[verb.declaration.tool].actions.values()
+    assert len([action for action in actions if isinstance(action, VerbAction) and verb in action.verbs]) == 1
+
+
+def test_a_tool_offers_declared_verbs_alone() -> None:
+    """What a tool offers says so at its declaration; nothing is offered that does not."""
+    pytest.importorskip("mcp", reason="the extra mcp is not installed")
+    from woodrat.mcp.action import VerbAction
+    from woodrat.mcp.tools import tools
+
+    for tool in tools().values():
+        for action in tool.actions.values():
+            if isinstance(action, VerbAction):
+                assert {verb.declaration.tool for verb in action.verbs} == {tool.name}
 
 
 @pytest.mark.parametrize("verb", verbs().values(), ids=lambda verb: verb.name)

@@ -14,6 +14,7 @@ from tests.server.server import Server
 from tests.server.test_audit import lines
 
 from woodrat.mcp import tools
+from woodrat.mcp.action import Action
 from woodrat.server.access import GRANTS
 from woodrat.server.keys import KEYS_TENANT, Keyring
 
@@ -25,7 +26,9 @@ FILLED: dict[str, Any] = {
     "other": "contact/Bea",
     "type": "knows",
     "observations": ["obs_d2fjsh5trd3wfuioa2iscubxg2"],
-    "from": "0",
+    "from": "contact/Ana",
+    "to": "contact/Bea",
+    "one": "contact/Ana",
     "question": "Why?",
     "query": "Why?",
     "run": "run_" + "a" * 26,
@@ -37,18 +40,18 @@ FILLED: dict[str, Any] = {
     "second": "run_" + "b" * 26,
     "of": "run_" + "a" * 26,
     "entity_type": "contact",
+    "source": "src_" + "a" * 26,
     "schema": {"title": "loan", "properties": {"creditScore": {"type": "integer"}}},
 }
-CALLS = [
-    pytest.param(tool.name, name, action, id=f"{tool.name}-{name}" if name else tool.name)
-    for tool in tools.tools().values()
-    for name, action in tool.actions.items()
-]
+DIFF = {"from": "0", "to": "now"}
+"""The tool whose `from` and `to` are moments."""
+CALLS = [(tool.name, name, action) for tool in tools.tools().values() for name, action in tool.actions.items()]
 
 
-def arguments(name: str, action: tools.Action) -> dict[str, Any]:
+def arguments(tool: str, name: str, action: Action) -> dict[str, Any]:
     """Return arguments that an action takes."""
-    found = {need: FILLED[need] for need in (*action.needs, *action.one_of[:1])}
+    filled = FILLED | (DIFF if tool == "diff" else {})
+    found = {need: filled[need] for need in (*action.needed, *action.one_of[:1])}
     return {"action": name, **found} if name else found
 
 
@@ -66,14 +69,13 @@ def test_no_tool_answers_without_a_key(start: Start, keyring: Keyring) -> None:
     keyring.revoke(gone.id)
     server = start(keyring)
     said = set()
-    for tool in tools.tools().values():
-        for name, action in tool.actions.items():
-            given = arguments(name, action)
-            for token in (None, "nonsense", good[:-1] + ("a" if good[-1] != "a" else "b"), revoked):
-                answer = posted(server, token, tool.name, given)
-                assert answer.status == 401, (tool.name, name, token)
-                assert answer.headers["www-authenticate"] == "Bearer"
-                said.add(answer.json["detail"])
+    for tool, name, action in CALLS:
+        given = arguments(tool, name, action)
+        for token in (None, "nonsense", good[:-1] + ("a" if good[-1] != "a" else "b"), revoked):
+            answer = posted(server, token, tool, given)
+            assert answer.status == 401, (tool, name, token)
+            assert answer.headers["www-authenticate"] == "Bearer"
+            said.add(answer.json["detail"])
     assert len(said) == 1
 
 
@@ -82,26 +84,36 @@ def test_no_action_goes_beyond_the_grants(start: Start, keyring: Keyring) -> Non
     lacking = {grant: keyring.create("lending", "a", [g for g in GRANTS if g != grant])[1] for grant in GRANTS}
     _, reader = keyring.create("lending", "b", ["read"])
     server = start(keyring)
-    for tool in tools.tools().values():
-        for name, action in tool.actions.items():
-            answer = posted(server, lacking[action.grant], tool.name, arguments(name, action))
-            assert answer.status == 200, answer.body
-            result = answer.json["result"]
-            assert result["isError"] is True, (tool.name, name)
-            assert result["structuredContent"]["code"] == "forbidden", result
-            assert result["structuredContent"]["details"] == {"grant": action.grant}
+    for tool, name, action in CALLS:
+        answer = posted(server, lacking[action.grant], tool, arguments(tool, name, action))
+        assert answer.status == 200, answer.body
+        result = answer.json["result"]
+        assert result["isError"] is True, (tool, name)
+        assert result["structuredContent"]["code"] == "forbidden", result
+        assert result["structuredContent"]["details"] == {"grant": action.grant}
     assert server.call("GET", "/v1/fingerprint", key=reader).json["position"] == -1
 
 
 MORE: dict[str, Any] = {
     **FILLED,
     **{"observed_at": "2026-01-05T09:00:00Z", "valid_from": "2026-01-05T09:00:00Z", "as_of": "now"},
-    **{"effective": "2026-06-01T00:00:00Z", "priority": 1, "limit": 5, "field": "city", "to": "now", "dry_run": True},
+    **{"valid_at": "2026-06-01T00:00:00Z", "priority": 1, "limit": 5, "field": "city", "dry_run": True},
     **{"fields": {"city": "Vigo"}, "remove": {}, "reason": "x", "k": 1, "threshold": 0.5, "projection": "decisions"},
     **{"scope": "tenant", "budget": 100, "subject": "contact/Ana", "conversation": "c", "principal": "p"},
-    **{"inputs": {}, "default": None, "rationale": "x", "answer": "x", "status": "done", "deep": True, "agent": "a"},
-    **{"without": [], "set": {"a": 1}, "thresholds": {}, "where": ["city=Lugo"], "idempotency_key": "k"},
+    **{"inputs": {}, "default": None, "rationale": "x", "answer": "x", "status": "done", "agent": "a", "details": True},
+    **{"without": [], "set": {"a": 1}, "thresholds": {}, "where": ["city=Lugo"], "idempotency_key": "k", "ttl": 60},
+    **{"without_agents": ["a"], "sweep": "creditScore=1..3", "subject_type": "loan", "same": True, "saw": []},
+    **{
+        "since": "2026-01-01T00:00:00Z",
+        "until": "2027-01-01T00:00:00Z",
+        "verdict": "good",
+        "session": "agent_session/a",
+    },
+    **{"pipeline": "pipeline/a", "excerpts": True, "arrival": True, "depth": 2, "sort": "city", "descending": True},
+    **{"key": "k", "replaces": [], "if_version": 1, "version": 2, "cursor": "x", "on_missing": "skip", "facts": {}},
 }
+OTHER_TYPES: dict[tuple[str, str], Any] = {("explain", "rules"): {"risk": FILLED["rules"]}, ("store", "step"): 1}
+"""Arguments that are something else in one tool than in the others."""
 
 
 def test_every_argument_reaches_its_verb(start: Start) -> None:
@@ -109,16 +121,20 @@ def test_every_argument_reaches_its_verb(start: Start) -> None:
     server = start()
     for name in ("Ana", "Bea"):
         posted(server, None, "store", {"records": [{"entity_type": "contact", "name": name, "city": "Lugo"}]})
-    for tool in tools.tools().values():
-        for name, action in tool.actions.items():
-            takes = action.takes or tuple(param.spelled for param in tool.params)
-            needs = (*action.needs, *action.one_of[:1])
-            for given in ((*needs, *takes), *((*needs, take) for take in takes)):
-                sent = {each: MORE[each] for each in given if each in MORE}
-                answer = posted(server, None, tool.name, {"action": name, **sent} if name else sent)
-                result = answer.json["result"]
-                failed = result["isError"] and result["structuredContent"]["code"] == "unavailable"
-                assert not failed, (tool.name, name, given, result)
+    for tool, name, action in CALLS:
+        filled = MORE | (DIFF if tool == "diff" else {})
+        filled |= {argument: value for (owner, argument), value in OTHER_TYPES.items() if owner == tool}
+        assert action.parameters.keys() <= filled.keys(), "a new argument needs a value here"
+        needs = (*action.needed, *action.one_of[:1])
+        takes = [take for take in action.parameters if take not in (*needs, *action.one_of)]
+        for names in ((*needs, *takes), *((*needs, take) for take in takes)):
+            sent = {each: filled[each] for each in names}
+            answer = posted(server, None, tool, {"action": name, **sent} if name else sent)
+            result = answer.json["result"]
+            content = result["structuredContent"]
+            assert not result["isError"] or content["code"] != "unavailable", (tool, name, sent, result)
+            ill_typed = content.get("code") == "refused" and "expected" in content["message"]
+            assert not ill_typed, (tool, name, sent, result)
 
 
 def test_a_step_needs_what_it_does(start: Start, keyring: Keyring) -> None:
@@ -164,6 +180,12 @@ def test_a_grant_for_a_type_opens_that_type_alone(start: Start, keyring: Keyring
         ("search", {"query": "Ana"}),
         ("why", {"ref": "contact/Ana"}),
         ("explain", {"action": "lineage", "of": "contact/Ana#city"}),
+        ("related", {"ref": "contact/Ana"}),
+        ("history", {"action": "timeline"}),
+        ("history", {"action": "observations"}),
+        ("runs", {"action": "list", "subject": "contact/Ana"}),
+        ("sources", {"action": "list"}),
+        ("change", {"action": "relate", "from": "contact/Ana", "type": "knows", "to": "contact/Ana"}),
         ("store", {"records": [{"entity_type": "loan", "id": "42"}]}),
     ]
     for tool, given in refused_calls:
@@ -181,7 +203,7 @@ def test_a_key_opens_its_own_tenant_alone(start: Start, keyring: Keyring) -> Non
         async with over_http(server, ours) as client:
             await told(client, "store", records=FILLED["records"])
         async with over_http(server, theirs) as client:
-            assert (await told(client, "search", query="Ana"))["entities"] == []
+            assert (await told(client, "search", query="Ana"))["items"] == []
             assert (await refused(client, "show", ref="contact/Ana"))["code"] == "not_found"
             with pytest.raises(MCPError) as error:
                 await client.read_resource("woodrat://entities/contact/Ana")
@@ -200,7 +222,8 @@ ASKED: dict[str, list[Any]] = {
     "observations": [["{obs}"]],
     "replaces": [["{obs}"]],
     "of": ["{ref}#city", "{obs}", "{run}", "{run}#risk"],
-    **{name: ["{run}"] for name in ("run", "first", "second", "as_of", "from")},
+    **{name: ["{run}"] for name in ("run", "first", "second", "as_of")},
+    **{name: ["{ref}", "{ent}", "{run}"] for name in ("from", "to", "one")},
     "without": [["{obs}"]],
     "subject": ["{ref}"],
     "set": [{"{ref}#city": "Vigo"}],
@@ -234,30 +257,30 @@ def test_what_is_anothers_is_as_what_is_not_there(start: Start, keyring: Keyring
     run = said("run", action="start", query="Zenobia?", subject=secret)["run"]
     rules = [{"chosen": "kept", "when": {"city": "Lugo"}}]
     said("run", action="decide", run=run, stage="risk", ref=secret, rules=rules)
-    held = dict(zip(HELD, (secret, said("show", ref=secret)["entity_id"], obs, run), strict=True))
+    entity = said("show", ref=secret, details=True)["entity_id"]
+    held = dict(zip(HELD, (secret, entity, obs, run), strict=True))
     nothing = {name: value[:-1] + ("b" if value[-1] == "a" else "a") for name, value in held.items()}
     for record in (*FILLED["records"], {"entity_type": "contact", "name": "Bea"}):
         assert not call(theirs, "store", records=[record])["isError"]
     asked = 0
-    for tool in tools.tools().values():
-        for name, action in tool.actions.items():
-            takes = action.known if name else tuple(param.spelled for param in tool.params)
-            for taken in takes:
-                for value in ASKED.get(taken, ()) if (tool.name, taken) != ("store", "run") else ():
-                    others = {each: said for each, said in arguments(name, action).items() if each not in action.one_of}
-                    given = {**others, **({"facts": {}} if action.one_of and taken != "ref" else {}), taken: value}
-                    answers = []
-                    for names in (held, nothing):
-                        text = json.dumps(call(theirs, tool.name, **_filled(given, names)))
-                        for brace, known in names.items():
-                            text = text.replace(known, brace)
-                        assert "Zenobia" not in text
-                        answers.append(text)
-                    done = [json.loads(answer)["isError"] is False for answer in answers]
-                    assert done[0] == done[1], given
-                    # Only what two writes of the same came to has places of its own in the log.
-                    assert answers[0] == answers[1] or (done[0] and action.writes), given
-                    asked += 1
+    for tool, name, action in sorted(CALLS, key=lambda call: call[2].writes):  # what is written here is read by nothing
+        for taken in action.parameters:
+            for value in ASKED.get(taken, ()) if (tool, taken) != ("store", "run") else ():
+                others = arguments(tool, name, action)
+                others = {each: said for each, said in others.items() if each not in action.one_of}
+                given = {**others, **({"facts": {}} if action.one_of and taken != "ref" else {}), taken: value}
+                answers = []
+                for names in (held, nothing):
+                    text = json.dumps(call(theirs, tool, **_filled(given, names)))
+                    for brace, known in names.items():
+                        text = text.replace(known, brace)
+                    assert "Zenobia" not in text
+                    answers.append(text)
+                done = [json.loads(answer)["isError"] is False for answer in answers]
+                assert done[0] == done[1], given
+                # Only what two writes of the same came to has places of its own in the log.
+                assert answers[0] == answers[1] or (done[0] and action.writes), given
+                asked += 1
     assert asked > 40
 
 

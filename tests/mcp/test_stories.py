@@ -38,8 +38,7 @@ def test_two_agents_disagree(as_agent: As) -> None:
         async with as_agent("crm") as crm:
             assert crm.protocol_version in ("2026-07-28", "2025-11-25")
             found_tools = (await crm.list_tools()).tools
-            assert {"store", "change", "schema"} <= {tool.name for tool in found_tools}
-            assert all(tool.output_schema == {"type": "object"} for tool in found_tools)
+            assert {"store", "change", "schemas"} <= {tool.name for tool in found_tools}
             templates = (await crm.list_resource_templates()).resource_templates
             assert [item.uri_template for item in templates] == ["woodrat://entities/{ref}", "woodrat://runs/{run}"]
             record = {"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"}
@@ -49,22 +48,24 @@ def test_two_agents_disagree(as_agent: As) -> None:
             report = await told(web, "store", records=[record], observed_at="2026-03-01T12:00:00Z")
             again = await told(web, "store", records=[record], observed_at="2026-03-01T12:00:00Z")
             assert again["known"] == report["observations"]
-            found = (await told(web, "search", query="Ana", entity_type="contact"))["entities"]
+            found = (await told(web, "search", query="Ana", entity_type="contact"))["items"]
             assert [entity["fields"]["city"] for entity in found] == ["San Francisco"]
-            listed = (await told(web, "search", entity_type="contact", where=["city=San Francisco"]))["entities"]
+            listed = (await told(web, "search", entity_type="contact", where=["city=San Francisco"]))["items"]
             assert len(listed) == 1
-            kept = await told(web, "observations", ref="contact/Ana Rivera")
-            assert [item["agent"] for item in kept["observations"]] == ["crm", "web"]
-            claims = (await told(web, "blame", ref="contact/Ana Rivera", field="city"))["claims"]["city"]
-            assert sorted(claim["value"] for claim in claims) == ["Barcelona", "San Francisco"]
-            steps = await told(web, "history", ref="contact/Ana Rivera", field="city", limit=1)
-            assert (len(steps["history"]), steps["total"]) == (1, 2)
+            kept = await told(web, "history", action="observations", ref="contact/Ana Rivera")
+            assert [item["agent"] for item in kept["items"]] == ["crm", "web"]
+            claims = (await told(web, "history", action="blame", ref="contact/Ana Rivera", field="city"))["claims"]
+            assert [claim["value"] for claim in claims["city"]] == ["San Francisco", "Barcelona"]
+            steps = await told(web, "history", action="changes", ref="contact/Ana Rivera", field="city", limit=1)
+            assert [item["changes"] for item in steps["items"]] == [[{"field": "city", "after": "Barcelona"}]]
+            seen = await told(web, "history", action="timeline", since="2026-02-01T00:00:00Z")
+            assert [item["fields"]["city"] for item in seen["items"]] == ["San Francisco"]
             before = await told(web, "show", ref="contact/Ana Rivera", as_of=str(report["position"] - 1))
             assert before["fields"]["city"] == "Barcelona"
             await told(
                 web, "change", action="correct", ref="contact/Ana Rivera", fields={"city": "Girona"}, reason="moved"
             )
-            changes = (await told(web, "diff", **{"from": str(report["position"])}))["changes"]
+            changes = (await told(web, "diff", **{"from": str(report["position"])}))["items"]
             assert [(f["before"], f["after"]) for c in changes for f in c["fields"]] == [("San Francisco", "Girona")]
             read = await web.read_resource(entity_uri("contact/Ana Rivera"))
             assert '"city":"Girona"' in read.contents[0].text  # type: ignore[union-attr]
@@ -77,16 +78,16 @@ def test_a_collection_is_shown_by_page(as_agent: As) -> None:
 
     async def story() -> None:
         async with as_agent("crm") as crm:
-            tags = [f"tag {number:04}" for number in range(1_005)]
+            tags = [f"tag {number:04}" for number in range(105)]
             record = {"entity_type": "contact", "name": "Ana Rivera", "tags": tags}
             await told(crm, "store", records=[record])
             ana = "contact/Ana Rivera"
             first = await told(crm, "show", ref=ana, field="tags")
-            assert (first["elements"], first["total"]) == (tags[:1_000], 1_005)
+            assert (first["items"], first["total"]) == (tags[:100], 105)
             rest = await told(crm, "show", ref=ana, field="tags", cursor=first["cursor"])
-            assert rest["elements"] == tags[1_000:]
+            assert rest["items"] == tags[100:]
             problem = await refused(crm, "show", ref=ana, cursor=first["cursor"])
-            assert "no pages" in problem["message"]
+            assert "/cursor: is taken only together with field." in problem["message"]
 
     run(story())
 
@@ -121,20 +122,21 @@ def test_friday_asks_why_monday_rejected_the_loan(as_agent: As) -> None:
             over = await refused(officer, "run", action="step", run=name, step={"note": "late"})
             assert over["code"] == "refused"
         async with as_agent("auditor") as auditor:
-            (reason,) = (await told(auditor, "why", ref="loan/42"))["decisions"]
-            assert reason["decision"]["chosen"] == "rejected"
+            (reason,) = (await told(auditor, "why", ref="loan/42"))["items"]
+            assert (reason["chosen"], reason["evidence"]["creditScore"]) == ("rejected", 580)
+            (whole,) = (await told(auditor, "why", ref="loan/42", details=True))["items"]
+            assert whole["decision"]["chosen"] == "rejected"
             hit = await told(auditor, "recall", question="Why was application #42 rejected?", k=1, threshold=0.1)
-            assert not hit["rejected"]
-            assert name in str(hit["hits"][0])
+            assert (hit["found"], hit["hits"][0]["run"]) == (True, name)
             lineage = await told(auditor, "explain", action="lineage", of=f"{name}#risk")
             assert seen in str(lineage)
             impact = await told(auditor, "explain", action="impact", of=seen)
             assert name in str(impact)
             supposed = await told(auditor, "explain", action="what_if", run=name, set={"loan/42#creditScore": 720})
             assert supposed["flip"] == 1
-            assert (await told(auditor, "explain", action="stale"))["decisions"] == []
-            same = await told(auditor, "runs_diff", first=name, second=name)
-            assert name in str(same)
+            assert (await told(auditor, "explain", action="stale"))["items"] == []
+            assert (await told(auditor, "runs", action="diff", first=name, second=name))["same"] is True
+            assert [item["id"] for item in (await told(auditor, "runs", action="list"))["items"]] == [name]
             kept = await auditor.read_resource(f"woodrat://runs/{name}")
             assert "Marginal credit" in kept.contents[0].text  # type: ignore[union-attr]
             assert name in [str(item.uri).rpartition("/")[2] for item in (await auditor.list_resources()).resources]
@@ -153,10 +155,31 @@ def test_what_was_decided_by_arrival(as_agent: As) -> None:
                 )
             assert report["by_arrival"] == ["contact/Ana Rivera#city"]
             listed = await told(client, "conflicts", arrival=True)
-            assert [(found["entity"], found["field"]) for found in listed["conflicts"]] == [
-                ("contact/Ana Rivera", "city")
-            ]
-            assert listed["total"] == 1
-            assert (await told(client, "conflicts"))["conflicts"] == []
+            assert [(item["entity"], item["field"]) for item in listed["items"]] == [("contact/Ana Rivera", "city")]
+            assert [claim["value"] for claim in listed["items"][0]["claims"]] == ["Olot"]
+            assert (await told(client, "conflicts"))["items"] == []
+
+    run(story())
+
+
+def test_relations_sources_and_schemas(as_agent: As) -> None:
+    """An agent relates what it stored, reads which sources there are, and registers a schema."""
+
+    async def story() -> None:
+        async with as_agent("crm") as crm:
+            records = [{"entity_type": "contact", "name": "Ana"}, {"entity_type": "company", "name": "Kline"}]
+            await told(crm, "store", records=records)
+            ends = {"from": "contact/Ana", "type": "works_at", "to": "company/Kline"}
+            await told(crm, "change", action="relate", fields={"since": 2020}, **ends)
+            (relation,) = (await told(crm, "related", ref="company/Kline"))["items"]
+            assert {name: relation[name] for name in (*ends, "fields")} == {**ends, "fields": {"since": 2020}}
+            assert (await told(crm, "sources", action="list"))["items"] == []
+            assert (await refused(crm, "sources", action="show", source="src_" + "a" * 26))["code"] == "not_found"
+            schema = {"title": "loan", "properties": {"creditScore": {"type": "integer"}}}
+            assert (await told(crm, "schemas", action="register", schema=schema))["id"].startswith("sch_")
+            listed = (await told(crm, "schemas", action="list"))["items"]
+            assert {"type": "loan", "version": 1, "fields": ["creditScore"]} in listed
+            shown = await told(crm, "schemas", action="show", entity_type="loan")
+            assert shown["schema"]["properties"] == schema["properties"]
 
     run(story())

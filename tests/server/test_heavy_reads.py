@@ -44,7 +44,12 @@ def test_every_heavy_verb_is_one() -> None:
         assert not routes[verb].writes, verb
     for verb in heavy_reads.WRITES:
         assert routes[verb].writes, verb
-    assert set(tools.tools()) >= {"verify", "diff", "runs_diff", "explain"}
+    answered = {
+        action.operation({"first": "", "second": ""})
+        for tool in tools.tools().values()
+        for action in tool.actions.values()
+    }
+    assert answered >= {"diff", "runs_diff", "timeline", "lineage", "impact", "stale", "what_if", "infer", "conflicts"}
 
 
 def test_another_process_answers_the_same(start: Start, engine: SqliteEngine) -> None:
@@ -95,7 +100,11 @@ def test_heavy_tools_are_answered_elsewhere_too(start: Start, engine: SqliteEngi
     server = start()
     elsewhere = server.app.reads.workers
     assert elsewhere is not None
-    for name, given in (("show", {"ref": "thing/1"}), ("verify", {}), ("explain", {"action": "stale"})):
+    for name, given in (
+        ("show", {"ref": "thing/1"}),
+        ("explain", {"action": "stale"}),
+        ("explain", {"action": "what_if", "set": {"a": 1}}),
+    ):
         params = {"name": name, "arguments": given}
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         answer = server.call("POST", "/mcp", message).json["result"]

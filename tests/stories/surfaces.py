@@ -18,11 +18,14 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, get_origin
 
 from tests.server.test_serve import MAIN, serve
 
 import woodrat
+from woodrat.api import codec
+from woodrat.api.verb import Verb
+from woodrat.api.verbs import verbs
 from woodrat.clock import SystemClock
 from woodrat.ledger.pages import Page
 from woodrat.merge.diff import Changes
@@ -297,37 +300,17 @@ class Tools:
         using = await self._client_of(agent)
         if verb == "record":
             return [await self._told(using, document) for document in given["document"]]
-        given = {**given, **{name: str(value) for name, value in at.items()}}
-        if verb in ("correct", "retract", "delete", "restore", "relate", "merge", "split"):
-            names = {"start": "ref", "end": "other", "one": "ref"}
-            given = {names.get(name, name): value for name, value in given.items()}
-            return await self._tool(using, "change", action=verb, **given)
-        if verb in ("lineage", "impact", "what_if", "stale"):
-            given = {"of" if name == "what" else name: value for name, value in given.items()}
-            return unwrapped(verb, await self._tool(using, "explain", action=verb, **given))
-        if verb == "run_record":
-            read = await using.read_resource(f"woodrat://runs/{given['run']}")
-            return unmarked(json.loads(read.contents[0].text))
-        tool = {"query": "search"}.get(verb, verb)
-        if tool not in (
-            "store",
-            "show",
-            "search",
-            "observations",
-            "history",
-            "diff",
-            "blame",
-            "why",
-            "recall",
-            "runs_diff",
-        ):
+        declared = verbs()[NAMESPACED.get(verb, verb)]
+        if declared.declaration.tool == "":
             raise NotImplementedError(verb)
-        if verb == "store" and isinstance(given.get("records"), dict):
-            given["records"] = [given["records"]]
-        if verb == "diff":
-            given = {{"before": "from", "after": "to"}.get(name, name): value for name, value in given.items()}
-            given = {name: str(value) for name, value in given.items()}
-        return unwrapped(verb, await self._tool(using, tool, **given))
+        tool, action = place(declared)
+        wires = {parameter.name: parameter.wire for parameter in declared.parameters}
+        sent = {wires[name]: value for name, value in given.items()} | at | ({"action": action} if action else {})
+        try:
+            answer = await self._tool(using, tool, **sent, details=True)
+        except Failed as failed:
+            raise moment_named(failed) from failed
+        return plain(verb, record_in(declared, answer))
 
     async def _told(self, using: Any, document: dict[str, Any]) -> str:
         about = {name: value for name, value in document.items() if name not in ("steps", "answer")}
@@ -347,6 +330,36 @@ class Tools:
         if result.is_error:
             raise Failed(found["code"], found["message"], found["details"])
         return unmarked(found)
+
+
+def place(verb: Verb) -> tuple[str, str]:
+    """Return the tool that offers a verb, and the action that it is there."""
+    from woodrat.mcp.action import VerbAction
+    from woodrat.mcp.tools import tools
+
+    tool = tools()[verb.declaration.tool]
+    (action,) = (
+        name for name, action in tool.actions.items() if isinstance(action, VerbAction) and verb in action.verbs
+    )
+    return tool.name, action
+
+
+def moment_named(failed: Failed) -> Failed:
+    """Return an error about a moment as the library has it, where that is no argument and has no name."""
+    faults = failed.details.get("faults", [])
+    if not any(fault["path"] == "as_of" for fault in faults):
+        return failed
+    renamed = [{**fault, "path": "moment"} if fault["path"] == "as_of" else fault for fault in faults]
+    return Failed(failed.code, failed.message.replace("as_of: ", "moment: ", 1), {**failed.details, "faults": renamed})
+
+
+def record_in(verb: Verb, answer: dict[str, Any]) -> Any:
+    """Return what the library would, from an answer that is whole."""
+    kind = codec.returned(verb)
+    if get_origin(kind) is tuple:
+        return codec.read(kind, answer["items"])
+    whole = {name: value for name, value in answer.items() if name != "remark"}
+    return codec.read(kind, answer["claims"] if verb.name == "blame" else whole)
 
 
 def unmarked(found: dict[str, Any]) -> dict[str, Any]:

@@ -296,7 +296,7 @@ class Maintenance(Past):
 
         return recall_index.reindex(self.context, embedders.check(embedder), progress)
 
-    @verb(get="/v1/verify", command="verify", tool="verify", at_moment=False, wide=True)
+    @verb(get="/v1/verify", command="verify", at_moment=False, wide=True)
     def verify(
         self,
         *,

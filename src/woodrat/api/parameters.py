@@ -59,7 +59,7 @@ class Kind:
     header: str = ""
     """The header that carries it over HTTP, where it has one."""
     brief: str | None = None
-    """What it is in the few words an agent reads; None: as `what` says."""
+    """What it is in the few words an agent reads; None: its name says it."""
 
 
 # Which entity, run, observation, …

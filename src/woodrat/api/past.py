@@ -265,7 +265,7 @@ class Past:
 
         return lists.duplicates(self.context, entity_type, limit=limit, cursor=cursor)
 
-    @verb(get="/v1/observations", command="observations list [REF]", tool="observations")
+    @verb(get="/v1/observations", command="observations list [REF]", tool="history")
     def observations(
         self, ref: RefArg | None = None, *, limit: Limit = 100, cursor: Cursor | None = None
     ) -> Page[Stored]:
@@ -289,7 +289,7 @@ class Past:
 
         return lists.history(self.context, ref, field, limit=limit, cursor=cursor)
 
-    @verb(get="/v1/timeline", command="timeline")
+    @verb(get="/v1/timeline", command="timeline", tool="history")
     def timeline(
         self,
         *,
@@ -306,7 +306,7 @@ class Past:
 
         return lists.timeline(self.context, since=since, until=until, limit=limit, cursor=cursor)
 
-    @verb(get="/v1/blame/{ref}", command="blame REF[#field]", tool="blame")
+    @verb(get="/v1/blame/{ref}", command="blame REF[#field]", tool="history")
     def blame(
         self, ref: RefArg, field: OnlyField | None = None, *, excerpts: Excerpts = False
     ) -> dict[str, tuple[Verdict, ...]]:
@@ -377,7 +377,7 @@ class Past:
         """
         return reads.values(self.context)
 
-    @verb(get="/v1/related/{ref}", command="related REF", wide=True)
+    @verb(get="/v1/related/{ref}", command="related REF", tool="related", wide=True)
     def related(
         self, ref: RefArg, *, depth: Depth = 1, limit: Limit = 100, cursor: Cursor | None = None
     ) -> Page[Related]:

@@ -64,7 +64,7 @@ class PastRuns:
         self.ledger = ledger
         self.context = ledger.context
 
-    @verb(get="/v1/runs", command="runs list", wide=True)
+    @verb(get="/v1/runs", command="runs list", tool="runs", wide=True)
     def list(
         self,
         *,
@@ -106,7 +106,7 @@ class PastRuns:
             cursor=cursor,
         )
 
-    @verb(get="/v1/runs/{run}", command="runs show RUN")
+    @verb(get="/v1/runs/{run}", command="runs show RUN", tool="runs")
     def show(self, run: RunArg) -> RunRecord:
         """Show one run: what it was asked, read, called, decided and answered.
 
@@ -122,7 +122,7 @@ class PastRuns:
         grant=READ,
         at_moment=True,
         command="runs diff RUN RUN",
-        tool="runs_diff",
+        tool="runs",
         example={"first": "run_aaaaaaaaaaaaaaaaaaaaaaaaaa", "second": "run_bbbbbbbbbbbbbbbbbbbbbbbbbb"},
     )
     def diff(

@@ -33,7 +33,7 @@ class PastSchemas:
         self.ledger = ledger
         self.context = ledger.context
 
-    @verb(get="/v1/infer/{entity_type}", command="schemas infer T", tool="schema")
+    @verb(get="/v1/infer/{entity_type}", command="schemas infer T", tool="schemas")
     def infer(self, entity_type: EntityType, *, progress: Progress | None = None) -> dict[str, Any]:
         """Suggest a JSON Schema that fits everything stored of a type.
 
@@ -45,7 +45,7 @@ class PastSchemas:
         """
         return reads.infer(self.context, entity_type, progress=progress)
 
-    @verb(get="/v1/schemas/{entity_type}", command="schemas show T", tool="schema")
+    @verb(get="/v1/schemas/{entity_type}", command="schemas show T", tool="schemas")
     def show(self, entity_type: EntityType) -> Schema:
         """Show the schema in force for a type.
 
@@ -55,7 +55,7 @@ class PastSchemas:
 
         return schemas.schema(self.context, entity_type)
 
-    @verb(get="/v1/schemas", command="schemas list", tool="schema")
+    @verb(get="/v1/schemas", command="schemas list", tool="schemas")
     def list(self, *, limit: Limit = 100, cursor: Cursor | None = None) -> Page[Schema]:
         """List the schemas in force.
 
@@ -78,7 +78,7 @@ class Schemas(PastSchemas):
     @verb(
         post="/v1/schemas",
         command="schemas register FILE",
-        tool="schema",
+        tool="schemas",
         grant=MANAGE,
         example={"schema": {"title": "loan", "properties": {"creditScore": {"type": "integer"}}}},
     )

@@ -31,7 +31,7 @@ class PastSources:
         self.ledger = ledger
         self.context = ledger.context
 
-    @verb(get="/v1/sources", command="sources list")
+    @verb(get="/v1/sources", command="sources list", tool="sources")
     def list(self, *, limit: Limit = 100, cursor: Cursor | None = None) -> Page[Delivery]:
         """List the deliveries of sources.
 
@@ -41,7 +41,7 @@ class PastSources:
 
         return lists.deliveries(self.context, limit=limit, cursor=cursor)
 
-    @verb(command="sources show SRC")
+    @verb(command="sources show SRC", tool="sources")
     def show(self, source: SourceArg) -> tuple[Delivery, ...]:
         """Show every delivery of one source.
 

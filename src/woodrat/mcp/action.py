@@ -1,0 +1,221 @@
+"""Actions: what a tool does, each a verb of the library as its declaration has it.
+
+The declaration says what an action takes and what a key needs for it (`api/verb.py`). An answer is short unless whole
+records are asked for; these are written as on every surface (`record_json.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.api import codec
+from woodrat.api.parameters import FLAG, WHOLE, Kind
+from woodrat.api.verb import READ, Parameter, Verb, at_moment
+from woodrat.api.verbs import verbs
+from woodrat.records import replace
+from woodrat.server.reply import past_at
+from woodrat.server.routes import ROUTES
+
+if TYPE_CHECKING:
+    from woodrat.api.ledger import Ledger
+    from woodrat.api.past import Past
+    from woodrat.runs.relay import Relay
+
+Given = dict[str, Any]
+"""Arguments by their names in the library."""
+
+ITEMS_SHOWN: Final = 20
+"""How many items of a list are answered when nothing else is asked."""
+ITEMS_MAX: Final = 1_000
+"""How many may be asked for at once where the verb has no limit of its own."""
+
+DETAILS: Final = Parameter("details", Kind("answer with whole records", FLAG, brief=""), False, False)
+"""What every action takes besides the parameters of its verb."""
+LIMIT: Final = Parameter(
+    "limit",
+    Kind("how many items to list at most", {**WHOLE, "minimum": 1, "maximum": ITEMS_MAX}, brief=""),
+    False,
+    ITEMS_SHOWN,
+)
+"""What an action takes whose verb returns all of a list that can be long."""
+
+
+class Action:
+    """One thing that a tool does."""
+
+    note: str
+    """What an agent is told of it besides the arguments it needs."""
+    grant: str
+    """What a key needs for it."""
+    wide: bool = False
+    """Whether it may tell of other types than it names, so that a grant for a type does not open it."""
+    one_of: tuple[str, ...] = ()
+    """Arguments of which it takes one and needs one."""
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """What it takes, by the name of the argument."""
+        raise NotImplementedError
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Arguments that it cannot do without."""
+        return tuple(name for name, parameter in self.parameters.items() if parameter.required)
+
+    @property
+    def writes(self) -> bool:
+        """Whether it appends to the log."""
+        return self.grant != READ
+
+    def misplaced(self, sent: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Yield each argument that it takes, but not beside the others, and why not."""
+        yield from ()
+
+    def further_needs(self, given: Given) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Yield the further grants that a key needs, each with what it is needed for."""
+        yield from ()
+
+    def operation(self, given: Given) -> str:
+        """Return what it is called where calls are counted, audited and moved to other processes."""
+        raise NotImplementedError
+
+    def call(self, ledger: Ledger, relay: Relay, given: Given) -> Any:
+        """Do it, and return the library's answer."""
+        raise NotImplementedError
+
+    def written(self, answer: Any, given: Given) -> dict[str, Any]:
+        """Return the library's answer as plain JSON, short unless details are asked for."""
+        raise NotImplementedError
+
+
+class VerbAction(Action):
+    """A verb of the library."""
+
+    def __init__(
+        self,
+        name: str,
+        note: str = "",
+        *,
+        compact: Callable[[Any], Any],
+        instead: tuple[str, str] | None = None,
+        noun: str = "items",
+        defaults: Mapping[str, Any] | None = None,
+        limited: bool = False,
+        timeless: bool = False,
+        remark: str = "",
+        call: Callable[[Past, Given], Any] | None = None,
+    ) -> None:
+        self.name, self.note = name, note
+        self._compact = compact
+        """Makes a record short; of a list every item."""
+        self._instead = instead
+        """An argument, and the verb that is meant where it is sent."""
+        self._noun = noun
+        """The name that an answer stands under which is no record."""
+        self._defaults = defaults or {}
+        """Values for what is not sent, where an agent is better off with less than the library returns."""
+        self._limited = limited
+        """Whether the answer holds a list that can be long. It has a limit then, be it that of the verb."""
+        self._timeless = timeless
+        """Whether `valid_at` changes nothing: runs, sources and schemas have no time from which they are true."""
+        self._remark = remark
+        """What every answer says of what was done."""
+        self._call = call
+        """Calls the verb, where agents may say more than it takes."""
+        self.grant = verbs()[name].declaration.grant
+        self.wide = any(verb.declaration.wide for verb in self.verbs)
+
+    @cached_property
+    def verbs(self) -> tuple[Verb, ...]:
+        """The verbs that it may be, the first unless an argument says otherwise."""
+        names = (self.name,) if self._instead is None else (self.name, self._instead[1])
+        return tuple(verbs()[name] for name in names)
+
+    def verb(self, sent: Iterable[str]) -> Verb:
+        """Return the verb that arguments ask for, given their names."""
+        return self.verbs[1 if self._instead is not None and self._instead[0] in sent else 0]
+
+    def _taken_by(self, verb: Verb) -> dict[str, Parameter]:
+        """Return what one of its verbs takes here, by the name of the argument."""
+        declared = {parameter.wire: parameter for parameter in verb.parameters}
+        own = {} if not self._limited or "limit" in declared else {"limit": LIMIT}
+        moments = at_moment() if verb.declaration.at_moment else ()
+        moment = {each.wire: each for each in moments if not (self._timeless and each.name == "valid_at")}
+        assert DETAILS.name not in declared, f"{verb.name}: a tool has an argument of that name"
+        return {**declared, **own, **moment, DETAILS.name: DETAILS}
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """What it takes, by the name of the argument: of its other verb too, where nothing of that is needed."""
+        first, *others = map(self._taken_by, self.verbs)
+        for other in others:
+            first |= {name: each._replace(required=False) for name, each in other.items() if name not in first}
+        return first
+
+    def misplaced(self, sent: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Yield each argument of the verb that is not meant, and why it is not."""
+        if self._instead is not None:
+            chooser, names = self._instead[0], list(sent)
+            how = "cannot be sent together with" if chooser in names else "is taken only together with"
+            taken = self._taken_by(self.verb(names))
+            yield from ((name, f"{how} {chooser}") for name in names if name in self.parameters and name not in taken)
+
+    def operation(self, given: Given) -> str:
+        """Return what REST calls it."""
+        verb = self.verb(given)
+        if verb.name == "runs.diff" and all(isinstance(given.get(name), str) for name in ("first", "second")):
+            return "runs_diff"  # by ids; its address is that of runs sent as documents, which cost more
+        return _operations().get(verb.declaration[:2], verb.name.replace(".", "_"))
+
+    def call(self, ledger: Ledger, relay: Relay, given: Given) -> Any:
+        """Call the verb, at the moment asked for."""
+        verb = self.verb(given)
+        taken = {parameter.name for parameter in verb.parameters}
+        defaults = {**({"limit": ITEMS_SHOWN} if self._limited else {}), **self._defaults}
+        sent = {name: value for name, value in (defaults | given).items() if name in taken}
+        if not verb.declaration.at_moment:
+            return verb.called_on(ledger)(**sent)
+        past = past_at(ledger, given.get("as_of"), given.get("valid_at"))
+        return verb.called_on(past)(**sent) if self._call is None else self._call(past, sent)
+
+    def written(self, answer: Any, given: Given) -> dict[str, Any]:
+        """Return the answer of the verb as plain JSON."""
+        more: dict[str, Any] = {}
+        if self._limited and not _is_page(answer):
+            answer, more = _cut(answer, given.get("limit", ITEMS_SHOWN))
+        if given.get(DETAILS.name):
+            found = codec.write(codec.returned(self.verb(given)), answer)
+        elif _is_page(answer):
+            found = {"items": [self._compact(item) for item in answer.items]}
+            found |= {
+                name: value for name in ("cursor", "position") if (value := getattr(answer, name, None)) is not None
+            }
+        elif isinstance(answer, tuple):
+            found = [self._compact(item) for item in answer]
+        else:
+            found = self._compact(answer)
+        if isinstance(answer, tuple | Mapping):
+            found = {self._noun: found}
+        return {**found, **more, **({"remark": self._remark} if self._remark else {})}
+
+
+@cache
+def _operations() -> Mapping[tuple[str, ...], str]:
+    """Return what REST calls the verb at each address."""
+    return {(route.method, route.path): route.verb for route in ROUTES}
+
+
+def _is_page(answer: Any) -> bool:
+    return hasattr(answer, "cursor") and hasattr(answer, "items")
+
+
+def _cut(answer: Any, limit: int) -> tuple[Any, dict[str, Any]]:
+    """Return an answer with the first items of its lists, and how many there are."""
+    if isinstance(answer, tuple):
+        return answer[:limit], {"total": len(answer)}
+    if isinstance(answer, Mapping):
+        lengths = {name: len(items) for name, items in answer.items() if len(items) > limit}
+        return {name: items[:limit] for name, items in answer.items()}, {"more": lengths} if lengths else {}
+    return replace(answer, changes=answer.changes[:limit]), {"total": len(answer.changes)}

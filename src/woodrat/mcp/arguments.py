@@ -1,0 +1,218 @@
+"""Arguments: what an agent sends a tool, held against what the action takes; all that is wrong is said at once.
+
+Agents are listed less than is taken, in the words that every provider of models accepts: one type for each value, no
+alternatives and no bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.api.verb import Parameter, at_moment
+from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.mcp.action import LIMIT
+
+if TYPE_CHECKING:
+    from woodrat.mcp.action import Action, Given
+    from woodrat.mcp.tool import Tool
+
+NOTHING_DONE: Final = "Nothing was done."
+ACTION: Final = "action"
+"""The argument that says which action of a tool is meant."""
+RECORD: Final = {"type": "object", "properties": {"entity_type": {"type": "string"}}, "required": ["entity_type"]}
+"""A record to be stored, as far as an agent is told; the ledger says what is wrong with the rest."""
+NUMBERS_TOO: Final = frozenset({"as_of"})
+"""Arguments that are text in an address, and may be sent as the number that reports have."""
+STRANGERS_MAX: Final = 10
+"""How many unknown arguments of a call are named."""
+NAME_CHARACTERS_MAX: Final = 64
+"""How much of the name of one is repeated."""
+MEANT_EMPTY: Final = frozenset({"default", "answer"})
+"""Arguments of which null and empty text are values. Of the others they count as left out: some models send all."""
+
+
+# What is taken
+
+
+def schema_of(parameter: Parameter) -> dict[str, Any]:
+    """Return the JSON Schema that an argument is held against: its types, and not how text is spelled.
+
+    What is wrong with a reference, an id or a limit the ledger says better, if it gets to see it.
+    """
+    schema = _schema(parameter.kind.schema)
+    if parameter is LIMIT:
+        schema |= {name: LIMIT.kind.schema[name] for name in ("minimum", "maximum")}
+    if parameter.name in NUMBERS_TOO:
+        schema["type"] = [schema["type"], "integer"]
+    return schema
+
+
+_CHECKED: Final = frozenset({"type", "items", "enum", "minProperties", "maxProperties"})
+_ANY: Final = ["string", "number", "boolean", "array", "object", "null"]
+
+
+def _schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    if "$ref" in schema:
+        return dict(RECORD)
+    if "anyOf" in schema:
+        return _alternatives([_schema(each) for each in schema["anyOf"]])
+    if not schema:
+        return {"type": _ANY}
+    found = {name: value for name, value in schema.items() if name in _CHECKED}
+    if "items" in found:
+        found["items"] = _schema(found["items"])
+    for name in ("properties", "required"):
+        if name in schema:
+            found[name] = schema[name]
+    return found
+
+
+def _alternatives(schemas: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return one schema for several: their types, the first first, but of one or a list of them the list."""
+    match schemas:
+        case [one, {"type": "array", "items": several}] if one == several:
+            schemas = [schemas[1], one]
+    types = [name for each in schemas for name in (each["type"] if isinstance(each["type"], list) else [each["type"]])]
+    inside = {
+        name: each[name] for each in reversed(schemas) for name in ("items", "properties", "required") if name in each
+    }
+    return {"type": list(dict.fromkeys(types)), **inside}
+
+
+# What is listed
+
+
+def listed(tool: Tool) -> dict[str, Any]:
+    """Return the schema of a tool's arguments as agents see it."""
+    named: dict[str, Any] = {} if "" in tool.actions else {ACTION: {"type": "string", "enum": list(tool.actions)}}
+    texts: dict[str, dict[str, None]] = {}
+    for action in tool.actions.values():
+        for name, parameter in action.parameters.items():
+            named.setdefault(name, _plain(schema_of(parameter)))
+            texts.setdefault(name, {})[_text(parameter)] = None
+    for name, several in texts.items():
+        if text := " | ".join(filter(None, several)):
+            named[name] = {**named[name], "description": text}
+    needed = list(tool.actions[""].needed) if "" in tool.actions else [ACTION]
+    return {"type": "object", "properties": named, **({"required": needed} if needed else {})}
+
+
+def _text(parameter: Parameter) -> str:
+    """Return what an agent is told of an argument besides its name and type: what its kind has for agents, if anything.
+
+    Moments are explained once for all tools, where a client connects.
+    """
+    return "" if parameter in at_moment() else parameter.kind.brief or ""
+
+
+def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema of which every value has one type, the first that it may have, and no bounds."""
+    found = {name: value for name, value in schema.items() if name in ("type", "enum", "required")}
+    if isinstance(found["type"], list):
+        found["type"] = found["type"][0]
+    if found["type"] == "array":
+        found["items"] = _plain(schema["items"])
+    if found["type"] == "object" and "properties" in schema:
+        found["properties"] = {name: _plain(value) for name, value in schema["properties"].items()}
+    else:
+        found.pop("required", None)
+    return found
+
+
+# What was sent
+
+
+def chosen(tool: Tool, sent: Mapping[str, Any]) -> tuple[str, Given]:
+    """Return the action that arguments ask for, and these by their names in the library; all faults at once."""
+    from woodrat.canon import form
+
+    if faults := form.faults(dict(sent)):
+        raise Refused(faults, NOTHING_DONE)
+    named = sent.get(ACTION) if "" not in tool.actions else ""
+    action = tool.actions.get(named) if isinstance(named, str) else None
+    if action is None:
+        raise Refused([_unknown_action(named, tool), *_strangers(tool, sent)], NOTHING_DONE)
+    assert isinstance(named, str)
+    asked = {name: value for name, value in sent.items() if not _is_left_out(name, value, action)}
+    asked.pop(ACTION if named else "", None)
+    placed = [*_misplaced(tool, named, action, asked), *_missing(action, asked)]
+    faults = [*placed, *_ill_typed(action, asked)]
+    if faults:
+        takes = ", ".join(f"{name} (required)" if name in action.needed else name for name in action.parameters)
+        usage = f"{f'{tool.name} {named}'.strip()} takes {takes}. " if placed else ""
+        raise Refused(faults, usage + NOTHING_DONE)
+    parameters = action.parameters
+    return named, {parameters[name].name: _whole(parameters[name], value) for name, value in asked.items()}
+
+
+def _is_left_out(name: str, value: Any, action: Action) -> bool:
+    if value is None:
+        return name not in MEANT_EMPTY
+    return value == "" and name not in {*MEANT_EMPTY, *action.needed, *action.one_of}
+
+
+def _unknown_action(named: Any, tool: Tool) -> Fault:
+    problem = "is missing" if named is None or named == "" else f"unknown action {shown(named)}"
+    return Fault(f"/{ACTION}", problem, f"Send one of {', '.join(tool.actions)}.")
+
+
+def _strangers(tool: Tool, sent: Iterable[str], near_to: Iterable[str] = ()) -> Iterator[Fault]:
+    """Yield a fault for each argument that no action of a tool takes; of very many only for the first."""
+    from woodrat.state.schema_check import near
+
+    known = {ACTION, *(name for action in tool.actions.values() for name in action.parameters)}
+    strangers = [name for name in sent if name not in known]
+    for name in strangers[:STRANGERS_MAX]:
+        path = name if len(name) <= NAME_CHARACTERS_MAX else f"{name[:NAME_CHARACTERS_MAX]}…"
+        meant = [f"Did you mean {close}?" for close in near(path, near_to)]
+        yield Fault(f"/{pointer_part(path)}", "unknown argument", *(meant or ["Leave it out."]))
+    if (more := len(strangers) - STRANGERS_MAX) > 0:
+        yield Fault("arguments", f"{more} more unknown arguments", "Leave them out.")
+
+
+def _misplaced(tool: Tool, named: str, action: Action, asked: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield a fault for each argument that the action does not take, or not beside the others."""
+    elsewhere = {name for each in tool.actions.values() for name in each.parameters} - action.parameters.keys()
+    for name in asked:
+        if name in elsewhere:
+            yield Fault(f"/{name}", f"is not an argument of {named}", "Leave it out.")
+    yield from _strangers(tool, asked, action.parameters)
+    for name, problem in action.misplaced(asked):
+        yield Fault(f"/{name}", problem, "Leave one of them out." if "cannot" in problem else "Send both, or neither.")
+
+
+def _missing(action: Action, asked: Mapping[str, Any]) -> Iterator[Fault]:
+    for name in action.needed:
+        if name not in asked:
+            yield Fault(f"/{name}", "is missing", "Send it.")
+    several = [name for name in action.one_of if name in asked]
+    if action.one_of and len(several) != 1:
+        problem = f"cannot be sent together with {several[0]}" if several else "is missing"
+        name = several[-1] if several else action.one_of[0]
+        yield Fault(f"/{name}", problem, f"Send one of {', '.join(action.one_of)}.")
+
+
+def _ill_typed(action: Action, asked: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield what the schemas of the arguments find wrong."""
+    from woodrat.state import schema_faults, validator
+
+    values = {name: value for name, value in asked.items() if name in action.parameters}
+    for error in validator.errors(_validator(action), values):
+        problem, wish = schema_faults.said(error)
+        where = "".join(f"/{pointer_part(str(step))}" for step in error.instance_path)
+        yield Fault(where, problem, f"Send {wish}.")
+
+
+@lru_cache(maxsize=64)
+def _validator(action: Action) -> Any:
+    from woodrat.state import validator
+
+    properties = {name: schema_of(parameter) for name, parameter in action.parameters.items()}
+    return validator.validator({"type": "object", "properties": properties})
+
+
+def _whole(parameter: Parameter, value: Any) -> Any:
+    """Return an argument, a whole number as one: JSON may spell it as 2.0 or 1e3."""
+    return int(value) if isinstance(value, float) and "integer" in schema_of(parameter)["type"] else value
