@@ -17,7 +17,7 @@ from woodrat.ledger.find import Hit
 
 if TYPE_CHECKING:
     from woodrat.compare.divergence import Divergence
-    from woodrat.explain.impact import Impact, Leaning
+    from woodrat.explain.impact import AffectedRun, Impact
     from woodrat.explain.lineage import Node
     from woodrat.explain.stale import Belief, Stale
     from woodrat.ledger.reads import Related
@@ -61,7 +61,7 @@ def stated(**parts: Any) -> Compact:
 _EMPTY: Final[tuple[Any, ...]] = ((), [], {}, "")
 
 
-def _answer(record: RunRecord | Reason | Leaning) -> Compact:
+def _answer(record: RunRecord | Reason | AffectedRun) -> Compact:
     """What a run answered, false and empty text included."""
     return {} if record.answer is None else {"answer": short(record.answer)}
 
@@ -278,7 +278,7 @@ def related(record: Related) -> Compact:
 def delivery(record: Delivery) -> Compact:
     """One delivery of a source."""
     return stated(
-        source=record.id,
+        source=record.source,
         name=record.name,
         media_type=record.media_type,
         agent=record.agent,
@@ -357,7 +357,7 @@ def divergence(record: Divergence) -> Compact:
     """Where two runs part: the sentence, and the steps that differ."""
     differing = [row for row in record.rows if row.mark != "same"]
     rows = [
-        stated(step=row.number, kind=row.kind, label=row.label, mark=row.mark, first=row.first, second=row.second)
+        stated(step=row.step, kind=row.kind, label=row.label, mark=row.mark, first=row.first, second=row.second)
         for row in differing
     ]
     return {
@@ -433,8 +433,8 @@ def impact(record: Impact) -> Compact:
     }
 
 
-def _leaning(record: Leaning) -> Compact:
-    decisions = [choice for choice, _ in record.decisions]
+def _leaning(record: AffectedRun) -> Compact:
+    decisions = [affected.decision for affected in record.decisions]
     about = listed(
         {"decisions": (decisions, _choice)},
         run=record.run,
@@ -452,7 +452,7 @@ def stale(record: Stale) -> Compact:
         "run": record.run,
         **_choice(record.decision),
         "outcome": record.outcome,
-        "chosen_now": short(record.chosen_now),
+        "chosen_now": short(record.now.chosen),
         **listed({"changes": (record.beliefs, _belief)}, agent=record.agent, subject=record.subject),
         "sentence": record.sentence,
     }
@@ -487,6 +487,6 @@ def _supposed(record: Supposed) -> Compact:
         "run": record.run,
         **_choice(record.decision),
         "outcome": record.outcome,
-        "chosen_now": short(record.chosen_now),
+        "chosen_now": short(record.now.chosen),
         **stated(subject=record.subject, sentence=short(record.sentence)),
     }

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.api import codec
 from woodrat.api.parameters import OBJECT, TEXT, Kind
 from woodrat.api.verb import RUN, Parameter
 from woodrat.errors import Fault, Refused
@@ -16,7 +15,6 @@ from woodrat.ledger.report import Report
 from woodrat.mcp import compact
 from woodrat.mcp.action import DETAILS, Action, Given
 from woodrat.merge.snapshot import Snapshot
-from woodrat.record_json import own_forms
 from woodrat.runs.rules import Verdict
 from woodrat.server import access
 
@@ -108,8 +106,6 @@ _COMPACT: Final[Mapping[type, Callable[[Any], Any]]] = {
 
 def _whole(value: Any) -> Any:
     """Return records as plain JSON, wherever they stand."""
-    if type(value) in own_forms:
-        return codec.write(type(value), value)
     if hasattr(value, "to_json"):
         return value.to_json()
     if isinstance(value, tuple | list):
