@@ -43,6 +43,7 @@ class Fault:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fault as plain JSON."""
+        # By hand: what derives the JSON of records stands above the errors.
         return {"path": self.path, "problem": self.problem, "remedy": self.remedy}
 
     def __str__(self) -> str:

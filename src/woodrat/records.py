@@ -24,7 +24,7 @@ def is_record(kind: Any) -> bool:
     return isinstance(kind, type) and hasattr(kind, _PLAN)
 
 
-def kinds_of(kind: type) -> list[type]:
+def kinds_of(kind: Any) -> list[type]:
     """Return the classes made here that extend one; what they were made from may still be about, and is not one."""
     extended: list[type] = kind.__subclasses__()
     return [other for other in extended if _PLAN in vars(other)]

@@ -18,6 +18,7 @@ import woodrat
 from woodrat.api import codec
 from woodrat.api.codec import returned
 from woodrat.api.ledger import Ledger
+from woodrat.api.link import plain
 from woodrat.api.verbs import verbs
 from woodrat.bisect.predicate import Choice, FieldRead, Predicate
 from woodrat.canon.ids import Ref
@@ -195,6 +196,12 @@ def test_a_large_collection_travels_whole() -> None:
     again = told(returned(verbs()["show"]), found)
     assert len(again.fields["of"]) == 1_200
     assert (again.fields, again.more) == (found.fields, {})
+    assert again == found
+    for verb, page in (("query", ledger.query(entity_type="bag")), ("search", ledger.search("1"))):
+        assert len(page.items) == 1
+        assert told(returned(verbs()[verb]), page) == page, "also inside a page"
+    assert plain([found])[0]["fields"] == found.fields, "and on its way to the server"
+    assert ledger.query(entity_type="bag").to_json()["items"][0]["more"] == {"of": 1_200}
 
 
 def test_every_record_of_the_front_door_travels() -> None:

@@ -26,7 +26,7 @@ def test_a_server_signs_and_proves(start: Start, tmp_path: Path) -> None:
     said = server.call("POST", "/v1/store", ANA).json["observations"][0]
     signed = server.call("POST", "/v1/checkpoints", {}).json
     held = server.call("GET", "/v1/checkpoints").json["checkpoints"]
-    assert [found["size"] for found in held] == [signed["size"]]
+    assert [found["size"] for found in held] == [signed["checkpoint"]["size"]]
     proof = server.call("GET", f"/v1/proofs/{said}").body
     capsule = server.call("GET", f"/v1/capsules/{quote('contact/Ana Rivera#city')}").body
     for document in (proof, capsule):
@@ -34,7 +34,7 @@ def test_a_server_signs_and_proves(start: Start, tmp_path: Path) -> None:
         file.write_bytes(document)
         assert woodrat_verify.main([str(file), "--key", str(made.verifier)]) == 0
     found = server.call("GET", "/v1/verify?deep=true").json
-    assert (found["sound"], found["covered"]) == (True, signed["size"])
+    assert (found["sound"], found["covered"]) == (True, signed["checkpoint"]["size"])
 
 
 def test_a_run_recorded_through_a_server_is_proven(start: Start, tmp_path: Path) -> None:

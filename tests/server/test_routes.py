@@ -163,8 +163,7 @@ def test_elements_of_a_collection_come_by_page(server: Server) -> None:
     first = server.call("GET", "/v1/elements/contact/Ana%20Rivera?field=tags&limit=700").json
     assert (first["elements"], first["total"]) == (tags[:700], 1_200)
     rest = server.call("GET", f"/v1/elements/contact/Ana%20Rivera?field=tags&cursor={first['cursor']}").json
-    assert rest["elements"] == tags[700:]
-    assert "cursor" not in rest
+    assert (rest["elements"], rest["cursor"]) == (tags[700:], None)
     answer = server.call("GET", "/v1/elements/contact/Ana%20Rivera?field=name")
     assert (answer.status, answer.json["details"]["faults"][0]["path"]) == (400, "field")
 

@@ -113,7 +113,7 @@ class Ref(NamedTuple):
         return EntityId(id_of("entity", self.digest))
 
     def to_json(self) -> dict[str, str]:
-        """Return the reference as plain JSON."""
+        """Return the reference as bodies of the log state it; elsewhere it is its text."""
         return {"key": self.key, "type": self.type}
 
     def __str__(self) -> str:

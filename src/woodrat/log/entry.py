@@ -77,7 +77,7 @@ class Origin:
     """Its position there."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the origin as plain JSON."""
+        """Return the origin as leaves and exports state it."""
         return {"log": self.log, "position": self.position}
 
 
@@ -95,7 +95,7 @@ class Envelope:
     """Where the entry was first written, if that was in another log."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the envelope as plain JSON; what is not stated is left out."""
+        """Return the envelope as leaves and exports state it; what is not stated is left out."""
         value: dict[str, Any] = {"write": self.write}
         if self.length is not None:
             value["length"] = self.length

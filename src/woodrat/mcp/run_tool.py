@@ -164,7 +164,7 @@ ACTIONS: Final[Mapping[str, RunAction]] = {
         ),
         RunAction(
             "decide",
-            "facts or ref; the first rule that matches wins, when: {field: {lt: 600}}",
+            "facts or ref; first match wins; when: {field: {lt: 600}}",
             (
                 _RUN,
                 _parameter("stage", required=True),

@@ -83,7 +83,7 @@ def _made() -> tuple[Tool, ...]:
         ),
         Tool(
             "search",
-            "Find entities by words (query), or list them by type and values.",
+            "Find entities by words, or by type and values.",
             VerbAction("query", compact=compact.found_entity, instead=("query", "search"), limited=True),
         ),
         Tool(
@@ -94,7 +94,7 @@ def _made() -> tuple[Tool, ...]:
                 "changes": VerbAction("history", "what each changed", compact=compact.step, limited=True),
                 "blame": VerbAction(
                     "blame",
-                    "all claims on a field, which won, why",
+                    "claims on a field, which won, why",
                     compact=compact.claims,
                     noun="claims",
                     limited=True,
@@ -172,7 +172,7 @@ def _made() -> tuple[Tool, ...]:
             "Files and messages received.",
             {
                 "list": VerbAction("sources.list", compact=compact.delivery, limited=True, timeless=True),
-                "show": VerbAction("sources.show", compact=compact.delivery, limited=True),
+                "show": VerbAction("sources.show", compact=compact.delivery, limited=True, timeless=True),
             },
         ),
         Tool(

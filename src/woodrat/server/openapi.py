@@ -90,7 +90,10 @@ COMPONENTS: dict[str, Any] = {
     },
     "Snapshot": {
         "type": "object",
-        "required": ["entity", "entity_id", "entity_type", "fields", "blame", "conflicts", "position", "version"],
+        "required": [
+            *("entity", "entity_id", "entity_type", "members", "deleted", "fields", "more", "blame", "conflicts"),
+            *("problem", "schema", "position", "version", "digest"),
+        ],
         "properties": {
             "entity": {"type": "string"},
             "entity_id": {"type": "string"},
@@ -104,7 +107,11 @@ COMPONENTS: dict[str, Any] = {
             "version": {"type": "integer"},
             "digest": {"type": "string"},
             "more": {"type": "object", "description": "collections told in part, and how many elements they have"},
-            "problem": {"type": "string", "description": "why nothing is shown: nothing fits the schema in force"},
+            "problem": {
+                "type": ["string", "null"],
+                "description": "why nothing is shown: nothing fits the schema in force",
+            },
+            "schema": {"type": ["string", "null"], "description": "full name of the schema it was merged under"},
         },
     },
     "Entities": {
