@@ -13,7 +13,7 @@ from tests.server.conftest import Start
 from tests.server.server import Server
 
 from woodrat.cli.main import main
-from woodrat.cli.verbs import VERBS
+from woodrat.cli.verbs import COMMANDS
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.server.access import GRANTS
 from woodrat.server.keys import Keyring
@@ -97,9 +97,9 @@ def test_reads_answer_the_same_from_afar(server: Server, run: Run, engine: Sqlit
     "words",
     [
         example
-        for verb in VERBS
-        for example in verb.examples
-        if "--follow" not in example and verb.words not in ("demo", "init")
+        for command in COMMANDS
+        for example in command.examples
+        if "--follow" not in example and command.words not in ("demo", "init")
     ],
 )
 def test_every_verb_answers_or_says_why_not(server: Server, run: Run, words: str) -> None:

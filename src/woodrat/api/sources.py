@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from woodrat.api.verb import verb
+from woodrat.api.verb import WRITE, verb
 from woodrat.errors import NotFound
 from woodrat.runs.recorder import current
 
@@ -38,7 +38,7 @@ class PastSources:
 
         return sources.deliveries(self.context)
 
-    @verb(command="sources show SRC")
+    @verb(command="sources show SRC", at_moment=True)
     def show(self, source: SourceArg) -> tuple[Delivery, ...]:
         """Show every delivery of one source.
 
@@ -71,6 +71,7 @@ class Sources(PastSources):
         self.ledger = ledger
         self.context = ledger.context
 
+    @verb(command="sources add FILE", grant=WRITE)
     def add(
         self,
         content: bytes | str | PathLike[str],
@@ -79,7 +80,7 @@ class Sources(PastSources):
         media_type: MediaType | None = None,
         idempotency_key: IdempotencyKey | None = None,
     ) -> str:
-        """Add a source: stored once by its content, each delivery recorded.
+        """Add a file as a source.
 
         Add a source: bytes, or a file by its path. The content is stored once; each delivery is recorded.
 

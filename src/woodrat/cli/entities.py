@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.cli.command import Answer, Call
+from woodrat.cli.command import Answer, Call, at_moment
 from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, changed, fields, time, value
 from woodrat.errors import Fault, Refused, shown
 from woodrat.records import replace
@@ -28,7 +28,7 @@ PAGE_MAX = 1_000
 
 def show(call: Call) -> Answer:
     """Show what is believed about an entity."""
-    snapshot = call.past().show(call.given.ref)
+    snapshot = call.ask(call.past())
     return Answer(snapshot.to_json(), lambda paper: _snapshot(paper, snapshot))
 
 
@@ -38,7 +38,7 @@ def elements(call: Call) -> Answer:
     if not mark or not field:
         problem = f"{shown(call.given.ref)} names no field"
         raise Refused([Fault("REF#FIELD", problem, "Add the field after a #, as in 'contact/Ana#tags'.")], NO_READ)
-    page = call.past().elements(ref, field, **_page(call))
+    page = call.ask(call.past(), ref=ref, field=field)
 
     def text(paper: Paper) -> None:
         for element in page.elements:
@@ -53,7 +53,7 @@ def search(call: Call) -> Answer:
     """Find entities by words; one hit is explained."""
     given = call.given
     past = call.caught_up()
-    page = past.search(given.query, **_page(call, entity_type=given.entity_type))
+    page = call.ask(past)
     found = [hit.snapshot for hit in page.items]
     if found:
         past = past.at(found[0].position)
@@ -72,24 +72,18 @@ def entities(call: Call) -> Answer:
             problem = "--duplicates can only be combined with --entity-type"
             raise Refused([Fault("woodrat entities list", problem, "Leave the other options out.")], NO_READ)
         return _duplicates(past, given.entity_type)
-    asked = _page(call, entity_type=given.entity_type, where=given.where, sort=given.sort)
+    most: dict[str, Any] = {}
     if given.all:
         if given.limit is not None or given.cursor is not None:
             problem = "--all cannot be combined with --limit or --cursor"
             raise Refused([Fault("woodrat entities list", problem, "Leave them out, or leave out --all.")], NO_READ)
-        asked["limit"] = PAGE_MAX
-    page = past.query(**asked, descending=given.descending)
+        most["limit"] = PAGE_MAX
+    page = call.ask(past, **most)
     found = list(page.items)
     while given.all and page.cursor is not None:
-        page = past.query(**asked, descending=given.descending, cursor=page.cursor)
+        page = call.ask(past, **most, cursor=page.cursor)
         found += page.items
     return _found(past, found, page.cursor, "No entities.")
-
-
-def _page(call: Call, **given: Any) -> dict[str, Any]:
-    """Return the arguments of a call that pages, without those left out: the library has its own defaults."""
-    given.update(limit=call.given.limit, cursor=call.given.cursor)
-    return {name: item for name, item in given.items() if item is not None}
 
 
 def _found(past: Past, found: Sequence[Snapshot], cursor: str | None, none: str) -> Answer:
@@ -125,7 +119,7 @@ def _duplicates(past: Past, entity_type: str | None) -> Answer:
 def observations(call: Call) -> Answer:
     """List observations."""
     past = call.past()
-    found = past.observations(call.given.ref)
+    found = call.ask(past)
     rows = [wire.stored(item) for item in found]
     return Answer(
         wire.listing("observations", rows, past.position),
@@ -137,7 +131,7 @@ def observations(call: Call) -> Answer:
 def history(call: Call) -> Answer:
     """Show how belief about an entity changed."""
     past = call.past()
-    steps = past.history(call.given.ref, call.given.field)
+    steps = call.ask(past)
 
     def text(paper: Paper) -> None:
         rows = []
@@ -154,7 +148,7 @@ def history(call: Call) -> Answer:
 def timeline(call: Call) -> Answer:
     """Show what was seen when."""
     past = call.past()
-    events = past.timeline(since=call.given.since, until=call.given.until)
+    events = call.ask(past)
 
     def text(paper: Paper) -> None:
         if not events:
@@ -181,7 +175,6 @@ def diff(call: Call) -> Answer:
         raise Refused([Fault("woodrat diff", problem, "Leave one of them out.")], NO_READ)
     if given.as_of is None:
         given.as_of = given.after
-    kind = given.entity_type
     if given.against is not None:
         from woodrat.cli import inputs
 
@@ -191,8 +184,8 @@ def diff(call: Call) -> Answer:
         start: Any = given.against
     else:
         past = call.past()
-        start = past.at(given.before).position
-        changes = past.diff(start, past.position, given.ref, entity_type=kind)
+        start = at_moment(past, given.before, "--from").position
+        changes = call.ask(past, before=start, after=past.position)
     end = past.position
 
     valid = "" if given.valid_at is None else f"; valid at {time(given.valid_at)}"
@@ -232,7 +225,7 @@ def _against(past: Past, known: Any, given: Any) -> tuple[EntityChange, ...]:
 def blame(call: Call) -> Answer:
     """Show every claim on a field or on all fields."""
     past = call.past()
-    found = wire.blamed(past, call.given.ref, excerpts=bool(call.given.excerpts))
+    found = wire.blamed(past, call.given.ref, **call.arguments({"ref"}))
     rows = [{"field": name, **verdict.to_json()} for name, verdicts in found.items() for verdict in verdicts]
     return Answer({"position": past.position, "claims": wire.blame(found)}, lambda paper: _claims(paper, found), rows)
 
@@ -241,7 +234,7 @@ def conflicts(call: Call) -> Answer:
     """List fields in conflict, or decided only by arrival."""
     past = call.past()
     arrival = bool(call.given.arrival)
-    found = past.conflicts(call.given.entity_type, arrival=arrival)
+    found = call.ask(past)
 
     def text(paper: Paper) -> None:
         if not found:
@@ -264,7 +257,7 @@ def conflicts(call: Call) -> Answer:
 def related(call: Call) -> Answer:
     """Show the relations of an entity."""
     past = call.past()
-    found = past.related(call.given.ref, depth=call.given.depth)
+    found = call.ask(past)
 
     def text(paper: Paper) -> None:
         if not found:

@@ -22,7 +22,7 @@ IMPACT_IDS = ("obs_", "src_", "int_")
 
 def lineage(call: Call) -> Answer:
     """Tell where something comes from."""
-    tree = runs_of(call).lineage(call.given.what)
+    tree = call.ask(runs_of(call))
     return _drawn(call, tree) or Answer(tree.to_json(), lambda paper: _tree(paper, tree))
 
 
@@ -31,7 +31,7 @@ def impact(call: Call) -> Answer:
     what: str = call.given.what
     cause = {"what": what} if what.startswith(IMPACT_IDS) else {"agent": what}
     with bar("Indexing", "entries", at_once=False) as tell:
-        found = runs_of(call).impact(**cause, progress=tell)
+        found = call.ask(runs_of(call), **cause, progress=tell)
 
     def text(paper: Paper) -> None:
         _tree(paper, found.tree)
@@ -75,8 +75,7 @@ def stale(call: Call) -> Answer:
     if given.follow:
         return _followed(call)
     past = runs_of(call)
-    paging = {name: getattr(given, name) for name in ("limit", "cursor") if getattr(given, name) is not None}
-    page = past.stale(same=given.same, **paging)
+    page = call.ask(past)
 
     def text(paper: Paper) -> None:
         if not page.items:

@@ -87,12 +87,12 @@ def _run(words: list[str]) -> int:
             given = parser.parse(words)
         except SystemExit as exit:  # --help and --version
             return exit.code if isinstance(exit.code, int) else wire.DONE
-        if given.verb is None:
+        if given.command is None:
             getattr(given, "group", parser.build()).print_help(sys.stderr)
             return wire.EXIT_CODES[Refused.code]
-    module, _, function = given.verb.run.partition(":")
+    module, _, function = given.command.run.partition(":")
     follows = False
-    if given.output == "csv" and not given.verb.rows:
+    if given.output == "csv" and not given.command.rows:
         remedy = "Use -o json, or -o table for people."
         problem = "its answer is neither a list nor a record, so it cannot be CSV"
         raise Refused([Fault("--output", problem, remedy)], NOTHING_DONE)
@@ -106,7 +106,7 @@ def _run(words: list[str]) -> int:
     except KeyboardInterrupt:
         if follows:
             return wire.DONE
-        _print(f"\nInterrupted. {NOTHING_CHANGED if given.verb.reads else WHOLE_OR_NOT}")
+        _print(f"\nInterrupted. {NOTHING_CHANGED if given.command.reads else WHOLE_OR_NOT}")
         return wire.INTERRUPTED
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from woodrat.cli.verbs import FIRST_WORDS, OTHER_NAMES, VERBS
+from woodrat.cli.verbs import COMMANDS, FIRST_WORDS, OTHER_NAMES
 
 CUTOFF = 0.7
 """How alike two names must be, from 0 to 1, for one to be suggested for the other."""
@@ -24,7 +24,7 @@ def closest(text: str, known: Iterable[str]) -> str | None:
 
 def of_command(typed: str, group: str) -> str:
     """Return the sentence that leads from an unknown command to a known one; empty when nothing is close."""
-    every = [verb.words for verb in VERBS]
+    every = [command.words for command in COMMANDS]
     whole = f"{group} {typed}".strip()
     meant: list[str] = []
     for name in (whole, typed):

@@ -21,6 +21,7 @@ from woodrat.canon.order import order_key
 from woodrat.engines.port import Engine, Transaction, View
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, pointer_part, shown
 from woodrat.ledger.moments import NO_READ
+from woodrat.ledger.read import PAGE_MAX as PAGE_MAX
 from woodrat.ledger.read import Reader, changed
 from woodrat.merge import Policy, inference, snapshot
 from woodrat.merge import fold as merge
@@ -35,8 +36,6 @@ from woodrat.state.tokens import Words
 
 QUERY_BYTES_MAX: Final = ids.KEY_BYTES_MAX
 """Longest query, in UTF-8; as long as a key, so that every key can be looked for."""
-PAGE_MAX: Final = 1_000
-"""Most items of one page."""
 CONDITIONS_MAX: Final = 100
 """Most conditions of one query."""
 INDEX_ENTRIES: Final = 10_000
