@@ -141,6 +141,9 @@ InterpretationArg: TypeAlias = Annotated[
         ids=_INTERPRETATION,
     ),
 ]
+IdPrefix: TypeAlias = Annotated[
+    str, Kind("the beginning of an id; `last` is the latest run", TEXT, "ID", example="obs_d2f")
+]
 EntityType: TypeAlias = Annotated[str, Kind("the entity type", TYPE, "T", example="contact")]
 OfType: TypeAlias = Annotated[str, Kind("only entities of this type", TYPE, "T", brief="")]
 FieldArg: TypeAlias = Annotated[str, Kind("the field", TEXT, "F", example="tags")]

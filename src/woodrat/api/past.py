@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         FoldsMax,
         FromMoment,
         HitsMax,
+        IdPrefix,
         ImpactOf,
         KnownState,
         Limit,
@@ -367,6 +368,17 @@ class Past:
         if self._erased is None:
             self._erased = reads.ErasedPositions(self.context)
         return self._erased.erased_at(position)
+
+    @verb(get="/v1/ids/{prefix}", wide=True)
+    def ids(self, prefix: IdPrefix) -> tuple[str, ...]:
+        """List the ids that begin with a prefix.
+
+        Return the ids of runs, observations, sources, interpretations or entities that begin so, eleven at most; of
+        `last`, the id of the run the log heard of last. This is how a command completes the ids that people type.
+        """
+        from woodrat.ledger import short_ids
+
+        return short_ids.candidates(self.context, prefix)
 
     @verb(get="/v1/fingerprint", command="fingerprint")
     def fingerprint(self, *, provenance: WithProvenance = False) -> str:

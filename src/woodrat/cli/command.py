@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from woodrat.api.remote import RemoteLedger
     from woodrat.cli.tables import Paper
     from woodrat.cli.verbs.declaration import Argument
-    from woodrat.context import Context
     from woodrat.engines.port import Engine
     from woodrat.proofs.verbs.keys import Keys
     from woodrat.proofs.verbs.signer import Signing
@@ -307,21 +306,16 @@ class Call:
 
         if not short_ids.is_short(text, kinds):
             return text
-        if self.is_served:
-            # A server takes whole ids; which run is the latest it can be asked.
-            page = self.past().runs.list(limit=1) if text == short_ids.LAST else None
-            return page.items[0].id if page is not None and page.items else text
-        try:
-            context = self._now().context if moment else self._context()
-        except WoodratError:
-            return text  # the command itself says what is wrong with the database
-        writes = self.given.command.writes
-        return short_ids.complete(context, text, where, writes=writes, outcome=NOT_WRITTEN if writes else NO_READ)
 
-    def _context(self) -> Context:
-        """Return what the library reads with, at the moment asked for."""
-        as_of = getattr(self.given, "as_of", None)
-        return self._now().at("now" if as_of is None else as_of).context
+        def find(prefix: str) -> Iterable[str]:
+            try:
+                ledger = self._remote() if self.is_served else self._now()
+                return (ledger if moment or self.given.as_of is None else self._at(ledger)).ids(prefix)
+            except WoodratError:
+                return ()  # the command itself says what is wrong with the ledger
+
+        writes = self.given.command.writes
+        return short_ids.complete(text, find, where, writes=writes, outcome=NOT_WRITTEN if writes else NO_READ)
 
     def arguments(self, made: Collection[str] = ()) -> dict[str, Any]:
         """Return what was typed for the parameters of the command's verb, as the library takes them.

@@ -130,6 +130,11 @@ def related(past: Past, ref: str, depth: int = 1, **page: Any) -> dict[str, Any]
     return wire.page(past, "related", lambda then: then.related(ref, depth=depth), tell, asked, **page)
 
 
+def ids(past: Past, prefix: str) -> dict[str, Any]:
+    """The ids that begin with a prefix."""
+    return wire.listing("ids", past.ids(prefix), past.position)
+
+
 def fingerprint(past: Past, *, provenance: bool = False) -> dict[str, Any]:
     """One digest of the whole state."""
     return {"fingerprint": past.fingerprint(provenance=provenance), "position": past.position, "provenance": provenance}

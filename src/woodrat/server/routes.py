@@ -249,6 +249,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         ),
     ),
     declared_route("values", "values", answers.values),
+    declared_route("ids", "ids", answers.ids),
     declared_route("fingerprint", "fingerprint", answers.fingerprint),
     declared_route("correct", "correct", answers.correct, shape="Report"),
     declared_route("retract", "retract", answers.retract, shape="Report"),
