@@ -6,7 +6,6 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from woodrat.cli.remote import is_address, open_served, refuse
 from woodrat.cli.verbs.declaration import arguments_of, destination, label
 from woodrat.errors import Corrupt, Fault, NotFound, Refused, Unavailable, WoodratError, shown
 from woodrat.records import dataclass
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     from woodrat.proofs.verbs.keys import Keys
     from woodrat.proofs.verbs.signer import Signing
 
+KEY_VARIABLE = "WOODRAT_TOKEN"
+"""Where the key of a server stands: a key on the command line would show in every list of processes."""
 MEMORY = ":memory:"
 NOT_OPENED = "Nothing was opened."
 NO_READ = "Nothing was read."
@@ -89,13 +90,13 @@ class Call:
     @property
     def is_served(self) -> bool:
         """Whether the ledger is behind an address."""
-        return is_address(self.db)
+        return self.db is not None and self.db.startswith(("http://", "https://"))
 
     def _remote(self) -> RemoteLedger:
         """Return the ledger behind the address; it stands in for one that is here."""
         if self._served is None:
             assert self.db is not None
-            self._served = open_served(self.db, self.given.tenant, self.given.as_agent)
+            self._served = _open_served(self.db, self.given.tenant, self.given.as_agent)
         return self._served
 
     @property
@@ -104,7 +105,9 @@ class Call:
         from woodrat.engines.open import path_of
 
         if self.is_served:
-            refuse(self.given.command.words)
+            problem = "it needs the database file, and --db is the address of a server"
+            remedy = "Run it on the machine with the database, with its path as --db."
+            raise Refused([Fault(f"woodrat {self.given.command.words}", problem, remedy)], "Nothing was done.")
         return path_of(self.db)
 
     def engine(self, mode: str) -> Engine:
@@ -410,6 +413,22 @@ def say(text: str) -> None:
     with suppress(OSError):
         sys.stderr.write(f"WARNING: {clean(text)}\n")
         sys.stderr.flush()
+
+
+def _open_served(db: str, tenant: str | None, agent: str | None) -> RemoteLedger:
+    """Return the ledger behind an address. The key says for whom and as whom; whoever else is named is refused."""
+    from woodrat.api.remote import open_remote
+    from woodrat.state.redaction import hidden
+
+    ledger = open_remote(db, os.environ.get(KEY_VARIABLE) or None, hidden(os.environ.get("WOODRAT_REDACT")))
+    faults = [
+        Fault(option, f"got {shown(stated)}, but the key is for {shown(getattr(ledger, name))}", "Leave it out.")
+        for option, name, stated in (("--tenant", "tenant", tenant), ("--as", "agent", agent))
+        if stated is not None and stated != getattr(ledger, name)
+    ]
+    if faults:
+        raise Refused(faults, NOT_OPENED)
+    return ledger
 
 
 def _exists(path: str) -> bool:

@@ -8,9 +8,8 @@ from collections.abc import Collection, Iterable, Sequence
 from textwrap import wrap
 from typing import Any, NoReturn
 
-from woodrat.cli import suggestions
 from woodrat.cli.fast_parser import command_of
-from woodrat.cli.verbs import COMMANDS, FIRST_WORDS, GROUPS, SECTIONS, named
+from woodrat.cli.verbs import COMMANDS, FIRST_WORDS, GROUPS, OTHER_NAMES, SECTIONS, named
 from woodrat.cli.verbs.declaration import EVERYWHERE, MOMENT_NAMES, Command, arguments_of, moment
 from woodrat.errors import Fault, Refused, shown
 from woodrat.server import wire
@@ -20,6 +19,12 @@ WIDTH, INDENT = 80, " " * 6
 """How wide the help is that is not laid out by argparse, and how far what an option does is indented."""
 NAME_WIDTH = 17
 """How wide the column of names is in a list of commands."""
+CUTOFF = 0.7
+"""How alike two names must be, from 0 to 1, for one to be suggested for the other."""
+FORMERLY_ALONE = {"backup": "create"}
+"""Groups whose first word people type alone, as in `woodrat backup FILE`, and the command they mean by that."""
+SUGGESTED_MAX = 3
+"""How many commands are suggested at most."""
 _DESCRIPTION = "An append-only, provable record of what agents believed, read, decided and did."
 _EPILOG = """\
 REF   an entity: type/key, or an ent_ id; REF#field is one of its fields
@@ -89,8 +94,8 @@ def _plain(message: str, prog: str) -> tuple[str, str]:
     if choice:
         name, got, known = choice[1], choice[2], choice[3].replace("'", "").split(", ")
         if name == "COMMAND":
-            return f'unknown command "{got}"', suggestions.of_command(got, prog.removeprefix("woodrat").strip())
-        near = suggestions.closest(got, known)
+            return f'unknown command "{got}"', _suggested_command(got, prog.removeprefix("woodrat").strip())
+        near = _closest(got, known)
         return f'{name} is one of {", ".join(known)}, got "{got}"', "" if near is None else f"Did you mean {near}?"
     for pattern, problem, remedy in _MESSAGES:
         if match := re.fullmatch(pattern, message, re.DOTALL):
@@ -233,7 +238,53 @@ def _check_options(words: Sequence[str], command: str) -> None:
             break
         name = word.partition("=")[0]
         if word.startswith("--") and name not in known:
-            remedy = suggestions.of_option(name, sorted(known)) or "Leave it out."
+            remedy = _suggested_option(name, sorted(known)) or "Leave it out."
             faults.append(Fault(name, "unknown option", remedy))
     if faults:
         raise Refused(faults, NOTHING_DONE)
+
+
+# What somebody who typed an unknown command or option most likely meant; close matches only
+
+
+def _closest(text: str, known: Iterable[str]) -> str | None:
+    """Return the one of the known names that is closest to a text; none when none is close."""
+    import difflib
+
+    near = difflib.get_close_matches(text, list(known), 1, CUTOFF)
+    return near[0] if near else None
+
+
+def _suggested_command(typed: str, group: str) -> str:
+    """Return the sentence that leads from an unknown command to a known one; empty when nothing is close."""
+    every = [command.words for command in COMMANDS]
+    whole = f"{group} {typed}".strip()
+    meant: list[str] = []
+    for name in (whole, typed):
+        if name in OTHER_NAMES:
+            meant.append(OTHER_NAMES[name])
+            break
+    if not meant and group:
+        near = _closest(typed, [name.partition(" ")[2] for name in every if name.startswith(f"{group} ")])
+        meant += [f"{group} {near}"] if near is not None else [typed] if typed in FIRST_WORDS else []
+    if not meant:
+        meant += [name for name in every if name.partition(" ")[2] == typed]
+    if not meant and not group:
+        near = _closest(typed, FIRST_WORDS) or _closest(typed, every)
+        second = {name.partition(" ")[2]: name for name in every if " " in name}
+        close = _closest(typed, second)
+        meant += [near] if near is not None else [second[close]] if close is not None else []
+    if not meant and group in FORMERLY_ALONE:
+        meant.append(f"{group} {FORMERLY_ALONE[group]} {typed}")
+    named = " or ".join(f"`woodrat {name}`" for name in meant[:SUGGESTED_MAX])
+    return f"Did you mean {named}?" if named else ""
+
+
+def _suggested_option(typed: str, known: Iterable[str]) -> str:
+    """Return the sentence that leads from an unknown option to a known one; empty when nothing is close."""
+    options = list(known)
+    other = OTHER_NAMES.get(typed)
+    if other is not None and (not other.startswith("-") or other.partition(" ")[0] in options):
+        return f"Did you mean {other}?"
+    near = _closest(typed, [name for name in options if name.startswith("--")])
+    return f"Did you mean {near}?" if near is not None else ""

@@ -14,7 +14,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "recall",
-        "recall:recall",
+        "explain:recall",
         (
             'woodrat recall "Why was application #42 rejected?"',
             'woodrat recall "Who may see finance data?" --threshold 0.3 --scope principal --principal bob',
@@ -103,7 +103,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "reindex",
-        "recall:reindex",
+        "explain:reindex",
         ("woodrat reindex", "woodrat reindex --embedder ollama:nomic-embed-text"),
         verb="reindex",
         own=(EMBEDDER,),
