@@ -150,6 +150,7 @@ def answers(ledger: Ledger) -> dict[str, Any]:
         "stale": ledger.stale(same=True),
         "newly_stale": stale_since(ledger, -1),
         "values": ledger.values(),
+        "ids": ledger.ids(said[:9]),
         "what_if": ledger.what_if(sweep="loan/42#creditScore=500..700:50", same=True),
         "bisect": ledger.bisect(**flip, first=True),
         "reduce": ledger.reduce("loan/42", exists=True),

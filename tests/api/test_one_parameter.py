@@ -9,7 +9,11 @@ import pytest
 from woodrat.api import link, verbs
 from woodrat.api.coroutine import coroutine
 from woodrat.api.verb import Verb, verb, verbs_of
-from woodrat.errors import Refused
+from woodrat.cli import fast_parser, parser
+from woodrat.cli import verbs as commands
+from woodrat.cli.command import Call
+from woodrat.cli.verbs.declaration import Command
+from woodrat.errors import Fault, Refused
 from woodrat.runs.relay import Relay
 from woodrat.server import routes
 from woodrat.server.openapi import document
@@ -70,6 +74,20 @@ def seen(kind: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
         except TypeError:
             return False
 
+    class Ledger:
+        """The ledger that the command opens."""
+
+        samples = kind()
+
+    add_command(sample, monkeypatch)
+
+    def asked(parse: Any) -> bool:
+        try:
+            given = parse(["samples", "show", "a/b", "--budget", "3"])
+        except Refused:
+            return False
+        return given is not None and Call(given).ask(Ledger()).get("budget") == 3  # type: ignore[arg-type]
+
     class Awaited:
         """The sample as a coroutine."""
 
@@ -82,6 +100,9 @@ def seen(kind: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
         "coroutine": taken(lambda **more: run(Awaited().show("a/b", **more))),
         "REST": any(param.name == "budget" for param in route.params),
         "OpenAPI": any(param["name"] == "budget" for param in operation["parameters"]),
+        "command line, fast": asked(fast_parser.match),
+        "command line, argparse": asked(parser.parse),
+        "help": "--budget N" in help_of(),
         "reference": "`budget`" in "\n".join(section(sample)),
         **seen_by_agents(sample, kind, monkeypatch),
     }
@@ -107,6 +128,28 @@ def seen_by_agents(sample: Verb, kind: Any, monkeypatch: pytest.MonkeyPatch) -> 
         return offered.written(offered.call(ledger, Relay(), given), given)["sample"]
 
     return {"MCP list": "budget" in arguments.listed(tool)["properties"], "MCP": answered().get("budget") == 3}
+
+
+def add_command(sample: Verb, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Let the command of a verb be typed; nothing is said of its arguments."""
+    command = Command("samples show", "samples:show", ("woodrat samples show a/b",), verb=sample)
+    monkeypatch.setitem(commands.GROUPS, "samples", "Show samples.")
+    monkeypatch.setitem(commands.FIRST_WORDS, "samples", "facts")
+    monkeypatch.setattr(parser, "COMMANDS", (command,))
+    for module in (parser, fast_parser):
+        monkeypatch.setattr(module, "named", lambda words: command if words == command.words else None)
+    return command
+
+
+def help_of() -> str:
+    """Return the help of the sample's command."""
+    import io
+    from contextlib import redirect_stdout
+
+    out = io.StringIO()
+    with redirect_stdout(out), pytest.raises(SystemExit):
+        parser.parse(["samples", "show", "--help"])
+    return out.getvalue()
 
 
 def run(awaitable: Any) -> Any:
@@ -135,3 +178,32 @@ def test_one_line_more_is_found_on_every_derived_surface(monkeypatch: pytest.Mon
     """Before, no surface takes the parameter; with its one line, all of them do."""
     assert not any(seen(Before, monkeypatch).values())
     assert all(seen(After, monkeypatch).values()), seen(After, monkeypatch)
+
+
+class Picky:
+    """A verb that refuses what it is given."""
+
+    @verb(get="/v1/samples/{ref}", command="samples show REF")
+    def show(self, ref: RefArg, *, budget: Budget | None = None) -> None:
+        """Show a sample."""
+        raise Refused(
+            [Fault("ref", "a", "b"), Fault("budget", "c", "d"), Fault("other", "e", "f")], "Nothing was read."
+        )
+
+
+def test_what_is_wrong_with_a_value_is_told_by_what_was_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parser names the option, and so does a refusal of the library; what was not typed keeps its name."""
+
+    class Ledger:
+        samples = Picky()
+
+    (sample,) = verbs_of(Picky, "samples")
+    add_command(sample, monkeypatch)
+    with pytest.raises(Refused, match='--budget takes a whole number, got "many"'):
+        parser.parse(["samples", "show", "a/b", "--budget", "many"])
+    for words, paths in ((["--budget", "3"], ["REF", "--budget", "other"]), ([], ["REF", "budget", "other"])):
+        given = fast_parser.match(["samples", "show", "a/b", *words])
+        with pytest.raises(Refused) as refused:
+            Call(given).ask(Ledger())  # type: ignore[arg-type]
+        assert [fault.path for fault in refused.value.faults] == paths
+        assert str(refused.value).endswith("\nNothing was read.")

@@ -16,7 +16,8 @@ from woodrat.api.past import Past
 from woodrat.api.remote import RemoteLedger
 from woodrat.api.verb import Verb
 from woodrat.api.verbs import NAMESPACES, verbs
-from woodrat.cli.verbs import VERBS as COMMANDS
+from woodrat.cli.verbs import COMMANDS
+from woodrat.cli.verbs.declaration import EVERYWHERE, Command, destination, is_option, label
 from woodrat.server.routes import ROUTES
 
 UNDECLARED = {
@@ -108,13 +109,42 @@ def test_the_address_takes_what_the_method_takes(verb: Verb) -> None:
         assert param.inside == (inside or ("body" if verb.declaration.method == "POST" else "query")), parameter.name
 
 
-@pytest.mark.parametrize("verb", [v for v in verbs().values() if v.declaration.command], ids=lambda verb: verb.name)
-def test_the_command_is_there(verb: Verb) -> None:
-    """The command that a declaration names is one that can be typed."""
-    words = " ".join(
-        word for word in verb.declaration.command.split() if word.replace("-", "").isalpha() and word.islower()
-    )
-    assert words in {command.words for command in COMMANDS}
+COMMANDED = [verb for verb in verbs().values() if verb.declaration.command]
+
+
+def command_of(verb: Verb) -> Command:
+    """Return the command that carries a verb out."""
+    return next(command for command in COMMANDS if command.verb is not None and command.verb.name == verb.name)
+
+
+@pytest.mark.parametrize("verb", COMMANDED, ids=lambda verb: verb.name)
+def test_the_command_is_as_declared(verb: Verb) -> None:
+    """The command that a declaration names can be typed so: its words, and what stands in a place, in that order."""
+    command, declared = command_of(verb), verb.declaration
+    places = [
+        place if many is None else {"?": f"[{place}]", "*": f"[{place}...]", "+": f"{place}..."}[many]
+        for place, many in ((label(one), one[1].get("nargs")) for one in command.arguments if not is_option(one))
+    ]
+    assert " ".join([command.words, *places]) == declared.command
+    assert (command.reads, command.writes) == (declared.at_moment, verb.writes)
+
+
+@pytest.mark.parametrize("verb", COMMANDED, ids=lambda verb: verb.name)
+def test_the_command_takes_what_the_method_takes(verb: Verb) -> None:
+    """Every parameter is typed, unless the command says in which other form; nothing else goes by its name."""
+    command = command_of(verb)
+    names = [destination(argument) for argument in (*command.arguments, *EVERYWHERE)]
+    assert len(names) == len(set(names))
+    parameters = {parameter.name for parameter in verb.parameters}
+    assert set(command.forms) <= parameters, "a form is of a parameter that there is"
+    for name in parameters:
+        assert name in names or command.forms.get(name) == () or name == "records"
+
+
+def test_no_command_has_a_verb_that_names_another() -> None:
+    """A verb is carried out by the command it names, and by no other."""
+    named = [command.verb.name for command in COMMANDS if command.verb is not None]
+    assert sorted(named) == sorted(verb.name for verb in COMMANDED)
 
 
 @pytest.mark.parametrize("verb", [v for v in verbs().values() if v.declaration.tool], ids=lambda verb: verb.name)

@@ -10,8 +10,8 @@ import pytest
 
 from woodrat.cli import parser
 from woodrat.cli.fast_parser import match
-from woodrat.cli.verbs import VERBS
-from woodrat.cli.verbs.declaration import EVERYWHERE, MOMENT, Argument, Verb
+from woodrat.cli.verbs import COMMANDS
+from woodrat.cli.verbs.declaration import EVERYWHERE, Argument, Command, arguments_of
 from woodrat.errors import Refused
 
 VALUES = ("x", "contact/Ana Rivera", "12", "-", "", "a=b", "json", "table", "bash", "show", "log", "--json", "-5", "é")
@@ -24,13 +24,13 @@ def parsed(words: list[str]) -> dict[str, Any] | None:
         found = vars(parser.parse(words))
     except (Refused, SystemExit):
         return None
-    return None if found["verb"] is None else {name: value for name, value in found.items() if name != "group"}
+    return None if found["command"] is None else {name: value for name, value in found.items() if name != "group"}
 
 
-@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.words)
-def test_examples_need_no_argparse(verb: Verb) -> None:
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.words)
+def test_examples_need_no_argparse(command: Command) -> None:
     """Every example of a verb is understood at once."""
-    for example in verb.examples:
+    for example in command.examples:
         words = shlex.split(example.partition(" > ")[0])[1:]
         found = match(words)
         assert found is not None
@@ -51,11 +51,11 @@ def typed(chance: random.Random, argument: Argument) -> list[str]:
     return [f"{name}={value}"] if chance.random() < 0.4 else [name, value]
 
 
-@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.words)
-def test_both_ways_agree(verb: Verb) -> None:
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.words)
+def test_both_ways_agree(command: Command) -> None:
     """Whatever is understood at once, argparse understands too, with the same values for the same names."""
-    chance = random.Random(verb.words)
-    known = (*verb.arguments, *(MOMENT if verb.reads else ()), *EVERYWHERE)
+    chance = random.Random(command.words)
+    known = (*arguments_of(command), *EVERYWHERE)
     at_once = 0
     for _ in range(60):
         chosen = [a for a in known if a[1].get("required") or not a[0][0].startswith("-") or chance.random() < 0.25]
@@ -63,7 +63,7 @@ def test_both_ways_agree(verb: Verb) -> None:
         if chance.random() < 0.3:
             chance.shuffle(parts)
         before = typed(chance, chance.choice(EVERYWHERE)) if chance.random() < 0.2 else []
-        words = [*before, *verb.words.split(), *(word for part in parts for word in part)]
+        words = [*before, *command.words.split(), *(word for part in parts for word in part)]
         found = match(words)
         if found is not None:
             at_once += 1

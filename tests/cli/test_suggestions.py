@@ -8,7 +8,7 @@ import pytest
 from tests.commands import Cli
 
 from woodrat.cli.fast_parser import command_of
-from woodrat.cli.verbs import OTHER_NAMES, VERBS
+from woodrat.cli.verbs import COMMANDS, OTHER_NAMES
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_the_command_of_a_line_is_found_wherever_it_stands() -> None:
 
 def test_no_other_name_is_a_name_of_its_own() -> None:
     """What is suggested for another name is there, and the other name is not a command itself."""
-    known = {verb.words for verb in VERBS}
+    known = {command.words for command in COMMANDS}
     for name, meant in OTHER_NAMES.items():
         if not name.startswith("-"):
             assert name not in known

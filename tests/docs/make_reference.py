@@ -1,5 +1,8 @@
 """Write docs/reference/verbs: a page for each noun of the library, made from the declarations of its verbs.
 
+In docs/reference/cli.md the sentence, the examples and the arguments of every command are made from it too, and in
+docs/reference/rest.md the table of addresses; what else is said on these pages stays.
+
 `python3 dev.py docs` runs it; tests/docs/test_reference.py holds that the pages are what it would write.
 """
 
@@ -12,8 +15,13 @@ from typing import Final
 
 from woodrat.api.verb import Parameter, Verb
 from woodrat.api.verbs import NAMESPACES, verbs
+from woodrat.cli.verbs import COMMANDS
+from woodrat.cli.verbs.declaration import Argument, Command, is_option
+from woodrat.server.routes import ROUTES
 
 FOLDER: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "verbs"
+COMMAND_LINE: Final = FOLDER.parent / "cli.md"
+REST: Final = FOLDER.parent / "rest.md"
 LEDGER: Final = "ledger"
 """The page of the verbs that are methods of the ledger itself."""
 TITLES: Final = {
@@ -127,8 +135,52 @@ def _type(schema: object) -> str:
     return words.get(str(schema.get("type")), "any value")
 
 
+def command_page(page: str) -> str:
+    """Return the page of the command line, with what is said of each command by its own declaration."""
+    head, *sections = re.split(r"^### `woodrat (.*)`\n", page, flags=re.MULTILINE)
+    bodies = dict(zip(sections[::2], sections[1::2], strict=True))
+    return head + "".join(_command(command, bodies[command.words]) for command in COMMANDS)
+
+
+def _command(command: Command, body: str) -> str:
+    paragraphs = body.strip("\n").split("\n\n")
+    # After the sentence and the examples comes what was written by hand, then the arguments, and perhaps a new heading.
+    prose = [each for each in paragraphs[1:] if not each.startswith(("    woodrat", "- `", "## "))]
+    heading = [each for each in paragraphs if each.startswith("## ")]
+    arguments = [_argument(argument) for argument in command.arguments]
+    if command.reads:
+        arguments.append("- `--as-of M`, `--valid-at T`: the moment to answer at.")
+    parts = [
+        f"### `woodrat {command.words}`",
+        f"{command.what} {command.more}".strip(),
+        "\n".join(f"    {example}" for example in command.examples),
+        *prose,
+        "\n".join(arguments),
+        *heading,
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n\n"
+
+
+def _argument(argument: Argument) -> str:
+    names, settings = argument
+    value = settings.get("metavar") or "|".join(settings.get("choices", ()))
+    named = " ".join(filter(None, (names[0], value))) if is_option(argument) else value or names[0]
+    text: str = settings["help"]
+    first = text.partition(" ")[0].rstrip(":;,").replace("'", "")
+    text = text[0].upper() + text[1:] if first.isalpha() else text
+    return f"- `{named}`: {text}." + (" Required." if settings.get("required") else "")
+
+
+def rest_page(page: str) -> str:
+    """Return the page of REST, with a row for each address."""
+    rows = "".join(f"| `{route.method} {route.path}` | {route.grant} | {route.what} |\n" for route in ROUTES)
+    return re.sub(r"(?:^\| `[A-Z]+ /v1.*\n)+", lambda _: rows, page, count=1, flags=re.MULTILINE)
+
+
 def main() -> None:
     """Write the pages, and remove those of nouns that are gone."""
+    REST.write_text(rest_page(REST.read_text("utf-8")), "utf-8")
+    COMMAND_LINE.write_text(command_page(COMMAND_LINE.read_text("utf-8")).rstrip("\n") + "\n", "utf-8")
     FOLDER.mkdir(parents=True, exist_ok=True)
     written = pages()
     for old in FOLDER.glob("*.md"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.docs.make_reference import FOLDER, noun_of, pages
+from tests.docs.make_reference import COMMAND_LINE, FOLDER, command_page, noun_of, pages
 
 from woodrat.api.verbs import verbs
 
@@ -12,6 +12,12 @@ from woodrat.api.verbs import verbs
 def test_the_page_of_a_noun_is_made_from_its_declarations(noun: str) -> None:
     """Each page is what `python3 dev.py docs` would write."""
     assert (FOLDER / f"{noun}.md").read_text("utf-8") == pages()[noun], "run `python3 dev.py docs`"
+
+
+def test_the_page_of_the_command_line_says_what_the_commands_say() -> None:
+    """Sentence, examples and arguments of each command are what `python3 dev.py docs` would write."""
+    page = COMMAND_LINE.read_text("utf-8")
+    assert page == command_page(page).rstrip("\n") + "\n", "run `python3 dev.py docs`"
 
 
 def test_every_declared_verb_has_a_section() -> None:

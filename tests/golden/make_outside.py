@@ -24,10 +24,10 @@ ROOT: Final = FOLDER.parents[2]
 def help_texts() -> str:
     """Return the help of the program, of every group and of every verb, one after the other."""
     from woodrat.cli.main import main
-    from woodrat.cli.verbs import GROUPS, VERBS
+    from woodrat.cli.verbs import COMMANDS, GROUPS
 
     told: list[str] = []
-    for words in ["", *sorted(GROUPS), *sorted(verb.words for verb in VERBS)]:
+    for words in ["", *sorted(GROUPS), *sorted(command.words for command in COMMANDS)]:
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             main([*words.split(), "--help"])

@@ -217,6 +217,7 @@ def test_a_tenant_is_closed_to_the_keys_of_others(
         "ref": names["ref"],
         "run": names["going"] if route.writes else names["run"],
         "id": names["source"],
+        "prefix": names["observation"][:12],
         "entity_type": f"{MARKER}_type",
         "of": names["observation"],
         "query": "m",

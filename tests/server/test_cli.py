@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from tests.server.conftest import Start
 from tests.server.server import Server
 
 from woodrat.cli.main import main
-from woodrat.cli.verbs import VERBS
+from woodrat.cli.verbs import COMMANDS
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.server.access import GRANTS
 from woodrat.server.keys import Keyring
@@ -93,13 +94,75 @@ def test_reads_answer_the_same_from_afar(server: Server, run: Run, engine: Sqlit
     assert run(*shlex.split(words), *afar) == run(*shlex.split(words), *here)
 
 
+def test_ids_are_completed_from_afar(server: Server, run: Run, engine: SqliteEngine, tmp_path: Path) -> None:
+    """Any unique beginning of an id and `last` are read through a server as from the file, and a write needs the id."""
+    afar, here = ("--db", address(server)), ("--db", engine.path)
+    for city in ("Barcelona", "Porto"):
+        assert run("store", f"--json={ANA % city}", *afar)[0] == 0
+    source = tmp_path / "contract.txt"
+    source.write_text("Net-30")
+    assert run("sources", "add", str(source), *afar)[0] == 0
+    trace = tmp_path / "trace.json"
+    for number in range(4):
+        trace.write_text(json.dumps({"query": f"Run {number}?", "steps": [{"read": "contact/Ana Rivera"}]}))
+        assert run("runs", "import", str(trace), *afar)[0] == 0
+    observation = json.loads(run("observations", "list", *afar)[1])["observations"][0]["id"]
+    entity = json.loads(run("show", "contact/Ana Rivera", *afar)[1])["entity_id"]
+    things = [{"entity_type": "thing", "name": str(number)} for number in range(33)]  # more than an id has letters
+    assert run("store", f"--json={json.dumps(things)}", *afar)[0] == 0
+    listed = json.loads(run("entities", "list", "--entity-type", "thing", *afar)[1])["entities"]
+    (shared, _), *_ = Counter(thing["entity_id"][:5] for thing in listed).most_common(1)
+    contract = json.loads(run("sources", "list", *afar)[1])["sources"][0]["source"]
+    runs = [found["runId"] for found in json.loads(run("runs", "list", *afar)[1])["runs"]]
+    asked = (
+        ("show", entity[:9]),
+        ("blame", f"{entity[:9]}#city"),
+        ("lineage", observation[:9]),
+        ("impact", observation[:9]),
+        ("sources", "show", contract[:8]),
+        ("runs", "show", runs[3][:-1]),
+        ("runs", "show", "last"),
+        ("runs", "show", "last", "--as-of", "6"),
+        ("show", "contact/Ana Rivera", "--as-of", "last"),
+        ("runs", "diff", runs[1][:-1], "last"),
+        ("show", shared),
+        ("runs", "show", "run_zzzz"),
+        ("retract", observation[:9], "--reason", "x"),
+        ("runs", "judge", "last", "good"),
+    )
+    answers = [run(*words, *afar) for words in asked]
+    for words, (code, out, told) in zip(asked, answers, strict=True):
+        locally = run(*words, *here)
+        assert (code, out) == locally[:2]
+        assert code == 0 or told == locally[2]
+    assert [code for code, _, _ in answers] == [0] * 10 + [2, 3, 2, 2]
+    assert "is the beginning of several ids" in answers[-4][2]
+    assert f"Send {observation}." in answers[-2][2]
+    assert f"Send {runs[0]}." in answers[-1][2]
+
+
+def test_a_key_for_one_type_reads_by_whole_ids(
+    start: Start, keyring: Keyring, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The beginning of an id may be that of another type, so that such a key is not told what it stands for."""
+    server = start(keyring)
+    db = ("--db", address(server))
+    monkeypatch.setenv("WOODRAT_TOKEN", keyring.create("sales", "crm", ["read", "write"])[1])
+    assert run("store", f"--json={ANA % 'Oslo'}", *db)[0] == 0
+    entity = json.loads(run("show", "contact/Ana Rivera", *db)[1])["entity_id"]
+    assert run("show", entity[:9], *db)[0] == 0
+    monkeypatch.setenv("WOODRAT_TOKEN", keyring.create("sales", "other", ["read:boat"])[1])
+    code, out, told = run("show", entity[:9], *db)
+    assert (code in (2, 7), out, "Ana" in told) == (True, "", False)
+
+
 @pytest.mark.parametrize(
     "words",
     [
         example
-        for verb in VERBS
-        for example in verb.examples
-        if "--follow" not in example and verb.words not in ("demo", "init")
+        for command in COMMANDS
+        for example in command.examples
+        if "--follow" not in example and command.words not in ("demo", "init")
     ],
 )
 def test_every_verb_answers_or_says_why_not(server: Server, run: Run, words: str) -> None:

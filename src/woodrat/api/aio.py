@@ -226,6 +226,7 @@ class AsyncPast:
     diff_against = coroutine(Past.diff_against)
     values = coroutine(Past.values)
     related = coroutine(Past.related)
+    ids = coroutine(Past.ids)
     fingerprint = coroutine(Past.fingerprint)
     why = coroutine(Past.why)
     recall = coroutine(Past.recall)

@@ -43,11 +43,11 @@ class PastInterpretations:
 
         return lists.interpretations(self.context, limit=limit, cursor=cursor)
 
-    @verb(command="interpretations show INT")
+    @verb(command="interpretations show INT", at_moment=True)
     def show(self, interpretation: InterpretationArg) -> Interpretation:
-        """Show one interpretation: its model, prompt digest, parameters, and how it ended.
+        """Show one interpretation: model, prompt and parameters.
 
-        `NotFound` when there is none of that id.
+        Return how it was made and how it ended; of a prompt, its digest. `NotFound` when there is none of that id.
         """
         from woodrat.ledger.pages import PAGE_MAX
 
@@ -62,7 +62,7 @@ class PastInterpretations:
 
     @verb(get="/v1/interpretations/diff", command="interpretations diff INT INT", wide=True)
     def diff(self, before: FromInterpretation, after: ToInterpretation) -> ReadingsDiff:
-        """Show how two interpretations differ: how they were made, and what they found.
+        """Compare two interpretations of a source.
 
         Return how two readings differ: in model, prompt and parameters, and in what they said of which entity.
         """

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from woodrat.api.interpretations import Interpretations
     from woodrat.api.log import Log
     from woodrat.api.parameters import (
+        CorrectedFrom,
         DryRun,
         EndRef,
         Fields,
@@ -34,11 +35,13 @@ if TYPE_CHECKING:
         ReasonText,
         Records,
         RefArg,
+        RelationFields,
         RelationKey,
         RelationType,
         Removed,
         Replaces,
         Saw,
+        SeparatedRef,
         StartRef,
         TagName,
         ValidFrom,
@@ -164,7 +167,7 @@ class Ledger(Maintenance):
         if_version: IfVersions | None = None,
         dry_run: DryRun = False,
     ) -> Report:
-        """Store what an agent observed: one record or a list, all of it or nothing.
+        """Store what an agent observed: all of it, or nothing.
 
         Store what an agent saw: one record or a list of them, whole or not at all.
 
@@ -203,14 +206,14 @@ class Ledger(Maintenance):
         reason: ReasonText | None = None,
         replaces: Replaces | None = None,
         observed_at: ObservedAt | None = None,
-        valid_from: ValidFrom | None = None,
+        valid_from: CorrectedFrom | None = None,
         priority: Priority | None = None,
         source: FromSource | None = None,
         idempotency_key: IdempotencyKey | None = None,
         if_version: IfVersion | None = None,
         dry_run: DryRun = False,
     ) -> Report:
-        """Correct fields of an entity; the values hold until corrected or withdrawn.
+        """Correct fields of an entity.
 
         Correct fields of an entity; the values hold against every assertion until corrected or withdrawn.
 
@@ -278,7 +281,7 @@ class Ledger(Maintenance):
         idempotency_key: IdempotencyKey | None = None,
         dry_run: DryRun = False,
     ) -> Report:
-        """Mark an entity as deleted; nothing is lost.
+        """Mark an entity as deleted; nothing is erased.
 
         Mark an entity as deleted; nothing is lost, and `restore` brings it back.
         """
@@ -303,7 +306,7 @@ class Ledger(Maintenance):
         idempotency_key: IdempotencyKey | None = None,
         dry_run: DryRun = False,
     ) -> Report:
-        """Undo the deletion of an entity.
+        """Bring a deleted entity back.
 
         Bring a deleted entity back as it is believed now.
         """
@@ -329,7 +332,7 @@ class Ledger(Maintenance):
         end: EndRef,
         *,
         key: RelationKey | None = None,
-        fields: Fields | None = None,
+        fields: RelationFields | None = None,
         reason: ReasonText | None = None,
         observed_at: ObservedAt | None = None,
         idempotency_key: IdempotencyKey | None = None,
@@ -389,7 +392,7 @@ class Ledger(Maintenance):
     def split(
         self,
         ref: RefArg,
-        other: OtherRef | None = None,
+        other: SeparatedRef | None = None,
         *,
         reason: ReasonText | None = None,
         observed_at: ObservedAt | None = None,
@@ -414,7 +417,7 @@ class Ledger(Maintenance):
 
     @verb(post="/v1/tags", command="tag NAME [M]", grant=MANAGE, example={"name": "release-3"})
     def tag(self, name: TagName, moment: MomentArg = "now", *, idempotency_key: IdempotencyKey | None = None) -> Report:
-        """Give a moment a name, so that @NAME reads at it.
+        """Name a moment, to read at it as @NAME.
 
         Name a moment, so that `@name` reads at it; the latest tag of a name counts.
         """

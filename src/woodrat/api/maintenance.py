@@ -199,7 +199,7 @@ class Maintenance(Past):
         dry_run: ErasureDryRun = False,
         progress: Progress | None = None,
     ) -> Certificate:
-        """Erase something for ever, with everything that quotes it; earlier proofs still hold.
+        """Erase something for good; earlier proofs still hold.
 
         Forget for ever an entity, a field as REF#field, a source, all an `agent` said, or a `subject` with its runs.
 
@@ -260,7 +260,7 @@ class Maintenance(Past):
         return byte_scan.finish(self.context)
 
     def fingerprint(self, *, provenance: WithProvenance = False) -> str:
-        """Return one digest of the whole state.
+        """Compute one digest of the whole state.
 
         Return one digest of the whole state: equal for equal sets of observations, in whatever order they came.
 
@@ -271,7 +271,7 @@ class Maintenance(Past):
 
     @verb(post="/v1/rebuild", command="rebuild", grant=MANAGE, alone=True, example={})
     def rebuild(self, progress: Progress | None = None) -> Rebuilt:
-        """Merge everything again from the log, and report what was wrong.
+        """Rebuild everything derived from the log, and compare.
 
         Make everything derived again from the log alone, and say of which entities something else was kept.
 
@@ -282,9 +282,9 @@ class Maintenance(Past):
 
         return rebuilding.rebuild(self.context.engine, self.tenant, self.context.policies, progress)
 
-    @verb(post="/v1/reindex", grant=MANAGE, alone=True, example={})
+    @verb(post="/v1/reindex", command="reindex", grant=MANAGE, alone=True, example={})
     def reindex(self, embedder: Embedder | str | None = None, *, progress: Progress | None = None) -> Reindexed:
-        """Embed all runs again for recall.
+        """Rebuild the index that recall searches.
 
         Embed all runs again for `recall`, and keep the vectors in place of those of this embedder.
 
@@ -341,7 +341,7 @@ class Maintenance(Past):
 
     @verb(get="/v1/prove-order", command="prove-order", at_moment=False, wide=True)
     def prove_order(self, *, shuffles: Shuffles = 100, progress: Progress | None = None) -> OrderProof:
-        """Show that the state does not depend on the order of arrival.
+        """Check that order of arrival does not matter.
 
         Feed everything this ledger holds in `shuffles` other orders to fresh ledgers, and compare the states.
 

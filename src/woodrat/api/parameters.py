@@ -1,19 +1,32 @@
 """Parameters: what verbs take, each kind described once.
 
 A verb's method annotates its parameters with these types. A type checker sees the Python type; every surface reads the
-`Kind` beside it: the sentence, the JSON Schema, and the name where Python cannot have it (`from`). A parameter whose
-annotation carries no kind, such as a callback, exists in the library alone.
+`Kind` beside it: the sentence, the JSON Schema, the name where Python cannot have it (`from`), and how it is typed on a
+command line. A parameter whose annotation carries no kind, such as a callback, exists in the library alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Annotated, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from woodrat.canon.ids import Ref
-from woodrat.ledger.pages import PAGE_MAX
-from woodrat.records import dataclass
+from woodrat.ledger.read import PAGE_MAX
+
+if TYPE_CHECKING:
+    from typing import Annotated
+else:
+
+    class Annotated:
+        """What `Annotated[type, kind]` is while a program runs: the kind itself.
+
+        A command reads the kinds of its verb before it does anything; making a type of each takes longer than that.
+        """
+
+        def __class_getitem__(cls, described: tuple[Any, Kind]) -> Kind:
+            return described[1]
+
 
 WAIT_SECONDS_MAX: Final = 20
 """How long a caller may have a server wait for something new."""
@@ -30,6 +43,7 @@ OBJECTS: Final[Schema] = {"type": "array", "items": OBJECT}
 TYPE: Final[Schema] = {"type": "string", "pattern": "^[a-z][a-z0-9_]*$"}
 ENTITY: Final[Schema] = {"type": "string", "pattern": "^(ent_[a-z2-7]{26}|[a-z][a-z0-9_]*/.+)$"}
 RECORD: Final[Schema] = {"$ref": "#/components/schemas/Record"}
+LISTS: Final[Schema] = {"type": "object", "additionalProperties": {"type": "array", "items": ANYTHING}}
 
 
 def any_of(*schemas: Schema) -> Schema:
@@ -42,42 +56,93 @@ def id_schema(prefix: str) -> Schema:
     return {"type": "string", "pattern": f"^{prefix}_[a-z2-7]{{26}}$"}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Kind:
     """One kind of parameter, as every surface shows it; one object for each kind."""
 
+    __slots__ = ("brief", "example", "header", "ids", "metavar", "option", "schema", "what", "wire")
+
     what: str
     """What it is, in a clause; it follows the parameter's name."""
-    schema: Schema = TEXT
+    schema: Schema
     """JSON Schema of its value."""
-    metavar: str = ""
-    """What stands for its value in the help of a command; its name in capitals where empty."""
-    wire: str = ""
+    metavar: str
+    """What stands for its value in the help of a command; its name in capitals where empty. FILE: a file with it."""
+    wire: str
     """Its name on every surface but Python, where that is another."""
-    example: Any = None
+    example: Any
     """A value that works."""
-    header: str = ""
+    header: str
     """The header that carries it over HTTP, where it has one."""
-    brief: str | None = None
+    brief: str | None
     """What it is in the few words an agent reads; None: its name says it."""
+    option: str
+    """Its name as an option of a command, where that is another: of what is typed once for each element, say."""
+    ids: tuple[str, ...]
+    """Which kinds of id it may be; where a command reads, the beginning of one will do."""
 
+    def __init__(
+        self,
+        what: str,
+        schema: Schema = TEXT,
+        metavar: str = "",
+        wire: str = "",
+        example: Any = None,
+        header: str = "",
+        brief: str | None = None,
+        option: str = "",
+        ids: tuple[str, ...] = (),
+    ) -> None:
+        self.what, self.schema, self.metavar, self.wire = what, schema, metavar, wire
+        self.example, self.header, self.brief, self.option, self.ids = example, header, brief, option, ids
+
+
+_ENTITY, _RUN, _OBSERVATION, _SOURCE, _INTERPRETATION = (
+    (kind,) for kind in ("entity", "run", "observation", "source", "interpretation")
+)
+"""Kinds of id."""
 
 # Which entity, run, observation, …
 
 RefArg: TypeAlias = Annotated[
     str | Ref,
-    Kind("entity as type/key, or an ent_ id", ENTITY, "REF", example="contact/Ana Rivera", brief="type/key or id"),
+    Kind(
+        "entity: type/key, or an ent_ id",
+        ENTITY,
+        "REF",
+        example="contact/Ana Rivera",
+        brief="type/key or id",
+        ids=_ENTITY,
+    ),
 ]
-OtherRef: TypeAlias = Annotated[str | Ref, Kind("the other entity", ENTITY, "REF", example="contact/A. Rivera")]
+OtherRef: TypeAlias = Annotated[
+    str | Ref,
+    Kind("the same entity under another name", ENTITY, "REF", example="contact/A. Rivera", ids=_ENTITY),
+]
+SeparatedRef: TypeAlias = Annotated[
+    str | Ref,
+    Kind("entity to separate it from (default: all it was merged with)", ENTITY, "REF", ids=_ENTITY),
+]
 RunArg: TypeAlias = Annotated[
-    str, Kind("id of the run", id_schema("run"), "RUN", example="run_aaaaaaaaaaaaaaaaaaaaaaaaaa")
+    str, Kind("id of the run", id_schema("run"), "RUN", example="run_aaaaaaaaaaaaaaaaaaaaaaaaaa", ids=_RUN)
 ]
-Observations: TypeAlias = Annotated[str | Sequence[str], Kind("ids of the observations", TEXTS, "OBS")]
+Observations: TypeAlias = Annotated[
+    str | Sequence[str], Kind("ids of the observations", TEXTS, "OBS", ids=_OBSERVATION)
+]
 SourceArg: TypeAlias = Annotated[
-    str, Kind("id of the source", id_schema("src"), "SRC", example="src_aaaaaaaaaaaaaaaaaaaaaaaaaa")
+    str, Kind("id of the source", id_schema("src"), "SRC", example="src_aaaaaaaaaaaaaaaaaaaaaaaaaa", ids=_SOURCE)
 ]
 InterpretationArg: TypeAlias = Annotated[
-    str, Kind("id of the interpretation", id_schema("int"), "INT", example="int_aaaaaaaaaaaaaaaaaaaaaaaaaa")
+    str,
+    Kind(
+        "id of the interpretation",
+        id_schema("int"),
+        "INT",
+        example="int_aaaaaaaaaaaaaaaaaaaaaaaaaa",
+        ids=_INTERPRETATION,
+    ),
+]
+IdPrefix: TypeAlias = Annotated[
+    str, Kind("the beginning of an id; `last` is the latest run", TEXT, "ID", example="obs_d2f")
 ]
 EntityType: TypeAlias = Annotated[str, Kind("the entity type", TYPE, "T", example="contact")]
 OfType: TypeAlias = Annotated[str, Kind("only entities of this type", TYPE, "T", brief="")]
@@ -87,68 +152,95 @@ OnlyField: TypeAlias = Annotated[str, Kind("only this field", TEXT, "F")]
 # When
 
 MomentArg: TypeAlias = Annotated[
-    int | str, Kind("a position, a time, now, @tag or a run", any_of(TEXT, WHOLE), "M", brief="a moment")
+    int | str, Kind("a position, a time, now, @tag or a run", any_of(TEXT, WHOLE), "M", brief="a moment", ids=_RUN)
 ]
 FromMoment: TypeAlias = Annotated[
-    int | str, Kind("the earlier moment", any_of(TEXT, WHOLE), "M", wire="from", example="0")
+    int | str, Kind("the earlier moment", any_of(TEXT, WHOLE), "M", wire="from", example="0", ids=_RUN)
 ]
 ToMoment: TypeAlias = Annotated[
-    int | str, Kind("the later moment; default: now", any_of(TEXT, WHOLE), "M", wire="to", brief="default now")
+    int | str,
+    Kind(
+        "the later moment (default: the moment read at, or now)",
+        any_of(TEXT, WHOLE),
+        "M",
+        wire="to",
+        brief="default now",
+        ids=_RUN,
+    ),
 ]
 AsOfArg: TypeAlias = Annotated[
     int | str,
-    Kind("only what was known at this moment: a position, a time, now, @tag or a run", TEXT, "M", brief="a moment"),
+    Kind(
+        "answer with what was known at this moment: a position, a time, now, @tag or a run (default: now)",
+        TEXT,
+        "M",
+        brief="a moment",
+        ids=_RUN,
+    ),
 ]
-ValidAt: TypeAlias = Annotated[str, Kind("only what was true by this time", TEXT, "T")]
-SeenSince: TypeAlias = Annotated[str, Kind("seen at or after this time", TEXT, "T")]
-SeenUntil: TypeAlias = Annotated[str, Kind("seen before this time", TEXT, "T")]
+ValidAt: TypeAlias = Annotated[str, Kind("count only what was true by this time (default: all of it)", TEXT, "T")]
+SeenSince: TypeAlias = Annotated[str, Kind("only what was observed at or after this time", TEXT, "T")]
+SeenUntil: TypeAlias = Annotated[str, Kind("only what was observed before this time", TEXT, "T")]
 StartedSince: TypeAlias = Annotated[str, Kind("only runs that started at or after this time", TEXT, "T")]
 StartedUntil: TypeAlias = Annotated[str, Kind("only runs that started before this time", TEXT, "T")]
+DecidedSince: TypeAlias = Annotated[str, Kind("only decisions made at or after this time", TEXT, "T")]
+DecidedUntil: TypeAlias = Annotated[str, Kind("only decisions made before this time", TEXT, "T")]
 ObservedAt: TypeAlias = Annotated[
     str,
-    Kind("when it was seen (RFC 3339 with an offset); default: now", TEXT, "T", brief="RFC 3339; default now"),
+    Kind("when it was observed, RFC 3339 with an offset (default: now)", TEXT, "T", brief="RFC 3339; default now"),
 ]
-ValidFrom: TypeAlias = Annotated[str, Kind("since when it is true; default: when it was seen", TEXT, "T")]
+ValidFrom: TypeAlias = Annotated[str, Kind("since when it is true (default: when it was observed)", TEXT, "T")]
+CorrectedFrom: TypeAlias = Annotated[str, Kind("since when it is true (default: as in the corrected claim)", TEXT, "T")]
 
 # Pages
 
 Limit: TypeAlias = Annotated[
-    int, Kind("how many to return at most", {**WHOLE, "minimum": 1, "maximum": PAGE_MAX}, "N", brief="")
+    int, Kind("return at most this many", {**WHOLE, "minimum": 1, "maximum": PAGE_MAX}, "N", brief="")
 ]
-Cursor: TypeAlias = Annotated[str, Kind("where an earlier page ended", TEXT, "C", brief="")]
+Cursor: TypeAlias = Annotated[str, Kind("continue where the previous page ended", TEXT, "C", brief="")]
 PositionArg: TypeAlias = Annotated[int, Kind("only entries after this position", WHOLE, "N")]
 
 # Writing
 
 Records: TypeAlias = Annotated[
     Sequence[Mapping[str, Any]] | Mapping[str, Any],
-    Kind("what was seen: one record or a list of them", any_of(RECORD, {"type": "array", "items": RECORD}), "JSON"),
+    Kind("what was observed: one record or a list", any_of(RECORD, {"type": "array", "items": RECORD}), "JSON"),
 ]
-Fields: TypeAlias = Annotated[Mapping[str, Any], Kind("values by field", OBJECT, "K=V")]
+Fields: TypeAlias = Annotated[Mapping[str, Any], Kind("values by field", OBJECT, "K=V", option="set")]
 Removed: TypeAlias = Annotated[
-    Mapping[str, Any], Kind("elements to take out, by field", OBJECT, "K=V", brief="elements, by field")
+    Mapping[str, Any], Kind("elements to remove, by field", LISTS, "K=V", brief="elements, by field")
 ]
 Replaces: TypeAlias = Annotated[
     Sequence[str],
-    Kind("ids of the corrections it replaces", TEXTS, "OBS", brief="obs_ ids of earlier corrections"),
+    Kind(
+        "ids of observations that were wrong, such as earlier corrections",
+        TEXTS,
+        "OBS",
+        brief="obs_ ids of earlier corrections",
+        ids=_OBSERVATION,
+    ),
 ]
-ReasonText: TypeAlias = Annotated[str, Kind("why; it is kept with the change", TEXT, "TEXT")]
+ReasonText: TypeAlias = Annotated[str, Kind("why; stored with the change", TEXT, "TEXT")]
 IdempotencyKey: TypeAlias = Annotated[
     str,
     Kind("makes it safe to send the same call again", TEXT, "K", header="Idempotency-Key", brief="makes a repeat safe"),
 ]
 DryRun: TypeAlias = Annotated[bool, Kind("do everything except write", FLAG, brief="")]
 Priority: TypeAlias = Annotated[
-    int, Kind("how far the writer is trusted; the larger wins", WHOLE, "N", brief="trust; larger wins")
+    int, Kind("how much to trust the writer; the higher one wins", WHOLE, "N", brief="trust; larger wins")
 ]
-FromSource: TypeAlias = Annotated[str, Kind("id of the source it was read from", TEXT, "SRC", brief="src_ id")]
-InRun: TypeAlias = Annotated[str, Kind("the run it is part of", TEXT, "RUN")]
-InStep: TypeAlias = Annotated[int, Kind("the step of that run", WHOLE, "N")]
-Saw: TypeAlias = Annotated[Sequence[str], Kind("ids of the observations the writer had read", TEXTS, "OBS")]
+FromSource: TypeAlias = Annotated[
+    str, Kind("id of the source it was read from", TEXT, "SRC", brief="src_ id", ids=_SOURCE)
+]
+InRun: TypeAlias = Annotated[str, Kind("run in which it was observed", TEXT, "RUN", ids=_RUN)]
+InStep: TypeAlias = Annotated[int, Kind("step of that run", WHOLE, "N")]
+Saw: TypeAlias = Annotated[
+    Sequence[str], Kind("ids of the observations the writer had read", TEXTS, "OBS", ids=_OBSERVATION)
+]
 IfVersion: TypeAlias = Annotated[
     int | Sequence[int] | str,
     Kind(
-        "refuse unless the entity has this version, one of several, or is known",
+        "write only if the entity has this version, one of several, or is `known`",
         any_of(WHOLE, {"type": "array", "items": WHOLE}, {"type": "string", "enum": ["known"]}),
         "N",
         brief="refuse unless this is its version",
@@ -157,7 +249,7 @@ IfVersion: TypeAlias = Annotated[
 IfVersions: TypeAlias = Annotated[
     Mapping[str, int | None] | int | Sequence[int] | str,
     Kind(
-        "refuse unless the entity has this version, one of several, one by reference, or is new or known",
+        "write only if the entity has this version, one of several, one by reference, or is `new` or `known`",
         any_of(WHOLE, {"type": "array", "items": WHOLE}, {"type": "string", "enum": ["new", "known"]}, OBJECT),
         "N",
         brief="refuse unless this is its version",
@@ -167,45 +259,60 @@ IfVersions: TypeAlias = Annotated[
 # Runs
 
 OfAgent: TypeAlias = Annotated[str, Kind("only runs of this agent", TEXT, "A")]
-Subject: TypeAlias = Annotated[str | Ref, Kind("only runs about this entity", TEXT, "REF")]
+Subject: TypeAlias = Annotated[str | Ref, Kind("only runs about this entity", TEXT, "REF", ids=_ENTITY)]
 Conversation: TypeAlias = Annotated[str, Kind("only runs of this conversation", TEXT, "TEXT")]
 Principal: TypeAlias = Annotated[str, Kind("only runs on behalf of this principal", TEXT, "TEXT")]
-Status: TypeAlias = Annotated[str, Kind("only runs that are done, error, cancelled, interrupted or running", TEXT, "S")]
-OfVerdict: TypeAlias = Annotated[str, Kind("only runs judged like this", TEXT, "V")]
+Status: TypeAlias = Annotated[
+    str, Kind("only runs with this status: done, error, cancelled, interrupted, running", TEXT, "S")
+]
+OfVerdict: TypeAlias = Annotated[str, Kind("only runs with this verdict", TEXT, "V")]
 Projection: TypeAlias = Annotated[str, Kind("decisions, commits, narrative or full", TEXT, "P")]
-Budget: TypeAlias = Annotated[int, Kind("most tokens of the text", WHOLE, "N")]
+Budget: TypeAlias = Annotated[int, Kind("how many tokens the text may use", WHOLE, "N")]
 
 # Searching and listing
 
 Words: TypeAlias = Annotated[
-    str, Kind("words, each matched by prefix", TEXT, "Q", example="Ana Rivera", brief="words, matched by prefix")
+    str,
+    Kind(
+        "words to search for; each matches as a prefix",
+        TEXT,
+        "Q",
+        example="Ana Rivera",
+        brief="words, matched by prefix",
+    ),
 ]
 Where: TypeAlias = Annotated[
     Mapping[str, Any] | Sequence[str],
-    Kind("a condition field=value; may be repeated, all must hold", TEXTS, "K=V", brief="field=value; not with query"),
+    Kind("only entities whose field has this value, as field=value", TEXTS, "K=V", brief="field=value; not with query"),
 ]
-SortField: TypeAlias = Annotated[str, Kind("the field to sort by", TEXT, "F")]
-Descending: TypeAlias = Annotated[bool, Kind("largest first", FLAG)]
+SortField: TypeAlias = Annotated[str, Kind("sort by this field", TEXT, "FIELD")]
+Descending: TypeAlias = Annotated[bool, Kind("sort in descending order", FLAG)]
 ByArrival: TypeAlias = Annotated[
-    bool, Kind("list the fields decided only by arrival: no observation time was given", FLAG, brief="")
+    bool, Kind("list fields that were decided by arrival alone: no observation time was given", FLAG, brief="")
 ]
-Depth: TypeAlias = Annotated[int, Kind("how many relations to follow; default: 1", WHOLE, "N")]
-Excerpts: TypeAlias = Annotated[bool, Kind("show the words of the source that a claim points at", FLAG)]
-WithProvenance: TypeAlias = Annotated[bool, Kind("include the winning observations", FLAG)]
+Depth: TypeAlias = Annotated[int, Kind("how many relations to follow (default: 1)", WHOLE, "N")]
+Excerpts: TypeAlias = Annotated[bool, Kind("also quote the text of the source that a claim points to", FLAG)]
+WithProvenance: TypeAlias = Annotated[bool, Kind("include the observations behind the values", FLAG)]
 KnownState: TypeAlias = Annotated[
-    object, Kind("a state that was written down: snapshots, or one of them", any_of(OBJECTS, OBJECT), "FILE")
+    object, Kind("a state that was saved: snapshots, or one of them", any_of(OBJECTS, OBJECT), "FILE")
 ]
-EntriesMax: TypeAlias = Annotated[int, Kind("how many entries to return at most", WHOLE, "N")]
+EntriesMax: TypeAlias = Annotated[int, Kind("return at most this many entries", WHOLE, "N")]
 
 # Questions
 
-Question: TypeAlias = Annotated[str, Kind("what is asked", TEXT, "Q", example="why was application #42 rejected?")]
-HitsMax: TypeAlias = Annotated[int, Kind("how many hits at most", WHOLE, "N")]
-Threshold: TypeAlias = Annotated[float, Kind("least similarity, from -1 to 1", NUMBER, "X")]
-Scope: TypeAlias = Annotated[str, Kind("tenant, principal or conversation", TEXT, "SCOPE")]
-ScopePrincipal: TypeAlias = Annotated[str, Kind("the principal of the scope", TEXT, "TEXT")]
-ScopeConversation: TypeAlias = Annotated[str, Kind("the conversation of the scope", TEXT, "TEXT")]
-AgeMax: TypeAlias = Annotated[float | timedelta, Kind("how old a run may be, in seconds", NUMBER, "S")]
+Question: TypeAlias = Annotated[str, Kind("the question", TEXT, "Q", example="why was application #42 rejected?")]
+HitsMax: TypeAlias = Annotated[int, Kind("return at most this many runs (default: 1)", WHOLE, "N")]
+Threshold: TypeAlias = Annotated[float, Kind("lowest score to accept, -1 to 1 (default: 0.5)", NUMBER, "X")]
+Scope: TypeAlias = Annotated[
+    str,
+    Kind(
+        "whose runs to look at (default: tenant)",
+        {"type": "string", "enum": ["tenant", "principal", "conversation"]},
+    ),
+]
+ScopePrincipal: TypeAlias = Annotated[str, Kind("the principal, with the scope principal", TEXT, "TEXT")]
+ScopeConversation: TypeAlias = Annotated[str, Kind("the conversation, with the scope conversation", TEXT, "TEXT")]
+AgeMax: TypeAlias = Annotated[float | timedelta, Kind("ignore runs older than this, in seconds", NUMBER, "SECONDS")]
 LineageOf: TypeAlias = Annotated[
     str,
     Kind(
@@ -214,107 +321,171 @@ LineageOf: TypeAlias = Annotated[
         "RUN|OBS|REF#field",
         wire="of",
         example="contact/Ana Rivera#city",
+        ids=_RUN + _OBSERVATION + _ENTITY,
     ),
 ]
 ImpactOf: TypeAlias = Annotated[
-    str, Kind("an observation, a source or an interpretation", TEXT, "OBS|SRC|INT", wire="of")
+    str,
+    Kind(
+        "an observation, a source or an interpretation",
+        TEXT,
+        "OBS|SRC|INT",
+        wire="of",
+        ids=_OBSERVATION + _SOURCE + _INTERPRETATION,
+    ),
 ]
 ByAgent: TypeAlias = Annotated[str, Kind("everything this agent stated", TEXT, "A", example="crm")]
-AlsoSame: TypeAlias = Annotated[bool, Kind("include decisions that would come out the same", FLAG)]
+AlsoSame: TypeAlias = Annotated[bool, Kind("also decisions that would come out the same", FLAG)]
 Asked: TypeAlias = Annotated[
-    Any, Kind("an entity, a decision as RUN#stage, or a predicate", any_of(TEXT, OBJECT), "REF|RUN#stage")
+    Any,
+    Kind(
+        "an entity, or a recorded decision as RUN#stage",
+        any_of(TEXT, OBJECT),
+        "REF|RUN#stage",
+        ids=_ENTITY + _RUN,
+    ),
 ]
 Conditions: TypeAlias = Annotated[Mapping[str, Any], Kind("conditions by field, as in rules", OBJECT)]
 ConditionTexts: TypeAlias = Annotated[
     Mapping[str, Any] | Sequence[str],
-    Kind("values by field, or conditions as text", any_of(OBJECT, TEXTS), "CONDITION"),
+    Kind(
+        "city=Girona, 'creditScore lt 600', or either after REF#; all must hold",
+        any_of(OBJECT, TEXTS),
+        "CONDITION",
+    ),
 ]
-Exists: TypeAlias = Annotated[bool, Kind("whether the entity is known", FLAG)]
-Deleted: TypeAlias = Annotated[bool, Kind("whether the entity is deleted", FLAG)]
-Rules: TypeAlias = Annotated[Iterable[Any], Kind("rules that decide on the fields of the entity", OBJECTS, "FILE")]
-DefaultBranch: TypeAlias = Annotated[Any, Kind("the branch chosen when no rule matches", ANYTHING, "BRANCH")]
-ChosenBranch: TypeAlias = Annotated[Any, Kind("the branch asked about", ANYTHING, "BRANCH")]
+Exists: TypeAlias = Annotated[bool, Kind("the entity exists", FLAG)]
+Deleted: TypeAlias = Annotated[bool, Kind("the entity is deleted", FLAG)]
+Rules: TypeAlias = Annotated[Iterable[Any], Kind("rules that decide on the entity's fields", OBJECTS, "FILE")]
+DefaultBranch: TypeAlias = Annotated[Any, Kind("what is chosen when no rule matches", ANYTHING, "BRANCH")]
+ChosenBranch: TypeAlias = Annotated[
+    Any, Kind("the branch in question (default: what the decision chose)", ANYTHING, "BRANCH")
+]
 SearchFrom: TypeAlias = Annotated[
-    int | str, Kind("the earlier moment; default: before the first entry", any_of(TEXT, WHOLE), "M", wire="from")
+    int | str,
+    Kind("where to start (default: before the first entry)", any_of(TEXT, WHOLE), "M", wire="from", ids=_RUN),
 ]
-SearchTo: TypeAlias = Annotated[int | str, Kind("the later moment; default: now", any_of(TEXT, WHOLE), "M", wire="to")]
-FirstFlip: TypeAlias = Annotated[bool, Kind("find the first change, which means walking every change", FLAG)]
-FoldsMax: TypeAlias = Annotated[int, Kind("how many sets to try at most", WHOLE, "N")]
+SearchTo: TypeAlias = Annotated[
+    int | str,
+    Kind("where to stop (default: the moment read at, or now)", any_of(TEXT, WHOLE), "M", wire="to", ids=_RUN),
+]
+FirstFlip: TypeAlias = Annotated[bool, Kind("check every change, to find the first such write", FLAG)]
+FoldsMax: TypeAlias = Annotated[int, Kind("try at most this many sets (default: 10000)", WHOLE, "N", option="folds")]
 SomeRuns: TypeAlias = Annotated[
-    str | Sequence[str], Kind("a run, a decision as RUN#stage, or several; default: all", any_of(TEXT, TEXTS), "RUN")
+    str | Sequence[str],
+    Kind("run ids, or decisions as RUN#stage (default: all)", any_of(TEXT, TEXTS), "RUN", ids=_RUN),
 ]
 Without: TypeAlias = Annotated[
-    str | Sequence[str], Kind("observations, sources or interpretations to leave out", any_of(TEXT, TEXTS), "ID")
+    str | Sequence[str],
+    Kind(
+        "ignore these observations, sources or interpretations",
+        any_of(TEXT, TEXTS),
+        "ID",
+        ids=_OBSERVATION + _SOURCE + _INTERPRETATION,
+    ),
 ]
 WithoutAgents: TypeAlias = Annotated[
-    str | Sequence[str], Kind("agents whose every statement is left out", any_of(TEXT, TEXTS), "A")
+    str | Sequence[str],
+    Kind("ignore everything these agents stated", any_of(TEXT, TEXTS), "AGENT", option="without-agent"),
 ]
-SetValues: TypeAlias = Annotated[Mapping[str, Any], Kind("values to assume, by REF#field", OBJECT, "K=V")]
-RulesByStage: TypeAlias = Annotated[Mapping[str, Any], Kind("other rules, by stage", OBJECT)]
-Thresholds: TypeAlias = Annotated[Mapping[str, Any], Kind("other thresholds", OBJECT)]
+SetValues: TypeAlias = Annotated[
+    Mapping[str, Any], Kind("other values, by the name of a fact or by REF#field", OBJECT, "K=V")
+]
+RulesByStage: TypeAlias = Annotated[Mapping[str, Any], Kind("other rules, by stage", OBJECT, "FILE")]
+Thresholds: TypeAlias = Annotated[
+    Mapping[str, Any],
+    Kind("other operands in the rules, by stage.fact.operator", OBJECT, "T=V", option="threshold"),
+]
 Sweep: TypeAlias = Annotated[
-    str | Mapping[str, Any], Kind("one value, tried over a range", any_of(TEXT, OBJECT), "SPEC")
+    str | Mapping[str, Any],
+    Kind("try one value after another: K=LOW..HIGH:STEP or K=a,b,c", any_of(TEXT, OBJECT), "K=LOW..HIGH"),
 ]
-OnlyStage: TypeAlias = Annotated[str, Kind("only decisions of this stage", TEXT, "STAGE")]
-SubjectType: TypeAlias = Annotated[str, Kind("only runs about entities of this type", TEXT, "T")]
+OnlyStage: TypeAlias = Annotated[str, Kind("only decisions of this stage", TEXT, "S")]
+DecidedBy: TypeAlias = Annotated[str, Kind("only decisions in runs of this agent", TEXT, "A")]
+SubjectType: TypeAlias = Annotated[str, Kind("only decisions in runs about entities of this type", TEXT, "T")]
 
 # Runs, once more
 
-OfSession: TypeAlias = Annotated[str | Ref, Kind("only runs of this agent_session", TEXT, "REF")]
-OfPipeline: TypeAlias = Annotated[str | Ref, Kind("only runs of this pipeline, and the runs they started", TEXT, "REF")]
+OfSession: TypeAlias = Annotated[str | Ref, Kind("only runs of this agent_session", TEXT, "REF", ids=_ENTITY)]
+OfPipeline: TypeAlias = Annotated[
+    str | Ref, Kind("only runs of this pipeline, and runs they started", TEXT, "REF", ids=_ENTITY)
+]
 RunOrDocument: TypeAlias = Annotated[
     str | Mapping[str, Any] | Sequence[Any],
-    Kind("a run, by id or as a document", any_of(TEXT, OBJECT, OBJECTS), "RUN"),
+    Kind("a run, by id or as a document", any_of(TEXT, OBJECT, OBJECTS), "RUN", ids=_RUN),
 ]
 OtherRun: TypeAlias = Annotated[
     str | Mapping[str, Any] | Sequence[Any],
-    Kind("the run to compare it with", any_of(TEXT, OBJECT, OBJECTS), "RUN"),
+    Kind("the run to compare it with", any_of(TEXT, OBJECT, OBJECTS), "RUN", ids=_RUN),
 ]
 RunsOrDocuments: TypeAlias = Annotated[
     Sequence[str | Mapping[str, Any] | Sequence[Any]],
-    Kind("runs, by id or as documents", {"type": "array", "items": any_of(TEXT, OBJECT)}, "RUN"),
+    Kind("runs, by id or as documents", {"type": "array", "items": any_of(TEXT, OBJECT)}, "RUN", ids=_RUN),
 ]
-AskedThis: TypeAlias = Annotated[str, Kind("runs that were asked this", TEXT, "Q")]
-SameInputs: TypeAlias = Annotated[str, Kind("runs that were given what this run was given", TEXT, "RUN")]
+AskedThis: TypeAlias = Annotated[str, Kind("runs with this question", TEXT, "Q")]
+SameInputs: TypeAlias = Annotated[str, Kind("runs with the question and inputs of this run", TEXT, "RUN", ids=_RUN)]
 VerdictArg: TypeAlias = Annotated[str, Kind("good, bad, or a word of your own", TEXT, "good|bad")]
 Preferred: TypeAlias = Annotated[Any, Kind("a better answer", ANYTHING, "ANSWER")]
-JudgedBy: TypeAlias = Annotated[str, Kind("who judges; default: the agent", TEXT, "WHO")]
-Score: TypeAlias = Annotated[float, Kind("the judgement as a number", NUMBER, "X")]
-ComparedWith: TypeAlias = Annotated[str, Kind("the tag or run it was compared with", TEXT, "M")]
-AboutSpan: TypeAlias = Annotated[str, Kind("the span of the one step that is judged", TEXT, "SPAN")]
-EvaluationRef: TypeAlias = Annotated[str, Kind("the evaluation this verdict comes from", TEXT, "REF")]
+JudgedBy: TypeAlias = Annotated[str, Kind("who judges (default: the agent)", TEXT, "WHO")]
+Score: TypeAlias = Annotated[float, Kind("the judgement as a number", NUMBER, "N")]
+ComparedWith: TypeAlias = Annotated[str, Kind("the tag or run it was compared with", TEXT, "M", ids=_RUN)]
+AboutSpan: TypeAlias = Annotated[str, Kind("judge this step alone, named by its span", TEXT, "SPAN")]
+EvaluationRef: TypeAlias = Annotated[str, Kind("the evaluation this verdict comes from", TEXT, "REF", ids=_ENTITY)]
 EvaluationName: TypeAlias = Annotated[str, Kind("what to call the evaluation", TEXT, "NAME")]
 Document: TypeAlias = Annotated[object, Kind("a run, or a list of runs or entries", ANYTHING, "FILE")]
+TrainingKind: TypeAlias = Annotated[str, Kind("what the rows are for: sft, dpo, kto or process-rl", TEXT, "KIND")]
+Flavour: TypeAlias = Annotated[str, Kind("format of the rows: trl or openai (default: trl)", TEXT, "F")]
 
 # Relations, schemas, sources, interpretations
 
-StartRef: TypeAlias = Annotated[str | Ref, Kind("where the relation starts", ENTITY, "REF", wire="from")]
-EndRef: TypeAlias = Annotated[str | Ref, Kind("where it leads", ENTITY, "REF", wire="to")]
-RelationType: TypeAlias = Annotated[str, Kind("the type of the relation, such as works_at", TEXT, "TYPE")]
-RelationKey: TypeAlias = Annotated[str, Kind("tells several relations of one type apart", TEXT, "K")]
+StartRef: TypeAlias = Annotated[
+    str | Ref, Kind("entity the relation starts at", ENTITY, "REF", wire="from", ids=_ENTITY)
+]
+EndRef: TypeAlias = Annotated[str | Ref, Kind("entity the relation leads to", ENTITY, "REF", wire="to", ids=_ENTITY)]
+RelationType: TypeAlias = Annotated[str, Kind("type of the relation, such as works_at", TEXT, "TYPE")]
+RelationKey: TypeAlias = Annotated[
+    str, Kind("distinguishes several relations of one type between the same two", TEXT, "K")
+]
+RelationFields: TypeAlias = Annotated[Mapping[str, Any], Kind("fields of the relation", OBJECT, "K=V", option="set")]
 TagName: TypeAlias = Annotated[str, Kind("the name: letters, digits, '.', '_' and '-'", TEXT, "NAME")]
 SchemaModel: TypeAlias = Annotated[object, Kind("JSON Schema 2020-12", OBJECT, "FILE", wire="schema")]
-DescribedType: TypeAlias = Annotated[str, Kind("the type it describes; default: the title of the schema", TEXT, "T")]
-SchemaVersion: TypeAlias = Annotated[int, Kind("its version; default: the next", WHOLE, "N")]
-SourceName: TypeAlias = Annotated[str, Kind("what to call it; default: the name of the file", TEXT, "NAME")]
-MediaType: TypeAlias = Annotated[str, Kind("its media type", TEXT, "TYPE")]
+DescribedType: TypeAlias = Annotated[str, Kind("type it describes (default: the schema's title)", TEXT, "T")]
+SchemaVersion: TypeAlias = Annotated[int, Kind("its version (default: the next)", WHOLE, "N")]
+SourceName: TypeAlias = Annotated[str, Kind("name of the source (default: the file's name)", TEXT, "TEXT")]
+MediaType: TypeAlias = Annotated[str, Kind("media type, such as application/pdf", TEXT, "TEXT")]
 FromInterpretation: TypeAlias = Annotated[
     str,
-    Kind("an interpretation", id_schema("int"), "INT", wire="from", example="int_aaaaaaaaaaaaaaaaaaaaaaaaaa"),
+    Kind(
+        "id of an interpretation",
+        id_schema("int"),
+        "INT",
+        wire="from",
+        example="int_aaaaaaaaaaaaaaaaaaaaaaaaaa",
+        ids=_INTERPRETATION,
+    ),
 ]
 ToInterpretation: TypeAlias = Annotated[
     str,
-    Kind("the one to compare it with", id_schema("int"), "INT", wire="to", example="int_bbbbbbbbbbbbbbbbbbbbbbbbbb"),
+    Kind(
+        "id of the one to compare it with",
+        id_schema("int"),
+        "INT",
+        wire="to",
+        example="int_bbbbbbbbbbbbbbbbbbbbbbbbbb",
+        ids=_INTERPRETATION,
+    ),
 ]
 
 # The whole ledger
 
 NewEpoch: TypeAlias = Annotated[
-    str, Kind("why a history that the last checkpoint contradicts is accepted", TEXT, "REASON")
+    str, Kind("why to accept a history that contradicts the last checkpoint", TEXT, "REASON")
 ]
-EntryArg: TypeAlias = Annotated[str | int, Kind("an observation, or a position of the log", TEXT, "OBS", example="0")]
+EntryArg: TypeAlias = Annotated[
+    str | int, Kind("an observation, or a position of the log", TEXT, "OBS", example="0", ids=_OBSERVATION)
+]
 OldCheckpoint: TypeAlias = Annotated[str | bytes, Kind("the older checkpoint, as its note", TEXT, "NOTE")]
-NewCheckpoint: TypeAlias = Annotated[str | bytes, Kind("the newer checkpoint; default: one made now", TEXT, "NOTE")]
+NewCheckpoint: TypeAlias = Annotated[str | bytes, Kind("the newer checkpoint (default: one made now)", TEXT, "NOTE")]
 CapsuleOf: TypeAlias = Annotated[
     str,
     Kind(
@@ -322,16 +493,22 @@ CapsuleOf: TypeAlias = Annotated[
         TEXT,
         "RUN|OBS|REF#field",
         example="contact/Ana Rivera#city",
+        ids=_RUN + _OBSERVATION + _ENTITY,
     ),
 ]
 ErasedThing: TypeAlias = Annotated[
-    str | Ref, Kind("an entity, a field as REF#field, or a source", TEXT, "REF|REF#field|SRC")
+    str | Ref,
+    Kind("an entity, a field as REF#field, or a source", TEXT, "REF|REF#field|SRC", ids=_ENTITY + _SOURCE),
 ]
-ErasureReason: TypeAlias = Annotated[str, Kind("why; it is kept in the log, so name nobody in it", TEXT, "TEXT")]
-ErasedAgent: TypeAlias = Annotated[str, Kind("everything this agent stated", TEXT, "A")]
-ErasedSubject: TypeAlias = Annotated[str | Ref, Kind("an entity, with the runs about it", TEXT, "REF")]
-ErasureDryRun: TypeAlias = Annotated[bool, Kind("say what would go, and erase nothing", FLAG)]
-Deep: TypeAlias = Annotated[bool, Kind("compare the search index, other indexes and vectors too", FLAG)]
-HeldCheckpoints: TypeAlias = Annotated[Iterable[Any], Kind("checkpoints held elsewhere, as their notes", TEXTS, "NOTE")]
-VerifierKey: TypeAlias = Annotated[str, Kind("the verifier key that must have signed them", TEXT, "KEY")]
-Shuffles: TypeAlias = Annotated[int, Kind("how many orders to try; default: 100", WHOLE, "N")]
+ErasureReason: TypeAlias = Annotated[str, Kind("why; stored in the log, so do not name anybody in it", TEXT, "TEXT")]
+ErasedAgent: TypeAlias = Annotated[str, Kind("erase everything this agent stated", TEXT, "A")]
+ErasedSubject: TypeAlias = Annotated[
+    str | Ref, Kind("erase an entity, its relations and all runs about it", TEXT, "REF", ids=_ENTITY)
+]
+ErasureDryRun: TypeAlias = Annotated[bool, Kind("show what would be erased, and erase nothing", FLAG)]
+Deep: TypeAlias = Annotated[bool, Kind("also check the search index, other indexes and vectors", FLAG)]
+HeldCheckpoints: TypeAlias = Annotated[
+    Iterable[Any], Kind("checkpoints kept elsewhere, as their notes", TEXTS, "NOTE", option="checkpoint")
+]
+VerifierKey: TypeAlias = Annotated[str, Kind("verifier key that must have signed them", TEXT, "KEY")]
+Shuffles: TypeAlias = Annotated[int, Kind("how many orders to try (default: 100)", WHOLE, "N")]

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
         Conditions,
         ConditionTexts,
         Cursor,
+        DecidedBy,
+        DecidedSince,
+        DecidedUntil,
         DefaultBranch,
         Deleted,
         Depth,
@@ -38,11 +41,11 @@ if TYPE_CHECKING:
         FoldsMax,
         FromMoment,
         HitsMax,
+        IdPrefix,
         ImpactOf,
         KnownState,
         Limit,
         LineageOf,
-        OfAgent,
         OfType,
         OnlyField,
         OnlyStage,
@@ -61,8 +64,6 @@ if TYPE_CHECKING:
         SetValues,
         SomeRuns,
         SortField,
-        StartedSince,
-        StartedUntil,
         SubjectType,
         Sweep,
         Threshold,
@@ -187,7 +188,7 @@ class Past:
 
     @verb(get="/v1/entities/{ref}", command="show REF", tool="show")
     def show(self, ref: RefArg) -> Snapshot:
-        """Show the current state of an entity, and where each value came from.
+        """Show an entity: its values, and where each came from.
 
         Return what is believed about an entity; `NotFound` when nothing live is said of it.
         """
@@ -310,7 +311,7 @@ class Past:
     def blame(
         self, ref: RefArg, field: OnlyField | None = None, *, excerpts: Excerpts = False
     ) -> dict[str, tuple[Verdict, ...]]:
-        """Show every claim on the fields of an entity, which one won, and why.
+        """Show every claim on a field: who won, who lost, and why.
 
         Return what became of every claim on one field or all fields: who won, who lost, and why.
 
@@ -398,9 +399,20 @@ class Past:
             self._erased = reads.ErasedPositions(self.context)
         return self._erased.erased_at(position)
 
+    @verb(get="/v1/ids/{prefix}", wide=True)
+    def ids(self, prefix: IdPrefix) -> tuple[str, ...]:
+        """List the ids that begin with a prefix.
+
+        Return the ids of runs, observations, sources, interpretations or entities that begin so, eleven at most; of
+        `last`, the id of the run the log heard of last. This is how a command completes the ids that people type.
+        """
+        from woodrat.ledger import short_ids
+
+        return short_ids.candidates(self.context, prefix)
+
     @verb(get="/v1/fingerprint", command="fingerprint")
     def fingerprint(self, *, provenance: WithProvenance = False) -> str:
-        """Return one digest of the whole state.
+        """Compute one digest of the whole state.
 
         Return one digest of the whole state: equal for equal sets of observations, in whatever order they came.
         """
@@ -434,7 +446,7 @@ class Past:
         embedder: Embedder | str | None = None,
         budget: Budget | None = None,
     ) -> Recall:
-        """Find what earlier runs decided about a question like this.
+        """Find past runs that answer a question.
 
         Return the runs a question is about, at most `k`; false when none passes, and then it says what came near.
 
@@ -463,7 +475,7 @@ class Past:
 
     @verb(get="/v1/lineage", command="lineage RUN|OBS|REF#field", tool="explain", wide=True)
     def lineage(self, what: LineageOf) -> Node:
-        """Show where an answer, decision, field or observation comes from.
+        """Trace an answer, a decision or a value back to its sources.
 
         Return the way back to the sources, as a tree: of a run's answer, a decision, an observation or a field.
 
@@ -478,7 +490,7 @@ class Past:
     def impact(
         self, what: ImpactOf | None = None, *, agent: ByAgent | None = None, progress: Progress | None = None
     ) -> Impact:
-        """Show what depends on an observation, a source, an interpretation or an agent.
+        """List what depends on an observation, a source or an agent.
 
         Return what leaned on an observation, a source, an interpretation, or all that an agent said.
 
@@ -572,7 +584,7 @@ class Past:
         folds_max: FoldsMax | None = None,
         progress: Progress | None = None,
     ) -> Reduction:
-        """Find a minimal set of observations that shows something by itself.
+        """Find the fewest observations that reproduce an answer.
 
         Return a 1-minimal set of observations that by itself shows what holds here, and write it to a file.
 
@@ -591,7 +603,7 @@ class Past:
         post="/v1/what-if",
         grant=READ,
         at_moment=True,
-        command="what-if [RUN]",
+        command="what-if [RUN...]",
         tool="explain",
         example={"set": {"loan/42#creditScore": 640}},
     )
@@ -606,16 +618,16 @@ class Past:
         thresholds: Thresholds | None = None,
         sweep: Sweep | None = None,
         stage: OnlyStage | None = None,
-        agent: OfAgent | None = None,
+        agent: DecidedBy | None = None,
         subject_type: SubjectType | None = None,
-        since: StartedSince | None = None,
-        until: StartedUntil | None = None,
+        since: DecidedSince | None = None,
+        until: DecidedUntil | None = None,
         same: AlsoSame | None = None,
         limit: Limit = 20,
         cursor: Cursor | None = None,
         progress: Progress | None = None,
     ) -> WhatIf:
-        """Show what recorded decisions would have been, had something been different.
+        """Show how decisions would change with other facts or rules.
 
         Return what would have come of recorded decisions, had something been otherwise.
 

@@ -50,7 +50,7 @@ class Proofs:
         signing = self.ledger.signing
         return () if signing is None else signing.checkpoints()
 
-    @verb(get="/v1/proofs/{what}", command="prove OBS", at_moment=False, wide=True)
+    @verb(get="/v1/proofs/{what}", command="prove [OBS]", at_moment=False, wide=True)
     def prove(self, what: EntryArg) -> Proof:
         """Prove that an observation is in the log under a checkpoint.
 
@@ -74,7 +74,7 @@ class Proofs:
 
     @verb(get="/v1/capsules/{what}", command="capsule RUN|OBS|REF#field", at_moment=False, wide=True)
     def capsule(self, what: CapsuleOf) -> Capsule:
-        """Prove a decision, an observation or a field in one file that can be checked offline.
+        """Prove a decision, an observation or a field, offline.
 
         Return one document that proves a run, a decision (`RUN#stage`), an observation or `type/key#field`.
 

@@ -108,7 +108,7 @@ class PastRuns:
 
     @verb(get="/v1/runs/{run}", command="runs show RUN", tool="runs")
     def show(self, run: RunArg) -> RunRecord:
-        """Show one run: what it was asked, read, called, decided and answered.
+        """Show what a run read, called, decided, wrote and answered.
 
         Return what the log holds about a run; `NotFound` when it holds nothing.
         """
@@ -132,7 +132,7 @@ class PastRuns:
         *,
         other: Readable | None = None,
     ) -> Divergence:
-        """Show where two runs first differ, and why.
+        """Compare two runs: where they diverge, and why.
 
         Return two runs side by side, where they part and why, ending in one plain sentence; `NotFound` for either.
 
@@ -166,7 +166,7 @@ class PastRuns:
         since: StartedSince | None = None,
         until: StartedUntil | None = None,
     ) -> Crowd:
-        """Group runs by where they leave the path that most of them took.
+        """Group runs by where they diverge from the majority.
 
         Return many runs clustered by where they part from the way most took, ending in one plain sentence.
 
@@ -273,7 +273,7 @@ class Runs(PastRuns):
 
     @verb(
         post="/v1/judge",
-        command="runs judge RUN good|bad",
+        command="runs judge RUN [good|bad]",
         grant=RUN,
         example={"run": "run_aaaaaaaaaaaaaaaaaaaaaaaaaa", "verdict": "good"},
     )
@@ -291,7 +291,7 @@ class Runs(PastRuns):
         evaluation: EvaluationRef | None = None,
         idempotency_key: IdempotencyKey | None = None,
     ) -> Report:
-        """Record a verdict on a run.
+        """Judge a run: good, bad, or a word of your own.
 
         Say what is thought of a run: `good`, `bad` or a word of your own; also long after its end.
 
@@ -345,7 +345,7 @@ class Runs(PastRuns):
         example={"document": {"query": "Approve #42?", "answer": "Rejected."}},
     )
     def import_(self, document: Document, *, idempotency_key: IdempotencyKey | None = None) -> tuple[str, ...]:
-        """Record runs that happened elsewhere.
+        """Import runs that other tools recorded.
 
         Record runs that happened elsewhere from a JSON document, and return their ids.
 

@@ -35,7 +35,7 @@ class PastSchemas:
 
     @verb(get="/v1/infer/{entity_type}", command="schemas infer T", tool="schemas")
     def infer(self, entity_type: EntityType, *, progress: Progress | None = None) -> dict[str, Any]:
-        """Suggest a JSON Schema that fits everything stored of a type.
+        """Infer a JSON Schema from the stored entities of a type.
 
         Return a JSON Schema that everything stored of a type fits: a suggestion to edit and `register`.
 
@@ -47,7 +47,7 @@ class PastSchemas:
 
     @verb(get="/v1/schemas/{entity_type}", command="schemas show T", tool="schemas")
     def show(self, entity_type: EntityType) -> Schema:
-        """Show the schema in force for a type.
+        """Show the schema of a type.
 
         Return the schema in force for a type, a built-in one included.
         """
@@ -91,7 +91,7 @@ class Schemas(PastSchemas):
         idempotency_key: IdempotencyKey | None = None,
         dry_run: DryRun = False,
     ) -> Report:
-        """Register a JSON Schema for an entity type, as its next version.
+        """Register a JSON Schema as the next version for a type.
 
         Register a schema: a JSON Schema, or a dataclass, Pydantic model or msgspec struct.
 
@@ -110,8 +110,9 @@ class Schemas(PastSchemas):
 
     @verb(command="schemas check FILE", grant=MANAGE)
     def check(self, model: SchemaModel, *, entity_type: DescribedType | None = None) -> Report:
-        """Check a schema: what is wrong with it, or what registering it would do.
+        """Check a JSON Schema without registering it.
 
-        Nothing is written; the report is that of `register` with `dry_run`.
+        Say what is wrong with it, or what registering it would do. Nothing is written; the report is that of
+        `register` with `dry_run`.
         """
         return self.register(model, entity_type=entity_type, dry_run=True)

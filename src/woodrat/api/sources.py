@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from woodrat.api.verb import verb
+from woodrat.api.verb import WRITE, verb
 from woodrat.errors import NotFound
 from woodrat.runs.recorder import current
 
@@ -41,7 +41,7 @@ class PastSources:
 
         return lists.deliveries(self.context, limit=limit, cursor=cursor)
 
-    @verb(command="sources show SRC", tool="sources")
+    @verb(command="sources show SRC", tool="sources", at_moment=True)
     def show(self, source: SourceArg) -> tuple[Delivery, ...]:
         """Show every delivery of one source.
 
@@ -76,6 +76,7 @@ class Sources(PastSources):
         self.ledger = ledger
         self.context = ledger.context
 
+    @verb(command="sources add FILE", grant=WRITE)
     def add(
         self,
         content: bytes | str | PathLike[str],
@@ -84,7 +85,7 @@ class Sources(PastSources):
         media_type: MediaType | None = None,
         idempotency_key: IdempotencyKey | None = None,
     ) -> str:
-        """Add a source: stored once by its content, each delivery recorded.
+        """Add a file as a source.
 
         Add a source: bytes, or a file by its path. The content is stored once; each delivery is recorded.
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import IO
 
     from woodrat.api.namespace import Readable
+    from woodrat.api.parameters import Flavour, OfAgent, OfVerdict, StartedSince, StartedUntil, TrainingKind
     from woodrat.ledger.rebuild import Progress
     from woodrat.training.exports import Exported
 
@@ -23,17 +24,17 @@ class Training:
         self.ledger = ledger
         self.context = ledger.context
 
-    @verb(command="export training KIND")
+    @verb(command="export training KIND", at_moment=True)
     def export(
         self,
-        kind: str,
+        kind: TrainingKind,
         *,
         out: str | PathLike[str] | IO[str] | IO[bytes],
-        flavour: str = "trl",
-        agent: str | None = None,
-        since: str | None = None,
-        until: str | None = None,
-        verdict: str | None = None,
+        flavour: Flavour = "trl",
+        agent: OfAgent | None = None,
+        since: StartedSince | None = None,
+        until: StartedUntil | None = None,
+        verdict: OfVerdict | None = None,
         metadata: bool = True,
         record: bool = True,
         progress: Progress | None = None,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from woodrat.api.parameters import Kind
@@ -76,7 +76,7 @@ class Parameter(NamedTuple):
     @property
     def option(self) -> str:
         """Its name as an option of a command."""
-        return "--" + self.wire.replace("_", "-")
+        return "--" + (self.kind.option or self.wire.replace("_", "-"))
 
 
 class Verb(NamedTuple):
@@ -199,18 +199,10 @@ def _kind(annotation: str) -> Kind | None:
     """Return the kind of parameter that an annotation names; none where it names a type of the library alone.
 
     Annotations are text (`from __future__ import annotations`), so a module that declares verbs imports the parameter
-    types for type checkers only, and a program that calls a verb does not wait for them.
+    types for type checkers only, and a program that calls a verb does not wait for them. The kind is its first word:
+    `Limit`, or `Limit | None`.
     """
     from woodrat.api import parameters
 
-    try:
-        return _kind_in(eval(annotation, vars(parameters)), parameters.Kind)
-    except NameError:
-        return None
-
-
-def _kind_in(annotation: Any, kind: type[Kind]) -> Kind | None:
-    for found in getattr(annotation, "__metadata__", ()):
-        if isinstance(found, kind):
-            return found
-    return next(filter(None, (_kind_in(inner, kind) for inner in get_args(annotation))), None)
+    kind = getattr(parameters, annotation.partition(" ")[0], None)
+    return kind if isinstance(kind, parameters.Kind) else None

@@ -31,3 +31,20 @@ def verbs() -> Mapping[str, Verb]:
         kind: type = getattr(import_module(f"woodrat.api.{namespace}"), name)
         found += verbs_of(kind, namespace)
     return {verb.name: verb for verb in found}
+
+
+@cache
+def declared(name: str) -> Verb:
+    """Return one verb; no module is imported but the one that declares it, which is that of reading where it reads."""
+    namespace, _, method = name.rpartition(".")
+    if namespace:
+        kind: type = getattr(import_module(f"woodrat.api.{namespace}"), NAMESPACES[namespace])
+    else:
+        from woodrat.api.past import Past
+
+        kind = Past
+        if method not in vars(Past):
+            from woodrat.api.ledger import Ledger
+
+            kind = Ledger
+    return next(verb for verb in verbs_of(kind, namespace) if verb.name == name)

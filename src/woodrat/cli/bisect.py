@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from woodrat.cli import inputs
 from woodrat.cli.command import Answer, Call
@@ -22,11 +22,10 @@ NO_READ = "Nothing was read."
 
 def bisect(call: Call) -> Answer:
     """Find a flip."""
-    given = call.given
-    question = _question(call)
+    call.arguments()  # what is wrong with them is said before the database is opened
     past = call.past()
     with bar("Bisecting", "folds") as tell:
-        found = past.bisect(before=given.before, after=given.after, first=given.first, progress=tell, **question)
+        found = call.ask(past, progress=tell)
 
     def text(paper: Paper) -> None:
         paper.line(found.sentence, BOLD if found else YELLOW)
@@ -69,12 +68,10 @@ def reduce(call: Call) -> Answer:
     given = call.given
     if given.check is not None:
         return _check(call)
-    question = _question(call)
+    call.arguments()  # what is wrong with them is said before the database is opened
     past = call.past()
     with bar("Reducing", "observations") as tell:
-        found = past.reduce(
-            out=None if given.out == "-" else given.out, folds_max=given.folds, progress=tell, **question
-        )
+        found = call.ask(past, out=None if given.out == "-" else given.out, progress=tell)
     if given.out == "-":
         sys.stdout.flush()
         sys.stdout.buffer.write(found.to_bytes())
@@ -106,7 +103,19 @@ def _check(call: Call) -> Answer:
     from woodrat.bisect.verbs import check_reduction
 
     given = call.given
-    names = ("what", "where", "exists", "deleted", "rules", "default", "chosen", "out", "folds", "as_of", "valid_at")
+    names = (
+        "what",
+        "where",
+        "exists",
+        "deleted",
+        "rules",
+        "default",
+        "chosen",
+        "out",
+        "folds_max",
+        "as_of",
+        "valid_at",
+    )
     further = [name for name in names if getattr(given, name)]
     if further:
         named = "REF" if further[0] == "what" else f"--{further[0].replace('_', '-')}"
@@ -119,16 +128,3 @@ def _check(call: Call) -> Answer:
         _members(paper, found.reduction)
 
     return Answer(found.to_json(), text, code=wire.DONE if found.same else wire.FOUND_SOMETHING)
-
-
-def _question(call: Call) -> dict[str, Any]:
-    """Return what is asked, as the library takes it."""
-    given = call.given
-    found: dict[str, Any] = {"what": given.what, "where": given.where or None}
-    found.update({name: True for name in ("exists", "deleted") if getattr(given, name)})
-    for name in ("chosen", "default"):
-        if getattr(given, name) is not None:
-            found[name] = inputs.single(getattr(given, name), f"--{name}")
-    if given.rules is not None:
-        found["rules"] = inputs.document(inputs.read(given.rules, "--rules", NO_READ), "--rules", NO_READ)
-    return found

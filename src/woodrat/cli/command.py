@@ -6,14 +6,13 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from woodrat.cli.remote import is_address, open_served, refuse
-from woodrat.cli.verbs.declaration import MOMENT, destination, is_option
+from woodrat.cli.verbs.declaration import arguments_of, destination, label
 from woodrat.errors import Corrupt, Fault, NotFound, Refused, Unavailable, WoodratError, shown
 from woodrat.records import dataclass
 from woodrat.server import wire
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from types import TracebackType
 
     from woodrat.api.ledger import Ledger
@@ -21,11 +20,12 @@ if TYPE_CHECKING:
     from woodrat.api.remote import RemoteLedger
     from woodrat.cli.tables import Paper
     from woodrat.cli.verbs.declaration import Argument
-    from woodrat.context import Context
     from woodrat.engines.port import Engine
     from woodrat.proofs.verbs.keys import Keys
     from woodrat.proofs.verbs.signer import Signing
 
+KEY_VARIABLE = "WOODRAT_TOKEN"
+"""Where the key of a server stands: a key on the command line would show in every list of processes."""
 MEMORY = ":memory:"
 NOT_OPENED = "Nothing was opened."
 NO_READ = "Nothing was read."
@@ -90,13 +90,13 @@ class Call:
     @property
     def is_served(self) -> bool:
         """Whether the ledger is behind an address."""
-        return is_address(self.db)
+        return self.db is not None and self.db.startswith(("http://", "https://"))
 
     def _remote(self) -> RemoteLedger:
         """Return the ledger behind the address; it stands in for one that is here."""
         if self._served is None:
             assert self.db is not None
-            self._served = open_served(self.db, self.given.tenant, self.given.as_agent)
+            self._served = _open_served(self.db, self.given.tenant, self.given.as_agent)
         return self._served
 
     @property
@@ -105,7 +105,9 @@ class Call:
         from woodrat.engines.open import path_of
 
         if self.is_served:
-            refuse(self.given.verb.words)
+            problem = "it needs the database file, and --db is the address of a server"
+            remedy = "Run it on the machine with the database, with its path as --db."
+            raise Refused([Fault(f"woodrat {self.given.command.words}", problem, remedy)], "Nothing was done.")
         return path_of(self.db)
 
     def engine(self, mode: str) -> Engine:
@@ -171,7 +173,7 @@ class Call:
     def past(self) -> Past:
         """Return the ledger as of the moment asked for, pinned to a position; nothing of what writes is imported."""
         if self.is_served:
-            return self._stated(self._remote().at(self._moment, valid_at=self.given.valid_at))
+            return self._stated(self._at(self._remote()))
         from woodrat.proofs.verbs.folder import keys_folder, keys_for
 
         now = self._now()
@@ -191,7 +193,12 @@ class Call:
             else:
                 if found is not None:
                     say(f"{found} This is what it holds now.")
-        return self._stated(now.at(self._moment, valid_at=self.given.valid_at))
+        return self._stated(self._at(now))
+
+    def _at(self, ledger: Past) -> Past:
+        """Return a ledger as of the moment asked for."""
+        moment = "now" if self.given.as_of is None else str(self.given.as_of)
+        return at_moment(ledger, moment, "--as-of", valid_at=self.given.valid_at)
 
     def _now(self) -> Past:
         """Return the ledger as it is, for reading alone."""
@@ -252,11 +259,9 @@ class Call:
     def prepare(self) -> None:
         """Read what was typed as the library takes it: times in words, and ids cut short."""
         self._read_times()
-        verb = self.given.verb
-        for arguments in (MOMENT if verb.reads else (), verb.arguments):
-            for argument in arguments:
-                if "ids" in argument[1]:
-                    self._complete_ids(argument)
+        for argument in reversed(arguments_of(self.given.command)):  # the moment first: others are ids as of it
+            if "ids" in argument[1]:
+                self._complete_ids(argument)
         if self._engine is not None:
             # It was opened for reading; the command opens it for what it does.
             self._engine.close()
@@ -266,7 +271,7 @@ class Call:
         """Turn times in words into timestamps, and refuse those that are no time by the option's own name."""
         given = self.given
         texts = {name: getattr(given, name, None) for name in ("valid_at", "since", "until")}
-        if given.verb.words == "prove" or not any(texts.values()):  # what it calls `since` is a file
+        if not any(texts.values()):
             return
         from woodrat.canon import moment, moment_words
         from woodrat.clock import SystemClock
@@ -294,9 +299,8 @@ class Call:
         from woodrat.ledger import short_ids
 
         if any(isinstance(text, str) and short_ids.is_short(text, kinds) for text in texts):
-            where = argument[0][0] if is_option(argument) else argument[1].get("metavar", argument[0][0])
             moment = argument[1].get("metavar") == "M"
-            whole = [self._completed(text, kinds, where, moment=moment) for text in texts]
+            whole = [self._completed(text, kinds, label(argument), moment=moment) for text in texts]
             setattr(self.given, name, whole if isinstance(typed, list) else whole[0])
 
     def _completed(self, text: str, kinds: Collection[str], where: str, *, moment: bool) -> str:
@@ -305,21 +309,65 @@ class Call:
 
         if not short_ids.is_short(text, kinds):
             return text
-        if self.is_served:
-            # A server takes whole ids; which run is the latest it can be asked.
-            page = self.past().runs.list(limit=1) if text == short_ids.LAST else None
-            return page.items[0].id if page is not None and page.items else text
-        try:
-            context = self._now().context if moment else self._context()
-        except WoodratError:
-            return text  # the command itself says what is wrong with the database
-        writes = self.given.verb.writes
-        return short_ids.complete(context, text, where, writes=writes, outcome=NOT_WRITTEN if writes else NO_READ)
 
-    def _context(self) -> Context:
-        """Return what the library reads with, at the moment asked for."""
-        as_of = getattr(self.given, "as_of", None)
-        return self._now().at("now" if as_of is None else as_of).context
+        def find(prefix: str) -> Iterable[str]:
+            try:
+                ledger = self._remote() if self.is_served else self._now()
+                return (ledger if moment or self.given.as_of is None else self._at(ledger)).ids(prefix)
+            except WoodratError:
+                return ()  # the command itself says what is wrong with the ledger
+
+        writes = self.given.command.writes
+        return short_ids.complete(text, find, where, writes=writes, outcome=NOT_WRITTEN if writes else NO_READ)
+
+    def arguments(self, made: Collection[str] = ()) -> dict[str, Any]:
+        """Return what was typed for the parameters of the command's verb, as the library takes them.
+
+        Without those that were left out, for which the library has its own defaults, those typed in another form, and
+        those that the command has `made` itself.
+        """
+        from woodrat.cli import inputs
+
+        command = self.given.command
+        labels = {destination(argument): label(argument) for argument in command.arguments}
+        values: dict[str, Any] = {}
+        faults: list[Fault] = []
+        for parameter in command.verb.parameters:
+            name = parameter.name
+            typed = getattr(self.given, name, None)
+            if typed is None or typed is False or typed == []:
+                continue
+            if name in made or isinstance(command.forms.get(name), tuple):
+                continue
+            try:
+                values[name] = inputs.value_of(parameter, typed, labels[name], command.verb.outcome)
+            except Refused as refusal:
+                faults += refusal.faults
+        if faults:
+            raise Refused(faults, command.verb.outcome)
+        return values
+
+    def ask(self, target: Past, **made: Any) -> Any:
+        """Carry out the command's verb on a ledger, or a moment of one, with what was typed; return what it returns.
+
+        `made` are arguments that the command makes itself. What is wrong with a value is told by what was typed for it.
+        """
+        verb = self.given.command.verb
+        typed = self.arguments(made)
+        try:
+            return verb.called_on(target)(**typed, **made)
+        except Refused as refusal:
+            raise self._as_typed(refusal, typed) from None
+
+    def _as_typed(self, refusal: Refused, typed: Collection[str]) -> Refused:
+        """Return a refusal whose faults name options, as `--limit`, instead of parameters."""
+        command = self.given.command
+        labels = {destination(argument): label(argument) for argument in command.arguments}
+        names: dict[str, str] = {}
+        for parameter in command.verb.parameters:
+            if parameter.name in typed:
+                names[parameter.name] = names[parameter.wire] = labels[parameter.name]
+        return renamed(refusal, names)
 
     def caught_up(self) -> Past:
         """Return the ledger at the moment asked for; the present, opened so that what trails the log can catch up.
@@ -333,14 +381,27 @@ class Call:
                 pass
         return self.past()
 
-    @property
-    def _moment(self) -> str:
-        return "now" if self.given.as_of is None else str(self.given.as_of)
-
     def _keys(self) -> Keys:
         from woodrat.proofs.verbs.keys import Keys
 
         return Keys.at(self.keys)
+
+
+def renamed(refusal: Refused, names: Mapping[str, str]) -> Refused:
+    """Return a refusal whose faults call things by other names: `where/0` becomes `--where/0`."""
+    faults = []
+    for fault in refusal.faults:
+        name, slash, rest = fault.path.partition("/")
+        faults.append(Fault(names.get(name, name) + slash + rest, fault.problem, fault.remedy))
+    return Refused(faults, str(refusal).rpartition("\n")[2])
+
+
+def at_moment(ledger: Past, moment: str, typed_as: str, *, valid_at: str | None = None) -> Past:
+    """Return a ledger as of a moment that was typed; what is wrong with it is told by what it was typed as."""
+    try:
+        return ledger.at(moment, valid_at=valid_at)
+    except Refused as refusal:
+        raise renamed(refusal, {"moment": typed_as}) from None
 
 
 def say(text: str) -> None:
@@ -352,6 +413,22 @@ def say(text: str) -> None:
     with suppress(OSError):
         sys.stderr.write(f"WARNING: {clean(text)}\n")
         sys.stderr.flush()
+
+
+def _open_served(db: str, tenant: str | None, agent: str | None) -> RemoteLedger:
+    """Return the ledger behind an address. The key says for whom and as whom; whoever else is named is refused."""
+    from woodrat.api.remote import open_remote
+    from woodrat.state.redaction import hidden
+
+    ledger = open_remote(db, os.environ.get(KEY_VARIABLE) or None, hidden(os.environ.get("WOODRAT_REDACT")))
+    faults = [
+        Fault(option, f"got {shown(stated)}, but the key is for {shown(getattr(ledger, name))}", "Leave it out.")
+        for option, name, stated in (("--tenant", "tenant", tenant), ("--as", "agent", agent))
+        if stated is not None and stated != getattr(ledger, name)
+    ]
+    if faults:
+        raise Refused(faults, NOT_OPENED)
+    return ledger
 
 
 def _exists(path: str) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from woodrat.cli.command import Answer, Call
 from woodrat.cli.tables import Paper
-from woodrat.cli.verbs import GROUPS, VERBS
-from woodrat.cli.verbs.declaration import EVERYWHERE, MOMENT, OUTPUTS, Verb
+from woodrat.cli.verbs import COMMANDS, GROUPS
+from woodrat.cli.verbs.declaration import EVERYWHERE, OUTPUTS, Command, arguments_of, moment
 
 _BASH = """\
 # Completion of woodrat for bash; made by `woodrat completion bash`.
@@ -56,10 +56,10 @@ def bash() -> str:
         words = " ".join(_second(group))
         second.append(f'            {group}) case " {words} " in *" $word "*) verb="{group} $word" ;; esac ;;')
         known.append(f'        {group}) known="{words}" ;;')
-    for verb in VERBS:
-        choices = [choice for _, given in verb.arguments for choice in given.get("choices", ())]
-        words = " ".join([*choices, *_options(verb)])
-        known.append(f'        "{verb.words}") known="{words}" ;;')
+    for command in COMMANDS:
+        choices = [choice for _, given in command.arguments for choice in given.get("choices", ())]
+        words = " ".join([*choices, *_options(command)])
+        known.append(f'        "{command.words}") known="{words}" ;;')
     return (
         _BASH.replace("@FIRST@", " ".join(_first()))
         .replace("@SECOND@", "\n".join(second))
@@ -80,24 +80,24 @@ def fish() -> str:
     first = " ".join(_first())
     top = f"not __fish_seen_subcommand_from {first}"
     for name in _first():
-        what = GROUPS.get(name) or next(verb.what for verb in VERBS if verb.words == name)
+        what = GROUPS.get(name) or next(command.what for command in COMMANDS if command.words == name)
         lines.append(f"complete -c woodrat -f -n {_quoted(top)} -a {name} -d {_quoted(what)}")
-    for verb in VERBS:
-        name, _, under = verb.words.partition(" ")
+    for command in COMMANDS:
+        name, _, under = command.words.partition(" ")
         here = f"__fish_seen_subcommand_from {name}"
         if under:
             others = " ".join(_second(name))
             before = f"{here}; and not __fish_seen_subcommand_from {others}"
-            lines.append(f"complete -c woodrat -f -n {_quoted(before)} -a {under} -d {_quoted(verb.what)}")
+            lines.append(f"complete -c woodrat -f -n {_quoted(before)} -a {under} -d {_quoted(command.what)}")
             here = f"{here}; and __fish_seen_subcommand_from {under}"
-        for names, given in verb.arguments:
+        for names, given in command.arguments:
             about = _quoted(given.get("help", ""))
             if names[0].startswith("--"):
                 takes = "" if given.get("action") == "store_true" else " -r"
                 lines.append(f"complete -c woodrat -n {_quoted(here)} -l {names[0][2:]}{takes} -d {about}")
             elif "choices" in given:
                 lines.append(f"complete -c woodrat -f -n {_quoted(here)} -a {_quoted(' '.join(given['choices']))}")
-        for names, _ in MOMENT if verb.reads else ():
+        for names, _ in moment() if command.reads else ():
             lines.append(f"complete -c woodrat -n {_quoted(here)} -l {names[0][2:]} -x")
     lines += [f"complete -c woodrat -l {name} -r" for name in ("db", "tenant", "as", "signing-keys")]
     lines.append(f"complete -c woodrat -s o -l output -x -a {_quoted(' '.join(OUTPUTS))}")
@@ -105,17 +105,16 @@ def fish() -> str:
 
 
 def _first() -> list[str]:
-    return list(dict.fromkeys(verb.words.partition(" ")[0] for verb in VERBS))
+    return list(dict.fromkeys(command.words.partition(" ")[0] for command in COMMANDS))
 
 
 def _second(group: str) -> list[str]:
-    return [verb.words.partition(" ")[2] for verb in VERBS if verb.words.startswith(group + " ")]
+    return [command.words.partition(" ")[2] for command in COMMANDS if command.words.startswith(group + " ")]
 
 
-def _options(verb: Verb) -> list[str]:
-    own = [names[0] for names, _ in verb.arguments if names[0].startswith("-")]
-    moment = [names[0] for names, _ in MOMENT] if verb.reads else []
-    return [*own, *moment, *_everywhere(), "--help"]
+def _options(command: Command) -> list[str]:
+    own = [names[0] for names, _ in arguments_of(command) if names[0].startswith("-")]
+    return [*own, *_everywhere(), "--help"]
 
 
 def _everywhere() -> list[str]:

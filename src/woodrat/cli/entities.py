@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.cli.command import Answer, Call
+from woodrat.cli.command import Answer, Call, at_moment
 from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, changed, fields, time, value
 from woodrat.errors import Fault, Refused, shown
 from woodrat.records import replace
@@ -15,14 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from woodrat.api.past import Past
-    from woodrat.ledger.pages import ListItem, Page
+    from woodrat.ledger.pages import Page
     from woodrat.merge.blame import Verdict
     from woodrat.merge.diff import Changes
     from woodrat.merge.snapshot import Contender, Snapshot
     from woodrat.state.asof import Stored
     from woodrat.state.observation import Observation
-
-T = TypeVar("T", bound="ListItem")
 
 NO_READ = "Nothing was read."
 PAGE_MAX = 1_000
@@ -31,7 +29,7 @@ PAGE_MAX = 1_000
 
 def show(call: Call) -> Answer:
     """Show what is believed about an entity."""
-    snapshot = call.past().show(call.given.ref)
+    snapshot = call.ask(call.past())
     return Answer(snapshot.to_json(), lambda paper: _snapshot(paper, snapshot))
 
 
@@ -41,7 +39,7 @@ def elements(call: Call) -> Answer:
     if not mark or not field:
         problem = f"{shown(call.given.ref)} names no field"
         raise Refused([Fault("REF#FIELD", problem, "Add the field after a #, as in 'contact/Ana#tags'.")], NO_READ)
-    page = call.past().elements(ref, field, **_page(call))
+    page = call.ask(call.past(), ref=ref, field=field)
 
     def text(paper: Paper) -> None:
         for element in page.elements:
@@ -56,7 +54,7 @@ def search(call: Call) -> Answer:
     """Find entities by words; one hit is explained."""
     given = call.given
     past = call.caught_up()
-    page = past.search(given.query, **_page(call, entity_type=given.entity_type))
+    page = call.ask(past)
     found = [hit.snapshot for hit in page.items]
     if len(found) == 1 and page.cursor is None and given.cursor is None:
         return _explained(past.at(page.position), found[0])
@@ -73,22 +71,16 @@ def entities(call: Call) -> Answer:
             problem = "--duplicates can only be combined with --entity-type, --limit and --cursor"
             raise Refused([Fault("woodrat entities list", problem, "Leave the other options out.")], NO_READ)
         return _duplicates(call, past)
-    asked = _page(call, entity_type=given.entity_type, where=given.where, sort=given.sort)
+    most: dict[str, Any] = {}
     if given.all:
         if given.limit is not None or given.cursor is not None:
             problem = "--all cannot be combined with --limit or --cursor"
             raise Refused([Fault("woodrat entities list", problem, "Leave them out, or leave out --all.")], NO_READ)
-        asked["limit"] = PAGE_MAX
-    page = past.query(**asked, descending=given.descending)
+        most["limit"] = PAGE_MAX
+    page = call.ask(past, **most)
     if given.all:
         page = replace(page, items=tuple(page), cursor=None)
     return _found(page.items, page.cursor, page.position, "No entities.")
-
-
-def _page(call: Call, **given: Any) -> dict[str, Any]:
-    """Return the arguments of a call that pages, without those left out: the library has its own defaults."""
-    given.update(limit=call.given.limit, cursor=call.given.cursor)
-    return {name: item for name, item in given.items() if item is not None}
 
 
 def _found(found: Sequence[Snapshot], cursor: str | None, position: int, none: str) -> Answer:
@@ -105,11 +97,13 @@ def _found(found: Sequence[Snapshot], cursor: str | None, position: int, none: s
     return Answer(wire.listing("entities", rows, position, cursor), text, rows, note=note)
 
 
-def page_of(call: Call, read: Callable[..., Page[T]], *arguments: Any, **asked: Any) -> Page[T]:
+def page_of(call: Call, past: Past) -> Page[Any]:
     """Return the page that was asked for; all of the list, in one, where --limit is left out."""
-    limit, cursor = call.given.limit, call.given.cursor
-    page = read(*arguments, **asked, limit=PAGE_MAX if limit is None else limit, cursor=cursor)
-    return page if limit is not None else replace(page, items=tuple(page), cursor=None)
+    if call.given.limit is not None:
+        page: Page[Any] = call.ask(past)
+        return page
+    page = call.ask(past, limit=PAGE_MAX)
+    return replace(page, items=tuple(page), cursor=None)
 
 
 def page_answer(
@@ -128,7 +122,11 @@ def page_answer(
 
 
 def _duplicates(call: Call, past: Past) -> Answer:
-    page = page_of(call, past.duplicates, call.given.entity_type)
+    given = call.given
+    limit = PAGE_MAX if given.limit is None else given.limit
+    page = past.duplicates(given.entity_type, limit=limit, cursor=given.cursor)
+    if given.limit is None:
+        page = replace(page, items=tuple(page), cursor=None)
     rows = [item.to_json() for item in page.items]
 
     def text(paper: Paper) -> None:
@@ -146,7 +144,7 @@ def _duplicates(call: Call, past: Past) -> Answer:
 
 def observations(call: Call) -> Answer:
     """List observations."""
-    page = page_of(call, call.past().observations, call.given.ref)
+    page = page_of(call, call.past())
     return page_answer(
         "observations",
         page,
@@ -156,7 +154,7 @@ def observations(call: Call) -> Answer:
 
 def history(call: Call) -> Answer:
     """Show how belief about an entity changed."""
-    page = page_of(call, call.past().history, call.given.ref, call.given.field)
+    page = page_of(call, call.past())
 
     def text(paper: Paper) -> None:
         rows = []
@@ -171,7 +169,7 @@ def history(call: Call) -> Answer:
 
 def timeline(call: Call) -> Answer:
     """Show what was seen when."""
-    page = page_of(call, call.past().timeline, since=call.given.since, until=call.given.until)
+    page = page_of(call, call.past())
 
     def text(paper: Paper) -> None:
         if not page:
@@ -197,7 +195,6 @@ def diff(call: Call) -> Answer:
         raise Refused([Fault("woodrat diff", problem, "Leave one of them out.")], NO_READ)
     if given.as_of is None:
         given.as_of = given.after
-    kind = given.entity_type
     if given.against is not None:
         from woodrat.cli import inputs
 
@@ -207,7 +204,7 @@ def diff(call: Call) -> Answer:
         start: Any = given.against
     else:
         past = call.past()
-        changes = past.diff(given.before, past.position, given.ref, entity_type=kind)
+        changes = call.ask(past, before=at_moment(past, given.before, "--from").position, after=past.position)
         start = changes.before
     end = changes.after
 
@@ -248,7 +245,7 @@ def _against(past: Past, known: Any, given: Any) -> Changes:
 def blame(call: Call) -> Answer:
     """Show every claim on a field or on all fields."""
     past = call.past()
-    found = wire.blamed(past, call.given.ref, excerpts=bool(call.given.excerpts))
+    found = wire.blamed(past, call.given.ref, **call.arguments({"ref"}))
     rows = [{"field": name, **verdict.to_json()} for name, verdicts in found.items() for verdict in verdicts]
     return Answer({"position": past.position, "claims": wire.blame(found)}, lambda paper: _claims(paper, found), rows)
 
@@ -256,7 +253,7 @@ def blame(call: Call) -> Answer:
 def conflicts(call: Call) -> Answer:
     """List fields in conflict, or decided only by arrival."""
     arrival = bool(call.given.arrival)
-    page = page_of(call, call.past().conflicts, call.given.entity_type, arrival=arrival)
+    page = page_of(call, call.past())
 
     def text(paper: Paper) -> None:
         if not page:
@@ -277,7 +274,7 @@ def conflicts(call: Call) -> Answer:
 
 def related(call: Call) -> Answer:
     """Show the relations of an entity."""
-    page = page_of(call, call.past().related, call.given.ref, depth=call.given.depth)
+    page = page_of(call, call.past())
 
     def text(paper: Paper) -> None:
         if not page:

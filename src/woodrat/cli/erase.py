@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from woodrat.cli.command import READ, UPDATE, Answer, Call
 from woodrat.cli.progress import bar
@@ -28,16 +28,15 @@ def erase(call: Call) -> Answer:
         problem = "missing: --reason"
         remedy = "Say why with --reason; it is stored in the log, so do not name anybody in it."
         raise Refused([Fault("woodrat erase", problem, remedy)], NO_ERASURE)
-    about: dict[str, Any] = {"agent": given.agent, "subject": given.subject, "reason": given.reason}
     if given.dry_run:
-        return _told(call.ledger(READ).erase(given.what, **about, dry_run=True), None)
+        return _told(call.ask(call.ledger(READ)), None)
     ledger = call.ledger(UPDATE)
     if not given.yes:
-        _ask(ledger.erase(given.what, **about, dry_run=True))
+        _ask(call.ask(ledger, dry_run=True))
     out = None if given.out is None else _opened(given.out)
     try:
         with bar("Erasing", "entries") as tell:
-            certificate = ledger.erase(given.what, **about, progress=tell)
+            certificate = call.ask(ledger, progress=tell)
     except BaseException:
         if out is not None:
             os.close(out)

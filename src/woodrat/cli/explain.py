@@ -1,10 +1,10 @@
-"""Explaining: the commands about where something comes from, what depends on it, and which decisions are stale."""
+"""Explaining: where something comes from, what depends on it, which decisions are stale, and what past runs answer."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from woodrat.cli.command import READ, Answer, Call
+from woodrat.cli.command import READ, UPDATE, Answer, Call
 from woodrat.cli.progress import bar
 from woodrat.cli.runs import NO_READ, runs_of
 from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, fields, time, value
@@ -14,6 +14,7 @@ from woodrat.server import wire
 if TYPE_CHECKING:
     from woodrat.explain.lineage import Node
     from woodrat.explain.stale import Belief, Stale
+    from woodrat.recall.reader import Recall
 
 
 IMPACT_IDS = ("obs_", "src_", "int_")
@@ -22,7 +23,7 @@ IMPACT_IDS = ("obs_", "src_", "int_")
 
 def lineage(call: Call) -> Answer:
     """Tell where something comes from."""
-    tree = runs_of(call).lineage(call.given.what)
+    tree = call.ask(runs_of(call))
     return _drawn(call, tree) or Answer(tree.to_json(), lambda paper: _tree(paper, tree))
 
 
@@ -31,7 +32,7 @@ def impact(call: Call) -> Answer:
     what: str = call.given.what
     cause = {"what": what} if what.startswith(IMPACT_IDS) else {"agent": what}
     with bar("Indexing", "entries", at_once=False) as tell:
-        found = runs_of(call).impact(**cause, progress=tell)
+        found = call.ask(runs_of(call), **cause, progress=tell)
 
     def text(paper: Paper) -> None:
         _tree(paper, found.tree)
@@ -75,8 +76,7 @@ def stale(call: Call) -> Answer:
     if given.follow:
         return _followed(call)
     past = runs_of(call)
-    paging = {name: getattr(given, name) for name in ("limit", "cursor") if getattr(given, name) is not None}
-    page = past.stale(same=given.same, **paging)
+    page = call.ask(past)
 
     def text(paper: Paper) -> None:
         if not page.items:
@@ -145,3 +145,38 @@ def _belief(paper: Paper, belief: Belief) -> None:
     before = value(belief.before) if belief.observations else "(nothing)"
     now = "(nothing)" if belief.missing else value(belief.now)
     paper.line(f"  {belief.entity}#{belief.field}: was {before}, is {now} now; {belief.change}: {belief.reason}")
+
+
+def recall(call: Call) -> Answer:
+    """Find the runs a question is about."""
+    found = call.ask(call.caught_up(), embedder=call.given.embedder)
+    return Answer(found.to_json(), lambda paper: _print_recall(paper, found))
+
+
+def _print_recall(paper: Paper, found: Recall) -> None:
+    if found:
+        for line in found.text.split("\n"):
+            paper.line(line)
+        for hit in found.hits:
+            paper.line(f"  {paper.id(hit.run)}, score {hit.score:.3f} with what it {hit.passage}", DIM)
+    else:
+        paper.line(f"No run passes the threshold of {found.threshold:g} in the scope {found.scope}.", YELLOW)
+    if found.rejected:
+        paper.line("Closest runs below the threshold:")
+        cells = [
+            (f"{each.score:.3f}", each.reason, each.query or "", time(each.started_at), each.run)
+            for each in found.rejected
+        ]
+        paper.table(("SCORE", "REASON", "QUESTION", "STARTED AT", "RUN"), cells)
+
+
+def reindex(call: Call) -> Answer:
+    """Embed all runs again."""
+    ledger = call.ledger(UPDATE)
+    with bar("Reindexing", "entries") as tell:
+        found = call.ask(ledger, embedder=call.given.embedder, progress=tell)
+
+    def text(paper: Paper) -> None:
+        paper.line(f"Indexed {found.passages} passages of {found.runs} runs with {found.embedder}.", GREEN)
+
+    return Answer(found.to_json(), text)

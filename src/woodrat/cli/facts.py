@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from woodrat.cli import inputs
-from woodrat.cli.command import CREATE, UPDATE, Answer, Call
+from woodrat.cli.command import CREATE, UPDATE, Answer, Call, at_moment
 from woodrat.cli.progress import bar
 from woodrat.cli.tables import DIM, GREEN, YELLOW, Paper, changed
 from woodrat.errors import Fault, Refused
@@ -27,33 +27,29 @@ def store(call: Call) -> Answer:
         problem = "no records" if given.json is None else "--json and --file are both given"
         raise Refused([Fault("woodrat store", problem, "Send records with either --json or --file.")])
     records: Any = inputs.document(given.json, "--json") if given.json is not None else inputs.records(given.file)
-    about: dict[str, Any] = {
-        "observed_at": given.observed_at,
-        "valid_from": given.valid_from,
-        "idempotency_key": given.idempotency_key,
-        "priority": given.priority,
-        "run": given.run,
-        "if_version": given.if_version,
-    }
     content = None if given.source is None else inputs.read(given.source, "--source")
     ledger = call.ledger(CREATE)
     many = isinstance(records, list) and len(records) >= MANY_RECORDS
     with bar(f"Storing {len(records)} records", "records") if many else nullcontext():
-        return told(_stored(ledger, records, about, content, given), "Stored")
+        return told(_stored(call, ledger, records, content), "Stored")
 
 
-def _stored(ledger: Ledger, records: Any, about: dict[str, Any], content: bytes | None, given: Any) -> Report:
+def _stored(call: Call, ledger: Ledger, records: Any, content: bytes | None) -> Report:
     """Store records, after the source they come from if there is one."""
+    given = call.given
+    report: Report
     if content is None:
-        return ledger.store(records, **about, dry_run=given.dry_run)
+        report = call.ask(ledger, records=records)
+        return report
     # A refused record must not leave its source behind, so all is tried before the first write.
-    trial = ledger.store(_unlocated(records, content), **{**about, "idempotency_key": None}, dry_run=True)
+    report = call.ask(ledger, records=_unlocated(records, content), idempotency_key=None, dry_run=True)
     if given.dry_run:
-        return trial
+        return report
     # Two writes need two keys; the first is made from the second, so that sending the call again repeats both.
     key = None if given.idempotency_key is None else f"{given.idempotency_key}/source"
-    about["source"] = ledger.sources.add(content, name=file_name(given.source), idempotency_key=key)
-    return ledger.store(records, **about)
+    source = ledger.sources.add(content, name=file_name(given.source), idempotency_key=key)
+    report = call.ask(ledger, records=records, source=source)
+    return report
 
 
 def _unlocated(records: Any, content: bytes) -> Any:
@@ -77,66 +73,48 @@ def _unlocated(records: Any, content: bytes) -> Any:
 
 def correct(call: Call) -> Answer:
     """Correct fields of an entity."""
-    given = call.given
-    values, gone = inputs.once(given.set, "--set"), inputs.several(given.remove, "--remove")
-    if not values and not gone:
+    call.arguments()  # what is wrong with them is said before the database is opened
+    if not call.given.fields and not call.given.remove:
         raise Refused([Fault("--set", "nothing to correct", "Add a field and its value, such as --set city=Girona.")])
-    report = call.ledger(UPDATE).correct(
-        given.ref,
-        values,
-        remove=gone or None,
-        reason=given.reason,
-        replaces=given.replaces,
-        observed_at=given.observed_at,
-        valid_from=given.valid_from,
-        priority=given.priority,
-        idempotency_key=given.idempotency_key,
-        if_version=given.if_version,
-        dry_run=given.dry_run,
-    )
-    return told(report, "Corrected")
+    return told(call.ask(call.ledger(UPDATE)), "Corrected")
 
 
 def retract(call: Call) -> Answer:
     """Withdraw observations."""
-    return told(call.ledger(UPDATE).retract(call.given.observations, **_stating(call)), "Retracted")
+    return told(call.ask(call.ledger(UPDATE)), "Retracted")
 
 
 def delete(call: Call) -> Answer:
     """Mark an entity as deleted."""
-    return told(call.ledger(UPDATE).delete(call.given.ref, **_stating(call)), "Deleted")
+    return told(call.ask(call.ledger(UPDATE)), "Deleted")
 
 
 def restore(call: Call) -> Answer:
     """Bring a deleted entity back."""
-    return told(call.ledger(UPDATE).restore(call.given.ref, **_stating(call)), "Restored")
+    return told(call.ask(call.ledger(UPDATE)), "Restored")
 
 
 def relate(call: Call) -> Answer:
     """Relate two entities."""
-    given = call.given
-    said = inputs.once(given.set, "--set") or None
-    ledger = call.ledger(UPDATE)
-    report = ledger.relate(given.start, given.type, given.end, key=given.key, fields=said, **_stating(call))
-    return told(report, "Related")
+    return told(call.ask(call.ledger(UPDATE)), "Related")
 
 
 def merge(call: Call) -> Answer:
     """Say that two entities are one."""
-    return told(call.ledger(UPDATE).merge(call.given.one, call.given.other, **_stating(call)), "Merged")
+    return told(call.ask(call.ledger(UPDATE)), "Merged")
 
 
 def split(call: Call) -> Answer:
     """Part an entity from those it was merged with."""
-    return told(call.ledger(UPDATE).split(call.given.ref, call.given.other, **_stating(call)), "Split")
+    return told(call.ask(call.ledger(UPDATE)), "Split")
 
 
 def tag(call: Call) -> Answer:
     """Name a moment."""
     given = call.given
     ledger = call.ledger(UPDATE)
-    named = ledger.at(given.moment).position if given.moment != "now" else None
-    report = ledger.tag(given.name, given.moment, idempotency_key=given.idempotency_key)
+    named = at_moment(ledger, given.moment, "M").position if given.moment != "now" else None
+    report = call.ask(ledger)
     # The tag's own entry is the last one; `now` meant the one before it.
     position = named if named is not None else report.position - len(report.positions)
 
@@ -144,16 +122,6 @@ def tag(call: Call) -> Answer:
         paper.line(f"@{given.name} is position {position}.", GREEN)
 
     return Answer({**report.to_json(), "tag": given.name, "tagged": position}, text)
-
-
-def _stating(call: Call) -> dict[str, Any]:
-    given = call.given
-    return {
-        "reason": given.reason,
-        "observed_at": given.observed_at,
-        "idempotency_key": given.idempotency_key,
-        "dry_run": given.dry_run,
-    }
 
 
 def file_name(path: str) -> str:

@@ -12,15 +12,23 @@ from types import SimpleNamespace
 from typing import Any
 
 from woodrat.cli.verbs import FIRST_WORDS, GROUPS, named
-from woodrat.cli.verbs.declaration import EVERYWHERE, MOMENT, Argument, Verb, destination, is_option
+from woodrat.cli.verbs.declaration import (
+    EVERYWHERE,
+    MOMENT_NAMES,
+    Argument,
+    Command,
+    arguments_of,
+    destination,
+    is_option,
+)
 
 
 def match(words: Sequence[str]) -> SimpleNamespace | None:
     """Return the arguments of a command line; `None` where the parser has to look at it."""
     options = {name: argument for argument in EVERYWHERE for name in argument[0]}
-    found: dict[str, Any] = {"as_of": None, "valid_at": None}
+    found: dict[str, Any] = dict.fromkeys(MOMENT_NAMES)
     found.update((destination(argument), None) for argument in EVERYWHERE)
-    verb: Verb | None = None
+    command: Command | None = None
     first = ""
     values: list[str] = []
     rest = iter(words)
@@ -48,23 +56,23 @@ def match(words: Sequence[str]) -> SimpleNamespace | None:
                 found[destination(argument)] = [*(found[destination(argument)] or ()), taken]
             else:
                 found[destination(argument)] = taken
-        elif verb is not None:
+        elif command is not None:
             values.append(word)
         elif not first and word in GROUPS:
             first = word
         else:
             name = f"{first} {word}" if first else word
-            verb = named(name)
-            if verb is None:
+            command = named(name)
+            if command is None:
                 return None
-            for argument in (*verb.arguments, *(MOMENT if verb.reads else ())):
+            for argument in arguments_of(command):
                 if is_option(argument):
                     options.update(dict.fromkeys(argument[0], argument))
                     switch = argument[1].get("action") == "store_true"
                     found[destination(argument)] = False if switch else argument[1].get("default")
-    if verb is None or not _place(verb, values, found):
+    if command is None or not _place(command, values, found):
         return None
-    return SimpleNamespace(verb=verb, **found)
+    return SimpleNamespace(command=command, **found)
 
 
 def command_of(words: Sequence[str]) -> str:
@@ -95,9 +103,9 @@ def _taken(argument: Argument, value: str) -> Any:
         return None
 
 
-def _place(verb: Verb, values: list[str], found: dict[str, Any]) -> bool:
+def _place(command: Command, values: list[str], found: dict[str, Any]) -> bool:
     """Give the values that are not options their names; return whether all is there that must be."""
-    places = [argument for argument in verb.arguments if not is_option(argument)]
+    places = [argument for argument in command.arguments if not is_option(argument)]
     for number, argument in enumerate(places):
         many = argument[1].get("nargs")
         if many not in (None, "?", "+", "*") or (many is not None and number + 1 < len(places)):
@@ -116,5 +124,5 @@ def _place(verb: Verb, values: list[str], found: dict[str, Any]) -> bool:
             found[name] = argument[1].get("default")
         else:
             return False
-    needed = (argument for argument in verb.arguments if argument[1].get("required"))
+    needed = (argument for argument in command.arguments if argument[1].get("required"))
     return not values and all(found[destination(argument)] is not None for argument in needed)

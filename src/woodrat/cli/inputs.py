@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any, cast
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.cli.progress import bar
+from woodrat.cli.verbs.declaration import FILE, is_pairs
 from woodrat.errors import Fault, Refused, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from woodrat.api.verb import Parameter
 
 NOTHING_WRITTEN = "Nothing was written."
 INPUT_BYTES_MAX = 256 * 1_048_576
@@ -178,6 +181,16 @@ def several(given: Iterable[str], option: str) -> dict[str, list[Any]]:
     for name, item in pairs(given, option):
         found.setdefault(name, []).append(item)
     return found
+
+
+def value_of(parameter: Parameter, typed: Any, option: str, outcome: str) -> Any:
+    """Return what was typed for a parameter of a verb, as the library takes it."""
+    schema, metavar = parameter.kind.schema, parameter.kind.metavar
+    if is_pairs(schema, metavar):
+        return several(typed, option) if "additionalProperties" in schema else once(typed, option)
+    if metavar == FILE:
+        return document(read(typed, option, outcome), option, outcome)
+    return single(typed, option) if not schema else typed
 
 
 def function(text: str, option: str) -> Callable[..., Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from itertools import pairwise
 from typing import Any, TextIO
@@ -21,6 +21,8 @@ WHOLE_OR_NOT = (
     "What was acknowledged is safe. A write that was not is there whole or not at all: "
     "look with `woodrat log`, or send it again with the same --idempotency-key."
 )
+CSV_VALUE, CSV_FIELDS = "value", "fields"
+"""The column of a list of plain values, and the key whose values get columns of their own."""
 GARBAGE_OBJECTS = 50_000
 """How many more objects there must be before a command looks for garbage; Python's own number is 700."""
 
@@ -87,12 +89,12 @@ def _run(words: list[str]) -> int:
             given = parser.parse(words)
         except SystemExit as exit:  # --help and --version
             return exit.code if isinstance(exit.code, int) else wire.DONE
-        if given.verb is None:
+        if given.command is None:
             getattr(given, "group", parser.build()).print_help(sys.stderr)
             return wire.EXIT_CODES[Refused.code]
-    module, _, function = given.verb.run.partition(":")
+    module, _, function = given.command.run.partition(":")
     follows = False
-    if given.output == "csv" and not given.verb.rows:
+    if given.output == "csv" and not given.command.rows:
         remedy = "Use -o json, or -o table for people."
         problem = "its answer is neither a list nor a record, so it cannot be CSV"
         raise Refused([Fault("--output", problem, remedy)], NOTHING_DONE)
@@ -106,7 +108,7 @@ def _run(words: list[str]) -> int:
     except KeyboardInterrupt:
         if follows:
             return wire.DONE
-        _print(f"\nInterrupted. {NOTHING_CHANGED if given.verb.reads else WHOLE_OR_NOT}")
+        _print(f"\nInterrupted. {NOTHING_CHANGED if given.command.reads else WHOLE_OR_NOT}")
         return wire.INTERRUPTED
 
 
@@ -131,9 +133,7 @@ def _answer(answer: Answer, output: str | None, stream: TextIO, call: Call) -> N
         _print(f"({call.moment})")
     lines = (answer.json,) if answer.lines is None else answer.lines
     if output == "csv":
-        from woodrat.cli.csv import write
-
-        write(lines, answer.columns, stream, flush=answer.follows)
+        _write_csv(lines, answer.columns, stream, flush=answer.follows)
         if answer.note is not None:
             stream.flush()
             _print(answer.note)
@@ -163,6 +163,43 @@ def _json(value: Any, stream: TextIO, *, indented: bool = False) -> str:
     import json
 
     return json.dumps(value, ensure_ascii=not utf8, indent=2 if indented else None)
+
+
+def _write_csv(rows: Iterable[Any], columns: Sequence[str] | None, stream: TextIO, *, flush: bool) -> None:
+    """Print rows under their columns: those stated, else every key that any row has, in the order they come up."""
+    import csv
+
+    if columns is None:
+        rows = [_row(row) for row in rows]
+        columns = list(dict.fromkeys(name for row in rows for name in row))
+    writer = csv.DictWriter(stream, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({name: _cell(item) for name, item in _row(row).items()})
+        if flush:
+            stream.flush()
+
+
+def _row(row: Any) -> Mapping[str, Any]:
+    """Return what stands in a row by its column: of an entity each field in a column of its own, `fields.city`."""
+    if not isinstance(row, Mapping):
+        return {CSV_VALUE: row}
+    if not isinstance(row.get(CSV_FIELDS), Mapping):
+        return row
+    flat: dict[str, Any] = {}
+    for name, item in row.items():
+        own = {f"{CSV_FIELDS}.{field}": value for field, value in item.items()} if name == CSV_FIELDS else {name: item}
+        flat.update(own)
+    return flat
+
+
+def _cell(item: Any) -> Any:
+    """Return a value for a cell: text as it is, nothing for null, everything else as JSON."""
+    if item is None or isinstance(item, str):
+        return item
+    import json
+
+    return json.dumps(item, ensure_ascii=False)
 
 
 def _tell(error: WoodratError, words: list[str]) -> int:

@@ -35,8 +35,10 @@ def log(call: Call) -> Answer:
     if given.valid_at is not None:
         problem = "--valid-at does not apply to the log, which lists what was recorded"
         raise Refused([Fault("woodrat log", problem, "Use `woodrat timeline` instead.")], NO_READ)
-    if given.after < -1:
+    if given.after is not None and given.after < -1:
         raise Refused([Fault("--after", f"got {given.after}", "Use a position, 0 or more.")], NO_READ)
+    if given.limit is not None and given.limit < 1:
+        raise Refused([Fault("--limit", f"got {given.limit}", "Use 1 or more.")], NO_READ)
     if given.follow and given.as_of is not None:
         problem = f"--follow never ends, so it cannot be combined with --as-of {given.as_of}"
         raise Refused([Fault("woodrat log", problem, "Leave one of them out.")], NO_READ)
@@ -68,12 +70,15 @@ def log(call: Call) -> Answer:
 
 def _entries(call: Call, past: Past) -> Iterator[Entry]:
     """Yield the entries after the position asked for; to follow, wait for those that are appended, by whomever."""
-    after, through = call.given.after, past.position
+    given = call.given
+    after, through = -1 if given.after is None else given.after, past.position
+    left = through + 1 if given.limit is None else given.limit
     while True:
-        while after < through:
-            page = past.log.entries(after=after, limit=PAGE_ENTRIES)
+        while after < through and (left > 0 or given.limit is None):
+            most = PAGE_ENTRIES if given.limit is None else min(left, PAGE_ENTRIES)
+            page = call.ask(past, after=after, limit=most)
             yield from page
-            after = page[-1].position
+            after, left = page[-1].position, left - len(page)
         if not call.given.follow:
             return
         wait(POLL_MILLISECONDS)
@@ -115,12 +120,12 @@ def fingerprint(call: Call) -> Answer:
         try:
             # The ledger keeps the tree it made and brings it up to date, so asking again is quick.
             ledger: Past = call.ledger(UPDATE)
-            found = ledger.fingerprint()
+            found = call.ask(ledger)
         except Unavailable:
             pass  # a file that cannot be written can still be read
     if found is None:
         ledger = call.past()
-        found = ledger.fingerprint(provenance=given.provenance)
+        found = call.ask(ledger)
     answer = {"fingerprint": found, "position": ledger.position, "provenance": given.provenance}
     return Answer(answer, lambda paper: paper.line(answer["fingerprint"]))
 
@@ -129,7 +134,7 @@ def rebuild(call: Call) -> Answer:
     """Merge everything again from the log, and compare."""
     ledger = call.ledger(UPDATE)
     with bar("Rebuilding", "entries") as tell:
-        found = ledger.rebuild(progress=tell)
+        found = call.ask(ledger, progress=tell)
 
     def text(paper: Paper) -> None:
         paper.line(f"Rebuilt {found.entities} entities from {found.observations} observations.", GREEN)
@@ -146,7 +151,7 @@ def prove_order(call: Call) -> Answer:
     """Compare the states that other orders of arrival end in."""
     ledger = call.ledger(READ)
     with bar("Proving", "orders") as tell:
-        proof = ledger.prove_order(shuffles=call.given.shuffles, progress=tell)
+        proof = call.ask(ledger, progress=tell)
 
     def text(paper: Paper) -> None:
         said = f"{proof.observations} observations in {proof.shuffles} orders: "

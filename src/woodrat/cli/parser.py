@@ -8,10 +8,9 @@ from collections.abc import Collection, Iterable, Sequence
 from textwrap import wrap
 from typing import Any, NoReturn
 
-from woodrat.cli import suggestions
 from woodrat.cli.fast_parser import command_of
-from woodrat.cli.verbs import FIRST_WORDS, GROUPS, SECTIONS, VERBS, named
-from woodrat.cli.verbs.declaration import EVERYWHERE, MOMENT, Verb
+from woodrat.cli.verbs import COMMANDS, FIRST_WORDS, GROUPS, OTHER_NAMES, SECTIONS, named
+from woodrat.cli.verbs.declaration import EVERYWHERE, MOMENT_NAMES, Command, arguments_of, moment
 from woodrat.errors import Fault, Refused, shown
 from woodrat.server import wire
 
@@ -20,6 +19,12 @@ WIDTH, INDENT = 80, " " * 6
 """How wide the help is that is not laid out by argparse, and how far what an option does is indented."""
 NAME_WIDTH = 17
 """How wide the column of names is in a list of commands."""
+CUTOFF = 0.7
+"""How alike two names must be, from 0 to 1, for one to be suggested for the other."""
+FORMERLY_ALONE = {"backup": "create"}
+"""Groups whose first word people type alone, as in `woodrat backup FILE`, and the command they mean by that."""
+SUGGESTED_MAX = 3
+"""How many commands are suggested at most."""
 _DESCRIPTION = "An append-only, provable record of what agents believed, read, decided and did."
 _EPILOG = """\
 REF   an entity: type/key, or an ent_ id; REF#field is one of its fields
@@ -74,7 +79,7 @@ class Parser(argparse.ArgumentParser):
 
 
 _MESSAGES = (
-    (r"argument (\S+): invalid (?:whole number|version) value: '(.*)'", '{0} takes a whole number, got "{1}"', ""),
+    (r"argument (\S+): invalid ((?:whole )?number.*?) value: '(.*)'", '{0} takes a {1}, got "{2}"', ""),
     (r"argument (\S+): expected one argument", "{0} needs a value", "Add it after the option."),
     (r"argument (\S+): expected at least one argument", "{0} needs a value", "Add at least one."),
     (r"argument (\S+): ignored explicit argument '(.*)'", '{0} takes no value, got "{1}"', "Leave the value out."),
@@ -89,8 +94,8 @@ def _plain(message: str, prog: str) -> tuple[str, str]:
     if choice:
         name, got, known = choice[1], choice[2], choice[3].replace("'", "").split(", ")
         if name == "COMMAND":
-            return f'unknown command "{got}"', suggestions.of_command(got, prog.removeprefix("woodrat").strip())
-        near = suggestions.closest(got, known)
+            return f'unknown command "{got}"', _suggested_command(got, prog.removeprefix("woodrat").strip())
+        near = _closest(got, known)
         return f'{name} is one of {", ".join(known)}, got "{got}"', "" if near is None else f"Did you mean {near}?"
     for pattern, problem, remedy in _MESSAGES:
         if match := re.fullmatch(pattern, message, re.DOTALL):
@@ -112,17 +117,15 @@ def build(words: Collection[str] | None = None) -> Parser:
     top.summary = _top_help()
     top.add_argument("--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="print the version")
     _everywhere(top, None)
-    for names, _ in MOMENT:
-        top.set_defaults(**{names[0][2:].replace("-", "_"): None})
-    top.set_defaults(verb=None)
+    top.set_defaults(command=None, **dict.fromkeys(MOMENT_NAMES))
     commands = top.add_subparsers(metavar="COMMAND", parser_class=Parser)
     groups: dict[str, Any] = {}
-    for verb in VERBS:
-        first, _, second = verb.words.partition(" ")
+    for command in COMMANDS:
+        first, _, second = command.words.partition(" ")
         if words is not None and first not in words:
             continue
         if not second:
-            _add(commands, first, verb)
+            _add(commands, first, command)
             continue
         if first not in groups:
             group = commands.add_parser(first, description=GROUPS[first])
@@ -130,22 +133,22 @@ def build(words: Collection[str] | None = None) -> Parser:
             _everywhere(group, argparse.SUPPRESS)
             group.set_defaults(group=group)
             groups[first] = group.add_subparsers(metavar="COMMAND", parser_class=Parser)
-        _add(groups[first], second, verb)
+        _add(groups[first], second, command)
     return top
 
 
-def _add(commands: Any, name: str, verb: Verb) -> None:
-    about = verb.what if not verb.more else f"{verb.what}\n{verb.more}"
-    leaf: Parser = commands.add_parser(name, description=about, epilog=_examples(verb.examples))
+def _add(commands: Any, name: str, command: Command) -> None:
+    about = command.what if not command.more else f"{command.what}\n{command.more}"
+    leaf: Parser = commands.add_parser(name, description=about, epilog=_examples(command.examples))
     leaf.mixes = True
-    for names, settings in verb.arguments:
+    for names, settings in command.arguments:
         leaf.add_argument(*names, **_for_argparse(settings))
-    if verb.reads:
-        moment = leaf.add_argument_group("moment")
-        for names, settings in MOMENT:
-            moment.add_argument(*names, **_for_argparse(settings))
+    if command.reads:
+        group = leaf.add_argument_group("moment")
+        for names, settings in moment():
+            group.add_argument(*names, **_for_argparse(settings))
     _everywhere(leaf, argparse.SUPPRESS)
-    leaf.set_defaults(verb=verb)
+    leaf.set_defaults(command=command)
 
 
 def _for_argparse(settings: dict[str, Any]) -> dict[str, Any]:
@@ -182,14 +185,14 @@ def _top_help() -> str:
     lines = ["usage: woodrat COMMAND …", "", _DESCRIPTION]
     for section, about in SECTIONS.items():
         names: dict[str, str] = {}
-        for verb in VERBS:
-            first = verb.words.partition(" ")[0]
+        for command in COMMANDS:
+            first = command.words.partition(" ")[0]
             if FIRST_WORDS[first] != section:
                 continue
             if first in GROUPS and first != section:
                 names[f"{first} …"] = GROUPS[first]
             else:
-                names[verb.words] = verb.what
+                names[command.words] = command.what
         lines += ["", f"{section}: {about}", *_listed(names.items())]
     lines += ["", "`woodrat COMMAND --help` explains a command, or lists those behind a …", ""]
     return "\n".join([*lines, _options(), "  --version", "      print the version", "", _EPILOG])
@@ -197,10 +200,10 @@ def _top_help() -> str:
 
 def _group_help(group: str) -> str:
     """Return the help of a group: its commands, and an example of each."""
-    verbs = [verb for verb in VERBS if verb.words.startswith(f"{group} ")]
+    listed = [command for command in COMMANDS if command.words.startswith(f"{group} ")]
     lines = [f"usage: woodrat {group} COMMAND …", "", GROUPS[group], "", "commands:"]
-    lines += _listed((verb.words.partition(" ")[2], verb.what) for verb in verbs)
-    lines += ["", _examples(verb.examples[0] for verb in verbs), "", _options(), ""]
+    lines += _listed((command.words.partition(" ")[2], command.what) for command in listed)
+    lines += ["", _examples(command.examples[0] for command in listed), "", _options(), ""]
     return "\n".join(lines)
 
 
@@ -221,10 +224,10 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 
 def _check_options(words: Sequence[str], command: str) -> None:
     """Refuse options that the command does not have, all of them at once, with what was most likely meant."""
-    verb = named(command)
+    known_command = named(command)
     known = {"-h", "--help", *(name for names, _ in EVERYWHERE for name in names)}
-    if verb is not None:
-        known.update(name for names, _ in (*verb.arguments, *(MOMENT if verb.reads else ())) for name in names)
+    if known_command is not None:
+        known.update(name for names, _ in arguments_of(known_command) for name in names)
     elif command:
         return  # what is wrong is the command
     else:
@@ -235,7 +238,53 @@ def _check_options(words: Sequence[str], command: str) -> None:
             break
         name = word.partition("=")[0]
         if word.startswith("--") and name not in known:
-            remedy = suggestions.of_option(name, sorted(known)) or "Leave it out."
+            remedy = _suggested_option(name, sorted(known)) or "Leave it out."
             faults.append(Fault(name, "unknown option", remedy))
     if faults:
         raise Refused(faults, NOTHING_DONE)
+
+
+# What somebody who typed an unknown command or option most likely meant; close matches only
+
+
+def _closest(text: str, known: Iterable[str]) -> str | None:
+    """Return the one of the known names that is closest to a text; none when none is close."""
+    import difflib
+
+    near = difflib.get_close_matches(text, list(known), 1, CUTOFF)
+    return near[0] if near else None
+
+
+def _suggested_command(typed: str, group: str) -> str:
+    """Return the sentence that leads from an unknown command to a known one; empty when nothing is close."""
+    every = [command.words for command in COMMANDS]
+    whole = f"{group} {typed}".strip()
+    meant: list[str] = []
+    for name in (whole, typed):
+        if name in OTHER_NAMES:
+            meant.append(OTHER_NAMES[name])
+            break
+    if not meant and group:
+        near = _closest(typed, [name.partition(" ")[2] for name in every if name.startswith(f"{group} ")])
+        meant += [f"{group} {near}"] if near is not None else [typed] if typed in FIRST_WORDS else []
+    if not meant:
+        meant += [name for name in every if name.partition(" ")[2] == typed]
+    if not meant and not group:
+        near = _closest(typed, FIRST_WORDS) or _closest(typed, every)
+        second = {name.partition(" ")[2]: name for name in every if " " in name}
+        close = _closest(typed, second)
+        meant += [near] if near is not None else [second[close]] if close is not None else []
+    if not meant and group in FORMERLY_ALONE:
+        meant.append(f"{group} {FORMERLY_ALONE[group]} {typed}")
+    named = " or ".join(f"`woodrat {name}`" for name in meant[:SUGGESTED_MAX])
+    return f"Did you mean {named}?" if named else ""
+
+
+def _suggested_option(typed: str, known: Iterable[str]) -> str:
+    """Return the sentence that leads from an unknown option to a known one; empty when nothing is close."""
+    options = list(known)
+    other = OTHER_NAMES.get(typed)
+    if other is not None and (not other.startswith("-") or other.partition(" ")[0] in options):
+        return f"Did you mean {other}?"
+    near = _closest(typed, [name for name in options if name.startswith("--")])
+    return f"Did you mean {near}?" if near is not None else ""

@@ -54,7 +54,7 @@ def checkpoint(call: Call) -> Answer:
     path = None if call.is_served else call.path
     # A file of 0 bytes that is accepted becomes a ledger; otherwise nothing is written to the database.
     emptied = new_epoch is not None and path is not None and os.path.isfile(path) and not os.path.getsize(path)
-    signed = call.ledger(UPDATE if emptied else READ).proofs.checkpoint(new_epoch=new_epoch)
+    signed = call.ask(call.ledger(UPDATE if emptied else READ))
     if call.given.out is not None:
         _write(call.given.out, signed.note.encode())
 
@@ -70,30 +70,30 @@ def checkpoint(call: Call) -> Answer:
 def prove(call: Call) -> Answer:
     """Prove that an entry is in the log, or that one checkpoint goes on from another."""
     given = call.given
-    if (given.what is None) is (given.since is None):
+    if (given.what is None) is (given.old is None):
         problem = "expected either an observation or --from with an older checkpoint"
         raise Refused([Fault("woodrat prove", problem, "Name one of the two.")], "Nothing was proven.")
-    if given.to is not None and given.since is None:
+    if given.new is not None and given.old is None:
         raise Refused(
             [Fault("--to", "it needs --from", "Add --from with the older checkpoint.")], "Nothing was proven."
         )
     ledger = _ledger(call)
     found: Any
     if given.what is not None:
-        found = ledger.proofs.prove(given.what)
+        found = call.ask(ledger)
         size = found.checkpoint.checkpoint.size
         told = (
             f"entry {found.entry.position} ({found.entry.kind}) is in the log, under the checkpoint of {size} entries."
         )
     else:
-        found = ledger.proofs.prove_consistency(_read(given.since), None if given.to is None else _read(given.to))
+        found = ledger.proofs.prove_consistency(_read(given.old), None if given.new is None else _read(given.new))
         told = "the newer checkpoint extends the older one."
     return _document(call, found, told)
 
 
 def capsule(call: Call) -> Answer:
     """Write one file that proves a run, a decision, an observation or a field."""
-    found = _ledger(call).proofs.capsule(call.given.what)
+    found = call.ask(_ledger(call))
     size = found.checkpoint.checkpoint.size
     told = f"{len(found.proofs)} entries, under the checkpoint of {size}."
     beside: list[str] = []

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from woodrat.cli import inputs
-from woodrat.cli.command import CREATE, UPDATE, Answer, Call
+from woodrat.cli.command import CREATE, UPDATE, Answer, Call, at_moment
 from woodrat.cli.tables import BOLD, DIM, GREEN, RED, YELLOW, Paper, comparison, fields, time, value
 from woodrat.errors import Fault, Refused, Unavailable
 from woodrat.server import wire
@@ -29,7 +29,7 @@ def refuse_valid_at(call: Call) -> None:
     given = call.given
     if given.valid_at is not None:
         problem = "--valid-at does not apply to runs: they happened when they happened"
-        raise Refused([Fault(f"woodrat {given.verb.words}", problem, "Use --as-of.")], NO_READ)
+        raise Refused([Fault(f"woodrat {given.command.words}", problem, "Use --as-of.")], NO_READ)
 
 
 def runs_of(call: Call, *, update: bool = False) -> Past:
@@ -42,7 +42,7 @@ def runs_of(call: Call, *, update: bool = False) -> Past:
     if given.as_of is None or update:
         try:
             ledger = call.ledger(UPDATE)
-            return ledger if given.as_of is None else ledger.at(given.as_of)
+            return ledger if given.as_of is None else at_moment(ledger, given.as_of, "--as-of")
         except Unavailable:
             pass  # a file that cannot be written can still be read
     return call.past()
@@ -50,11 +50,8 @@ def runs_of(call: Call, *, update: bool = False) -> Past:
 
 def runs(call: Call) -> Answer:
     """List runs, the latest first."""
-    given = call.given
     past = runs_of(call)
-    named = ("subject", "conversation", "principal", "session", "pipeline", "since", "until", "status", "verdict")
-    asked = {name: getattr(given, name) for name in (*named, "limit", "cursor")}
-    page = past.runs.list(agent=given.agent, **{name: item for name, item in asked.items() if item is not None})
+    page = call.ask(past)
 
     def text(paper: Paper) -> None:
         if not page.items:
@@ -94,7 +91,7 @@ def _choice(decision: Decision) -> str:
 def run(call: Call) -> Answer:
     """Show one run."""
     given = call.given
-    record = runs_of(call).runs.show(given.run)
+    record = call.ask(runs_of(call))
     if given.projection is not None:
         from woodrat.runs.projection import project
         from woodrat.runs.words import tokens
@@ -249,11 +246,12 @@ def _origin(paper: Paper, origin: Any) -> str:
 
 def record(call: Call) -> Answer:
     """Record runs that happened elsewhere."""
-    document = inputs.records(call.given.file, "FILE", NOT_RECORDED)
+    file = call.given.document
+    document = inputs.records(file, "FILE", NOT_RECORDED)
     try:
-        found = call.ledger(CREATE).runs.import_(document)
+        found = call.ask(call.ledger(CREATE), document=document)
     except Refused as refusal:
-        raise inputs.placed(refusal, call.given.file, document, NOT_RECORDED) from None
+        raise inputs.placed(refusal, file, document, NOT_RECORDED) from None
 
     def text(paper: Paper) -> None:
         for id in found:
@@ -277,16 +275,7 @@ def judge(call: Call) -> Answer:
                 raise Refused([Fault(option, problem, "Add good or bad after the run, or leave it out.")])
         ledger.runs.evaluate(given.run, against=given.against, reason=given.reason)
     else:
-        ledger.runs.judge(
-            given.run,
-            given.verdict,
-            preferred=None if given.preferred is None else inputs.single(given.preferred, "--preferred"),
-            by=given.by,
-            reason=given.reason,
-            score=None if given.score is None else _number(given.score),
-            against=given.against,
-            about=given.about,
-        )
+        call.ask(ledger)
     judgement = ledger.runs.show(given.run).judgements[-1]
 
     def text(paper: Paper) -> None:
@@ -296,13 +285,6 @@ def judge(call: Call) -> Answer:
             paper.line(f"  {judgement.evaluation}; `woodrat show` shows it", DIM)
 
     return Answer({"runId": given.run, **judgement.to_json()}, text)
-
-
-def _number(text: str) -> float:
-    found = inputs.single(text, "--score")
-    if isinstance(found, bool) or not isinstance(found, int | float):
-        raise Refused([Fault("--score", f'expected a number, got "{text}"', "Use a number such as 0.8.")])
-    return found
 
 
 def resume(call: Call) -> Answer:
@@ -326,8 +308,7 @@ def why(call: Call) -> Answer:
     """Tell what was decided about an entity, and on what evidence."""
     given = call.given
     past = runs_of(call)
-    paging = {name: getattr(given, name) for name in ("limit", "cursor") if getattr(given, name) is not None}
-    page = past.why(given.ref, **paging)
+    page = call.ask(past)
 
     def text(paper: Paper) -> None:
         if not page.items:
@@ -360,17 +341,14 @@ def export_training(call: Call) -> Answer:
 
     given = call.given
     past = runs_of(call, update=True)
-    asked = {"agent": given.agent, "since": given.since, "until": given.until, "verdict": given.verdict}
     to_output = given.out == "-"
     with bar("Exporting", "entries") as tell:
-        found = past.training.export(
-            given.kind,
+        found = call.ask(
+            past,
             out=sys.stdout if to_output else given.out,
-            flavour=given.flavour,
             metadata=not given.no_metadata,
             record=not given.no_record,
             progress=tell,
-            **asked,
         )
     if to_output:
         # The rows are the output; what became of them is told beside it.

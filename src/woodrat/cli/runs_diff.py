@@ -22,21 +22,17 @@ if TYPE_CHECKING:
 MARKS = {"same": "", "differs": "|", "first": "<", "second": ">"}
 """What stands beside a row."""
 
-_FILTERS = ("same_inputs_as", "query", "subject", "agent", "since", "until")
-"""What chooses runs to group."""
-
 
 def group(call: Call) -> Answer:
     """Group runs by where they diverge."""
     given = call.given
-    filters = {name: getattr(given, name) for name in _FILTERS}
-    chosen = any(item is not None for item in filters.values())
+    chosen = any(name != "runs" for name in call.arguments())
     if not given.runs and not chosen:
         remedy = "Name runs, or choose them with --same-inputs-as, --query, --subject, --agent or --since."
         raise Refused([Fault("RUN", "no runs to group", remedy)], NO_READ)
     runs = [_run(word) for word in given.runs] or None
     past = _ledger(call, [None] if chosen else runs or [])
-    crowd = _placed(given.runs, lambda: past.runs.group(runs, **filters))
+    crowd = _placed(given.runs, lambda: call.ask(past, runs=runs))
     code = wire.FOUND_SOMETHING if given.exit_code and not crowd.same else wire.DONE
     return Answer(crowd.to_json(), lambda paper: show_crowd(paper, crowd), code=code)
 
@@ -50,7 +46,7 @@ def diff(call: Call) -> Answer:
     with Call(_other(call)) if elsewhere else _Nowhere() as other:
         past = _ledger(call, [first, second])
         within = None if other is None else runs_of(other)
-        found = _placed(words, lambda: past.runs.diff(first, second, other=within))
+        found = _placed(words, lambda: call.ask(past, first=first, second=second, other=within))
     code = wire.FOUND_SOMETHING if given.exit_code and not found.same else wire.DONE
     return Answer(found.to_json(), lambda paper: show_divergence(paper, found), code=code)
 

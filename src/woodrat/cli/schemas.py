@@ -19,10 +19,8 @@ from woodrat.server import wire
 def register(call: Call) -> Answer:
     """Register a schema."""
     given = call.given
-    document: Any = inputs.document(inputs.read(given.file, "file"), given.file)
-    report = call.ledger(CREATE).schemas.register(
-        document, entity_type=given.entity_type, idempotency_key=given.idempotency_key, dry_run=given.dry_run
-    )
+    document: Any = inputs.document(inputs.read(given.model, "FILE"), given.model)
+    report = call.ask(call.ledger(CREATE), model=document)
     return told(report, f"Registered {report.id}")
 
 
@@ -30,11 +28,11 @@ def check(call: Call) -> Answer:
     """Say what registering a schema would do."""
     given = call.given
     given.trial = True
-    document: Any = inputs.document(inputs.read(given.file, "file"), given.file)
-    report = call.ledger(UPDATE).schemas.check(document, entity_type=given.entity_type)
+    document: Any = inputs.document(inputs.read(given.model, "FILE"), given.model)
+    report = call.ask(call.ledger(UPDATE), model=document)
 
     def text(paper: Paper) -> None:
-        paper.line(f"{given.file} is valid. It would be registered as {report.id}. Nothing was written.", GREEN)
+        paper.line(f"{given.model} is valid. It would be registered as {report.id}. Nothing was written.", GREEN)
         for hint in report.hints:
             paper.line(f"  {hint}")
 
@@ -45,7 +43,7 @@ def schemas(call: Call) -> Answer:
     """List the schemas in force."""
     from woodrat.state import builtin
 
-    page = page_of(call, call.past().schemas.list)
+    page = page_of(call, call.past())
     known = {schema.type: schema for schema in page.items}
     # A page is one of those in the log; only the whole list has the others among them.
     whole = call.given.limit is None and call.given.cursor is None
@@ -62,7 +60,7 @@ def schemas(call: Call) -> Answer:
 
 def schema(call: Call) -> Answer:
     """Show the schema in force for a type."""
-    found = call.past().schemas.show(call.given.entity_type)
+    found = call.ask(call.past())
 
     def text(paper: Paper) -> None:
         paper.line(f"{found.type}, version {found.version}", BOLD)
@@ -78,7 +76,7 @@ def infer(call: Call) -> Answer:
     """Write a schema that fits what is stored."""
     past = call.past()
     with bar("Inferring", "entities") as tell:
-        found = past.schemas.infer(call.given.entity_type, progress=tell)
+        found = call.ask(past, progress=tell)
 
     def text(paper: Paper) -> None:
         paper.line(f"{call.given.entity_type}, inferred from what is stored", BOLD)
@@ -104,18 +102,16 @@ def _properties(paper: Paper, document: dict[str, Any]) -> None:
 def add_source(call: Call) -> Answer:
     """Add a file as a source."""
     given = call.given
-    content = inputs.read(given.file, "file")
+    content = inputs.read(given.file, "FILE")
     name = file_name(given.file) if given.name is None else given.name
-    found = call.ledger(CREATE).sources.add(
-        content, name=name, media_type=given.media_type, idempotency_key=given.idempotency_key
-    )
+    found = call.ask(call.ledger(CREATE), content=content, name=name)
     answer = {"source": found, "name": name, "bytes": len(content)}
     return Answer(answer, lambda paper: paper.line(f"Added {found} ({name}, {len(content)} bytes).", GREEN))
 
 
 def sources(call: Call) -> Answer:
     """List every delivery of a source."""
-    page = page_of(call, call.past().sources.list)
+    page = page_of(call, call.past())
     rows = [delivery.to_json() for delivery in page.items]
 
     def text(paper: Paper) -> None:
@@ -133,7 +129,7 @@ def source(call: Call) -> Answer:
     given = call.given
     past = call.past()
     content = past.sources.content(given.source)
-    deliveries = past.sources.show(given.source)
+    deliveries = call.ask(past)
     found = wire.source(deliveries[0].source, content, deliveries)
     if given.out == "-":
         sys.stdout.flush()
@@ -166,7 +162,7 @@ def source(call: Call) -> Answer:
 
 def interpretations(call: Call) -> Answer:
     """List the readings of sources."""
-    page = page_of(call, call.past().interpretations.list)
+    page = page_of(call, call.past())
     rows = [reading.to_json() for reading in page.items]
 
     def text(paper: Paper) -> None:
@@ -183,7 +179,7 @@ def interpretations(call: Call) -> Answer:
 
 def interpretation(call: Call) -> Answer:
     """Show one reading of a source."""
-    found = call.past().interpretations.show(call.given.interpretation).to_json()
+    found = call.ask(call.past()).to_json()
 
     def text(paper: Paper) -> None:
         for name, item in found.items():
@@ -195,9 +191,8 @@ def interpretation(call: Call) -> Answer:
 
 def interpretations_diff(call: Call) -> Answer:
     """Show how two readings differ."""
-    given = call.given
     past = call.past()
-    found = past.interpretations.diff(given.before, given.after)
+    found = call.ask(past)
 
     def text(paper: Paper) -> None:
         if not found.settings and not found.entities:

@@ -22,12 +22,12 @@ NOTE_BYTES_MAX = 1_048_576
 def verify(call: Call) -> Answer:
     """Work everything out again from the log, and compare."""
     given = call.given
-    checkpoints = [_note(path, "--checkpoint") for path in given.checkpoint or ()]
+    checkpoints = [_note(path, "--checkpoint") for path in given.checkpoints]
     key = None if given.key is None else _note(given.key, "--key")
     ledger = call.ledger(READ, put_back=True)
     with bar("Verifying", "entries") as tell:
-        found = ledger.verify(
-            deep=given.deep, checkpoints=checkpoints, key=key, jobs=given.jobs, embedder=given.embedder, progress=tell
+        found = call.ask(
+            ledger, checkpoints=checkpoints, key=key, jobs=given.jobs, embedder=given.embedder, progress=tell
         )
     code = wire.EXIT_CODES["corrupt"] if found.log_damaged else wire.DONE if found.sound else wire.FOUND_SOMETHING
     return Answer(found.to_json(), lambda paper: _print(paper, found), code=code)

@@ -22,16 +22,16 @@ def what_if(call: Call) -> Answer:
     """Tell what recorded decisions would have come to."""
     refuse_valid_at(call)
     given = call.given
-    asked = _asked(given)
+    made = _made(call)
     # Opened for reading alone: there is nothing to write, and a file that cannot be written will do.
     past = call.past()
     with bar("Supposing", "entries") as tell:
-        found = past.what_if(given.runs or None, **asked, progress=tell)
+        found = call.ask(past, **made, progress=tell)
     more = None if found.cursor is None else f"More: add --cursor {found.cursor}"
 
     def text(paper: Paper) -> None:
         # Under a table of many, single decisions are shown only to those who ask for them.
-        listed = not found.rows or given.runs or given.limit is not None
+        listed = not found.rows or given.run or given.limit is not None
         for decision in found.decisions if listed else ():
             _decision(paper, decision)
         if found.rows:
@@ -48,35 +48,25 @@ def what_if(call: Call) -> Answer:
     return Answer(found.to_json(), text, lines, note=more)
 
 
-def _asked(given: Any) -> dict[str, Any]:
+def _made(call: Call) -> dict[str, Any]:
+    """Return the arguments that are typed otherwise than the library takes them; refuse all that is wrong at once."""
+    given = call.given
     faults: list[Fault] = []
-    if bool(given.runs) is given.all:
-        problem = "--all cannot be combined with runs" if given.runs else "no decisions to ask about"
+    if bool(given.run) is given.all:
+        problem = "--all cannot be combined with runs" if given.run else "no decisions to ask about"
         faults.append(Fault("RUN", problem, "Name runs, or add --all."))
-    parsed: dict[str, Any] = {}
-    for name, option in (("set", "--set"), ("threshold", "--threshold")):
-        try:
-            parsed[name] = inputs.once(getattr(given, name), option)
-        except Refused as refusal:
-            faults += refusal.faults
+    made: dict[str, Any] = {}
     try:
-        parsed["rules"] = _rules(given)
+        made["rules"] = _rules(given)
+    except Refused as refusal:
+        faults += refusal.faults
+    try:
+        call.arguments({"rules"})
     except Refused as refusal:
         faults += refusal.faults
     if faults:
         raise Refused(faults, NO_READ)
-    asked = {
-        "without": given.without,
-        "without_agents": given.without_agent,
-        "set": parsed["set"],
-        "rules": parsed["rules"],
-        "thresholds": parsed["threshold"],
-        "agent": given.agent,
-        "same": True if given.same else None,
-    }
-    named = ("sweep", "stage", "subject_type", "since", "until", "limit", "cursor")
-    further = {name: getattr(given, name) for name in named}
-    return asked | {name: item for name, item in further.items() if item is not None}
+    return made
 
 
 def _rules(given: Any) -> Any:
@@ -86,7 +76,7 @@ def _rules(given: Any) -> Any:
     found = inputs.document(inputs.read(given.rules, "--rules", NO_READ), given.rules, NO_READ)
     if not isinstance(found, list):
         return found
-    stages = {run.partition("#")[2] for run in given.runs}
+    stages = {run.partition("#")[2] for run in given.run}
     stage = given.stage or (stages.pop() if len(stages) == 1 else None)
     if not stage:
         problem = "a list of rules does not say for which stage it is"

@@ -16,6 +16,7 @@ from woodrat.canon.digest import base32, digest, unbase32
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger.moments import NO_READ, resolve_moment
+from woodrat.ledger.read import PAGE_MAX as PAGE_MAX
 from woodrat.record_json import IN_PYTHON_ONLY, Record
 from woodrat.records import dataclass, replace
 from woodrat.records import field as record_field
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from woodrat.context import Context
-
-PAGE_MAX: Final = 1_000
-"""Most items of one page."""
 
 _CHECK_BYTES: Final = 8
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from woodrat.canon import ids
 from woodrat.canon.form import Json
@@ -28,6 +28,8 @@ from woodrat.state.fingerprint import Tree
 from woodrat.state.observation import Observation
 from woodrat.state.relation import SAME_AS
 
+PAGE_MAX: Final = 1_000
+"""Most items of one page."""
 PLAIN_MAX = 4_096
 """How many entities' values a process keeps at hand, by the packed state that shows them."""
 PLAIN_BYTES_MAX = 2_048

@@ -10,11 +10,11 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, ids
-from woodrat.errors import Fault, Refused
+from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger.moments import NO_READ, open_reader
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterable
 
     from woodrat.context import Context
     from woodrat.engines.port import View
@@ -23,10 +23,14 @@ LAST: Final = "last"
 """What stands for the latest run."""
 CANDIDATES_MAX: Final = 10
 """How many ids are named when a prefix is that of several."""
-_KINDS: Final = {"run_": "run", "int_": "interpretation", **{prefix: kind for kind, prefix in ids.PREFIXES.items()}}
+_INDEXED: Final = ("observation", "entity", "source")
+"""Kinds of id that are made of a digest, which engines index."""
+_KINDS: Final = {"run_": "run", "int_": "interpretation", **{ids.PREFIXES[kind]: kind for kind in _INDEXED}}
+"""The kind of an id, by how it begins."""
 _BEGINNINGS: Final = {"run": ("run.started", "run"), "interpretation": ("interpretation.started", "interpretation")}
 """Kinds of id that are not made of a digest: the entry that first names one, and the key it stands under."""
 _SHORT = re.compile(f"[a-z]{{3}}_[a-z2-7]{{1,{ids.ID_CHARACTERS - 1}}}")
+_BEGINNING = re.compile(f"[a-z]{{3}}_[a-z2-7]{{1,{ids.ID_CHARACTERS}}}")
 _WINDOW: Final = 1_024
 """How many entries are looked through at first for the latest run; then twice as many, and so on."""
 
@@ -68,27 +72,35 @@ def latest_run(view: View, through: int) -> str | None:
     return None
 
 
-def candidates(context: Context, text: str) -> Iterator[str]:
-    """Yield what a short id can mean at the context's moment, each with what follows a `#` in the text."""
-    head, mark, rest = text.partition("#")
+def candidates(context: Context, prefix: str) -> tuple[str, ...]:
+    """Return the ids that a short one can mean at the context's moment: all, or one more than a refusal names."""
+    if not isinstance(prefix, str) or not (prefix == LAST or _is_beginning(prefix)):
+        remedy = f"Send the prefix of its kind ({', '.join(sorted(_KINDS))}) and some of what follows, or `last`."
+        raise Refused([Fault("prefix", f"expected the beginning of an id, got {shown(prefix)}", remedy)], NO_READ)
     with open_reader(context) as reader:
         view, through = reader.view, reader.asof.position
-        if head == LAST:
+        if prefix == LAST:
             run = latest_run(view, through)
-            named = [] if run is None else [run]
-        elif head.startswith("run_") and view.run(head, through):
-            named = [head]  # a run that was told of may go by a short name
-        else:
-            named = find(view, head, through, CANDIDATES_MAX + 1)
-    yield from (f"{id}{mark}{rest}" for id in named)
+            return () if run is None else (run,)
+        if prefix.startswith("run_") and view.run(prefix, through):
+            return (prefix,)  # a run that was told of may go by a short name
+        return tuple(find(view, prefix, through, CANDIDATES_MAX + 1))
 
 
-def complete(context: Context, text: str, path: str, *, writes: bool = False, outcome: str = NO_READ) -> str:
+def _is_beginning(text: str) -> bool:
+    return text[:4] in _KINDS and _BEGINNING.fullmatch(text) is not None
+
+
+def complete(
+    text: str, find: Callable[[str], Iterable[str]], path: str, *, writes: bool = False, outcome: str = NO_READ
+) -> str:
     """Return the whole id that a short one is unique for; the text itself where nothing begins so.
 
-    Raises `Refused` where several ids begin so, and, before a write, wherever the text is not the whole id.
+    `find` returns the ids that begin so; what follows a `#` stays. Raises `Refused` where several ids begin so, and,
+    before a write, wherever the text is not the whole id.
     """
-    named = list(candidates(context, text))
+    head, mark, rest = text.partition("#")
+    named = [f"{id}{mark}{rest}" for id in find(head)]
     if not named or named == [text]:
         return text
     if len(named) > 1:

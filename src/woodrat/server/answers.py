@@ -119,6 +119,11 @@ def related(past: Past, **asked: Any) -> dict[str, Any]:
     return _listed("related", past.related(**asked))
 
 
+def ids(past: Past, prefix: str) -> dict[str, Any]:
+    """The ids that begin with a prefix."""
+    return wire.listing("ids", past.ids(prefix), past.position)
+
+
 def fingerprint(past: Past, *, provenance: bool = False) -> dict[str, Any]:
     """One digest of the whole state."""
     return {"fingerprint": past.fingerprint(provenance=provenance), "position": past.position, "provenance": provenance}

@@ -49,6 +49,7 @@ VERBS: Final[Mapping[str, str]] = {
     "stale": "stale",
     "newly_stale": "newly_stale",
     "values": "values",
+    "ids": "ids",
     "what_if": "what_if",
     "bisect": "bisect",
     "reduce": "reduce",

@@ -192,6 +192,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     declared_route("conflicts", "conflicts", answers.conflicts, shape="Conflicts"),
     declared_route("related", "related", answers.related, shape="Related"),
     declared_route("values", "values", answers.values),
+    declared_route("ids", "ids", answers.ids),
     declared_route("fingerprint", "fingerprint", answers.fingerprint),
     declared_route("correct", "correct", answers.correct, shape="Report"),
     declared_route("retract", "retract", answers.retract, shape="Report"),

@@ -112,23 +112,21 @@ def blame(found: Mapping[str, Sequence[Verdict]]) -> dict[str, Any]:
     return {name: [verdict.to_json() for verdict in verdicts] for name, verdicts in found.items()}
 
 
-def blamed(
-    past: Past, text: str, field: str | None = None, *, excerpts: bool = False
-) -> Mapping[str, Sequence[Verdict]]:
+def blamed(past: Past, text: str, field: str | None = None, **asked: Any) -> Mapping[str, Sequence[Verdict]]:
     """Return the verdicts on what `text` names: an entity, or a field of it after the last #, unless `field` says it.
 
     A key may hold a # itself: where there is no such field, the whole is tried as an entity.
     """
     ref, mark, after = text.rpartition("#")
     if field is not None or not mark:
-        return past.blame(text, field, excerpts=excerpts)
+        return past.blame(text, field, **asked)
     if not after:
-        return past.blame(ref, excerpts=excerpts)
+        return past.blame(ref, **asked)
     try:
-        return past.blame(ref, after, excerpts=excerpts)
+        return past.blame(ref, after, **asked)
     except NotFound as missing:
         try:
-            return past.blame(text, excerpts=excerpts)
+            return past.blame(text, **asked)
         except NotFound:
             raise missing from None
 

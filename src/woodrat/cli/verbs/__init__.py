@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from woodrat.cli.verbs.declaration import Verb
+    from woodrat.cli.verbs.declaration import Command
 
-    VERBS: tuple[Verb, ...]
+    COMMANDS: tuple[Command, ...]
 
 SECTIONS: dict[str, str] = {
     "facts": "what agents observed, and what follows from it at any moment",
@@ -86,24 +86,24 @@ OTHER_NAMES: dict[str, str] = {
 """What people type for something that goes by another name here; looked at before names that are merely close."""
 
 
-def section(name: str) -> tuple[Verb, ...]:
+def section(name: str) -> tuple[Command, ...]:
     """Return the commands of one section."""
     from importlib import import_module
 
-    verbs: tuple[Verb, ...] = import_module(f"woodrat.cli.verbs.{name}").VERBS
-    return verbs
+    commands: tuple[Command, ...] = import_module(f"woodrat.cli.verbs.{name}").COMMANDS
+    return commands
 
 
-def named(words: str) -> Verb | None:
+def named(words: str) -> Command | None:
     """Return the command that goes by these words."""
     home = FIRST_WORDS.get(words.partition(" ")[0])
-    return None if home is None else next((verb for verb in section(home) if verb.words == words), None)
+    return None if home is None else next((command for command in section(home) if command.words == words), None)
 
 
 def __getattr__(name: str) -> Any:
     """Return all commands, section by section, when they are asked for."""
-    if name != "VERBS":
+    if name != "COMMANDS":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    every = tuple(verb for home in SECTIONS for verb in section(home))
-    globals()["VERBS"] = every
+    every = tuple(command for home in SECTIONS for command in section(home))
+    globals()["COMMANDS"] = every
     return every

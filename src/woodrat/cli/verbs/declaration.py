@@ -1,58 +1,95 @@
-"""Declaration: what a command is made of, and the arguments that many commands share.
+"""Declaration: what a command is made of, and how its arguments follow from the verb that it carries out.
 
 A command is data. What is typed (words, arguments, which of them are ids) stands here; how an answer is shown does not.
+A command of a verb states only what a terminal does differently; the rest is read off the verb's declaration.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.records import dataclass
+if TYPE_CHECKING:
+    from woodrat.api.parameters import Schema
+    from woodrat.api.verb import Parameter, Verb
 
 Argument = tuple[tuple[str, ...], dict[str, Any]]
 """Names and settings of one argument, as argparse takes them; `ids` besides says which kinds of id it may be."""
+Form = Mapping[str, Any] | tuple[Argument, ...]
+"""How a command takes a parameter of its verb otherwise: settings that differ, or arguments instead of it, if any."""
+
+FILE: Final = "FILE"
+"""What stands for a parameter that a terminal takes as the name of a file with its value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verb:
-    """One command."""
+class Command:
+    """One command.
 
-    words: str
-    """What is typed, such as `entities search`."""
-    run: str
-    """Module and function that answer it; imported when it is called."""
-    what: str
-    """What it does, in one sentence that fits a line of the help."""
-    examples: tuple[str, ...]
-    """Commands to try."""
-    arguments: tuple[Argument, ...] = ()
-    """What it takes besides the options every command takes."""
-    reads: bool = False
-    """Whether it answers at a moment: `--as-of` and `--valid-at`."""
-    writes: bool = False
-    """Whether it writes to the ledger: ids are then given in full."""
-    more: str = ""
-    """What else there is to know, below the sentence."""
-    rows: bool = True
-    """Whether its answer is a list or a record, which `-o csv` can print."""
+    Where it carries out a verb of the library, its sentence, its arguments, whether it reads at a moment and whether it
+    writes are those of the verb, and are worked out when they are asked for.
+    """
 
+    def __init__(
+        self,
+        words: str,
+        run: str,
+        examples: tuple[str, ...],
+        *,
+        verb: str | Verb = "",
+        forms: Mapping[str, Form] | None = None,
+        own: tuple[Argument, ...] = (),
+        what: str = "",
+        more: str = "",
+        reads: bool = False,
+        writes: bool = False,
+        rows: bool = True,
+    ) -> None:
+        self.words = words
+        """What is typed, such as `entities search`."""
+        self.run = run
+        """Module and function that answer it; imported when it is called."""
+        self.examples = examples
+        """Commands to try."""
+        self.forms: Mapping[str, Form] = {} if forms is None else forms
+        """Parameters of the verb that are typed in another form, by name; those without arguments cannot be typed."""
+        self.own = own
+        """What it takes besides the parameters of its verb and the options of every command."""
+        self.more = more
+        """What else there is to know, below the sentence."""
+        self.rows = rows
+        """Whether its answer is a list or a record, which `-o csv` can print."""
+        self._verb, self._what, self._reads, self._writes = verb, what, reads, writes
 
-def whole(text: str) -> int:
-    """Return a whole number as people write it."""
-    if text.isascii() and text.removeprefix("-").isdigit() and len(text) <= 17:
-        return int(text)
-    raise ValueError(text)
+    @cached_property
+    def verb(self) -> Verb | None:
+        """The verb of the library that it carries out; none where it is a matter of the command line alone."""
+        if not isinstance(self._verb, str):
+            return self._verb
+        from woodrat.api.verbs import declared
 
+        return declared(self._verb) if self._verb else None
 
-whole.__name__ = "whole number"  # argparse says it in its message
+    @property
+    def what(self) -> str:
+        """What it does, in one sentence that fits a line of the help."""
+        return self._what or ("" if self.verb is None else self.verb.what)
 
+    @property
+    def reads(self) -> bool:
+        """Whether it answers at a moment: `--as-of` and `--valid-at`."""
+        return self._reads if self.verb is None else self.verb.declaration.at_moment
 
-def version(text: str) -> int | str:
-    """Return a version of an entity, or the word for whether it is known."""
-    return text if text in ("new", "known") else whole(text)
+    @property
+    def writes(self) -> bool:
+        """Whether it writes to the ledger: ids are then given in full."""
+        return self._writes if self.verb is None else self.verb.writes
 
-
-version.__name__ = "version"
+    @cached_property
+    def arguments(self) -> tuple[Argument, ...]:
+        """What it takes besides the options of every command; those in their place come first."""
+        derived = () if self.verb is None else derived_arguments(self.verb, self.words, self.forms)
+        return tuple(sorted((*derived, *self.own), key=is_option))
 
 
 def argument(*names: str, **settings: Any) -> Argument:
@@ -72,6 +109,139 @@ def is_option(argument: Argument) -> bool:
     return argument[0][0].startswith("-")
 
 
+def label(argument: Argument) -> str:
+    """Return what an argument is called in an error: the option, or what stands for a value in the help."""
+    names, settings = argument
+    return names[0] if is_option(argument) else settings.get("metavar", names[0])
+
+
+# What is typed for a value
+
+
+def whole(text: str) -> int:
+    """Return a whole number as people write it."""
+    if text.isascii() and text.removeprefix("-").isdigit() and len(text) <= 17:
+        return int(text)
+    raise ValueError(text)
+
+
+def number(text: str) -> float:
+    """Return a number as people write it."""
+    if "_" in text or text.strip() != text:
+        raise ValueError(text)
+    return int(text) if text.removeprefix("-").isdecimal() else float(text)
+
+
+def whole_or(words: tuple[str, ...]) -> Callable[[str], int | str]:
+    """Return what reads a whole number, or one of these words."""
+
+    def read(text: str) -> int | str:
+        return text if text in words else whole(text)
+
+    read.__name__ = f"whole number, {' or '.join(words)}"
+    return read
+
+
+whole.__name__, number.__name__ = "whole number", "number"  # argparse says it in its message
+
+
+# Arguments from the parameters of a verb
+
+
+def derived_arguments(verb: Verb, words: str, forms: Mapping[str, Form]) -> Iterator[Argument]:
+    """Yield the arguments of a verb's command: those in capitals in its declaration in their place, others as options.
+
+    `REF` is needed, `[REF]` may be left out, `REF...` and `[REF...]` may be several.
+    """
+    places = verb.declaration.command.split()[len(words.split()) :]
+    for parameter in verb.parameters:
+        form = forms.get(parameter.name, {})
+        if isinstance(form, tuple):
+            yield from form
+            continue
+        named = form.get("metavar") or parameter.kind.metavar
+        place = next((place for place in places if _inside(place) == named), None)
+        if place is None:
+            yield _option(parameter, form)
+        else:
+            places.remove(place)
+            yield _in_place(parameter, place, form, verb)
+
+
+def _inside(place: str) -> str:
+    """Return what a place stands for, without brackets and dots."""
+    return (place[1:-1] if place.startswith("[") else place).removesuffix("...")
+
+
+def _option(parameter: Parameter, form: Mapping[str, Any]) -> Argument:
+    kind = parameter.kind
+    value = _value(kind.schema, kind.metavar)
+    settings: dict[str, Any] = {
+        "dest": parameter.name,
+        "help": _help(parameter, repeatable=value.get("action") == "append"),
+        **value,
+    }
+    if settings.get("action") != "store_true" and "choices" not in settings:
+        settings["metavar"] = kind.metavar or parameter.wire.upper()
+    if parameter.required:
+        settings["required"] = True
+    if kind.ids:
+        settings["ids"] = kind.ids
+    return (parameter.option,), {**settings, **form}
+
+
+def _in_place(parameter: Parameter, place: str, form: Mapping[str, Any], verb: Verb) -> Argument:
+    kind = parameter.kind
+    several, optional = "..." in place, place.startswith("[")
+    settings: dict[str, Any] = {"metavar": _inside(place), "help": _help(parameter, repeatable=False)}
+    if several or optional:
+        settings["nargs"] = ("*" if optional else "+") if several else "?"
+    elif kind.ids == ("run",) and not verb.writes:
+        settings["help"] += "; `last` is the latest run"
+    if kind.ids:
+        settings["ids"] = kind.ids
+    return (parameter.name,), {**settings, **form}
+
+
+def is_pairs(schema: Schema, metavar: str) -> bool:
+    """Return whether a value is typed as name=value, again for each name."""
+    return schema.get("type") == "object" and "=" in metavar
+
+
+def _value(schema: Schema, metavar: str) -> dict[str, Any]:
+    """Return how a value is typed, by its JSON Schema; text where nothing else is plain."""
+    alternatives = schema.get("anyOf", (schema,))
+    types = {each.get("type") for each in alternatives}
+    words = tuple(word for each in alternatives for word in each.get("enum", ()))
+    if "boolean" in types:
+        return {"action": "store_true"}
+    if metavar == FILE:
+        return {}
+    if is_pairs(schema, metavar) or any(each.get("items", {}).get("type") == "string" for each in alternatives):
+        return {"action": "append", "default": []}
+    if "integer" in types and ("string" not in types or words):
+        return {"type": whole_or(words) if words else whole}
+    if "number" in types:
+        return {"type": number}
+    return {"choices": words} if words else {}
+
+
+def _help(parameter: Parameter, *, repeatable: bool) -> str:
+    """Return what the help says of a parameter."""
+    kind, default = parameter.kind, parameter.default
+    text = kind.what
+    if kind.metavar == FILE:
+        text += ", as a JSON file; - for standard input"
+    elif is_pairs(kind.schema, kind.metavar) or (kind.schema == {} and "default" not in text):
+        text += ", as JSON or text"
+    if repeatable:
+        return f"{text}; repeatable"
+    stated = isinstance(default, int | float | str) and type(default) is not bool and default not in ("", -1)
+    return f"{text} (default: {default})" if stated and "default" not in text else text
+
+
+# What many commands take
+
 OUTPUTS = ("table", "json", "jsonl", "csv")
 EVERYWHERE: tuple[Argument, ...] = (
     argument(
@@ -89,37 +259,28 @@ EVERYWHERE: tuple[Argument, ...] = (
     argument("-o", "--output", choices=OUTPUTS, help="output format (default: table on a terminal, json when piped)"),
 )
 """What every command takes; can stand before or after it."""
-MOMENT: tuple[Argument, ...] = (
-    argument("--as-of", metavar="M", ids=("run",), help="answer with what was known at this moment (default: now)"),
-    argument("--valid-at", metavar="T", help="count only what was true by this time (default: all of it)"),
-)
-"""What every command takes that reads."""
+MOMENT_NAMES = ("as_of", "valid_at")
+"""What the moment of a command that reads goes by."""
 
-ANY_ID = ("run", "observation", "source", "interpretation", "entity")
-REF = argument("ref", metavar="REF", ids=("entity",), help="entity: type/key, or an ent_ id")
-REF_OR_ALL = argument(
-    "ref", metavar="REF", nargs="?", ids=("entity",), help="entity: type/key or ent_ id (default: all)"
-)
-TYPE = argument("--entity-type", metavar="T", help="only entities of this type")
-LIMIT = argument("--limit", type=whole, metavar="N", help="return at most this many")
-LIMIT_ALL = argument("--limit", type=whole, metavar="N", help="return at most this many (default: all)")
-CURSOR = argument("--cursor", metavar="C", help="continue where the previous page ended")
-OBSERVED = argument("--observed-at", metavar="T", help="when it was observed, RFC 3339 with an offset (default: now)")
-KEY = argument("--idempotency-key", metavar="K", help="makes it safe to send the same call again")
-DRY_RUN = argument("--dry-run", action="store_true", help="do everything except write")
-REASON = argument("--reason", metavar="TEXT", help="why")
-REASON_REQUIRED = argument("--reason", metavar="TEXT", required=True, help="why; stored with the change")
-IF_VERSION = argument(
-    "--if-version",
-    type=version,
-    metavar="N",
-    help="write only if the entity has this version; also `new` or `known`",
-)
-RUN = argument("run", metavar="RUN", ids=("run",), help="run id; `last` is the latest run")
-AGENT = argument("--agent", metavar="A", help="only runs of this agent")
-SINCE = argument("--since", metavar="T", help="only runs that started at or after this time")
-UNTIL = argument("--until", metavar="T", help="only runs that started before this time")
+
+@cache
+def moment() -> tuple[Argument, ...]:
+    """Return what every command takes that reads."""
+    from woodrat.api.verb import at_moment
+
+    return tuple(_option(parameter, {}) for parameter in at_moment())
+
+
+def arguments_of(command: Command) -> tuple[Argument, ...]:
+    """Return what a command takes besides the options of every command, its moment included."""
+    return (*command.arguments, *(moment() if command.reads else ()))
+
+
+ALL: Mapping[str, Form] = {"limit": {"help": "return at most this many (default: all)"}}
+"""The limit of a command that prints the whole list where none is typed."""
+EXIT_CODE = argument("--exit-code", action="store_true", help="exit with 1 when there is a difference")
 GRAPH = argument("--format", choices=("dot", "mermaid"), help="print a graph for Graphviz or Mermaid instead")
+EMBEDDER = argument("--embedder", metavar="E", help="ngram-v1, openai:MODEL, ollama:MODEL, … (default: ngram-v1)")
 FUNCTION = argument(
     "--with",
     dest="function",
@@ -127,5 +288,7 @@ FUNCTION = argument(
     metavar="MODULE:FUNCTION",
     help="the agent's function; it receives the run",
 )
-STATEMENT = (REASON, OBSERVED, KEY, DRY_RUN)
-"""What most writes about an entity take."""
+REQUIRED: Final = {"required": True}
+"""The form of a parameter that a terminal asks for, though the library does not."""
+REF_OR_ALL: Final = {"help": "entity: type/key, or an ent_ id (default: all)"}
+"""The form of a reference that may be left out."""

@@ -2,324 +2,175 @@
 
 from __future__ import annotations
 
-from woodrat.cli.verbs.declaration import (
-    CURSOR,
-    DRY_RUN,
-    IF_VERSION,
-    KEY,
-    LIMIT,
-    LIMIT_ALL,
-    OBSERVED,
-    REASON_REQUIRED,
-    REF,
-    REF_OR_ALL,
-    STATEMENT,
-    TYPE,
-    Verb,
-    argument,
-    whole,
-)
+from woodrat.cli.verbs.declaration import ALL, EXIT_CODE, REF_OR_ALL, REQUIRED, Command, argument
 
-VERBS: tuple[Verb, ...] = (
-    Verb(
+COMMANDS: tuple[Command, ...] = (
+    Command(
         "store",
         "facts:store",
-        "Store what an agent observed.",
         (
             """woodrat store --json='[{"entity_type":"contact","name":"Ana Rivera","city":"Barcelona"}]'""",
             "woodrat store --file contacts.jsonl --observed-at 2026-01-05T09:00:00Z --as crm",
         ),
-        (
-            argument("--json", metavar="JSON", help="records as JSON: one object, or a list of them"),
-            argument(
-                "--file", metavar="F", help="file of records: JSON, or one per line (JSONL); - for standard input"
+        verb="store",
+        forms={
+            "records": (
+                argument("--json", metavar="JSON", help="records as JSON: one object, or a list of them"),
+                argument(
+                    "--file", metavar="F", help="file of records: JSON, or one per line (JSONL); - for standard input"
+                ),
             ),
-            OBSERVED,
-            argument("--valid-from", metavar="T", help="since when it is true (default: when it was observed)"),
-            KEY,
-            argument("--priority", type=whole, metavar="N", help="how much to trust the writer; the higher one wins"),
-            argument("--source", metavar="FILE", help="file the records were read from; added as a source first"),
-            argument("--run", metavar="RUN", ids=("run",), help="run in which it was observed"),
-            IF_VERSION,
-            DRY_RUN,
-        ),
-        writes=True,
-        more="One call is one transaction: either all records are stored or none.",
+            "source": (
+                argument("--source", metavar="FILE", help="file the records were read from; added as a source first"),
+            ),
+            "if_version": {"help": "write only if the entity has this version; also `new` or `known`"},
+        },
+        more="One call is one transaction.",
     ),
-    Verb(
+    Command(
         "show",
         "entities:show",
-        "Show an entity: its values, and where each came from.",
         ("woodrat show 'contact/Ana Rivera'", "woodrat show 'contact/Ana Rivera' --as-of yesterday -o json"),
-        (REF,),
-        reads=True,
+        verb="show",
     ),
-    Verb(
+    Command(
         "entities search",
         "entities:search",
-        "Search entities by words.",
         ('woodrat entities search --query "Ana Rivera" --entity-type contact',),
-        (
-            argument("--query", metavar="Q", required=True, help="words to search for; each matches as a prefix"),
-            TYPE,
-            LIMIT,
-            CURSOR,
-        ),
-        reads=True,
+        verb="search",
         more="A single hit is shown in full, with every observation and the reason why each value won.",
     ),
-    Verb(
+    Command(
         "entities list",
         "entities:entities",
-        "List entities by type and field values.",
         (
             "woodrat entities list --entity-type contact --where 'city=Barcelona'",
             "woodrat entities list --all -o jsonl > known-good.jsonl",
         ),
-        (
-            TYPE,
-            argument(
-                "--where",
-                metavar="K=V",
-                action="append",
-                default=[],
-                help="only entities whose field has this value; repeatable",
-            ),
+        verb="query",
+        own=(
             argument("--duplicates", action="store_true", help="list entities that share an identifying value"),
-            argument("--sort", metavar="FIELD", help="sort by this field"),
-            argument("--descending", action="store_true", help="sort in descending order"),
-            LIMIT,
-            CURSOR,
             argument("--all", action="store_true", help="list all of them; not with --limit or --cursor"),
         ),
-        reads=True,
     ),
-    Verb(
+    Command(
         "observations list",
         "entities:observations",
-        "List the observations of an entity, or all of them.",
         ("woodrat observations list 'contact/Ana Rivera'", "woodrat observations list -o jsonl"),
-        (REF_OR_ALL, LIMIT_ALL, CURSOR),
-        reads=True,
+        verb="observations",
+        forms={"ref": REF_OR_ALL, **ALL},
+        what="List the observations of an entity, or all of them.",
     ),
-    Verb(
+    Command(
         "history",
         "entities:history",
-        "Show how each observation changed an entity.",
         ("woodrat history 'contact/Ana Rivera' --field city",),
-        (REF, argument("--field", metavar="F", help="only changes of this field"), LIMIT_ALL, CURSOR),
-        reads=True,
+        verb="history",
+        forms=ALL,
+        what="Show how each observation changed an entity.",
     ),
-    Verb(
+    Command(
         "timeline",
         "entities:timeline",
-        "List what was observed when, across all entities.",
         ("woodrat timeline --since 2026-01-01T00:00:00Z --until 2026-04-01T00:00:00Z",),
-        (
-            argument("--since", metavar="T", help="only what was observed at or after this time"),
-            argument("--until", metavar="T", help="only what was observed before this time"),
-            LIMIT_ALL,
-            CURSOR,
-        ),
-        reads=True,
+        verb="timeline",
+        forms=ALL,
     ),
-    Verb(
+    Command(
         "blame",
         "entities:blame",
-        "Show every claim on a field: who won, who lost, and why.",
         ("woodrat blame 'contact/Ana Rivera#city'", "woodrat blame 'contact/Ana Rivera'"),
-        (
-            argument(
-                "ref", metavar="REF[#field]", ids=("entity",), help="entity, or one of its fields after the last #"
-            ),
-            argument(
-                "--excerpts", action="store_true", help="also quote the text of the source that a claim points to"
-            ),
-        ),
-        reads=True,
+        verb="blame",
+        forms={
+            "ref": {"metavar": "REF[#field]", "help": "entity, or one of its fields after the last #"},
+            "field": (),
+        },
     ),
-    Verb(
+    Command(
         "conflicts",
         "entities:conflicts",
-        "List fields on which agents disagree.",
         ("woodrat conflicts --entity-type contact", "woodrat conflicts --arrival"),
-        (
-            TYPE,
-            argument(
-                "--arrival",
-                action="store_true",
-                help="list fields that were decided by arrival alone: no observation time was given",
-            ),
-            LIMIT_ALL,
-            CURSOR,
-        ),
-        reads=True,
+        verb="conflicts",
+        forms=ALL,
+        what="List fields on which agents disagree.",
         more="Two agents disagree when their latest claims differ and neither had seen the other's.",
     ),
-    Verb(
+    Command(
         "diff",
         "entities:diff",
-        "Show what changed between two moments.",
         ("woodrat diff --from @release-3 --to now", "woodrat diff --against known-good.jsonl --exit-code"),
-        (
-            REF_OR_ALL,
-            argument("--from", dest="before", metavar="M", ids=("run",), help="earlier moment"),
-            argument("--to", dest="after", metavar="M", ids=("run",), help="later moment (default: --as-of, or now)"),
+        verb="diff",
+        forms={"before": {"required": False}, "ref": REF_OR_ALL},
+        own=(
             argument(
                 "--against",
                 metavar="FILE",
                 help="compare with a saved state instead of --from: snapshots as `entities list --all` or `show` print "
                 "them; - for standard input",
             ),
-            TYPE,
-            argument("--exit-code", action="store_true", help="exit with 1 when there is a difference"),
+            EXIT_CODE,
         ),
-        reads=True,
     ),
-    Verb(
+    Command(
         "tag",
         "facts:tag",
-        "Name a moment, to read at it as @NAME.",
         ("woodrat tag release-3", "woodrat tag before-import 128"),
-        (
-            argument("name", metavar="NAME", help="letters, digits, '.', '_' and '-'"),
-            argument(
-                "moment", metavar="M", nargs="?", default="now", ids=("run",), help="moment to name (default: now)"
-            ),
-            KEY,
-        ),
-        writes=True,
+        verb="tag",
+        forms={"moment": {"help": "moment to name (default: now)", "default": "now"}},
     ),
-    Verb(
+    Command(
         "elements",
         "entities:elements",
-        "List the elements of a collection, page by page.",
         ("woodrat elements 'contact/Ana Rivera#tags'", "woodrat elements 'box/7#things' --limit 1000 -o jsonl"),
-        (argument("ref", metavar="REF#FIELD", ids=("entity",), help="the collection"), LIMIT, CURSOR),
-        reads=True,
+        verb="elements",
+        forms={"ref": {"metavar": "REF#FIELD", "help": "the collection"}, "field": ()},
     ),
-    Verb(
+    Command(
         "correct",
         "facts:correct",
-        "Correct fields of an entity.",
         ("woodrat correct 'contact/Ana Rivera' --set city=Girona --reason 'she told me'",),
-        (
-            REF,
-            argument(
-                "--set",
-                metavar="K=V",
-                action="append",
-                default=[],
-                help="field and value, as JSON or text; repeatable",
-            ),
-            argument("--remove", metavar="K=V", action="append", default=[], help="element to remove; repeatable"),
-            REASON_REQUIRED,
-            argument(
-                "--replaces",
-                metavar="OBS",
-                action="append",
-                ids=("observation",),
-                help="observation that was wrong; repeatable",
-            ),
-            OBSERVED,
-            argument("--valid-from", metavar="T", help="since when it is true (default: as in the corrected claim)"),
-            argument("--priority", type=whole, metavar="N", help="how much to trust the writer"),
-            KEY,
-            IF_VERSION,
-            DRY_RUN,
-        ),
-        writes=True,
+        verb="correct",
+        forms={
+            "reason": REQUIRED,
+            "if_version": {"help": "write only if the entity has this version; also `known`"},
+        },
         more="The values override everything else until they are corrected or retracted.",
     ),
-    Verb(
+    Command(
         "retract",
         "facts:retract",
-        "Withdraw observations; they stay readable.",
         ("woodrat retract obs_d2fjsh5trd3wfuioa2iscubxg2 --reason 'that was another Ana'",),
-        (
-            argument("observations", metavar="OBS", nargs="+", ids=("observation",), help="observation ids"),
-            REASON_REQUIRED,
-            OBSERVED,
-            KEY,
-            DRY_RUN,
-        ),
-        writes=True,
+        verb="retract",
+        forms={"reason": REQUIRED},
         more="A retraction is an observation too, and can be retracted in turn.",
     ),
-    Verb(
+    Command(
         "delete",
         "facts:delete",
-        "Mark an entity as deleted; nothing is erased.",
         ("woodrat delete 'contact/Ana Rivera' --reason 'asked to be removed'",),
-        (REF, *STATEMENT),
-        writes=True,
+        verb="delete",
     ),
-    Verb(
-        "restore",
-        "facts:restore",
-        "Bring a deleted entity back.",
-        ("woodrat restore 'contact/Ana Rivera'",),
-        (REF, *STATEMENT),
-        writes=True,
-    ),
-    Verb(
+    Command("restore", "facts:restore", ("woodrat restore 'contact/Ana Rivera'",), verb="restore"),
+    Command(
         "relate",
         "facts:relate",
-        "Relate two entities.",
         ("woodrat relate 'contact/Ana Rivera' works_at company/Acme",),
-        (
-            argument("start", metavar="REF", ids=("entity",), help="entity the relation starts at"),
-            argument("type", metavar="TYPE", help="type of the relation, such as works_at"),
-            argument("end", metavar="REF", ids=("entity",), help="entity the relation leads to"),
-            argument("--key", metavar="K", help="distinguishes several relations of one type between the same two"),
-            argument("--set", metavar="K=V", action="append", default=[], help="field of the relation; repeatable"),
-            *STATEMENT,
-        ),
-        writes=True,
+        verb="relate",
     ),
-    Verb(
+    Command(
         "related",
         "entities:related",
-        "List the relations of an entity.",
         ("woodrat related 'contact/Ana Rivera' --depth 2",),
-        (
-            REF,
-            argument("--depth", type=whole, default=1, metavar="N", help="how many relations to follow (default: 1)"),
-            LIMIT_ALL,
-            CURSOR,
-        ),
-        reads=True,
+        verb="related",
+        forms=ALL,
     ),
-    Verb(
+    Command(
         "merge",
         "facts:merge",
-        "State that two entities are the same.",
         ("woodrat merge 'contact/Ana Rivera' contact/ana@example.com",),
-        (
-            argument("one", metavar="REF", ids=("entity",), help="an entity"),
-            argument("other", metavar="REF", ids=("entity",), help="the same entity under another name"),
-            *STATEMENT,
-        ),
-        writes=True,
-        more="Both must have the same type. `split` takes it back.",
+        verb="merge",
+        more="`split` takes it back.",
     ),
-    Verb(
-        "split",
-        "facts:split",
-        "Undo a merge.",
-        ("woodrat split 'contact/Ana Rivera' contact/ana@example.com",),
-        (
-            REF,
-            argument(
-                "other",
-                metavar="REF",
-                nargs="?",
-                ids=("entity",),
-                help="entity to separate it from (default: all it was merged with)",
-            ),
-            *STATEMENT,
-        ),
-        writes=True,
-    ),
+    Command("split", "facts:split", ("woodrat split 'contact/Ana Rivera' contact/ana@example.com",), verb="split"),
 )
 """The commands, in the order of the help."""

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from woodrat.cli.verbs.declaration import REASON, Verb, argument, whole
+from woodrat.cli.verbs.declaration import Command, argument, whole
 
 _KEY = argument("key", metavar="KEY", help="key id")
 _WEBHOOK = argument("webhook", metavar="WEBHOOK", help="webhook id")
 
-VERBS: tuple[Verb, ...] = (
-    Verb(
+COMMANDS: tuple[Command, ...] = (
+    Command(
         "serve",
         "serve:serve",
-        "Serve the ledger over HTTP.",
         (
             "woodrat serve",
             "woodrat serve --host 0.0.0.0 --name ledger.example.org --tls-cert c.pem --tls-key k.pem",
         ),
-        (
+        what="Serve the ledger over HTTP.",
+        own=(
             argument(
                 "--host", metavar="H", default="127.0.0.1", help="address to listen on; beyond this machine needs keys"
             ),
@@ -41,22 +41,22 @@ VERBS: tuple[Verb, ...] = (
         rows=False,
         more="REST is at /v1, its description at /openapi.json.",
     ),
-    Verb(
+    Command(
         "mcp",
         "agents:mcp",
-        "Serve the ledger to an MCP client over stdin and stdout.",
         ("woodrat mcp --db agents.db --as claude-code",),
+        what="Serve the ledger to an MCP client over stdin and stdout.",
         rows=False,
     ),
-    Verb(
+    Command(
         "keys create",
         "serve:create",
-        "Create an API key for --tenant, and show its secret once.",
         (
             "woodrat keys create --tenant lending --agent loan-officer --grant read --grant write --grant run",
             "woodrat keys create --tenant lending --agent auditor --grant read --expires-at 2027-01-01T00:00:00Z",
         ),
-        (
+        what="Create an API key for --tenant, and show its secret once.",
+        own=(
             argument("--agent", metavar="A", required=True, help="agent that its holder writes as"),
             argument(
                 "--grant",
@@ -71,31 +71,41 @@ VERBS: tuple[Verb, ...] = (
             argument("--expires-at", metavar="T", help="when it expires (default: never)"),
         ),
     ),
-    Verb("keys list", "serve:keys", "List API keys, without their secrets.", ("woodrat keys list",)),
-    Verb(
+    Command(
+        "keys list",
+        "serve:keys",
+        ("woodrat keys list",),
+        what="List API keys, without their secrets.",
+    ),
+    Command(
         "keys revoke",
         "serve:revoke",
-        "Revoke an API key.",
         ("woodrat keys revoke key_… --reason 'laptop lost'",),
-        (_KEY, REASON),
+        what="Revoke an API key.",
+        own=(_KEY, argument("--reason", metavar="TEXT", help="why")),
     ),
-    Verb(
+    Command(
         "keys audit",
         "serve:audit",
-        "List what was read with an API key, and when.",
         ("woodrat keys audit key_…", "woodrat keys audit -o jsonl"),
-        (argument("key", metavar="KEY", nargs="?", help="key id (default: all keys)"),),
+        what="List what was read with an API key, and when.",
+        own=(argument("key", metavar="KEY", nargs="?", help="key id (default: all keys)"),),
     ),
-    Verb("tenants list", "serve:tenants", "List the tenants that have a log.", ("woodrat tenants list",)),
-    Verb(
+    Command(
+        "tenants list",
+        "serve:tenants",
+        ("woodrat tenants list",),
+        what="List the tenants that have a log.",
+    ),
+    Command(
         "webhooks add",
         "serve:add_webhook",
-        "Send new entries of --tenant to an address, signed.",
         (
             "woodrat webhooks add https://hooks.example.org/woodrat --secret-file hook.secret --tenant lending",
             "woodrat webhooks add http://localhost:9000/ --secret-file hook.secret --kind observation --after 0",
         ),
-        (
+        what="Send new entries of --tenant to an address, signed.",
+        own=(
             argument("url", metavar="URL", help="where to send them: https, or an address of this machine"),
             argument("--secret-file", metavar="F", required=True, help="file with the secret that signs them"),
             argument("--kind", metavar="K", action="append", default=[], help="only entries of this kind; repeatable"),
@@ -105,49 +115,49 @@ VERBS: tuple[Verb, ...] = (
         ),
         more="A running server picks it up.",
     ),
-    Verb(
+    Command(
         "webhooks list",
         "serve:webhooks",
-        "List webhooks, and how far each has got.",
         ("woodrat webhooks list",),
+        what="List webhooks, and how far each has got.",
     ),
-    Verb(
+    Command(
         "webhooks remove",
         "serve:remove_webhook",
-        "Remove a webhook.",
         ("woodrat webhooks remove hook_…",),
-        (_WEBHOOK,),
+        what="Remove a webhook.",
+        own=(_WEBHOOK,),
     ),
-    Verb(
+    Command(
         "webhooks dead-letters",
         "serve:dead_letters",
-        "List deliveries that failed for good.",
         ("woodrat webhooks dead-letters",),
-        (argument("webhook", metavar="WEBHOOK", nargs="?", help="webhook id (default: all webhooks)"),),
+        what="List deliveries that failed for good.",
+        own=(argument("webhook", metavar="WEBHOOK", nargs="?", help="webhook id (default: all webhooks)"),),
     ),
-    Verb(
+    Command(
         "webhooks retry",
         "serve:retry_webhook",
-        "Send failed deliveries again.",
         ("woodrat webhooks retry hook_…", "woodrat webhooks retry hook_… --first 128"),
-        (
+        what="Send failed deliveries again.",
+        own=(
             _WEBHOOK,
             argument("--first", type=whole, metavar="N", help="only the delivery that starts at this position"),
         ),
         more="A running server picks it up.",
     ),
-    Verb(
+    Command(
         "migrate",
         "maintenance:migrate",
-        "Migrate the database to the layout of this version.",
         ("woodrat migrate --db agents.db",),
+        what="Migrate the database to the layout of this version.",
     ),
-    Verb(
+    Command(
         "init",
         "agents:init",
-        "Create signing keys, or connect an MCP client.",
         ("woodrat init --signing-keys ./keys --name example.com/ledger", "woodrat init --client claude-code"),
-        (
+        what="Create signing keys, or connect an MCP client.",
+        own=(
             argument("--name", metavar="NAME", help="name of the signer (default: woodrat- and eight digits)"),
             argument(
                 "--client",
@@ -158,28 +168,28 @@ VERBS: tuple[Verb, ...] = (
         ),
         rows=False,
     ),
-    Verb(
+    Command(
         "doctor",
         "maintenance:doctor",
-        "Show versions, settings, files and possible problems.",
         ("woodrat doctor",),
+        what="Show versions, settings, files and possible problems.",
         rows=False,
     ),
-    Verb(
+    Command(
         "demo",
         "demo:demo",
-        "Show two short stories on a ledger in memory.",
         ("woodrat demo", "woodrat demo --story runs"),
-        (argument("--story", choices=("agents", "runs"), help="only this story (default: both)"),),
+        what="Show two short stories on a ledger in memory.",
+        own=(argument("--story", choices=("agents", "runs"), help="only this story (default: both)"),),
         rows=False,
         more="Two agents disagree about a city, and two runs with the same inputs end differently. Nothing is kept.",
     ),
-    Verb(
+    Command(
         "completion",
         "completion:completion",
-        "Print a completion script for your shell.",
         ("woodrat completion bash > ~/.local/share/bash-completion/completions/woodrat", "woodrat completion fish"),
-        (argument("shell", choices=("bash", "zsh", "fish"), help="the shell"),),
+        what="Print a completion script for your shell.",
+        own=(argument("shell", choices=("bash", "zsh", "fish"), help="the shell"),),
         rows=False,
     ),
 )
