@@ -186,19 +186,19 @@ class VerbAction(Action):
         if self._limited and not _is_page(answer):
             answer, more = _cut(answer, given.get("limit", ITEMS_SHOWN))
         if given.get(DETAILS.name):
-            found = codec.write(codec.returned(self.verb(given)), answer)
+            content = codec.write(codec.returned(self.verb(given)), answer)
         elif _is_page(answer):
-            found = {"items": [self._compact(item) for item in answer.items]}
-            found |= {
+            content = {"items": [self._compact(item) for item in answer.items]}
+            content |= {
                 name: value for name in ("cursor", "position") if (value := getattr(answer, name, None)) is not None
             }
         elif isinstance(answer, tuple):
-            found = [self._compact(item) for item in answer]
+            content = [self._compact(item) for item in answer]
         else:
-            found = self._compact(answer)
+            content = self._compact(answer)
         if isinstance(answer, tuple | Mapping):
-            found = {self._noun: found}
-        return {**found, **more, **({"remark": self._remark} if self._remark else {})}
+            content = {self._noun: content}
+        return {**content, **more, **({"remark": self._remark} if self._remark else {})}
 
 
 @cache

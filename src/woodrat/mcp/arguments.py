@@ -60,13 +60,13 @@ def _schema(schema: Mapping[str, Any]) -> dict[str, Any]:
         return _alternatives([_schema(each) for each in schema["anyOf"]])
     if not schema:
         return {"type": _ANY}
-    found = {name: value for name, value in schema.items() if name in _CHECKED}
-    if "items" in found:
-        found["items"] = _schema(found["items"])
+    checked = {name: value for name, value in schema.items() if name in _CHECKED}
+    if "items" in checked:
+        checked["items"] = _schema(checked["items"])
     for name in ("properties", "required"):
         if name in schema:
-            found[name] = schema[name]
-    return found
+            checked[name] = schema[name]
+    return checked
 
 
 def _alternatives(schemas: list[dict[str, Any]]) -> dict[str, Any]:
@@ -109,16 +109,16 @@ def _text(parameter: Parameter) -> str:
 
 def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema of which every value has one type, the first that it may have, and no bounds."""
-    found = {name: value for name, value in schema.items() if name in ("type", "enum", "required")}
-    if isinstance(found["type"], list):
-        found["type"] = found["type"][0]
-    if found["type"] == "array":
-        found["items"] = _plain(schema["items"])
-    if found["type"] == "object" and "properties" in schema:
-        found["properties"] = {name: _plain(value) for name, value in schema["properties"].items()}
+    shown_schema = {name: value for name, value in schema.items() if name in ("type", "enum", "required")}
+    if isinstance(shown_schema["type"], list):
+        shown_schema["type"] = shown_schema["type"][0]
+    if shown_schema["type"] == "array":
+        shown_schema["items"] = _plain(schema["items"])
+    if shown_schema["type"] == "object" and "properties" in schema:
+        shown_schema["properties"] = {name: _plain(value) for name, value in schema["properties"].items()}
     else:
-        found.pop("required", None)
-    return found
+        shown_schema.pop("required", None)
+    return shown_schema
 
 
 # What was sent

@@ -384,7 +384,7 @@ def reason(record: Reason) -> Compact:
 
 def recall(record: Recall) -> Compact:
     """What was recalled, as text; where nothing was, what came near and why it does not count."""
-    hits = [{"run": found.run, "score": round(found.score, 3)} for found in record.hits]
+    hits = [{"run": hit.run, "score": round(hit.score, 3)} for hit in record.hits]
     rejected = [
         stated(run=miss.run, score=round(miss.score, 3), reason=miss.reason, query=short(miss.query))
         for miss in record.rejected
