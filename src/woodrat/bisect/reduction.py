@@ -95,21 +95,6 @@ class Reduction(Record):
         """Return the rules of its types; those that are not there are open."""
         return {found.type: rules_of(found, policies) for found in self.schemas}
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the reduction as plain JSON: its fields, and what is derived from them, by their names."""
-        # By hand, since the forms of observations and schemas are known only where the codec is loaded.
-        return {
-            "predicate": self.predicate.to_json(),
-            "members": [member.to_json() for member in self.members],
-            "schemas": [found.to_json() for found in self.schemas],
-            "believed": {entity: dict(fields) for entity, fields in self.believed.items()},
-            "fingerprint": self.fingerprint,
-            "origin": self.origin.to_json(),
-            "folds": self.folds,
-            "question": self.question,
-            "sentence": self.sentence,
-        }
-
     def to_bytes(self) -> bytes:
         """Return the file; equal reductions give equal bytes."""
         head = {
@@ -251,14 +236,3 @@ class ReductionCheck(Record):
         if not self.same:
             return f"{question}: it holds, but on another state: {self.fingerprint}, not {self.reduction.fingerprint}."
         return f"{question}: it holds on {these} alone, and no longer with any one left out."
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the outcome as plain JSON: its fields, and what is derived from them, by their names."""
-        return {
-            "reduction": self.reduction.to_json(),  # by hand for its sake
-            "holds": self.holds,
-            "fingerprint": self.fingerprint,
-            "removable": list(self.removable),
-            "same": self.same,
-            "sentence": self.sentence,
-        }
