@@ -129,7 +129,7 @@ def test_exports_are_listed_with_what_leaned_on_them(told: Cli, tmp_path: Path) 
     assert (found["leaning"], found["rows"], found["sha256"]) == (1, 1, done["sha256"])
     assert told("export", "training", "sft", "--out", "-", "--as-of", str(head)).code == 0
     exports = told("impact", observation).json["exports"]
-    assert [(one["asOf"], one["out"]) for one in exports] == [(head, "rows.jsonl"), (head, None)]
+    assert [(one["as_of"], one["out"]) for one in exports] == [(head, "rows.jsonl"), (head, None)]
     page = told("impact", observation, "-o", "table").out
     assert "exported as sft to rows.jsonl by trainer: 1 of 1 rows" in page
     assert page.endswith("2 exports\n")

@@ -287,10 +287,10 @@ def test_a_recall_is_for_reading(served: Server, monkeypatch: pytest.MonkeyPatch
             await told(client, "run", action="decide", **about)
             await told(client, "run", action="end", run=name, answer="No.")
             found = await told(client, "recall", question="Approve 42?", threshold=0.1)
-            assert [hit["record"]["finalContent"] for hit in found["hits"]] == ["No."]
+            assert [hit["record"]["answer"] for hit in found["hits"]] == ["No."]
             monkeypatch.setattr(tools, "RECORDS_BYTES_MAX", 500)
             found = await told(client, "recall", question="Approve 42?", threshold=0.1)
-            assert [(hit["runId"], "record" in hit) for hit in found["hits"]] == [(name, False)]
+            assert [(hit["run"], "record" in hit) for hit in found["hits"]] == [(name, False)]
             assert "580" in found["text"]
             read = await client.read_resource(f"woodrat://runs/{name}")
             assert '"chosen":"rejected"' in read.contents[0].text  # type: ignore[union-attr]

@@ -68,7 +68,7 @@ class Leaning:
             "status": self.status,
             "finalContent": self.answer,
             "reads": [
-                {"entity": read.entity, "fields": list(names), "asOf": read.as_of, **read.place()}
+                {"entity": read.entity, "fields": list(names), "asOf": read.as_of, "position": read.position}
                 for read, names in self.reads
             ],
             "decisions": [
@@ -77,7 +77,7 @@ class Leaning:
                     "chosen": decision.chosen,
                     "rule": decision.rule,
                     "evidence": list(names),
-                    **decision.place(),
+                    "position": decision.position,
                 }
                 for decision, names in self.decisions
             ],

@@ -17,6 +17,7 @@ from woodrat.explain.lineage import shown
 from woodrat.log.erasure import ERASED
 from woodrat.records import dataclass
 from woodrat.runs import values as run_values
+from woodrat.runs.account import SNAPSHOT
 from woodrat.runs.gaps import SKIP, Gap, gaps_of
 from woodrat.runs.operators import NO_CONDITION, NO_FACT, holds
 from woodrat.runs.rules import Rule, all_chosen
@@ -115,6 +116,8 @@ class Remade:
             found += [(rule, False) for rule in decision.untried or ()]
             if decision.omitted.get("rules"):
                 self._problem = "some of its rules are not on record"
+            elif not found and (not decision.default or SNAPSHOT in decision.attributes):
+                self._problem = "it was made elsewhere, and its rules are not on record"
         self.altered = rules is not None
         """Whether the rules are not those on record."""
         whole_looks = not decision.omitted.get("conditions")

@@ -44,13 +44,14 @@ VERBS: tuple[Verb, ...] = (
         "runs show",
         "runs:run",
         "Show what a run read, called, decided, wrote and answered.",
-        ("woodrat runs show last", "woodrat runs show run_… --projection decisions --budget 200"),
+        ("woodrat runs show last", "woodrat runs show run_… --format snapshot > run.json"),
         (
             RUN,
             argument(
                 "--projection", metavar="P", help="print this part as text: decisions, commits, narrative or full"
             ),
             argument("--budget", type=whole, metavar="N", help="how many tokens the projection may use"),
+            argument("--format", choices=("snapshot",), help="print the run in this format, for other tools to read"),
         ),
         reads=True,
     ),
@@ -94,7 +95,7 @@ VERBS: tuple[Verb, ...] = (
         ("woodrat runs import trace.json", "woodrat runs import - --as loan-officer"),
         (argument("file", metavar="FILE", help="JSON, or one object per line (JSONL); - for standard input"),),
         writes=True,
-        more="The file holds trajectories, runs as steps, or log entries. Importing it twice changes nothing.",
+        more="The file holds snapshots, trajectories, runs as steps, or entries. Importing it twice changes nothing.",
     ),
     Verb(
         "runs judge",
