@@ -47,15 +47,43 @@ def told(cli: Cli) -> Cli:
     return cli
 
 
+def test_a_snapshot_goes_to_another_ledger(told: Cli, tmp_path: Path) -> None:
+    """A run is printed as a snapshot and imported elsewhere, alone or one a line; what was asked besides is refused."""
+    run = record(told)
+    told("runs", "judge", run, "good")
+    shown = told("runs", "show", run, "--format", "snapshot")
+    snapshot = shown.json
+    assert (snapshot["runId"], snapshot["finalContent"]) == (run, TOLD["answer"])
+    assert snapshot["toolCalls"][0]["resultPreview"] == '{"hits": 1}'
+    assert json.loads(told("runs", "show", run, "--format", "snapshot", "-o", "table").out) == snapshot
+    one, many = tmp_path / "one.json", tmp_path / "many.jsonl"
+    one.write_text(json.dumps(snapshot))
+    many.write_text("\n".join(json.dumps({**snapshot, "runId": id}) for id in (run, "trace-1")))
+    elsewhere = ("--db", str(tmp_path / "elsewhere.db"))
+    assert told("runs", "import", str(one), *elsewhere).json["runs"] == [run]
+    assert len(told("runs", "import", str(many), *elsewhere).json["runs"]) == 2
+    assert len(told("runs", "list", *elsewhere).json["runs"]) == 2
+    again = told("runs", "show", run, "--format", "snapshot", *elsewhere).json
+    assert (again["decisions"][0]["rules"], again["verdict"]) == (snapshot["decisions"][0]["rules"], "good")
+    page = told("runs", "show", run, "-o", "table", *elsewhere).out
+    assert "from a snapshot: results and responses are previews" in page
+    wrong = told("runs", "show", run, "--format", "snapshot", "--projection", "full", "--budget", "100")
+    assert (wrong.code, wrong.err.count("--format snapshot prints the whole run")) == (2, 2)
+    one.write_text(json.dumps({"finalContent": "x", "toolCalls": 5, "query": 1}))
+    refused = told("runs", "import", str(one), *elsewhere)
+    assert refused.code == 2
+    assert all(f"{one}{path}: expected" in refused.err for path in ("/toolCalls", "/query"))
+
+
 def test_why_was_loan_42_rejected(told: Cli) -> None:
     """Monday's run, told from a file, answers Friday's question: the decision, its time, and what settled it."""
     run = record(told)
     found = told("why", "loan/42").json
     reason = found["decisions"][0]
-    assert (reason["runId"], reason["decision"]["chosen"]) == (run, "rejected")
+    assert (reason["run"], reason["decision"]["chosen"]) == (run, "rejected")
     assert reason["decision"]["evidence"] == {"creditScore": 580, "threshold": 600}
-    assert reason["finalContent"] == TOLD["answer"]
-    assert reason["decidedAt"].endswith("Z")
+    assert reason["answer"] == TOLD["answer"]
+    assert reason["decided_at"].endswith("Z")
     page = told("why", "loan/42", "-o", "table").out
     for words in ("classify-risk=rejected, decided at", "evidence: creditScore=580, threshold=600", "answer: "):
         assert words in page
@@ -69,8 +97,8 @@ def test_a_run_is_shown_whole(told: Cli) -> None:
     """`runs show` is the run record for programs and a page for people."""
     run = record(told)
     found = told("runs", "show", run).json
-    assert (found["runId"], found["status"], found["agent"]) == (run, "done", "loan-officer")
-    assert [call["errored"] for call in found["toolCalls"]] == [False, True]
+    assert (found["id"], found["status"], found["agent"]) == (run, "done", "loan-officer")
+    assert [call["errored"] for call in found["tool_calls"]] == [False, True]
     assert [item["fields"]["status"] for item in found["writes"]] == ["rejected"]
     page = told("runs", "show", run, "-o", "table").out
     for words in (
@@ -104,18 +132,18 @@ def test_runs_are_listed_and_found(told: Cli) -> None:
     """The latest comes first; filters and pages as in the library."""
     first = record(told)
     second = record(told, query="And #43?", subject="loan/43", conversation="app-43", steps=[], agent="clerk")
-    assert [run["runId"] for run in told("runs", "list").json["runs"]] == [second, first]
-    assert [run["runId"] for run in told("runs", "list", "--agent", "clerk").json["runs"]] == [second]
-    assert [run["runId"] for run in told("runs", "list", "--subject", "loan/42").json["runs"]] == [first]
+    assert [run["id"] for run in told("runs", "list").json["runs"]] == [second, first]
+    assert [run["id"] for run in told("runs", "list", "--agent", "clerk").json["runs"]] == [second]
+    assert [run["id"] for run in told("runs", "list", "--subject", "loan/42").json["runs"]] == [first]
     page = told("runs", "list", "--limit", "1").json
     following = told("runs", "list", "--limit", "1", "--cursor", page["cursor"]).json
-    assert [run["runId"] for run in following["runs"]] == [first]
+    assert [run["id"] for run in following["runs"]] == [first]
     table = told("runs", "list", "-o", "table").out
     assert "classify-risk=rejected" in table
     assert first in table
     assert told("runs", "list", "--status", "error", "-o", "table").out == "No runs.\n"
     lines = told("runs", "list", "-o", "jsonl").out.splitlines()
-    assert [json.loads(line)["runId"] for line in lines] == [second, first]
+    assert [json.loads(line)["id"] for line in lines] == [second, first]
 
 
 def test_a_moment_of_the_past_is_answered(told: Cli) -> None:
@@ -232,7 +260,7 @@ def test_withdrawn_evidence_is_told(told: Cli, tmp_path: Path) -> None:
     told("retract", observation, "--reason", "another applicant")
     found = told("export", "training", "sft", "--out", str(tmp_path / "rows.jsonl")).json
     assert found["rows"] == 0
-    assert found["leftOut"][0]["observations"] == [observation]
+    assert found["left_out"][0]["observations"] == [observation]
 
 
 def test_nothing_recorded_can_drive_the_terminal(told: Cli) -> None:
@@ -327,7 +355,7 @@ def test_a_run_shows_which_fact_its_rules_lacked(told: Cli) -> None:
     assert "rule Marginal credit is unknown: there is no fact creditScore" in ran.err
     failed = told("runs", "list").json["runs"]
     assert (len(failed), failed[0]["status"]) == (before + 1, "error")
-    page = told("runs", "show", failed[0]["runId"], "-o", "table").out
+    page = told("runs", "show", failed[0]["id"], "-o", "table").out
     assert (
         "  problem: classify-risk was not decided: rule Marginal credit is unknown: there is no fact creditScore"
         in page

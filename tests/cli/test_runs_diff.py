@@ -80,7 +80,7 @@ def test_files_stand_for_runs(cli: Cli, kline: Cli, tmp_path: Path) -> None:
     assert "it returned payment_terms=Net-30" in cli("runs", "diff", one, other).json["sentence"]
     (run,) = cli("runs", "import", one).json["runs"]
     assert "it returned payment_terms=Net-30" in cli("runs", "diff", run, other).json["sentence"]
-    assert cli("runs", "list").json["runs"][0]["runId"] == run
+    assert cli("runs", "list").json["runs"][0]["id"] == run
     bad = tmp_path / "bad.json"
     bad.write_text('{"steps": [{"kind": "tool"}]}')
     refused = cli("runs", "diff", run, str(bad))
@@ -91,6 +91,8 @@ def test_files_stand_for_runs(cli: Cli, kline: Cli, tmp_path: Path) -> None:
     missing = cli("runs", "diff", run, "nowhere/trace.json")
     assert (missing.code, "There is no file nowhere/trace.json" in missing.err) == (3, True)
     bad.write_text(json.dumps(cli("runs", "show", run).json))
+    assert "this is a run record" in cli("runs", "diff", run, str(bad)).err
+    bad.write_text(json.dumps(cli("runs", "show", run, "--format", "snapshot").json))
     assert "shows results and responses only in part" in cli("runs", "diff", run, str(bad)).err
 
 

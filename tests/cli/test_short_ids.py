@@ -28,7 +28,7 @@ def test_a_unique_beginning_is_the_id(ana: Cli) -> None:
     source = ana("sources", "add", "-", stdin=b"Net-30").json["source"]
     assert ana("sources", "show", source[:8]).json["text"] == "Net-30"
     run = run_of(ana, 1)
-    assert ana("runs", "show", run[:12]).json["runId"] == run
+    assert ana("runs", "show", run[:12]).json["id"] == run
     assert ana("runs", "diff", run[:12], run).json["same"] is True
 
 
@@ -37,8 +37,8 @@ def test_last_is_the_latest_run(ana: Cli) -> None:
     first = run_of(ana, 1)
     head = ana("fingerprint").json["position"]
     second = run_of(ana, 2)
-    assert ana("runs", "show", "last").json["runId"] == second
-    assert ana("runs", "show", "last", "--as-of", str(head)).json["runId"] == first
+    assert ana("runs", "show", "last").json["id"] == second
+    assert ana("runs", "show", "last", "--as-of", str(head)).json["id"] == first
     assert ana("show", ANA, "--as-of", "last").code == 0
     assert ana("lineage", "last").json == ana("lineage", second).json
 

@@ -64,8 +64,8 @@ def test_a_real_exporter_is_understood(start: Start, keyring: Keyring, compressi
     provider.shutdown()
     assert results == [SpanExportResult.SUCCESS] * 2
     (run,) = server.call("GET", "/v1/runs", key=key).json["runs"]
-    assert (run["query"], run["finalContent"], run["agent"]) == ("Refund #42?", "Yes.", "collector")
-    assert [call["name"] for call in run["toolCalls"]] == ["lookup"]
+    assert (run["query"], run["answer"], run["agent"]) == ("Refund #42?", "Yes.", "collector")
+    assert [call["name"] for call in run["tool_calls"]] == ["lookup"]
 
 
 def test_json_is_taken_and_answered(start: Start) -> None:

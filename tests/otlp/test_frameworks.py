@@ -59,16 +59,16 @@ def test_a_pydantic_ai_agent_leaves_runs(start: Start, tmp_path: Path, capsys: p
     assert ask(server, paid=True) == "A refund is due."
     assert ask(server, paid=False) == "Nothing was paid."
     second, first = server.call("GET", "/v1/runs").json["runs"]
-    assert (first["names"], first["query"], first["finalContent"]) == (["refunds"], QUESTION, "A refund is due.")
-    assert [call["name"] for call in first["toolCalls"]] == ["lookup_order"]
+    assert (first["names"], first["query"], first["answer"]) == (["refunds"], QUESTION, "A refund is due.")
+    assert [call["name"] for call in first["tool_calls"]] == ["lookup_order"]
     assert len(first["models"]) == 2
 
     def woodrat(*words: str) -> Any:
         assert main([*words, "--db", str(tmp_path / "served.db"), "-o", "json"]) == 0
         return json.loads(capsys.readouterr().out)
 
-    shown = woodrat("runs", "show", first["runId"])
-    assert (shown["status"], shown["toolCalls"][0]["resultPreview"]) == ("done", '{"paid": true}')
-    parted = woodrat("runs", "diff", first["runId"], second["runId"])
+    shown = woodrat("runs", "show", first["id"])
+    assert (shown["status"], shown["tool_calls"][0]["result"]) == ("done", {"paid": True})
+    parted = woodrat("runs", "diff", first["id"], second["id"])
     assert (parted["same"], parted["cause"]["kind"]) == (False, "tool")
     assert "lookup_order" in parted["sentence"]

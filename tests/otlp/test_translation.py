@@ -37,10 +37,14 @@ def shown(ledger: woodrat.Ledger) -> list[Any]:
 
     def placeless(value: Any) -> Any:
         if isinstance(value, dict):
-            return {k: placeless(v) for k, v in value.items() if k not in ("position", "positions", "narrative")}
+            return {
+                k: placeless(v)
+                for k, v in value.items()
+                if k not in ("position", "positions", "start", "end", "narrative")
+            }
         return [placeless(item) for item in value] if isinstance(value, list) else value
 
-    return sorted((placeless(run.to_json()) for run in ledger.runs.list().items), key=lambda run: str(run["runId"]))
+    return sorted((placeless(run.to_json()) for run in ledger.runs.list().items), key=lambda run: str(run["id"]))
 
 
 def only(ledger: woodrat.Ledger) -> Any:

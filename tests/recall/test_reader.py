@@ -196,7 +196,7 @@ def test_a_miss_lists_what_came_near(friday: woodrat.Ledger, monday: str) -> Non
     assert miss.rejected[0].started_at is not None
     assert -1 <= miss.rejected[0].score < 0.5
     assert miss.to_json()["found"] is False
-    assert miss.to_json()["rejected"][0]["runId"] == monday
+    assert miss.to_json()["rejected"][0]["run"] == monday
 
 
 def test_an_empty_ledger_answers_nothing(engine: Engine) -> None:

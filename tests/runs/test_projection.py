@@ -117,7 +117,7 @@ def test_messages_that_models_heard_before_are_counted() -> None:
     calls = [("run.model", body(n, model="m", messages=said[:n], response="r")) for n in (1, 2)]
     text = project(record([("run.started", body(0)), *calls]), "full")
     assert text.count("first") == text.count("second") == 1
-    assert "messagesBefore=1" in text
+    assert "messages_before=1" in text
 
 
 @pytest.mark.parametrize("name", PROJECTIONS)

@@ -293,7 +293,10 @@ def test_why_tells_the_decision_its_evidence_and_the_answer(ledger: woodrat.Ledg
     assert (reason.decision.chosen, reason.decision.rule) == ("rejected", "Marginal credit")
     assert reason.decision.evidence == {"creditScore": 580, "threshold": 600}
     assert reason.answer == "Application #42: REJECTED. Credit (580) below floor (600)."
-    assert list(reason.to_json())[:5] == ["runId", "decidedAt", "position", "decision", "finalContent"]
+    assert list(reason.to_json()) == [
+        *("run", "agent", "query", "subject", "principal", "conversation", "status", "verdict", "decision", "answer"),
+        *("position", "decided_at"),
+    ]
     assert len(ledger.why("loan/42").items) == 1
     assert ledger.why("loan/44").items == ()
     assert opened(ledger.context.engine, "other").why("loan/42").items == ()

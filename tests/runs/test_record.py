@@ -25,7 +25,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
     max_leaves=4,
 )
-CITED = ("position", "positions", "foreign", "narrative")
+CITED = ("position", "positions", "start", "end", "foreign", "narrative")
 """What a record says of where its entries stand."""
 KEYS = sorted(
     {"agent", "query", "subject", "inputs", "using", "parent", "basis", "status", "answer", "error", "usage", "name"}
@@ -78,21 +78,21 @@ def test_the_same_bodies_at_other_positions_differ_in_citations_only(said: list[
 def test_mondays_run_in_the_shape_of_the_design() -> None:
     """The record of the loan story has every key of the design, and the evidence that settled it."""
     found = record().to_json()
-    assert found["runId"] == RUN
+    assert found["id"] == RUN
     assert (found["agent"], found["subject"], found["status"]) == ("loan-officer", "loan/42", "done")
     assert found["query"] == "Should we approve application #42?"
-    assert found["finalContent"] == "Application #42: REJECTED. Credit (580) below floor (600)."
-    assert found["startedAt"] == at(0)
-    assert (found["iterations"], found["durationMs"]) == (1, 6000)
-    assert found["tokenUsage"] == {"input": 120, "output": 9}
+    assert found["answer"] == "Application #42: REJECTED. Credit (580) below floor (600)."
+    assert found["started_at"] == at(0)
+    assert (found["iterations"], found["duration_ms"]) == (1, 6000)
+    assert (found["input_tokens"], found["output_tokens"]) == (120, 9)
     decision = found["decisions"][0]
-    assert list(decision)[:5] == ["stageId", "chosen", "rule", "evidence", "conditions"]
+    assert (decision["stage"], decision["chosen"]) == ("classify-risk", "rejected")
     assert decision["evidence"] == {"creditScore": 580, "threshold": 600}
     assert [rule["matched"] for rule in decision["rules"]] == [True]
-    assert decision["conditions"][0]["origin"]["observations"] == [OBSERVATION]
-    call = found["toolCalls"][0]
-    assert list(call)[:4] == ["name", "args", "resultPreview", "errored"]
-    assert (call["name"], call["resultPreview"], call["errored"]) == ("lookup_credit_bureau", '{"hits": 1}', False)
+    assert decision["rules"][0]["conditions"][0]["origin"]["observations"] == [OBSERVATION]
+    call = found["tool_calls"][0]
+    assert (call["name"], call["result"], call["errored"]) == ("lookup_credit_bureau", {"hits": 1}, False)
+    assert "steps" not in found
     assert found["reads"][0]["fields"]["creditScore"]["value"] == 580
     assert found["models"][0]["model"] == "small-1"
     assert found["notes"][0]["text"] == "told the applicant"
@@ -177,7 +177,7 @@ def test_a_once_tool_is_one_call() -> None:
     assert [(call.name, call.result, call.begun) for call in both.tool_calls] == [("pay", "paid", False)]
     alone = record([("run.tool", begun)])
     assert [(call.begun, call.preview) for call in alone.tool_calls] == [(True, None)]
-    assert alone.to_json()["toolCalls"][0]["begun"] is True
+    assert alone.to_json()["tool_calls"][0]["begun"] is True
 
 
 def test_equal_steps_stay_distinct() -> None:
@@ -243,7 +243,9 @@ def test_judges_agree_or_are_mixed() -> None:
 
 def test_an_evaluation_judges_too() -> None:
     """A judgement kept as an entity stands beside those of the run, in order of time."""
-    outside = Judgement(7, 0, "", at(8), None, "failed", None, "grader", None, 0.2, None, None, "evaluation/nightly")
+    outside = Judgement(
+        7, 0, "", at(8), None, {}, "failed", None, "grader", None, 0.2, None, None, "evaluation/nightly"
+    )
     found = record([*loan(), ("run.judged", body(7, verdict="bad", by="ann"))], judgements=[outside, outside])
     assert [(j.by, j.evaluation) for j in found.judgements][:2] == [("ann", None), ("grader", "evaluation/nightly")]
     assert found.verdict == "mixed"
@@ -282,8 +284,8 @@ def test_what_a_run_leaned_on() -> None:
 
 
 def test_results_are_previewed_at_a_bound() -> None:
-    """A long result is cut in the JSON and whole in the record; one its recorder cut shows the recorder's preview."""
+    """A long result is whole in the record and cut in its preview; one that its recorder cut shows that preview."""
     long = record([("run.tool", body(1, name="t", args={}, result="x" * 1000))]).tool_calls[0]
-    assert (len(str(long.result)), len(long.to_json()["resultPreview"])) == (1000, 257)
+    assert (len(str(long.to_json()["result"])), len(long.preview or "")) == (1000, 257)
     cut = {"$truncated": {"bytes": 9, "digest": "00", "preview": "begins so"}}
     assert record([("run.tool", body(1, name="t", args={}, result=cut))]).tool_calls[0].preview == "begins so…"

@@ -260,7 +260,7 @@ def test_a_rule_that_cannot_be_answered_is_unknown(when: Any, error: str, why: s
         assert verdict.chosen == ("next" if mode == "decide" else ["next"])
         assert tried(verdict) == [False, True]
         assert verdict.unknown == (0,)
-        said = json.dumps([verdict.rules[0].to_json(), verdict.to_json()["conditions"]])
+        said = json.dumps(verdict.to_json()["rules"][0])
         assert error in said
         assert '"error"' in said
         body: Any = body_of(verdict, facts_of(facts, unlinked))

@@ -279,11 +279,12 @@ def test_documents_at_fault_are_refused_whole(ledger: woodrat.Ledger, document: 
 
 
 def test_what_cannot_be_compared_says_what_to_do(ledger: woodrat.Ledger) -> None:
-    """A told run, a run record, several runs and what is no run at all."""
+    """A told run, a snapshot, a run record, several runs and what is no run at all."""
     (run,) = ledger.runs.import_(MINIMAL)
     for document, words in (
         ({"query": "?", "steps": [{"read": "a/b"}]}, "Record it with `woodrat runs import` first"),
-        (ledger.runs.show(run).to_json(), "shows results and responses only in part"),
+        (ledger.runs.show(run).snapshot(), "shows results and responses only in part"),
+        (ledger.runs.show(run).to_json(), "this is a run record"),
         ([MINIMAL, {**MINIMAL, "id": "x"}], "there are 2 runs in it"),
         ([], "there is no run in it"),
         ({}, "expected a trajectory"),

@@ -84,7 +84,12 @@ def test_skipped_rules_are_recorded_and_told(ledger: Ledger) -> None:
     told = first.to_json()
     assert told["on_missing"] == "skip"
     assert told["rules"][0]["unknown"] is True
-    assert [condition["result"] for condition in told["conditions"]] == [None, False, None, True]
+    assert [condition["result"] for rule in told["rules"] for condition in rule["conditions"]] == [
+        None,
+        False,
+        None,
+        True,
+    ]
     problems = (
         "risk: rule Marginal credit was skipped: there is no fact score",
         "risk: rule 2 did not match, and there is no fact dti",

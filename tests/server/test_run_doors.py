@@ -71,7 +71,7 @@ class Place:
         at = Scene(self.server, run, "", "owner", self.owner)
         assert run_doors.spans(at, root=True).status == 200
         listed = self.server.call("GET", "/v1/runs", key=self.owner).json["runs"]
-        (traced,) = [record["runId"] for record in listed if record["trace"] == TRACE]
+        (traced,) = [record["id"] for record in listed if record["trace"] == TRACE]
         return run, traced
 
     def scene(self, role: str) -> Scene:
@@ -168,8 +168,8 @@ def test_spans_of_another_agent_are_a_run_of_their_own_that_the_trace_links(plac
     ]
     assert sorted(record["agent"] for record in records) == ["owner", "stranger"]
     one, other = records
-    assert (one["linked"], other["linked"]) == ([other["runId"]], [one["runId"]])
-    assert one["runId"] != other["runId"]
+    assert (one["linked"], other["linked"]) == ([other["id"]], [one["id"]])
+    assert one["id"] != other["id"]
 
 
 FAULTS = {

@@ -39,8 +39,12 @@ def test_a_run_is_told_step_by_step(server: Server) -> None:
     assert step(server, run, "store", {"entity_type": "loan", "id": "42", "status": "rejected"}).status == 200
     assert server.call("POST", f"/v1/runs/{run}/end", {"answer": "Rejected."}).json["status"] == "done"
     record = server.call("GET", f"/v1/runs/{run}").json
-    assert record["finalContent"] == "Rejected."
+    assert record["answer"] == "Rejected."
     assert record["decisions"][0]["evidence"]["creditScore"] == 580
+    snapshot = server.call("GET", f"/v1/runs/{run}?format=snapshot").json
+    assert (snapshot["runId"], snapshot["toolCalls"][0]["resultPreview"]) == (run, '{"ok": true}')
+    for wrong in ("format=markdown", "format=snapshot&projection=full"):
+        assert server.call("GET", f"/v1/runs/{run}?{wrong}").status == 400
     why = server.call("GET", "/v1/why/loan/42").json["decisions"]
     assert [reason["decision"]["chosen"] for reason in why] == ["rejected"]
     assert step(server, run, "note", "late").status == 400

@@ -455,7 +455,7 @@ async def tell(surface: Surface, story: Mapping[str, Any]) -> list[Any]:
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _NAMED = re.compile(r"(?:run|int|log)_[a-z2-7]{26}|\b[0-9a-f]{16}\b|\blog_\w+")
-_MEASURED = ("durationMs", "duration_ms")
+_MEASURED = ("duration_ms",)
 
 
 def alike(answers: list[Any], story: Mapping[str, Any]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -92,12 +93,24 @@ def run(call: Call) -> Answer:
     """Show one run."""
     given = call.given
     record = call.ask(runs_of(call))
+    if given.format is not None:
+        wrong = [f"--{name}" for name in ("projection", "budget") if getattr(given, name) is not None]
+        if wrong:
+            problem = "--format snapshot prints the whole run"
+            raise Refused([Fault(name, problem, "Leave out one of the two.") for name in wrong], NO_READ)
+        snapshot = record.snapshot()
+
+        def whole(paper: Paper) -> None:
+            for line in json.dumps(snapshot, indent=2).split("\n"):
+                paper.line(line)
+
+        return Answer(snapshot, whole)
     if given.projection is not None:
         from woodrat.runs.projection import project
         from woodrat.runs.words import tokens
 
         told = project(record, given.projection, given.budget)
-        answer = {"runId": record.id, "projection": given.projection, "text": told, "tokens": tokens(told)}
+        answer = {"run": record.id, "projection": given.projection, "text": told, "tokens": tokens(told)}
 
         def lines(paper: Paper) -> None:
             for line in told.split("\n"):
@@ -127,6 +140,7 @@ def _record(paper: Paper, r: RunRecord) -> None:
         "tokens": f"{r.input_tokens} in, {r.output_tokens} out" if r.input_tokens or r.output_tokens else None,
         "basis": None if r.basis is None else f"position {r.basis.get('position')}",
         "inputs": fields(r.inputs) or None,
+        "imported": "from a snapshot: results and responses are previews" if r.previews_only else None,
     }
     for name, item in about.items():
         if item:
@@ -284,7 +298,7 @@ def judge(call: Call) -> Answer:
         if judgement.evaluation is not None:
             paper.line(f"  {judgement.evaluation}; `woodrat show` shows it", DIM)
 
-    return Answer({"runId": given.run, **judgement.to_json()}, text)
+    return Answer({"run": given.run, **judgement.to_json()}, text)
 
 
 def resume(call: Call) -> Answer:

@@ -18,6 +18,7 @@ from woodrat.log.erasure import ERASED
 from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.runs import values as run_values
+from woodrat.runs.account import SNAPSHOT
 from woodrat.runs.gaps import SKIP, Gap, gaps_of
 from woodrat.runs.operators import NO_CONDITION, NO_FACT, holds
 from woodrat.runs.rules import Rule, all_chosen
@@ -116,6 +117,8 @@ class Remade:
             found += [(rule, False) for rule in decision.untried or ()]
             if decision.omitted.get("rules"):
                 self._problem = "some of its rules are not on record"
+            elif not found and (not decision.default or SNAPSHOT in decision.attributes):
+                self._problem = "it was made elsewhere, and its rules are not on record"
         self.altered = rules is not None
         """Whether the rules are not those on record."""
         whole_looks = not decision.omitted.get("conditions")

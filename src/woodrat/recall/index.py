@@ -20,6 +20,7 @@ from woodrat.recall import embedders
 from woodrat.recall.ngram import Ngram
 from woodrat.recall.passage_index import NEVER, PassageIndex, row_of, unpack_row
 from woodrat.recall.passages import KIND_OF, STARTED, Passage, RunStart, passage, start_of
+from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.state.meaning import leaves
 from woodrat.state.run_owner import is_bound, is_part, owner_of
@@ -52,7 +53,7 @@ ERASURE: Final = "erasure"
 
 
 @dataclass(frozen=True, slots=True)
-class Reindexed:
+class Reindexed(Record):
     """What a reindex made."""
 
     embedder: str
@@ -65,16 +66,6 @@ class Reindexed:
     """Passages that were embedded."""
     position: int
     """The position the vectors are true for."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the outcome as plain JSON."""
-        return {
-            "embedder": self.embedder,
-            "dimension": self.dimension,
-            "runs": self.runs,
-            "passages": self.passages,
-            "position": self.position,
-        }
 
 
 class CachedIndex:

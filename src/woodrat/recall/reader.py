@@ -16,6 +16,7 @@ from woodrat.recall import index as recall_index
 from woodrat.recall.identifiers import asked_for
 from woodrat.recall.passages import RECALL_EVENT, recall_note
 from woodrat.recall.search import Question, search
+from woodrat.record_json import Record, derived
 from woodrat.records import dataclass
 from woodrat.runs import projection as projections
 from woodrat.runs.reader import ANCESTORS_MAX, Recounter, catch_up
@@ -39,7 +40,7 @@ K_MAX: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class Recalled(Record):
     """One run that a recall found."""
 
     run: str
@@ -53,19 +54,9 @@ class Recalled:
     record: RunRecord
     """What the log holds about the run, as of the moment asked at."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the hit as plain JSON."""
-        return {
-            "runId": self.run,
-            "score": self.score,
-            "passage": self.passage,
-            "position": self.position,
-            "record": self.record.to_json(),
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class NearMiss:
+class NearMiss(Record):
     """One run that came near and was not recalled."""
 
     run: str
@@ -79,19 +70,9 @@ class NearMiss:
     started_at: str | None
     """When it began."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the candidate as plain JSON."""
-        return {
-            "runId": self.run,
-            "score": self.score,
-            "reason": self.reason,
-            "query": self.query,
-            "startedAt": self.started_at,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Recall:
+class Recall(Record):
     """The answer to a recall; false when nothing passed."""
 
     question: str
@@ -115,24 +96,13 @@ class Recall:
     position: int
     """The position it was asked at."""
 
-    def __bool__(self) -> bool:
+    @derived
+    def found(self) -> bool:
+        """Whether anything passed."""
         return bool(self.hits)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the answer as plain JSON."""
-        return {
-            "question": self.question,
-            "found": bool(self.hits),
-            "hits": [hit.to_json() for hit in self.hits],
-            "rejected": [candidate.to_json() for candidate in self.rejected],
-            "text": self.text,
-            "inject": self.inject,
-            "projection": self.projection,
-            "scope": self.scope,
-            "threshold": self.threshold,
-            "embedder": self.embedder,
-            "position": self.position,
-        }
+    def __bool__(self) -> bool:
+        return self.found
 
 
 # What was asked

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
+from woodrat.record_json import Record, derived
 from woodrat.records import dataclass
 from woodrat.runs import values
 
@@ -18,7 +19,7 @@ KINDS: Final = (DECISION, NOT_RECORDED, NOT_KEPT, MISSING, EXTRA, RESULT, ANSWER
 
 
 @dataclass(frozen=True, slots=True)
-class RuleChange:
+class RuleChange(Record):
     """A rule that is not what it was, or that answers otherwise."""
 
     number: int
@@ -29,10 +30,6 @@ class RuleChange:
     """The rule as it was recorded; none when it is new."""
     new: Json
     """The rule as it is; none when it is gone."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the change as plain JSON."""
-        return {"number": self.number, "label": self.label, "old": self.old, "new": self.new}
 
     def __str__(self) -> str:
         named = f"rule {self.number}" + (f" ({self.label})" if self.label is not None else "")
@@ -47,7 +44,7 @@ class RuleChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Divergence:
+class Divergence(Record):
     """One difference between a recorded run and its replay."""
 
     kind: str
@@ -65,15 +62,10 @@ class Divergence:
     facts: Mapping[str, Json] | None = None
     """Of a decision, the facts that differ: by name `{"old", "new"}`."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the divergence as plain JSON."""
-        found: dict[str, Any] = {"kind": self.kind, "what": self.what, "step": self.step}
-        found.update(old=self.old, new=self.new)
-        if self.rule is not None:
-            found["rule"] = self.rule.to_json()
-        if self.facts:
-            found["facts"] = dict(self.facts)
-        return {**found, "sentence": str(self)}
+    @derived
+    def sentence(self) -> str:
+        """What differs, in a sentence."""
+        return str(self)
 
     def __str__(self) -> str:
         old, new = _glimpse(self.old), _glimpse(self.new)
@@ -115,7 +107,7 @@ class Divergence:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayedRun:
+class ReplayedRun(Record):
     """What came of replaying one run."""
 
     run: str
@@ -135,30 +127,15 @@ class ReplayedRun:
     divergences: tuple[Divergence, ...]
     """How it differs, in the order of the steps; the agent goes on for as long as the recording answers."""
 
-    @property
+    @derived
     def same(self) -> bool:
         """Whether nothing differs."""
         return not self.divergences
 
-    @property
+    @derived
     def divergence(self) -> Divergence | None:
         """The first difference."""
         return self.divergences[0] if self.divergences else None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the outcome as plain JSON."""
-        return {
-            "run": self.run,
-            "agent": self.agent,
-            "query": self.query,
-            "subject": self.subject,
-            "same": self.same,
-            "interrupted": self.interrupted,
-            "steps": self.steps,
-            "answer": self.answer,
-            "divergence": None if self.divergence is None else self.divergence.to_json(),
-            "divergences": [each.to_json() for each in self.divergences],
-        }
 
     def __str__(self) -> str:
         if self.same:
@@ -169,13 +146,13 @@ class ReplayedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class Replayed(Record):
     """What came of replaying runs."""
 
     runs: tuple[ReplayedRun, ...]
     """Each of them, in the order they were named."""
 
-    @property
+    @derived
     def same(self) -> bool:
         """Whether none differs."""
         return all(run.same for run in self.runs)
@@ -185,7 +162,7 @@ class Replayed:
         """Those that differ."""
         return tuple(run for run in self.runs if not run.same)
 
-    @property
+    @derived
     def counts(self) -> dict[str, int]:
         """How many runs there are, how many are the same, and how many differ first by which kind."""
         found = {"runs": len(self.runs), "same": sum(run.same for run in self.runs)}
@@ -203,10 +180,6 @@ class Replayed:
         told = f"{counts.pop('same')} of {counts.pop('runs')} runs are the same"
         kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items())
         return f"{told}; {len(self.differing)} differ ({kinds})." if kinds else f"{told}."
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
-        return {"same": self.same, "counts": self.counts, "runs": [run.to_json() for run in self.runs]}
 
 
 def _condition(said: Any) -> str:

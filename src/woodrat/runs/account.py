@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.records import dataclass
+from woodrat.record_json import IN_PYTHON_ONLY, Record, derived
+from woodrat.records import dataclass, field
 from woodrat.runs import gaps
 from woodrat.runs import steps as run_steps
 from woodrat.runs.steps import Decision, Judgement, ModelCall, Note, Part, Read, ToolCall, Write
@@ -24,14 +26,16 @@ GOOD: Final = frozenset({"good", "passed"})
 """Verdicts that a run is as it should be: the words of `run.judge` and of an `evaluation`."""
 BAD: Final = frozenset({"bad", "failed"})
 """Verdicts that it is not."""
+SNAPSHOT: Final = "snapshot"
+"""The attribute that holds what only a snapshot can say, of a run that was imported as one."""
+_PLACE: Final = attrgetter("started_at", "step", "span")
+"""What steps are sorted by, in a form that costs little."""
 MIXED: Final = "mixed"
 """The verdict on a run whose judges differ."""
 
-P = TypeVar("P", bound=Part)
-
 
 @dataclass(frozen=True, slots=True)
-class RunAccount:
+class RunAccount(Record):
     """What the log holds about one execution of an agent."""
 
     id: str
@@ -85,8 +89,18 @@ class RunAccount:
     """Tokens its models read."""
     output_tokens: int
     """Tokens its models wrote."""
-    steps: tuple[Part, ...]
-    """Everything it did and all that was said about it, in order."""
+    decisions: tuple[Decision, ...]
+    """What it decided, in order."""
+    tool_calls: tuple[ToolCall, ...]
+    """The tools it called, in order."""
+    models: tuple[ModelCall, ...]
+    """The models it called, in order."""
+    reads: tuple[Read, ...]
+    """What it read, in order."""
+    notes: tuple[Note, ...]
+    """Its remarks, in order."""
+    judgements: tuple[Judgement, ...]
+    """What was thought of it, in order."""
     writes: tuple[Write, ...]
     """The observations it said, by position."""
     start: int | None
@@ -99,39 +113,18 @@ class RunAccount:
     """Those of them whose bodies were erased."""
     foreign: tuple[int, ...]
     """Where entries and observations of other agents stand that name the run; they are no part of it."""
+    steps: tuple[Part, ...] = field(init=False, compare=False, repr=False, metadata=IN_PYTHON_ONLY)
+    """Everything it did and all that was said about it, in order."""
 
-    @property
-    def decisions(self) -> tuple[Decision, ...]:
-        """What it decided, in order."""
-        return self._only(Decision)
-
-    @property
-    def reads(self) -> tuple[Read, ...]:
-        """What it read, in order."""
-        return self._only(Read)
-
-    @property
-    def tool_calls(self) -> tuple[ToolCall, ...]:
-        """The tools it called, in order."""
-        return self._only(ToolCall)
-
-    @property
-    def models(self) -> tuple[ModelCall, ...]:
-        """The models it called, in order."""
-        return self._only(ModelCall)
-
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """Its remarks, in order."""
-        return self._only(Note)
-
-    @property
-    def judgements(self) -> tuple[Judgement, ...]:
-        """What was thought of it, in order."""
-        return self._only(Judgement)
-
-    def _only(self, kind: type[P]) -> tuple[P, ...]:
-        return tuple(step for step in self.steps if type(step) is kind)
+    def __post_init__(self) -> None:
+        """Put the steps in order; those of the same time, number and span are in the order of the kinds."""
+        steps: list[Part] = [*self.reads, *self.tool_calls, *self.models, *self.decisions]
+        steps += [*self.notes, *self.judgements]
+        try:
+            ordered = sorted(steps, key=_PLACE)
+        except TypeError:  # some say when they began, and some do not
+            ordered = sorted(steps, key=lambda step: step.order)
+        object.__setattr__(self, "steps", tuple(ordered))
 
     @property
     def lacked(self) -> tuple[str, ...]:
@@ -144,17 +137,22 @@ class RunAccount:
                 found[step.text] = None
         return tuple(found)
 
-    @property
+    @derived
     def problems(self) -> tuple[str, ...]:
         """What could not be recorded, and which facts rules asked for and did not get, each once."""
         return tuple(dict.fromkeys((*self.noted_problems, *self.lacked)))
 
-    @property
+    @derived
+    def previews_only(self) -> bool:
+        """Whether its results and responses are previews: it was imported as a snapshot, which has no more."""
+        return isinstance(self.attributes.get(SNAPSHOT), dict)
+
+    @derived
     def iterations(self) -> int:
         """How often it asked a model."""
         return len(self.models)
 
-    @property
+    @derived
     def verdict(self) -> str | None:
         """What its judges think of the whole run: their one word, `mixed` when they differ, nothing without any.
 
@@ -170,12 +168,12 @@ class RunAccount:
         stated = [j for j in self.judgements if j.preferred is not None and j.about is None]
         return stated[-1] if stated else None
 
-    @property
+    @derived
     def pipeline(self) -> str | None:
         """The pipeline it is a step of, as a reference."""
         return run_steps.text(self.using.get("pipeline"))
 
-    @property
+    @derived
     def session(self) -> str | None:
         """The session it is part of, as a reference."""
         return run_steps.text(self.using.get("agent_session"))

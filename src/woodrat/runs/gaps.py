@@ -54,7 +54,7 @@ class Gap(NamedTuple):
             return f"there is no fact {fact}"
         return f"{fact} cannot be compared: {values.text(self.error, _PART_BYTES_MAX)}"
 
-    def to_json(self) -> dict[str, Json]:
+    def body(self) -> dict[str, Json]:
         """Return the gap as a note keeps it."""
         found: dict[str, Json] = {"rule": self.rule, "error": values.text(self.error, _PART_BYTES_MAX)}
         return found if self.fact is None else {**found, "fact": values.text(self.fact, _PART_BYTES_MAX)}
@@ -118,7 +118,7 @@ def undecided(stage: str, mode: str, gaps: Sequence[Gap]) -> dict[str, Json]:
     listed, more = unknown[:GAPS_SAID_MAX], max(0, len(unknown) - GAPS_SAID_MAX)
     said = "; ".join(f"{gap.rule} is unknown: {gap.clause}" for gap in listed)
     data: dict[str, Json] = {"event": UNDECIDED, "stage": stage, "mode": mode}
-    data["unknown"] = [gap.to_json() for gap in listed]
+    data["unknown"] = [gap.body() for gap in listed]
     if more:
         said, data["more"] = f"{said}; and {more} more", more
     text = f"{values.text(stage, _PART_BYTES_MAX)} was not decided: {said}"

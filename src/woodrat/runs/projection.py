@@ -424,48 +424,56 @@ def _full(page: _Page) -> None:
         if isinstance(item, Write):
             page.add(f"wrote: {_written(item, None)}", 2, item.position)
             continue
-        kind, weight, further = _WHOLE[type(item)]
-        whole = item.to_json() | further(item)  # type: ignore[attr-defined]
+        kind, weight = _WHOLE[type(item)]
+        whole = _stated(item.to_json())
+        for tried in whole.keys() & {"rules", "untried"}:
+            whole[tried] = [
+                {**_stated(rule), "conditions": [_stated(each) for each in rule["conditions"]]} for rule in whole[tried]
+            ]
         if isinstance(item, ModelCall) and isinstance(item.messages, list):
             # Each call of a conversation repeats what came before; what was shown with the last one is counted only.
-            whole["messagesBefore"], whole["messages"] = _beyond(heard, item.messages)
+            before, whole["messages"] = _beyond(heard, item.messages)
+            whole |= {"messages_before": before} if before else {}
             heard = item.messages
-        for left_out in ("position", "startedAt", "resultPreview", "responsePreview"):
+        for left_out in ("position", "started_at", "attributes"):
             whole.pop(left_out, None)
-        stated = {key: found for key, found in whole.items() if found is not None}
-        page.add(f"{kind} at {time(item.started_at)}: {values(stated, None)}", weight, item.position)
+        page.add(f"{kind} at {time(item.started_at)}: {values(whole, None)}", weight, item.position)
     if r.end is None:
         _ending(page)
     else:
-        ended: dict[str, Any] = {"status": r.status, "answer": r.answer, "error": r.error, "durationMs": r.duration_ms}
+        ended: dict[str, Any] = {"status": r.status, "answer": r.answer, "error": r.error, "duration_ms": r.duration_ms}
         ended["problems"] = list(r.problems) or None
-        ended["tokenUsage"] = {"input": r.input_tokens, "output": r.output_tokens}
-        stated = {key: item for key, item in ended.items() if item is not None}
-        page.add(f"ended at {time(r.ended_at)}: {values(stated, None)}", 1, r.end)
+        ended |= {"input_tokens": r.input_tokens, "output_tokens": r.output_tokens}
+        page.add(f"ended at {time(r.ended_at)}: {values(_stated(ended), None)}", 1, r.end)
     for judgement in r.judgements:
         _judged(page, judgement, 2)
     for position in r.erased:
         page.add("erased: an entry of this run whose content is gone", 5, position)
 
 
-def _beyond(heard: Sequence[Any], messages: Sequence[Any]) -> tuple[int | None, list[Any]]:
+def _stated(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a record states, without what it knows nothing of."""
+    return {name: item for name, item in told.items() if item is not None}
+
+
+def _beyond(heard: Sequence[Any], messages: Sequence[Any]) -> tuple[int, list[Any]]:
     """Return how many messages are the same as before, and those that follow."""
     same = 0
     for one, other in zip(heard, messages, strict=False):
         if one != other:
             break
         same += 1
-    return same or None, list(messages[same:])
+    return same, list(messages[same:])
 
 
-_WHOLE: Final[dict[type[Part], tuple[str, int, Callable[[Any], dict[str, Any]]]]] = {
-    Read: ("read", 3, lambda _: {}),
-    Decision: ("decided", 0, lambda d: {"facts": dict(d.facts), "factsOrigin": dict(d.facts_origin)}),
-    ToolCall: ("called", 3, lambda call: {"result": call.result}),
-    ModelCall: ("asked", 4, lambda call: {"messages": call.messages, "response": call.response}),
-    Note: ("noted", 5, lambda _: {}),
+_WHOLE: Final[dict[type[Part], tuple[str, int]]] = {
+    Read: ("read", 3),
+    Decision: ("decided", 0),
+    ToolCall: ("called", 3),
+    ModelCall: ("asked", 4),
+    Note: ("noted", 5),
 }
-"""What each kind of step is called, how important it is, and what its JSON only previews."""
+"""What each kind of step is called, and how important it is."""
 
 _PROJECTIONS: Final[Mapping[str, Callable[[_Page], None]]] = {
     DECISIONS: _decisions,

@@ -19,6 +19,7 @@ from woodrat.ledger.index import INDEX_ENTRIES, Index, Shelves
 from woodrat.ledger.moments import NO_READ, open_reader, resolve_ref, timestamp
 from woodrat.ledger.pages import Page, page_request, ranked_page
 from woodrat.merge.packing import garbled
+from woodrat.record_json import Record, derived
 from woodrat.records import dataclass
 from woodrat.runs import steps, trace
 from woodrat.runs.account import STATUSES
@@ -168,6 +169,7 @@ class Recounter:
                     span="",
                     started_at=blame.observed_at,
                     under=None,
+                    attributes={},
                     verdict=verdict,
                     preferred=None,
                     by=text["judge"] or blame.agent,
@@ -470,7 +472,7 @@ class _Fits:
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(Record):
     """One decision about a subject, with the run it was made in and what that run answered."""
 
     run: str
@@ -494,32 +496,15 @@ class Reason:
     answer: Json
     """What the run answered."""
 
-    @property
+    @derived
     def position(self) -> int:
         """Where the decision stands in the log."""
         return self.decision.position
 
-    @property
-    def decided_at(self) -> str:
+    @derived
+    def decided_at(self) -> str | None:
         """When it was made."""
         return self.decision.started_at
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the reason as plain JSON."""
-        return {
-            "runId": self.run,
-            "decidedAt": self.decided_at or None,
-            "position": self.position,
-            "decision": self.decision.to_json(),
-            "finalContent": self.answer,
-            "query": self.query,
-            "agent": self.agent,
-            "subject": self.subject,
-            "principal": self.principal,
-            "conversation": self.conversation,
-            "status": self.status,
-            "verdict": self.verdict,
-        }
 
 
 def why_page(context: Context, ref: object, *, limit: object, cursor: object) -> Page[Reason]:
@@ -560,7 +545,7 @@ def _decided_about(recounter: Recounter, ref: str | Ref, after: tuple[Any, ...] 
         record = recounter.bare(id)
         about = about and record.subject in names
         for decision in record.decisions:
-            place = (decision.started_at, decision.position)
+            place = (decision.started_at or "", decision.position)
             if (about or names.intersection(decision.entities)) and (after is None or place < after):
                 decided.append((place, id, decision))
     return sorted(decided, key=lambda item: item[0], reverse=True)

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import form, moment
 from woodrat.canon.digest import digest
+from woodrat.record_json import derived
 from woodrat.records import dataclass
 from woodrat.runs import messages
 from woodrat.runs import steps as run_steps
 from woodrat.runs.account import CANCELLED, DONE, ERROR, INTERRUPTED, RUNNING, RunAccount
 from woodrat.runs.duplicate_spans import MODEL, TOOL, came_as_span, retold
-from woodrat.runs.steps import Judgement, ModelCall, Part, ToolCall, Write
+from woodrat.runs.steps import Decision, Judgement, ModelCall, Note, Part, Read, ToolCall, Write
 from woodrat.state import run_owner
 from woodrat.state.meaning import FALLBACK, RUN_KINDS, leaves
 
@@ -31,62 +32,24 @@ if TYPE_CHECKING:
 class RunRecord(RunAccount):
     """What the log holds about one execution of an agent."""
 
-    @property
+    @derived
     def narrative(self) -> str:
         """What happened, told from the log: the same bytes every time."""
         from woodrat.runs.projection import project
 
         return project(self, "narrative")
 
+    def snapshot(self) -> dict[str, Any]:
+        """Return the run in the snapshot format, with camelCase keys and previews of results; `import_` reads it."""
+        from woodrat.runs.snapshot_format import write
+
+        return write(self)
+
     def followup(self, question: str, **given: Any) -> list[dict[str, str]]:
         """Return the messages with which a small model answers a question about this run (`followup`)."""
         from woodrat.runs.projection import followup
 
         return followup(self, question, **given)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the record as plain JSON, the same on every surface."""
-        return {
-            "runId": self.id,
-            "agent": self.agent,
-            "names": list(self.names),
-            "subject": self.subject,
-            "startedAt": self.started_at,
-            "endedAt": self.ended_at,
-            "status": self.status,
-            "query": self.query,
-            "finalContent": self.answer,
-            "iterations": self.iterations,
-            "decisions": [decision.to_json() for decision in self.decisions],
-            "toolCalls": [call.to_json() for call in self.tool_calls],
-            "narrative": self.narrative,
-            "durationMs": self.duration_ms,
-            "tokenUsage": {"input": self.input_tokens, "output": self.output_tokens},
-            "reads": [read.to_json() for read in self.reads],
-            "writes": [write.to_json() for write in self.writes],
-            "models": [call.to_json() for call in self.models],
-            "judgements": [judgement.to_json() for judgement in self.judgements],
-            "notes": [note.to_json() for note in self.notes],
-            "verdict": self.verdict,
-            "principal": self.principal,
-            "conversation": self.conversation,
-            "inputs": dict(self.inputs),
-            "code": self.code,
-            "basis": None if self.basis is None else dict(self.basis),
-            "parent": None if self.parent is None else dict(self.parent),
-            "trace": self.trace,
-            "linked": list(self.linked),
-            "session": self.session,
-            "pipeline": self.pipeline,
-            "using": dict(self.using),
-            "recall": self.recall,
-            "attributes": dict(self.attributes),
-            "error": self.error,
-            "problems": list(self.problems),
-            "positions": list(self.positions),
-            "erased": list(self.erased),
-            "foreign": list(self.foreign),
-        }
 
 
 def record_of(
@@ -120,6 +83,10 @@ def record_of(
     over = max(reversed(ends), key=_over_at) if ends else None
     ended_at = (_over_at(over) or None) if over is not None else None
     tokens = _usage(ended, steps)
+
+    by_kind: dict[type[Part], list[Any]] = {}
+    for step in steps:
+        by_kind.setdefault(type(step), []).append(step)
     return RunRecord(
         id=id,
         status=_status(ended, recording),
@@ -146,7 +113,12 @@ def record_of(
         noted_problems=_texts(None if ended is None else ended.body.get("problems")),
         input_tokens=tokens[0],
         output_tokens=tokens[1],
-        steps=steps,
+        decisions=tuple(by_kind.get(Decision, ())),
+        tool_calls=tuple(by_kind.get(ToolCall, ())),
+        models=tuple(by_kind.get(ModelCall, ())),
+        reads=tuple(by_kind.get(Read, ())),
+        notes=tuple(by_kind.get(Note, ())),
+        judgements=tuple(by_kind.get(Judgement, ())),
         writes=tuple(sorted((write for write in wrote if write.agent == agent), key=lambda w: w.position)),
         start=_start(said),
         end=None if ended is None else ended.position,
@@ -230,7 +202,7 @@ def _steps(said: Sequence[_Said], judgements: Iterable[Judgement]) -> tuple[Part
     entered = {part.evaluation for _, part in found if isinstance(part, Judgement)}
     outside = {judgement.evaluation: judgement for judgement in judgements if judgement.evaluation not in entered}
     for name, judgement in outside.items():
-        found.append(((judgement.started_at, judgement.step, judgement.span, (name or "").encode()), judgement))
+        found.append(((*judgement.order, (name or "").encode()), judgement))
     return tuple(part for _, part in sorted(found, key=lambda item: item[0]))
 
 

@@ -44,7 +44,7 @@ def without(kind: str, body: Mapping[str, Json], hidden: Collection[str]) -> dic
     if kind == "run.decided":
         for part in ("rules", "untried"):
             if isinstance(found.get(part), list):
-                found[part] = [_rule(rule, hidden) for rule in found[part]]
+                found[part] = [rule(tried, hidden) for tried in found[part]]
     return found
 
 
@@ -80,26 +80,24 @@ def _field(name: str, item: Any, hidden: Collection[str]) -> Any:
     return {**item, "value": REDACTED if name in hidden else _shown(item["value"], hidden)}
 
 
-def _rule(rule: Any, hidden: Collection[str]) -> Any:
-    if not isinstance(rule, Mapping):
-        return rule
-    found: dict[str, Any] = dict(rule)
+def rule(tried: Any, hidden: Collection[str]) -> Any:
+    """Return a rule as a decision records it, as it may be shown."""
+    if not isinstance(tried, Mapping):
+        return tried
+    found: dict[str, Any] = dict(tried)
     if "chosen" in found:
         found["chosen"] = _shown(found["chosen"], hidden)
     if "when" in found:
         found["when"] = _uncut(when(found["when"], hidden))
     if isinstance(found.get("conditions"), list):
-        found["conditions"] = [_condition(each, hidden) for each in found["conditions"]]
+        found["conditions"] = [condition(each, hidden) for each in found["conditions"]]
     return found
 
 
-def _condition(condition: Any, hidden: Collection[str]) -> Any:
-    if not isinstance(condition, Mapping):
-        return condition
-    away = condition.get("key") in hidden
-    shown = {
-        part: REDACTED if away else _shown(condition[part], hidden)
-        for part in ("actual", "operand")
-        if part in condition
-    }
-    return {**condition, **shown}
+def condition(made: Any, hidden: Collection[str]) -> Any:
+    """Return one comparison of a rule as it may be shown."""
+    if not isinstance(made, Mapping):
+        return made
+    away = made.get("key") in hidden
+    shown = {part: REDACTED if away else _shown(made[part], hidden) for part in ("actual", "operand") if part in made}
+    return {**made, **shown}

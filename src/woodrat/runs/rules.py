@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
 from woodrat.errors import Fault, Refused, shown
-from woodrat.records import dataclass
+from woodrat.record_json import Record, derived
+from woodrat.records import dataclass, replace
 from woodrat.runs import gaps, redaction
 from woodrat.runs import values as run_values
 from woodrat.runs.facts import Facts, number_or_plain
 from woodrat.runs.gaps import SKIP
 from woodrat.runs.inquiry import CONDITIONS_MAX, Looks, ask, predicate_faults, predicate_name, said
 from woodrat.runs.operators import NO_CONDITION, copied_when, holds, plain_when, when_faults
-from woodrat.runs.steps import SELECT, Condition, Decision, Tried, conditions_json, evidence_of
+from woodrat.runs.steps import SELECT, Condition, Decision, Tried, evidence_of
 from woodrat.runs.values import NOTHING, REDACTED
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Rule:
 
     def to_json(self) -> dict[str, Any]:
         """Return the rule as plain JSON; of a predicate only its name."""
+        # Not derived: this is the form in which rules are sent and recorded, and a predicate is a function.
         found: dict[str, Any] = {"chosen": run_values.plain(self.chosen)}
         if callable(self.when):
             found["predicate"] = predicate_name(self.when)
@@ -132,7 +134,7 @@ def rules_from_json(value: object, path: str = "/rules") -> tuple[Rule, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Record):
     """What a decision came to, and by which rule."""
 
     mode: str
@@ -160,17 +162,17 @@ class Verdict:
     on_missing: str = RAISE
     """Whether a rule that is unknown makes the decision fail (`raise`), or is skipped (`skip`)."""
 
-    @property
+    @derived
     def unknown(self) -> tuple[int, ...]:
         """Which rules were unknown and are skipped, counted from 0 among those tried."""
         return tuple(number for number, rule in enumerate(self.rules) if rule.unknown)
 
-    @property
+    @derived
     def default(self) -> bool:
         """Whether no rule matched."""
         return not self.matched
 
-    @property
+    @derived
     def rule(self) -> Any:
         """Label of the rule that matched; under `select` a tuple of them."""
         if self.mode == SELECT:
@@ -182,7 +184,7 @@ class Verdict:
         """Everything compared, rule after rule."""
         return tuple(condition for rule in self.rules for condition in rule.conditions)
 
-    @property
+    @derived
     def evidence(self) -> dict[str, Json]:
         """The values that the rules which matched looked at, by name, and `threshold` if there was one to compare with.
 
@@ -191,21 +193,11 @@ class Verdict:
         return evidence_of(self.rules)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the verdict as plain JSON, as a run record shows a decision."""
-        found: dict[str, Any] = {
-            "stageId": self.stage,
-            "chosen": run_values.plain(self.chosen),
-            "rule": list(self.labels) if self.mode == SELECT else self.rule,
-            "evidence": self.evidence,
-            "conditions": conditions_json(self.rules),
-            "rules": [rule.to_json() for rule in self.rules],
-            "default": self.default,
-            "mode": self.mode,
-            "rationale": self.rationale,
-        }
-        if self.on_missing == SKIP:
-            found["on_missing"] = SKIP
-        return found if self.run is None else {**found, "run": self.run, "span": self.span}
+        """Return the verdict as plain JSON."""
+        # What is chosen may be any object of Python.
+        chosen, otherwise = run_values.plain(self.chosen), run_values.plain(self.otherwise)
+        told = Record.to_json(replace(self, chosen=chosen, otherwise=otherwise))
+        return {**told, "rule": list(self.labels)} if self.mode == SELECT else told
 
 
 def verdict_of(decision: Decision, run: str) -> Verdict:

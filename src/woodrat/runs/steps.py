@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from woodrat.record_json import Record, derived
 from woodrat.records import dataclass
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from woodrat.state.observation import Observation
 
 PREVIEW_CHARACTERS_MAX: Final = 256
-"""How much of a result or a response a record's JSON shows."""
+"""How much of a result or a response a preview shows."""
 
 SELECT: Final = "select"
 """The mode of a decision that takes every branch that matches."""
@@ -28,7 +29,7 @@ _COMPARISONS: Final = frozenset({"eq", "ne", "gt", "gte", "lt", "lte"})
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Part(Record):
     """One step of a run, and the entry that says so."""
 
     position: int
@@ -37,17 +38,17 @@ class Part:
     """The recorder's own count of steps."""
     span: str
     """What tells equal steps apart."""
-    started_at: str
-    """When the step began, fixed-width UTC; empty when the entry does not say."""
+    started_at: str | None
+    """When the step began, fixed-width UTC; none when the entry does not say."""
     under: str | None
     """Span of the tool or model call inside which it happened."""
+    attributes: Mapping[str, Any]
+    """What else an import said of it."""
 
-    def place(self) -> dict[str, Any]:
-        """Return where and when the step was, as plain JSON."""
-        found: dict[str, Any] = {"startedAt": self.started_at or None, "step": self.step, "span": self.span}
-        if self.under is not None:
-            found["under"] = self.under
-        return {**found, "position": self.position}
+    @property
+    def order(self) -> tuple[str, int, str]:
+        """What steps of a run are sorted by."""
+        return self.started_at or "", self.step, self.span
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,24 +91,9 @@ class Read(Part):
         found = several if isinstance(several, list) else [item.get("observation")]
         return tuple(id for id in found if isinstance(id, str))
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the read as plain JSON."""
-        return {
-            "entity": self.entity,
-            "found": self.found,
-            "fields": dict(self.fields),
-            "asOf": self.as_of,
-            "present": self.present,
-            "log": self.log,
-            "effective": self.effective,
-            "within": self.within,
-            "args": dict(self.args),
-            **self.place(),
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Record):
     """One comparison a rule made."""
 
     key: str
@@ -130,18 +116,6 @@ class Condition:
         """Ids of the observations behind the actual value."""
         return _observations(self.origin)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the condition as plain JSON."""
-        found: dict[str, Any] = {
-            "key": self.key,
-            "op": self.op,
-            "operand": self.operand,
-            "actual": self.actual,
-            "result": self.result,
-            "origin": dict(self.origin),
-        }
-        return found if self.error is None else {**found, "error": self.error}
-
 
 def result_word(result: bool | None) -> str:
     """Return in a word whether a condition held."""
@@ -149,7 +123,7 @@ def result_word(result: bool | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class Tried(Record):
     """One rule that a decision tried."""
 
     label: str | None
@@ -168,14 +142,6 @@ class Tried:
     """What went wrong while it was tried."""
     unknown: bool = False
     """Whether it neither matched nor failed to: no condition is false, and at least one is unknown."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the rule as plain JSON, without what it compared: `conditions_json` lists that."""
-        found: dict[str, Any] = {"rule": self.label, "chosen": self.chosen, "matched": self.matched}
-        if self.unknown:
-            found["unknown"] = True
-        optional = {"when": self.when, "predicate": self.predicate, "error": self.error}
-        return found | {name: value for name, value in optional.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +189,7 @@ class Decision(Part):
         """Everything compared, rule after rule."""
         return tuple(condition for rule in self.rules for condition in rule.conditions)
 
-    @property
+    @derived
     def evidence(self) -> dict[str, Json]:
         """The values that the rules which matched looked at, by name, and `threshold` if there was one to compare with.
 
@@ -248,32 +214,6 @@ class Decision(Part):
         """Entities its evidence and its facts were read from, as references, sorted."""
         found = (origin.get("entity") for origin in self.origins if origin.get("kind") == "read")
         return tuple(sorted({entity for entity in found if isinstance(entity, str)}))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the decision as plain JSON; `conditions` holds all that was compared, `rules` every rule tried."""
-        return {
-            "stageId": self.stage,
-            "chosen": self.chosen,
-            "rule": self.rule,
-            "evidence": self.evidence,
-            "conditions": conditions_json(self.rules),
-            "rules": [rule.to_json() for rule in self.rules],
-            "default": self.default,
-            "mode": self.mode,
-            "rationale": self.rationale,
-            **({"omitted": dict(self.omitted)} if self.omitted else {}),
-            **({"on_missing": self.on_missing} if self.on_missing is not None else {}),
-            **self.place(),
-        }
-
-
-def conditions_json(rules: Iterable[Tried]) -> list[dict[str, Any]]:
-    """Return all that some rules compared as plain JSON, rule after rule; `tried` counts the rules from 0."""
-    return [
-        {**condition.to_json(), "rule": rule.label, "tried": index}
-        for index, rule in enumerate(rules)
-        for condition in rule.conditions
-    ]
 
 
 def evidence_of(rules: Iterable[Tried]) -> dict[str, Json]:
@@ -314,19 +254,6 @@ class ToolCall(Part):
         """The result as text, cut at a named length; none when there is none."""
         return None if self.begun or (self.errored and self.result is None) else preview(self.result)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the call as plain JSON."""
-        found = {
-            "name": self.name,
-            "args": self.args,
-            "resultPreview": self.preview,
-            "errored": self.errored,
-            "error": self.error,
-            "durationMs": self.duration_ms,
-            **self.place(),
-        }
-        return found | ({"once": True} if self.once else {}) | ({"begun": True} if self.begun else {})
-
 
 @dataclass(frozen=True, slots=True)
 class ModelCall(Part):
@@ -353,20 +280,6 @@ class ModelCall(Part):
     error: Json
     """How it failed."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the call as plain JSON."""
-        return {
-            "model": self.model,
-            "request": self.request,
-            "parameters": dict(self.parameters),
-            "responsePreview": None if self.response is None else preview(self.response),
-            "tokenUsage": {"input": self.input_tokens, "output": self.output_tokens},
-            "errored": self.errored,
-            "error": self.error,
-            "durationMs": self.duration_ms,
-            **self.place(),
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Note(Part):
@@ -376,10 +289,6 @@ class Note(Part):
     """The remark."""
     data: Json
     """What belongs to it."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the note as plain JSON."""
-        return {"text": self.text, "data": self.data, **self.place()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,24 +314,9 @@ class Judgement(Part):
     agent: str | None = None
     """Who recorded the judgement; whoever judged may be somebody else."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the judgement as plain JSON."""
-        return {
-            "verdict": self.verdict,
-            "preferred": self.preferred,
-            "by": self.by,
-            "reason": self.reason,
-            "score": self.score,
-            "against": self.against,
-            "about": self.about,
-            "evaluation": self.evaluation,
-            "agent": self.agent,
-            **self.place(),
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class Write(Record):
     """An observation that the run said."""
 
     position: int
@@ -460,19 +354,6 @@ class Write:
             agent=said.agent,
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the write as plain JSON."""
-        found: dict[str, Any] = {
-            "entity": self.entity,
-            "op": self.op,
-            "fields": dict(self.fields),
-            "observation": self.observation,
-            "observedAt": self.observed_at,
-            "step": self.step,
-            "position": self.position,
-        }
-        return found if not self.remove else {**found, "remove": dict(self.remove)}
-
 
 # From bodies
 
@@ -483,8 +364,9 @@ def part_of(kind: str, position: int, body: Mapping[str, Any]) -> Part | None:
         "position": position,
         "step": whole(body.get("step")) or 0,
         "span": text(body.get("span")) or "",
-        "started_at": text(body.get("started_at")) or "",
+        "started_at": text(body.get("started_at")) or None,
         "under": text(body.get("under")),
+        "attributes": mapping(body.get("attributes")),
     }
     match kind:
         case "run.read":

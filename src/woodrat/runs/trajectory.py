@@ -37,8 +37,12 @@ _NAMED_ERROR: Final = re.compile(r"([A-Za-z_][\w.]{0,200}(?:Error|Exception|Time
 """How most tools write an error as text: its type, a colon, its message."""
 _OWN: Final = re.compile(f"{RUN_ID}[a-z2-7]{{{ID_CHARACTERS}}}")
 
-_PARTS: Final = frozenset({"format", "id", "steps", "answer", "status", "error", "usage", "started_at", "ended_at"})
-_ABOUT: Final = frozenset({"query", "agent", "subject", "principal", "conversation", "inputs", "code", "redact"})
+_PARTS: Final = frozenset(
+    {"format", "id", "steps", "answer", "status", "error", "usage", "started_at", "ended_at", "duration_ms"}
+)
+_ABOUT: Final = frozenset(
+    {"query", "agent", "subject", "principal", "conversation", "inputs", "code", "redact", "recall"}
+)
 _MAY_BE_NULL: Final = frozenset({"result", "response", "chosen", "rule"})
 """Members of a step that say something by being null."""
 _PLACE: Final = frozenset({"kind", "id", "under", "started_at", "duration_ms", "attributes"})
@@ -46,7 +50,7 @@ _STEP: Final = {
     "read": frozenset({"entity", "found", "values"}),
     "tool": frozenset({"name", "args", "result", "error"}),
     "model": frozenset({"model", "messages", "request", "parameters", "response", "usage", "error"}),
-    "decision": frozenset({"stage", "chosen", "rule", "evidence", "rationale"}),
+    "decision": frozenset({"stage", "chosen", "rule", "evidence", "rationale", "mode"}),
     "note": frozenset({"text", "data"}),
 }
 
@@ -202,6 +206,8 @@ class _Reading:
             about["inputs"] = self._kept(about["inputs"])
             for name, value in document["inputs"].items():
                 self._links.add(INPUTS, name, value, {"kind": "input", "name": name})
+        if about.get("recall") is False:
+            del about["recall"]
         if "query" in about:
             about["query"] = values.text(about["query"], VALUE_BYTES_MAX)
         further = {name: value for name, value in document.items() if name not in _PARTS | _ABOUT | {"attributes"}}
@@ -223,8 +229,7 @@ class _Reading:
                 end["answer"] = self._kept(document["answer"])
             if document.get("error") is not None:
                 end["error"] = _error(document["error"])
-            if "usage" in document:
-                end["usage"] = document["usage"]
+            end |= {name: document[name] for name in ("usage", "duration_ms") if name in document}
             ended = {"started_at": document["ended_at"]} if "ended_at" in document else {}
             self._add("run.ended", len(steps) + 1, ended, end)
         return Told(self.run, tuple(self._entries), self._agent)
@@ -263,8 +268,10 @@ class _Reading:
         fields: dict[str, Json] = {}
         for name, value in step.get("values", {}).items():
             fields[name] = {"value": values.REDACTED if name in self._hidden else self._kept(value)}
-            self._links.add(READS, name, value, {"kind": "read", "entity": step["entity"], "field": name})
-        return {"entity": step["entity"], "found": step.get("found", True), "fields": fields}
+            if "entity" in step:
+                self._links.add(READS, name, value, {"kind": "read", "entity": step["entity"], "field": name})
+        body: dict[str, Json] = {"found": step.get("found", True), "fields": fields}
+        return {"entity": step["entity"], **body} if "entity" in step else body
 
     def _tool(self, step: Mapping[str, Any], span: str) -> dict[str, Json]:
         body: dict[str, Json] = {"name": step["name"], "args": self._kept(step.get("args", {}))}
@@ -298,7 +305,8 @@ class _Reading:
 
     def _decision(self, step: Mapping[str, Any], span: str) -> dict[str, Json]:
         evidence = step.get("evidence", {})
-        body: dict[str, Json] = {"stage": step["stage"], "mode": "decide", "chosen": self._kept(step["chosen"])}
+        body: dict[str, Json] = {"stage": step["stage"], "chosen": self._kept(step["chosen"])}
+        body["mode"] = step.get("mode", "decide")
         if step.get("rule") is not None:
             body["rule"] = step["rule"]
         body["default"] = "rule" in step and step["rule"] is None

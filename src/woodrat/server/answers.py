@@ -328,16 +328,28 @@ def runs(past: Past, **asked: Any) -> dict[str, Any]:
     return _listed("runs", past.runs.list(**asked))
 
 
-def run(past: Past, run: str, projection: str | None = None, budget: int | None = None) -> dict[str, Any]:
-    """The record of one run, or a projection of it."""
+def run(
+    past: Past, run: str, projection: str | None = None, budget: int | None = None, format: str | None = None
+) -> dict[str, Any]:
+    """The record of one run, a projection of it, or the run in the snapshot format."""
+    faults = []
+    if format not in (None, "snapshot"):
+        faults.append(Fault("format", f"got {shown(format)}", "Send snapshot, or leave it out."))
+    if format is not None and (projection is not None or budget is not None):
+        problem = "the snapshot is the whole run, not a projection of it"
+        faults.append(Fault("format", problem, "Leave out format, or projection and budget."))
+    if faults:
+        raise Refused(faults, "Nothing was read.")
     record = past.runs.show(run)
+    if format is not None:
+        return record.snapshot()
     if projection is None and budget is None:
         return record.to_json()
     from woodrat.runs.projection import project
     from woodrat.runs.words import tokens
 
     told = project(record, projection or "decisions", budget)
-    return {"runId": record.id, "projection": projection or "decisions", "text": told, "tokens": tokens(told)}
+    return {"run": record.id, "projection": projection or "decisions", "text": told, "tokens": tokens(told)}
 
 
 def run_receipts(past: Past, run: str) -> dict[str, Any]:

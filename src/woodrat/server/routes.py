@@ -300,6 +300,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         further=(
             _q("projection", TEXT, "decisions, commits, narrative or full"),
             _q("budget", WHOLE, "most tokens of the projection"),
+            _q("format", {"type": "string", "enum": ["snapshot"]}, "answer in this format"),
         ),
     ),
     Route(

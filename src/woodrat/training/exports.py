@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from woodrat.record_json import Record, derived
 from woodrat.records import dataclass
 from woodrat.training.rows import LeftOut
 
@@ -20,7 +21,7 @@ FILTERS: Final = ("agent", "since", "until", "verdict")
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class Exported(Record):
     """What an export came to."""
 
     kind: str
@@ -44,24 +45,9 @@ class Exported:
     event: str | None = None
     """The `audit_event` that says so in the log; none where there is no record."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the outcome as plain JSON."""
-        return {
-            "kind": self.kind,
-            "flavour": self.flavour,
-            "rows": self.rows,
-            "runs": self.runs,
-            "position": self.position,
-            "leftOut": [item.to_json() for item in self.left_out],
-            "leftOutCount": self.left_out_count,
-            "out": self.out,
-            "sha256": self.sha256,
-            "event": self.event,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Export:
+class Export(Record):
     """Rows that left the ledger, some of them made of runs that leaned on what was asked about."""
 
     id: str
@@ -89,28 +75,11 @@ class Export:
     runs: tuple[str, ...]
     """Those runs."""
 
-    @property
+    @derived
     def sentence(self) -> str:
         """What was exported and how much of it leans on what was asked about, in a few words."""
         where = "" if self.out is None else f" to {self.out}"
         return f"exported as {self.kind}{where} by {self.agent}: {self.leaning} of {self.rows} rows"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the export as plain JSON."""
-        return {
-            "id": self.id,
-            "kind": self.kind,
-            "flavour": self.flavour,
-            "agent": self.agent,
-            "at": self.at,
-            "position": self.position,
-            "asOf": self.as_of,
-            "out": self.out,
-            "sha256": self.sha256,
-            "rows": self.rows,
-            "leaning": self.leaning,
-            "runs": list(self.runs),
-        }
 
 
 def export_event(

@@ -21,6 +21,7 @@ from woodrat.canon.digest import digest
 from woodrat.canon.form import serialise
 from woodrat.errors import Fault, Refused, shown
 from woodrat.log.erasure import ERASED
+from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.runs.account import BAD, DONE, GOOD
 from woodrat.runs.values import is_mark
@@ -69,7 +70,7 @@ def check(kind: object, flavour: object) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOut(Record):
     """A run that no row was made of, although it was asked for."""
 
     run: str
@@ -78,10 +79,6 @@ class LeftOut:
     """Why, in a clause."""
     observations: tuple[str, ...] = ()
     """The observations it leaned on that no longer stand."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
-        return {"run": self.run, "reason": self.reason, "observations": list(self.observations)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,14 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "runs show",
         "runs:run",
-        ("woodrat runs show last", "woodrat runs show run_… --projection decisions --budget 200"),
+        ("woodrat runs show last", "woodrat runs show run_… --format snapshot > run.json"),
         verb="runs.show",
         own=(
             argument(
                 "--projection", metavar="P", help="print this part as text: decisions, commits, narrative or full"
             ),
             argument("--budget", type=whole, metavar="N", help="how many tokens the projection may use"),
+            argument("--format", choices=("snapshot",), help="print the run in this format, for other tools to read"),
         ),
     ),
     Command(
@@ -54,7 +55,7 @@ COMMANDS: tuple[Command, ...] = (
         ("woodrat runs import trace.json", "woodrat runs import - --as loan-officer"),
         verb="runs.import_",
         forms={"document": {"help": "JSON, or one object per line (JSONL); - for standard input"}},
-        more="The file holds trajectories, runs as steps, or log entries. Importing it twice changes nothing.",
+        more="The file holds snapshots, trajectories, runs as steps, or entries. Importing it twice changes nothing.",
     ),
     Command(
         "runs judge",

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger.ownership import check_owner
-from woodrat.records import dataclass
+from woodrat.record_json import Record
+from woodrat.records import dataclass, replace
 from woodrat.runs import trace, values
 from woodrat.runs.facts import READS
 from woodrat.runs.recorder import current
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Resumed:
+class Resumed(Record):
     """What came of carrying on a run."""
 
     run: str
@@ -50,14 +51,8 @@ class Resumed:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
-        return {
-            "run": self.run,
-            "status": self.status,
-            "answer": values.plain(self.answer),
-            "result": values.plain(self.result),
-            "from_log": self.from_log,
-            "unused": self.unused,
-        }
+        # What the agent answers and returns may be any object of Python.
+        return Record.to_json(replace(self, answer=values.plain(self.answer), result=values.plain(self.result)))
 
 
 def carried_on(log: LocalLog, run_id: str, *, on_unknown: OnUnknown = FAIL, on_error: str = "note") -> Run:

@@ -1,30 +1,33 @@
 """Documents: runs that happened elsewhere, recorded from a JSON document (docs/reference/recording.md).
 
-A *trajectory* is a run that another tool recorded, in the neutral format or one that is translated into it; it keeps
-its own times and is stored once. A *told* run is an object: what was asked, its steps in order, the answer. It is
-recorded as if it happened now; rules are evaluated here. *Entries* are a list of objects with a `kind`, in the format
-of docs/formats/runs.md, with their own times; those the log holds already change nothing.
+A *trajectory* is a run that another tool recorded, in the neutral format or one that is translated into it (a
+snapshot, say); it keeps its own times and is stored once. A *told* run is an object: what was asked, its steps in
+order, the answer. It is recorded as if it happened now; rules are evaluated here. *Entries* are a list of objects with
+a `kind`, in the format of docs/formats/runs.md, with their own times; those the log holds already change nothing.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, ids
-from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.errors import Fault, NotFound, Refused, pointer_part, shown
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.write import check_key
 from woodrat.records import replace
-from woodrat.runs import foreign, trajectory
+from woodrat.runs import foreign, snapshot_format, trajectory
 from woodrat.runs.reader import open_recounter, run_record
 from woodrat.runs.recorder.start import begin
 from woodrat.runs.recorder.steps import NOTHING_RECORDED
 from woodrat.runs.relay import Relay
+from woodrat.runs.snapshot_format import is_snapshot
 from woodrat.runs.values import NOTHING
 from woodrat.runs.verbs.entries import append_trajectories, check_said_by, kind_of, read_entries, record_entries
 from woodrat.runs.verbs.told_steps import error_of
 from woodrat.runs.verbs.told_steps import step as step_of
 from woodrat.state.meaning import RUN_KINDS
+from woodrat.state.redaction import hiding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,6 +45,8 @@ _ABOUT: Final = frozenset(
     | {"session", "attributes", "redact", "id", "recall", "traceparent", "parent"}
 )
 _END: Final = frozenset({"steps", "answer", "status", "error", "usage"})
+_RECORD: Final = frozenset({"id", "answer", "noted_problems", "positions"})
+"""What only the JSON of a run record has together."""
 
 
 def record(log: LocalLog, document: object, key: str | None = None, *, own: bool = False) -> tuple[str, ...]:
@@ -58,6 +63,8 @@ def record(log: LocalLog, document: object, key: str | None = None, *, own: bool
         return record_entries(context, items, key, own=own)
     if _are_trajectories(items):
         found = _trajectories(document, items, NOTHING_RECORDED, context.hidden, context.agent)
+        if any(map(is_snapshot, items)):
+            _check_not_recorded(context, found)
         return append_trajectories(context, found, own=own)
     if any(isinstance(item, dict) and "kind" in item for item in items):
         return record_entries(context, items, key, own=own)
@@ -83,15 +90,15 @@ def read(document: object) -> tuple[RunRecord, ...]:
     items = _items(document, NO_READ)
     if any(kind_of(item) in RUN_KINDS for item in items):
         return tuple(read_entries(items))
-    if not _are_trajectories(items):
+    if not _are_trajectories(items) or any(map(is_snapshot, items)):
         paths = [f"/{number}" for number in range(len(items))] if isinstance(document, list) else [""]
         raise Refused((_not_a_trajectory(item, path) for item, path in zip(items, paths, strict=True)), NO_READ)
     return tuple(told.record() for told in _trajectories(document, items, NO_READ))
 
 
 def _not_a_trajectory(item: object, path: str) -> Fault:
-    if isinstance(item, dict) and "runId" in item:
-        problem = "this is a run record, which shows results and responses only in part"
+    if is_snapshot(item):
+        problem = "this is a snapshot, which shows results and responses only in part"
         return Fault(path, problem, "Name the run by its id, with --other-db (other=) if it is of another ledger.")
     if isinstance(item, dict) and "query" in item:
         problem = "a told run happens when it is recorded"
@@ -104,6 +111,11 @@ def _not_a_trajectory(item: object, path: str) -> Fault:
 def _items(document: object, outcome: str) -> list[Any]:
     faults = form.faults(document)
     items: list[Any] = document if isinstance(document, list) else [document]
+    for number, item in enumerate(items):
+        if isinstance(item, dict) and item.keys() >= _RECORD:
+            path = f"/{number}" if isinstance(document, list) else ""
+            remedy = "Send a snapshot (`woodrat runs show RUN --format snapshot`), or name the run by its id."
+            faults.append(Fault(path, "this is a run record, which is an answer and no document of a run", remedy))
     if not items:
         faults.append(Fault("", "there is no run in it", "Send a run, or a list of runs or entries."))
     if faults:
@@ -112,7 +124,7 @@ def _items(document: object, outcome: str) -> list[Any]:
 
 
 def _are_trajectories(items: Sequence[Any]) -> bool:
-    return any(trajectory.is_trajectory(item) or _is_step(item) for item in items)
+    return any(trajectory.is_trajectory(item) or is_snapshot(item) or _is_step(item) for item in items)
 
 
 def _is_step(item: object) -> bool:
@@ -134,7 +146,12 @@ def _trajectories(
     bare = any(_is_step(item) for item in items)
     if bare:
         items, paths = [{"steps": items}], [""]
-    made = [foreign.translated(item, path, faults) for item, path in zip(items, paths, strict=True)]
+    made = [
+        _of_snapshot(item, path, faults, hidden, agent)
+        if is_snapshot(item) and not trajectory.is_trajectory(item)
+        else foreign.translated(item, path, faults)
+        for item, path in zip(items, paths, strict=True)
+    ]
     good = [(item, path) for item, path in zip(made, paths, strict=True) if item is not None]
     found = trajectory.read([item for item, _ in good], [path for _, path in good], faults, hidden, agent)
     if bare:
@@ -142,6 +159,36 @@ def _trajectories(
     if faults:
         raise Refused(faults, outcome)
     return found
+
+
+def _of_snapshot(
+    document: dict[str, Any], path: str, faults: list[Fault], hidden: frozenset[str], agent: str | None
+) -> dict[str, Any] | None:
+    """Return the trajectory of a snapshot, with all that has no place in the run that it makes by itself."""
+    plain = snapshot_format.trajectory_of(document, path, faults)
+    if plain is None:
+        return None
+    made = trajectory.read([plain], [path], faults, agent=agent)
+    if not made:
+        return None
+    return snapshot_format.with_rest(document, plain, made[0].record(), hiding(hidden, plain.get("redact")))
+
+
+def _check_not_recorded(context: Context, runs: Sequence[trajectory.Told]) -> None:
+    """Refuse snapshots of runs that were recorded here: they would tell the same again, and less of it."""
+    faults: list[Fault] = []
+    with open_recounter(context) as recounter:
+        for told in runs:
+            known = told.record()
+            if not known.previews_only:
+                continue
+            with suppress(NotFound):
+                known = run_record(recounter, told.run)
+            if not known.previews_only:
+                remedy = "Leave runId out to import the snapshot as another run."
+                faults.append(Fault(f"run {told.run}", "the log has it already, with whole results", remedy))
+    if faults:
+        raise Refused(faults, NOTHING_RECORDED)
 
 
 class _Told:
