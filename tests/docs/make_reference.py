@@ -1,5 +1,7 @@
 """Write docs/reference/verbs: a page for each noun of the library, made from the declarations of its verbs.
 
+The table of addresses in docs/reference/rest.md is made from the server's routes.
+
 `python3 dev.py docs` runs it; tests/docs/test_reference.py holds that the pages are what it would write.
 """
 
@@ -14,6 +16,7 @@ from woodrat.api.verb import Parameter, Verb
 from woodrat.api.verbs import NAMESPACES, verbs
 
 FOLDER: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "verbs"
+REST: Final = FOLDER.parent / "rest.md"
 LEDGER: Final = "ledger"
 """The page of the verbs that are methods of the ledger itself."""
 TITLES: Final = {
@@ -127,8 +130,28 @@ def _type(schema: object) -> str:
     return words.get(str(schema.get("type")), "any value")
 
 
+def rest_page(page: str) -> str:
+    """Return the page about REST with its table of addresses as the routes have it."""
+    return _ADDRESSES.sub("\n".join(_addresses()), page)
+
+
+def _addresses() -> Iterator[str]:
+    from woodrat.server.access import ANYONE
+    from woodrat.server.routes import ROUTES
+
+    yield "| address | needs | what it does |"
+    yield "|---|---|---|"
+    for route in sorted(ROUTES, key=lambda route: (route.path.split("/")[2], route.path, route.method)):
+        needs = "any" if route.grant == ANYONE else route.grant
+        yield f"| `{route.method} {route.path}` | {needs} | {route.what} |"
+
+
+_ADDRESSES: Final = re.compile(r"\| address \| needs \| what it does \|(?:\n\|.*)*")
+
+
 def main() -> None:
     """Write the pages, and remove those of nouns that are gone."""
+    REST.write_text(rest_page(REST.read_text("utf-8")), "utf-8")
     FOLDER.mkdir(parents=True, exist_ok=True)
     written = pages()
     for old in FOLDER.glob("*.md"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.docs.make_reference import FOLDER, noun_of, pages
+from tests.docs.make_reference import FOLDER, REST, noun_of, pages, rest_page
 
 from woodrat.api.verbs import verbs
 
@@ -12,6 +12,12 @@ from woodrat.api.verbs import verbs
 def test_the_page_of_a_noun_is_made_from_its_declarations(noun: str) -> None:
     """Each page is what `python3 dev.py docs` would write."""
     assert (FOLDER / f"{noun}.md").read_text("utf-8") == pages()[noun], "run `python3 dev.py docs`"
+
+
+def test_the_table_of_addresses_is_made_from_the_routes() -> None:
+    """The page about REST has the table that `python3 dev.py docs` would write."""
+    page = REST.read_text("utf-8")
+    assert page == rest_page(page), "run `python3 dev.py docs`"
 
 
 def test_every_declared_verb_has_a_section() -> None:

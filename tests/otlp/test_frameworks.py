@@ -58,17 +58,17 @@ def test_a_pydantic_ai_agent_leaves_runs(start: Start, tmp_path: Path, capsys: p
     server = start()
     assert ask(server, paid=True) == "A refund is due."
     assert ask(server, paid=False) == "Nothing was paid."
-    second, first = server.call("GET", "/v1/runs").json["runs"]
-    assert (first["names"], first["query"], first["finalContent"]) == (["refunds"], QUESTION, "A refund is due.")
-    assert [call["name"] for call in first["toolCalls"]] == ["lookup_order"]
-    assert len(first["models"]) == 2
+    second, first = server.call("GET", "/v1/runs").json["items"]
+    assert (first["names"], first["query"], first["answer"]) == (["refunds"], QUESTION, "A refund is due.")
 
     def woodrat(*words: str) -> Any:
         assert main([*words, "--db", str(tmp_path / "served.db"), "-o", "json"]) == 0
         return json.loads(capsys.readouterr().out)
 
-    shown = woodrat("runs", "show", first["runId"])
+    shown = woodrat("runs", "show", first["id"])
+    assert [call["name"] for call in shown["toolCalls"]] == ["lookup_order"]
+    assert len(shown["models"]) == 2
     assert (shown["status"], shown["toolCalls"][0]["resultPreview"]) == ("done", '{"paid": true}')
-    parted = woodrat("runs", "diff", first["runId"], second["runId"])
+    parted = woodrat("runs", "diff", first["id"], second["id"])
     assert (parted["same"], parted["cause"]["kind"]) == (False, "tool")
     assert "lookup_order" in parted["sentence"]

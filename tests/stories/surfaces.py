@@ -25,8 +25,8 @@ from tests.server.test_serve import MAIN, serve
 import woodrat
 from woodrat.clock import SystemClock
 from woodrat.ledger.find import Page
-from woodrat.server import answers
 from woodrat.server.keys import KEYS_TENANT, Keyring
+from woodrat.state.asof import Stored
 
 TENANT = "lending"
 AGENTS = ("crm", "web", "loan-officer")
@@ -107,7 +107,18 @@ def plain(verb: str, found: Any) -> Any:
         found = tuple(hit.snapshot for hit in found)
     if verb == "conflicts":
         return [{"entity": str(ref), **conflict.to_json()} for ref, conflict in found]
-    return answers.plain(found)
+    return as_json(found)
+
+
+def as_json(value: Any) -> Any:
+    """Return records as plain JSON, wherever they stand."""
+    if isinstance(value, Stored):
+        return {"position": value.position, **value.observation.to_json()}
+    if hasattr(value, "to_json"):
+        return value.to_json()
+    if isinstance(value, tuple):
+        return [as_json(item) for item in value]
+    return {name: as_json(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
 def told(ledger: Any, document: dict[str, Any]) -> str:

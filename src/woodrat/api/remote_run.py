@@ -12,12 +12,13 @@ from __future__ import annotations
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Protocol
 
+from woodrat import record_json
 from woodrat.canon import form, moment
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, Unavailable, WoodratError
 from woodrat.ledger import redaction
-from woodrat.ledger import report as reports
 from woodrat.ledger.ownership import check_owner
+from woodrat.ledger.report import Report
 from woodrat.runs import trace, values
 from woodrat.runs.recorder import current
 from woodrat.runs.recorder.log import PENDING_MAX, check_id
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from woodrat.api.transport import Transport
     from woodrat.canon.form import Json
     from woodrat.clock import Clock
-    from woodrat.ledger.report import Report
     from woodrat.runs.recorder.recording import Body, Steps
     from woodrat.runs.recorder.run import Run
     from woodrat.runs.recorder.steps import Begun, RunLog, StepRecorder, WriteStep
@@ -196,7 +196,8 @@ class RemoteLog:
             change["counted"] = [step.counter, int(count)]
         path, key = f"/v1/runs/{step.run}/steps", self.transport.fresh_key()
         told = self.transport.post(path, {"step": {"change": {"verb": verb, **change}}}, key=key)
-        return reports.from_json(told["report"])
+        report: Report = record_json.read(Report, told["report"])
+        return report
 
     def interpretation(self, step: WriteStep, source: str, about: Mapping[str, Any]) -> Any:
         """Refuse to read a source as a step: a server takes readings outside of runs."""

@@ -30,7 +30,7 @@ class PastSchemas:
         self.ledger = ledger
         self.context = ledger.context
 
-    @verb(get="/v1/infer/{entity_type}", command="schemas infer T", tool="schema")
+    @verb(get="/v1/schemas/{entity_type}/infer", command="schemas infer T", tool="schema")
     def infer(self, entity_type: EntityType, *, progress: Progress | None = None) -> dict[str, Any]:
         """Suggest a JSON Schema that fits everything stored of a type.
 

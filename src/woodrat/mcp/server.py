@@ -17,8 +17,8 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from woodrat.errors import Fault, Forbidden, NotFound, Refused, Unavailable, WoodratError, shown
-from woodrat.mcp import CALLER, TOLD, messages, tools
-from woodrat.server import access, answers, heavy_reads, logs, wire
+from woodrat.mcp import CALLER, TOLD, answers, messages, tools
+from woodrat.server import access, heavy_reads, logs, wire
 from woodrat.server.access import READ, Caller
 from woodrat.server.gateway import Gateway
 from woodrat.server.heavy_reads import Job
@@ -122,7 +122,8 @@ async def _called(gateway: Gateway, caller: Caller, name: str, sent: dict[str, A
     if not action.writes:
         named = sent.get("action", "")
         job = None
-        if heavy_reads.may_be_heavy(verb := named or name, {"ref": ""}):  # named as on the other surfaces
+        verb = "schemas_infer" if named == "infer" else named or name  # named as on the other surfaces
+        if heavy_reads.may_be_heavy(verb, {"ref": ""}):
             job = Job(verb, partial(tools.answer, name, named), ledger.tenant, ledger.agent, dict(given))
         return await gateway.read(caller, lambda: tools.bounded(action.answer(ledger, relay, given)), job)
     try:

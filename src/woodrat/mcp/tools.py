@@ -14,10 +14,11 @@ import orjson
 
 from woodrat.api.parameters import FLAG, NUMBER, OBJECT, TEXT, TEXTS, WHOLE
 from woodrat.errors import Fault, Refused, pointer_part
+from woodrat.mcp import answers
 from woodrat.records import dataclass, field
-from woodrat.server import access, answers
+from woodrat.server import access
 from woodrat.server.access import CORRECT, MANAGE, READ, RUN, WRITE
-from woodrat.server.routes import Param
+from woodrat.server.route import Param
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger

@@ -10,7 +10,7 @@ from woodrat.errors import Fault, Outdated, Refused, pointer_part, shown
 from woodrat.ledger.arguments import KNOWN, NEW
 from woodrat.ledger.moments import NO_READ
 from woodrat.server.requests import tags
-from woodrat.server.routes import AS_OF, VALID_AT, Param, Route
+from woodrat.server.route import Param, Route
 
 NAMES_SHOWN_MAX: Final = 30
 """How many names of arguments a message lists."""
@@ -37,7 +37,7 @@ def arguments(
     """
     faults: list[Fault] = []
     found: dict[str, Any] = {}
-    params = (*route.params, AS_OF, VALID_AT) if route.moment else route.params
+    params = route.takes
     in_query = {param.spelled: param for param in params if param.inside == "query"}
     in_body = {param.spelled: param for param in params if param.inside == "body"}
     if bulk:

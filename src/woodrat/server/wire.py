@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from woodrat.errors import Corrupt, Fault, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError, shown
+from woodrat.errors import Corrupt, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError
 
 if TYPE_CHECKING:
     from woodrat.api.past import Past
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from woodrat.merge.snapshot import Conflict, Snapshot
     from woodrat.state.asof import Stored
     from woodrat.state.source import Delivery
-
-T = TypeVar("T")
 
 DONE = 0
 """Exit code of a command that did what it was asked."""
@@ -57,8 +55,6 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells give it."""
 PIPE_CLOSED = 141
 """Exit code when the reader of our output went away, as shells give it."""
-PAGE_ARGUMENTS = frozenset({"limit", "cursor"})
-"""What a caller says of a page."""
 
 
 def exit_code(error: WoodratError) -> int:
@@ -112,39 +108,6 @@ def listing(name: str, items: Iterable[Any], position: int | None = None, cursor
     return found
 
 
-def page(
-    past: Past,
-    name: str,
-    find: Callable[[Past], Sequence[T]],
-    tell: Callable[[T], Any],
-    asked: Mapping[str, Any],
-    limit: int | None = None,
-    cursor: str | None = None,
-) -> dict[str, Any]:
-    """Return a list that the library returns whole: all of it, or a page with the cursor of the next.
-
-    `asked` is what was asked for. The first page says where it was read, and the others are read there too: what is
-    written meanwhile moves nothing from one page to another. A page costs what the whole list costs.
-    """
-    if limit is None and cursor is None:
-        return listing(name, map(tell, find(past)), past.position)
-    from woodrat.canon import form
-    from woodrat.ledger.find import PAGE_MAX, make_cursor, read_cursor
-
-    faults = []
-    most = PAGE_MAX if limit is None else limit
-    if type(most) is not int or not 1 <= most <= PAGE_MAX:
-        faults.append(Fault("limit", f"got {shown(limit)}", f"Send 1 to {PAGE_MAX}; a cursor leads to the rest."))
-    question = form.serialise({"list": name, **{key: value for key, value in asked.items() if value is not None}})
-    place = read_cursor(cursor, question, faults)
-    if faults:
-        raise Refused(faults, "Nothing was read.")
-    position, start = (past.position, 0) if place is None else place
-    items = find(past if position == past.position else past.at(position))
-    further = make_cursor(question, [position, start + most]) if len(items) > start + most else None
-    return listing(name, map(tell, items[start : start + most]), position, further)
-
-
 def stored(item: Stored) -> dict[str, Any]:
     """Return an observation with its place in the log."""
     return {"position": item.position, **item.observation.to_json()}
@@ -155,14 +118,14 @@ def conflict(ref: Ref, found: Conflict) -> dict[str, Any]:
     return {"entity": str(ref), **found.to_json()}
 
 
-def blame(found: Mapping[str, Sequence[Verdict]]) -> dict[str, Any]:
+def blame(found: Mapping[str, tuple[Verdict, ...]]) -> dict[str, Any]:
     """Return what became of every claim, by field."""
     return {name: [verdict.to_json() for verdict in verdicts] for name, verdicts in found.items()}
 
 
 def blamed(
     past: Past, text: str, field: str | None = None, *, excerpts: bool = False
-) -> Mapping[str, Sequence[Verdict]]:
+) -> Mapping[str, tuple[Verdict, ...]]:
     """Return the verdicts on what `text` names: an entity, or a field of it after the last #, unless `field` says it.
 
     A key may hold a # itself: where there is no such field, the whole is tried as an entity.
@@ -182,7 +145,7 @@ def blamed(
 
 
 def explained(
-    snapshot: Snapshot, verdicts: Mapping[str, Sequence[Verdict]], observations: Iterable[Stored]
+    snapshot: Snapshot, verdicts: Mapping[str, tuple[Verdict, ...]], observations: Iterable[Stored]
 ) -> dict[str, Any]:
     """Return a snapshot with the reason behind every value, and every observation it was merged from."""
     return {
