@@ -19,10 +19,10 @@ from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
 from woodrat.ledger.report import Report
 from woodrat.ledger.write import Call
-from woodrat.server import answers
 from woodrat.server.app import App
 from woodrat.server.keys import KEYS_TENANT, Keyring
-from woodrat.server.routes import ROUTES, Route
+from woodrat.server.route import Route
+from woodrat.server.routes import ROUTES
 from woodrat.server.serve import Serving
 from woodrat.server.show_cache import Shown, Spelling
 from woodrat.server.show_cache import shown as spelled
@@ -59,17 +59,26 @@ def routes(engine: SqliteEngine) -> tuple[Route, ...]:
     report = ledger.store({"entity_type": shown.entity.type, **fields, "note": "one more"})
     planner = with_stand_in(ledger, _Planning(report))
 
-    def tell(_: Spelling, ledger: Ledger, ref: str) -> Shown:
+    def tell(_: Spelling, ledger: Ledger, ref: str, **how: Any) -> Shown:
         return constant
 
     def plan(ledger: Ledger, **given: Any) -> Report:
-        return answers.store(planner, **given)
+        return planner.store(**given)
 
     by_verb = {route.verb: route for route in ROUTES}
     show, store = by_verb["show"], by_verb["store"]
     return (
         *ROUTES,
-        Route("GET", CONSTANT + "{ref}", "constant", show.answer, show.what, params=show.params, soon=tell),
+        Route(
+            "GET",
+            CONSTANT + "{ref}",
+            "constant",
+            show.answer,
+            show.what,
+            params=show.params,
+            returns=show.returns,
+            soon=tell,
+        ),
         Route("POST", PLANNED, "planned", plan, store.what, store.grant, store.params, moment=False),
     )
 

@@ -17,7 +17,7 @@ import types
 from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, Literal, NewType, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, NewType, TypeVar, Union, get_args, get_origin
 
 from woodrat.canon.ids import Ref, parse_ref
 from woodrat.records import fields_of, is_record, kinds_of
@@ -112,6 +112,10 @@ def schemas(*kinds: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     components: dict[str, Any] = {}
 
     def describe(kind: Any) -> dict[str, Any]:
+        if isinstance(kind, _Tagged):
+            name = f"Tagged{kind.kind.__name__}"
+            components[name] = components.get(name) or kind.schema(describe)
+            return {"$ref": f"#/components/schemas/{name}"}
         if not is_record(get_origin(kind) or kind) and not _has_own_form(kind):
             return form_of(kind).schema(describe)
         name = _component(kind)
@@ -292,6 +296,7 @@ def object_schema(describe: Describe, text: str, properties: Mapping[str, tuple[
     }
 
 
+@cache
 def _texts(kind: Any) -> dict[str, str]:
     """Return what is written below each field of a class, and in each derived property, in one line each."""
     import ast
@@ -382,18 +387,25 @@ def _one_of(kinds: tuple[Any, ...]) -> Form:
             return {_TAG: name, **forms[name].write(value)}
 
         def described(describe: Describe) -> dict[str, Any]:
-            return {"oneOf": [_tagged(describe(kind), kind.__name__) for kind in inner]}
+            return {"oneOf": [describe(_Tagged(kind)) for kind in inner]}
 
         form = Form(told, lambda value: forms[value[_TAG]].read(value), described)
     else:
         assert all(kind in _PLAIN or kind in _OPEN for kind in inner), f"{kinds} are told apart by themselves"
-        form = Form(_same, _same, lambda _: {"type": [_PLAIN[kind] for kind in inner if kind in _PLAIN]})
+        form = Form(_same, _same, lambda _: {"anyOf": [{"type": _PLAIN[kind]} for kind in inner if kind in _PLAIN]})
     return _optional(form, form.schema) if optional else form
 
 
-def _tagged(schema: dict[str, Any], name: str) -> dict[str, Any]:
-    tag = {"type": "object", "required": [_TAG], "properties": {_TAG: {"const": name}}}
-    return {"allOf": [tag, schema]}
+class _Tagged(NamedTuple):
+    """A record class whose records are written with the name of the class."""
+
+    kind: Any
+
+    def schema(self, describe: Describe) -> dict[str, Any]:
+        """Return the schema of its records: one object, which makers of clients understand."""
+        schema = form_of(self.kind).schema(describe)
+        properties = {_TAG: {"type": "string", "const": self.kind.__name__}, **schema.get("properties", {})}
+        return {**schema, "required": [_TAG, *schema.get("required", ())], "properties": properties}
 
 
 def _optional(inner: Form, schema_of: Callable[[Describe], dict[str, Any]]) -> Form:
@@ -429,25 +441,33 @@ def _tuple(inside: tuple[Any, ...]) -> Form:
         )
     each = tuple(map(form_of, inside))
 
-    def fixed(describe: Describe) -> dict[str, Any]:
-        count = len(inside)
-        return {"type": "array", "prefixItems": list(map(describe, inside)), "minItems": count, "maxItems": count}
-
     return Form(
         lambda items: [form.write(item) for form, item in zip(each, items, strict=True)],
         lambda value: tuple(form.read(item) for form, item in zip(each, value, strict=True)),
-        fixed,
+        lambda describe: _fixed(inside, describe),
     )
+
+
+def _fixed(kinds: tuple[Any, ...], describe: Describe) -> dict[str, Any]:
+    """Return the schema of an array that holds one item of each type.
+
+    Which type stands where is left open: many tools for OpenAPI do not understand `prefixItems`.
+    """
+    described: list[dict[str, Any]] = []
+    for kind in kinds:
+        if (schema := describe(kind)) not in described:
+            described.append(schema)
+    items = described[0] if len(described) == 1 else {"anyOf": described}
+    return {"type": "array", "items": items, "minItems": len(kinds), "maxItems": len(kinds)}
 
 
 def _mapping(key: Any, held: Any) -> Form:
     inner, keys = form_of(held), form_of(key)
     if keys is not form_of(str):
-        pair = {"type": "array", "minItems": 2, "maxItems": 2}
         return Form(
             lambda value: [[keys.write(name), inner.write(item)] for name, item in value.items()],
             lambda value: {keys.read(name): inner.read(item) for name, item in value},
-            lambda _: {"type": "array", "items": pair},
+            lambda describe: {"type": "array", "items": _fixed((key, held), describe)},
         )
 
     def named(describe: Describe) -> dict[str, Any]:

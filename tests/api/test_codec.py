@@ -16,26 +16,51 @@ from hypothesis import strategies as st
 
 import woodrat
 from woodrat.api import codec
-from woodrat.api.codec import returned
+from woodrat.api.codec import AnswerForm, returned
 from woodrat.api.ledger import Ledger
 from woodrat.api.link import plain
 from woodrat.api.verbs import verbs
 from woodrat.bisect.predicate import Choice, FieldRead, Predicate
 from woodrat.canon.ids import Ref
 from woodrat.explain.workers import Newly
+from woodrat.ledger.find import Hit
 from woodrat.ledger.pages import Page
 from woodrat.log.entry import Entry
+from woodrat.merge.snapshot import Snapshot
 from woodrat.record_json import Hex, form_of, schemas, types_of
 from woodrat.records import is_record, kinds_of
-from woodrat.server.answers import stale_since
-from woodrat.server.records import VERBS
+from woodrat.server.run_routes import newly_stale
 from woodrat.state.asof import Stored
 from woodrat.state.observation import Observation
 from woodrat.state.schema import OPEN, Schema
 from woodrat.testing.ledgers import tell
 
-RETURNED = sorted({*VERBS.values(), "admit", "training.export"})
-"""Verbs of the library whose records travel whole, and one that only the server has."""
+WRITES = {
+    "store",
+    "correct",
+    "retract",
+    "delete",
+    "restore",
+    "relate",
+    "merge",
+    "split",
+    "tag",
+    "runs.judge",
+    "runs.evaluate",
+    "schemas.register",
+}
+"""Verbs that return a report, of which one is enough."""
+RETURNED = sorted(
+    {*(verb.name for verb in verbs().values() if verb.declaration.path), "admit", "newly_stale", "training.export"}
+    - WRITES
+)
+"""Verbs of the library with an address, and what else returns records."""
+
+
+def form_for(verb: str) -> AnswerForm:
+    """Return what the answers of a verb look like."""
+    known = verbs().get(verb)
+    return codec.answer_of(known) if known is not None else AnswerForm(kind_of(verb), "", at_moment=False)
 
 
 def kind_of(verb: str) -> Any:
@@ -133,6 +158,10 @@ def answers(ledger: Ledger) -> dict[str, Any]:
         "conflicts": ledger.conflicts(),
         "diff": ledger.diff(3, "now"),
         "diff_against": ledger.diff_against([]),
+        "fingerprint": ledger.fingerprint(),
+        "log.entries": ledger.log.entries(),
+        "runs.import_": ledger.runs.import_({"query": "?", "answer": "x"}),
+        "schemas.infer": ledger.schemas.infer("loan"),
         "related": ledger.related("contact/Ana Rivera", depth=2),
         "schemas.show": ledger.schemas.show("thing"),
         "schemas.list": ledger.schemas.list(),
@@ -148,7 +177,7 @@ def answers(ledger: Ledger) -> dict[str, Any]:
         "lineage": ledger.lineage(first),
         "impact": ledger.impact(said),
         "stale": ledger.stale(same=True),
-        "newly_stale": stale_since(ledger, -1),
+        "newly_stale": newly_stale(ledger, -1),
         "values": ledger.values(),
         "ids": ledger.ids(said[:9]),
         "what_if": ledger.what_if(sweep="loan/42#creditScore=500..700:50", same=True),
@@ -176,7 +205,8 @@ def test_what_a_verb_returns_comes_back_the_same(ledger: Ledger) -> None:
     found = answers(ledger)
     assert sorted(found) == RETURNED
     for verb, value in found.items():
-        again = told(kind_of(verb), value)
+        answer = form_for(verb)
+        again = answer.read(json.loads(json.dumps(answer.write(value, lambda: 7))))
         assert again == value, verb
         assert type(again) is type(value)
         assert repr(again) == repr(value), verb
@@ -189,20 +219,31 @@ def test_what_a_verb_returns_comes_back_the_same(ledger: Ledger) -> None:
     assert told(returned(verbs()["reduce"]), found["reduce"]).to_bytes() == found["reduce"].to_bytes()
 
 
+def test_answers_have_one_shape() -> None:
+    """A record is its own object, a list is `items`, a plain value has the name of its verb; both have a position."""
+    named = {name: codec.answer_of(verb).name for name, verb in verbs().items()}
+    assert {name for name, under in named.items() if under not in ("", "items")} == {"fingerprint"}
+    assert codec.answer_of(verbs()["fingerprint"]).write("abc", lambda: 7) == {"fingerprint": "abc", "position": 7}
+    assert codec.answer_of(verbs()["runs.import_"]).write(("run_1",), lambda: 7) == {"items": ["run_1"]}
+    assert codec.answer_of(verbs()["values"]).write({}, lambda: 7) == {}
+
+
 def test_a_large_collection_travels_whole() -> None:
-    """What the JSON of a snapshot shortens is all there for whoever holds the record."""
+    """What the JSON of a snapshot shortens is all there for whoever asks for it whole."""
     ledger = woodrat.open(":memory:")
     collect(ledger, (f"e{number:04}" for number in range(1_200)))
+    here = {"show": ledger.show("bag/1"), "query": ledger.query(), "search": ledger.search("1", entity_type="bag")}
+    holding = {name for name, verb in verbs().items() if {Snapshot, Hit} & {*get_args(returned(verb)), returned(verb)}}
+    assert holding == codec.SHORTENED == here.keys()
+    for verb, value in here.items():
+        answer = codec.answer_of(verbs()[verb])
+        short = answer.write(value, lambda: 0)
+        assert '"of": 1200' in json.dumps(short), verb
+        whole = json.loads(json.dumps(answer.write(codec.whole(value), lambda: 0)))
+        assert '"of": 1200' not in json.dumps(whole), verb
+        assert answer.read(whole) == value
     found = ledger.show("bag/1")
-    again = told(returned(verbs()["show"]), found)
-    assert len(again.fields["of"]) == 1_200
-    assert (again.fields, again.more) == (found.fields, {})
-    assert again == found
-    for verb, page in (("query", ledger.query(entity_type="bag")), ("search", ledger.search("1"))):
-        assert len(page.items) == 1
-        assert told(returned(verbs()[verb]), page) == page, "also inside a page"
     assert plain([found])[0]["fields"] == found.fields, "and on its way to the server"
-    assert ledger.query(entity_type="bag").to_json()["items"][0]["more"] == {"of": 1_200}
 
 
 def test_every_record_of_the_front_door_travels() -> None:
@@ -300,10 +341,13 @@ def test_any_record_comes_back_the_same(ledger: Ledger, kind: Any) -> None:
 
 def test_an_answer_of_another_version_is_said_to_be_one() -> None:
     """A field that is not known is passed over; one that is missing is told of, and not made up."""
-    node = codec.write(returned(verbs()["lineage"]), returned(verbs()["lineage"])("source", "src_1", "a source"))
-    assert codec.read(returned(verbs()["lineage"]), {**node, "later": 1}).id == "src_1"
+    lineage = codec.answer_of(verbs()["lineage"])
+    node = lineage.write(lineage.kind("source", "src_1", "a source"), lambda: 0)
+    assert lineage.read({**node, "later": 1}).id == "src_1"
     with pytest.raises(woodrat.Unavailable, match="same version"):
-        codec.read(returned(verbs()["lineage"]), {"kind": "source"})
+        lineage.read({"kind": "source"})
+    with pytest.raises(woodrat.Unavailable, match="same version"):
+        codec.answer_of(verbs()["fingerprint"]).read(["no object"])
 
 
 def test_the_schema_of_a_record_describes_its_json(ledger: Ledger) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from woodrat.api import link, verbs
+from woodrat.api import link
 from woodrat.api.coroutine import coroutine
 from woodrat.api.verb import Verb, verb, verbs_of
 from woodrat.cli import fast_parser, parser
@@ -49,7 +49,7 @@ class After:
 class Transport:
     """A server that answers with what it was asked."""
 
-    def get(self, path: str, asked: dict[str, Any], *, accept: str) -> Any:
+    def get(self, path: str, asked: dict[str, Any]) -> Any:
         """Return the question."""
         return {"path": path, **{name: value for name, value in asked.items() if value is not None}}
 
@@ -58,8 +58,7 @@ def seen(kind: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
     """Return where a parameter of the sample verb is found."""
     (sample,) = verbs_of(kind, "samples")
     assert isinstance(sample, Verb)
-    monkeypatch.setattr(routes, "verbs", lambda: {**verbs.verbs(), "samples.show": sample})
-    route = routes.declared_route("samples.show", "samples_show", lambda ledger, **given: given)
+    route = routes.declared_route(sample)
     operation = document("1", [route])["paths"]["/v1/samples/{ref}"]["get"]
 
     class Remote(kind):  # type: ignore[misc]
@@ -68,16 +67,16 @@ def seen(kind: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
         link = link.Link(Transport())  # type: ignore[arg-type]
         show = link_over(sample)
 
+    class Served:
+        """The ledger of a server."""
+
+        samples = kind()
+
     def taken(call: Any) -> bool:
         try:
             return "budget" in call(budget=3)
         except TypeError:
             return False
-
-    class Ledger:
-        """The ledger that the command opens."""
-
-        samples = kind()
 
     add_command(sample, monkeypatch)
 
@@ -86,7 +85,7 @@ def seen(kind: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
             given = parse(["samples", "show", "a/b", "--budget", "3"])
         except Refused:
             return False
-        return given is not None and Call(given).ask(Ledger()).get("budget") == 3  # type: ignore[arg-type]
+        return given is not None and Call(given).ask(Served()).get("budget") == 3  # type: ignore[arg-type]
 
     class Awaited:
         """The sample as a coroutine."""
@@ -98,7 +97,7 @@ def seen(kind: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
         "library": taken(lambda **more: kind().show("a/b", **more)),
         "client": taken(lambda **more: Remote().show("a/b", **more)),
         "coroutine": taken(lambda **more: run(Awaited().show("a/b", **more))),
-        "REST": any(param.name == "budget" for param in route.params),
+        "REST": taken(lambda **more: route.answer(Served(), ref="a/b", **more)),
         "OpenAPI": any(param["name"] == "budget" for param in operation["parameters"]),
         "command line, fast": asked(fast_parser.match),
         "command line, argparse": asked(parser.parse),

@@ -172,9 +172,21 @@ def _argument(argument: Argument) -> str:
 
 
 def rest_page(page: str) -> str:
-    """Return the page of REST, with a row for each address."""
-    rows = "".join(f"| `{route.method} {route.path}` | {route.grant} | {route.what} |\n" for route in ROUTES)
-    return re.sub(r"(?:^\| `[A-Z]+ /v1.*\n)+", lambda _: rows, page, count=1, flags=re.MULTILINE)
+    """Return the page about REST with its table of addresses as the routes have it."""
+    return _ADDRESSES.sub("\n".join(_addresses()), page)
+
+
+def _addresses() -> Iterator[str]:
+    from woodrat.server.access import ANYONE
+
+    yield "| address | needs | what it does |"
+    yield "|---|---|---|"
+    for route in sorted(ROUTES, key=lambda route: (route.path.split("/")[2], route.path, route.method)):
+        needs = "any" if route.grant == ANYONE else route.grant
+        yield f"| `{route.method} {route.path}` | {needs} | {route.what} |"
+
+
+_ADDRESSES: Final = re.compile(r"\| address \| needs \| what it does \|(?:\n\|.*)*")
 
 
 def main() -> None:

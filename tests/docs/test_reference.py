@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.docs.make_reference import COMMAND_LINE, FOLDER, command_page, noun_of, pages
+from tests.docs.make_reference import COMMAND_LINE, FOLDER, REST, command_page, noun_of, pages, rest_page
 
 from woodrat.api.verbs import verbs
 
@@ -18,6 +18,12 @@ def test_the_page_of_the_command_line_says_what_the_commands_say() -> None:
     """Sentence, examples and arguments of each command are what `python3 dev.py docs` would write."""
     page = COMMAND_LINE.read_text("utf-8")
     assert page == command_page(page).rstrip("\n") + "\n", "run `python3 dev.py docs`"
+
+
+def test_the_table_of_addresses_is_made_from_the_routes() -> None:
+    """The page about REST has the table that `python3 dev.py docs` would write."""
+    page = REST.read_text("utf-8")
+    assert page == rest_page(page), "run `python3 dev.py docs`"
 
 
 def test_every_declared_verb_has_a_section() -> None:

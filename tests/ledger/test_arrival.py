@@ -411,17 +411,14 @@ def test_import_keeps_the_mark(engine: Engine, ledger: Ledger) -> None:
 
 
 def test_the_list_comes_by_page(ledger: Ledger) -> None:
-    """As long as the list is, a surface gives it page by page, as of one position."""
-    from woodrat.server import answers
-
+    """As long as the list is, it comes page by page, as of one position."""
     for city in ("Vic", "Olot"):
         ledger.store([{"entity_type": "contact", "name": f"N{number}", "city": city} for number in range(5)])
-    first = answers.conflicts(ledger, arrival=True, limit=3)
+    first = ledger.conflicts(arrival=True, limit=3)
     ledger.store({"entity_type": "contact", "name": "N9", "city": "Vic"})
     ledger.store({"entity_type": "contact", "name": "N9", "city": "Olot"})
-    rest = answers.conflicts(ledger, arrival=True, limit=3, cursor=first["cursor"])
-    names = [found["entity"] for found in first["conflicts"] + rest["conflicts"]]
-    assert len(set(names)) == 5
-    assert "cursor" not in rest
+    rest = ledger.conflicts(arrival=True, limit=3, cursor=first.cursor)
+    assert len({conflict.entity for conflict in (*first.items, *rest.items)}) == 5
+    assert rest.cursor is None
     with pytest.raises(woodrat.Refused, match="cursor"):
-        answers.conflicts(ledger, limit=3, cursor=first["cursor"])
+        ledger.conflicts(limit=3, cursor=first.cursor)

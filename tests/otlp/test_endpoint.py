@@ -63,7 +63,7 @@ def test_a_real_exporter_is_understood(start: Start, keyring: Keyring, compressi
         root.set_attribute("output.value", "Yes.")
     provider.shutdown()
     assert results == [SpanExportResult.SUCCESS] * 2
-    (run,) = server.call("GET", "/v1/runs", key=key).json["runs"]
+    (run,) = server.call("GET", "/v1/runs", key=key).json["items"]
     assert (run["query"], run["answer"], run["agent"]) == ("Refund #42?", "Yes.", "collector")
     assert [call["name"] for call in run["tool_calls"]] == ["lookup"]
 
@@ -75,7 +75,7 @@ def test_json_is_taken_and_answered(start: Start) -> None:
     for headers, body in ((JSON, data), ({**JSON, "Content-Encoding": "gzip"}, gzip.compress(data))):
         answer = server.call("POST", "/v1/traces", body, headers=headers)
         assert (answer.status, answer.json) == (200, {})
-    assert len(server.call("GET", "/v1/runs").json["runs"]) == 1
+    assert len(server.call("GET", "/v1/runs").json["items"]) == 1
 
 
 def test_rejected_spans_are_counted_in_the_answer(start: Start) -> None:
@@ -87,7 +87,7 @@ def test_rejected_spans_are_counted_in_the_answer(start: Start) -> None:
     partial = answer.json["partialSuccess"]
     assert (answer.status, partial["rejectedSpans"]) == (200, "1")
     assert "spanId" in partial["errorMessage"]
-    assert len(server.call("GET", "/v1/runs").json["runs"]) == 1
+    assert len(server.call("GET", "/v1/runs").json["items"]) == 1
     proto = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2")
     told = proto.ExportTraceServiceResponse.FromString(endpoint.accepted(spans.from_json(bad_span())))
     assert told.partial_success.rejected_spans == 1
@@ -127,11 +127,11 @@ def test_a_long_batch_is_several_writes(start: Start, monkeypatch: pytest.Monkey
     monkeypatch.setattr("woodrat.otlp.endpoint.PART_ENTRIES", 4)
     server = start()
     assert server.call("POST", "/v1/traces", many(6)).json == {}
-    entries = server.call("GET", "/v1/log").json["entries"]
+    entries = server.call("GET", "/v1/log").json["items"]
     lengths = [entry["envelope"]["length"] for entry in entries if "length" in entry["envelope"]]
     assert len(entries) == sum(lengths)
     assert len(lengths) > 1
-    assert len(server.call("GET", "/v1/runs").json["runs"]) == 6
+    assert len(server.call("GET", "/v1/runs").json["items"]) == 6
     whole = Runs.import_
 
     def failing(runs: Runs, part: list[dict[str, object]]) -> tuple[str, ...]:
@@ -152,7 +152,7 @@ def test_a_key_needs_the_grant_to_record_runs(start: Start, keyring: Keyring) ->
     data = (FIXTURES / "genai.json").read_bytes()
     assert server.call("POST", "/v1/traces", data, headers=JSON).status == 401
     assert server.call("POST", "/v1/traces", data, headers=JSON, key=key).status == 403
-    assert server.call("GET", "/v1/runs", key=key).json["runs"] == []
+    assert server.call("GET", "/v1/runs", key=key).json["items"] == []
 
 
 def test_a_file_of_spans_is_imported(cli: Cli, tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_a_run_that_does_everything_comes_back() -> None:
     assert not ledger.runs.show(run).previews_only
     elsewhere.store({"entity_type": "loan", "id": "42", "creditScore": 700, "income": 10})
     for stale in elsewhere.stale(same=True):
-        assert (stale.now.outcome, stale.again.reason) == ("unknown", NOT_HERE)
+        assert (stale.now.outcome, stale.now.reason) == ("unknown", NOT_HERE)
     for change in {"loan/42#creditScore": 800}, {"loan/42#creditScore": 1}:
         outcomes = {(each.outcome, each.now.reason) for each in elsewhere.what_if(run, set=change, same=True).decisions}
         assert outcomes <= {("unknown", NOT_HERE), ("same", UNMOVED)}

@@ -58,7 +58,7 @@ def entries(*told: dict[str, Any]) -> Door:
 
 
 def recorded(make: Callable[[Scene], Any]) -> Door:
-    return lambda at: at.post("/v1/runs/record", {"document": make(at)})
+    return lambda at: at.post("/v1/runs/import", {"document": make(at)})
 
 
 def stated_in_own_run(change: dict[str, Any]) -> Door:
@@ -183,4 +183,4 @@ def seen(at: Scene, key: str) -> dict[str, Any]:
     for record in records:
         record.pop("foreign"), record.pop("linked")
     why = at.server.call("GET", "/v1/why/loan%2F42", key=key).json
-    return {"records": records, "why": json.dumps(why["decisions"])}
+    return {"records": records, "why": json.dumps(why["items"])}

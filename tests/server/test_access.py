@@ -11,6 +11,7 @@ from urllib.parse import quote
 import pytest
 from tests.server.server import Server
 
+import woodrat
 from woodrat.api.ledger import Ledger
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
@@ -18,7 +19,8 @@ from woodrat.errors import NotFound, Refused
 from woodrat.ledger.own_policy import registry
 from woodrat.server.access import ANYONE
 from woodrat.server.keys import KEYS_TENANT, Keyring, OpenAtFirst
-from woodrat.server.routes import ROUTES, Route
+from woodrat.server.route import Route
+from woodrat.server.routes import ROUTES
 from woodrat.server.webhooks import WEBHOOKS_TENANT, Hooks
 
 Start = Callable[..., Server]
@@ -187,11 +189,11 @@ def filled(
     ref = f"{MARKER}_type/{MARKER}-1"
     post("/v1/schemas", {"schema": {"title": f"{MARKER}_type", "properties": {f"{MARKER}_field": {}}}})
     source = post("/v1/sources", {"text": f"{MARKER} text", "name": f"{MARKER}.txt"})["source"]
-    post("/v1/tags", {"name": f"{MARKER}-tag"})
+    post("/v1/tag", {"name": f"{MARKER}-tag"})
     rule = {"chosen": MARKER, "when": {"city": f"{MARKER}-city"}}
     steps = [{"decide": {"stage": f"{MARKER}-stage", "facts": ref, "rules": [rule]}}]
     told = {"query": f"{MARKER} question #42?", "subject": ref, "steps": steps, "answer": f"{MARKER} answer"}
-    run = post("/v1/runs/record", {"document": told})["runs"][0]
+    run = post("/v1/runs/import", {"document": told})["items"][0]
     going = post("/v1/runs", {"query": f"{MARKER} going"})["run"]
     reading = post("/v1/interpretations", {"source": source, "model": f"{MARKER}-model"})["interpretation"]
     names = {"ref": ref, "run": run, "going": going, "source": source, "observation": said["observations"][0]}
@@ -216,7 +218,6 @@ def test_a_tenant_is_closed_to_the_keys_of_others(
     by_name = {
         "ref": names["ref"],
         "run": names["going"] if route.writes else names["run"],
-        "id": names["source"],
         "prefix": names["observation"][:12],
         "entity_type": f"{MARKER}_type",
         "of": names["observation"],
@@ -262,7 +263,18 @@ def test_a_tenant_is_closed_to_the_keys_of_others(
     assert MARKER not in told(answer.body), answer.body
     assert answer.status in (200, 400, 403, 404), answer.body
     assert server.call("GET", "/v1/log?limit=1000", key=ours).body == before
-    if route.verb in ("show", "observations", "run_record", "why", "runs", "sources", "schemas", "timeline", "log"):
+    telling = (
+        "show",
+        "observations",
+        "runs_show",
+        "runs_text",
+        "why",
+        "runs_list",
+        "sources_list",
+        "schemas_list",
+        "log_entries",
+    )
+    if route.verb in (*telling, "sources_show", "timeline"):
         # The same question of the tenant's own key shows that there was something to be told.
         assert MARKER in told(server.call(route.method, f"{path}?{'&'.join(asked)}", body, key=ours).body)
 
@@ -300,9 +312,9 @@ def test_who_evaluates_may_read(start: Start, keyring: Keyring) -> None:
     server = start(keyring)
     run = server.call("POST", "/v1/runs", {"query": "?"}, key=key).json["run"]
     server.call("POST", f"/v1/runs/{run}/end", {"answer": "no"}, key=key)
-    refused = server.call("POST", "/v1/evaluate", {"run": run, "against": "now"}, key=key)
+    refused = server.call("POST", f"/v1/runs/{run}/evaluate", {"against": "now"}, key=key)
     assert (refused.status, refused.json["details"]["grant"]) == (403, "read")
-    assert server.call("POST", "/v1/evaluate", {"run": run, "against": "now"}, key=reader).status == 200
+    assert server.call("POST", f"/v1/runs/{run}/evaluate", {"against": "now"}, key=reader).status == 200
 
 
 def test_nobody_speaks_in_a_run_of_another(start: Start, keyring: Keyring) -> None:
@@ -323,7 +335,7 @@ def test_nobody_speaks_in_a_run_of_another(start: Start, keyring: Keyring) -> No
         {"agent": "b", "steps": [{"kind": "tool", "name": "t", "result": 1}]},
     ]
     for document in forged:
-        answer = server.call("POST", "/v1/runs/record", {"document": document}, key=ours)
+        answer = server.call("POST", "/v1/runs/import", {"document": document}, key=ours)
         assert answer.status == 403, document
     for entry in ({"kind": "run.judged", "verdict": "good"}, {"kind": "run.noted", "text": "x", "agent": "b"}):
         answer = server.call("POST", f"/v1/runs/{own}/entries", {"entries": [entry]}, key=ours)
@@ -334,16 +346,17 @@ def test_nobody_speaks_in_a_run_of_another(start: Start, keyring: Keyring) -> No
     assert server.call("POST", "/v1/store", {**RECORD, "run": own, "step": 1}, key=writer).status == 200
     assert server.call("GET", f"/v1/runs/{run}", key=ours).json == before
     told = [{"kind": "run.started", "query": "?"}, {"kind": "run.judged", "verdict": "good"}]
-    (mine,) = server.call("POST", "/v1/runs/record", {"document": told}, key=ours).json["runs"]
-    record = server.call("GET", f"/v1/runs/{mine}", key=ours).json
-    assert (record["agent"], record["judgements"][0]["by"]) == ("a", "a")
-    assert server.call("POST", "/v1/runs/record", {"document": forged[0]}, key=operator).status == 403
+    (mine,) = server.call("POST", "/v1/runs/import", {"document": told}, key=ours).json["items"]
+    reader = woodrat.open(f"http://127.0.0.1:{server.port}", key=ours)
+    record = reader.runs.show(mine)
+    assert (record.agent, record.judgements[0].by) == ("a", "a")
+    assert server.call("POST", "/v1/runs/import", {"document": forged[0]}, key=operator).status == 403
     named = [{**forged[0][0], "agent": "b"}]
-    assert server.call("POST", "/v1/runs/record", {"document": named}, key=operator).status == 200
+    assert server.call("POST", "/v1/runs/import", {"document": named}, key=operator).status == 200
     judged = [{"kind": "run.judged", "run": run, "verdict": "bad"}]
-    assert server.call("POST", "/v1/runs/record", {"document": judged}, key=ours).status == 200
-    (told,) = server.call("GET", f"/v1/runs/{run}", key=ours).json["judgements"]
-    assert (told["verdict"], told["by"], told["agent"]) == ("bad", "a", "a")
+    assert server.call("POST", "/v1/runs/import", {"document": judged}, key=ours).status == 200
+    (judgement,) = reader.runs.show(run).judgements
+    assert (judgement.verdict, judgement.by, judgement.agent) == ("bad", "a", "a")
 
 
 def test_a_key_is_made_for_something(keyring: Keyring) -> None:

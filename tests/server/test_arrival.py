@@ -21,19 +21,20 @@ def ana(city: str, **about: Any) -> dict[str, Any]:
 
 
 def test_what_was_decided_by_arrival(server: Server) -> None:
-    """The report, the entity, blame and the list say it; the list by page, and as of a moment."""
+    """The report, the entity, blame and the list say it; the list also as of a moment."""
     first = server.call("POST", "/v1/store", ana("Vic")).json
     report = server.call("POST", "/v1/store", ana("Olot")).json
     assert (first["by_arrival"], report["by_arrival"]) == ([], [CITY])
     assert server.call("GET", "/v1/entities/contact/Ana").json["blame"]["city"]["by_arrival"] is True
-    winner, loser = server.call("GET", "/v1/blame/contact/Ana?field=city").json["claims"]["city"]
+    winner, loser = server.call("GET", "/v1/blame/contact/Ana?field=city").json["city"]
     assert winner["reason"] == "arrived later; no observation time was given"
     assert (winner["by_arrival"], winner["assigned"], loser["by_arrival"]) == (True, True, False)
-    listed = server.call("GET", "/v1/conflicts?arrival=true&limit=1").json
-    assert [(found["entity"], found["field"]) for found in listed["conflicts"]] == [("contact/Ana", "city")]
-    assert server.call("GET", "/v1/conflicts").json["conflicts"] == []
+    (listed,) = server.call("GET", "/v1/conflicts?arrival=true").json["items"]
+    assert listed[0] == "contact/Ana"
+    assert listed[1]["field"] == "city"
+    assert server.call("GET", "/v1/conflicts").json["items"] == []
     then = server.call("GET", f"/v1/conflicts?arrival=true&as_of={first['position']}").json
-    assert then["conflicts"] == []
+    assert then == {"items": [], "position": first["position"]}
     assert server.call("GET", "/v1/conflicts?arrival=perhaps").status == 400
 
 
@@ -95,5 +96,5 @@ def test_neotomas_records_are_marked(server: Server) -> None:
         entity = {"entity_type": "contact", "name": "Ana", "city": city}
         sent = server.call("POST", "/neotoma/store", {"entities": [entity], "idempotency_key": city}, key="dev-local")
         assert sent.status == 200
-    listed = server.call("GET", "/v1/conflicts?arrival=true").json["conflicts"]
-    assert [found["field"] for found in listed] == ["city"]
+    listed = server.call("GET", "/v1/conflicts?arrival=true").json["items"]
+    assert [found[1]["field"] for found in listed] == ["city"]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from tests.server.server import Server
 
+import woodrat
 from woodrat.api.ledger import Ledger
 from woodrat.cli.main import main
 from woodrat.clock import SystemClock
@@ -62,7 +63,7 @@ def reading(server: Server, secret: str) -> None:
     """Look at the person in several ways, and at somebody else."""
     for path in (f"entities/{PERSON}", f"history/{PERSON}", f"blame/{PERSON}", "entities/contact/bob@example.com"):
         server.call("GET", f"/v1/{path}", key=secret)
-    (said,) = server.call("GET", f"/v1/observations?ref={PERSON}", key=secret).json["observations"]
+    (said,) = server.call("GET", f"/v1/observations?ref={PERSON}", key=secret).json["items"]
     server.call("GET", f"/v1/observations/{said['id']}", key=secret)
     server.call("GET", "/v1/search?query=x&entity_type=contact", key=secret)
 
@@ -76,10 +77,10 @@ def test_no_byte_of_an_erased_key_is_left_beside_the_audit(
     server.call("POST", "/v1/store", RECORDS, key=secret)
     reading(server, secret)
     server.app.audit.flush()
-    erased: Any = server.call("POST", "/v1/erase", {"what": PERSON, "reason": "a request"}, key=secret).json
-    assert erased["complete"]
-    assert erased["searched"]
-    assert erased["scanned_bytes"] is None, "how large others are is no concern of a tenant"
+    erased = woodrat.open(f"http://127.0.0.1:{server.port}", key=secret).erase(PERSON, reason="a request")
+    assert erased.complete
+    assert erased.searched
+    assert erased.scanned_bytes is None, "how large others are is no concern of a tenant"
     assert server.call("GET", f"/v1/entities/{PERSON}", key=secret).status == 404
     server.app.close()
     assert hits(tmp_path) == set()
@@ -167,8 +168,8 @@ def test_a_planted_audit_that_keeps_names_is_found(
     server.call("POST", "/v1/store", RECORDS, key=secret)
     reading(server, secret)
     server.app.audit.flush()
-    erased: Any = server.call("POST", "/v1/erase", {"what": PERSON, "reason": "a request"}, key=secret).json
-    assert not erased["complete"]
-    assert erased["hits"]
+    erased = woodrat.open(f"http://127.0.0.1:{server.port}", key=secret).erase(PERSON, reason="a request")
+    assert not erased.complete
+    assert erased.hits
     server.app.close()
     assert hits(tmp_path) != set()

@@ -87,10 +87,10 @@ def test_a_long_log_makes_reads_of_all_of_it_heavy(
     elsewhere = server.app.reads.workers
     assert elsewhere is not None
     fill(engine, "default", 10)
-    before = server.call("GET", "/v1/timeline").json["timeline"]
+    before = server.call("GET", "/v1/timeline").json["items"]
     assert elsewhere.started == 0
     fill(engine, "default", 30)
-    after = server.call("GET", "/v1/timeline").json["timeline"]
+    after = server.call("GET", "/v1/timeline").json["items"]
     assert (elsewhere.started, len(before), len(after)) == (1, 10, 40)
 
 
@@ -153,7 +153,7 @@ def test_one_key_gets_few_heavy_reads(start: Start, engine: SqliteEngine, keyrin
     refused = [told[0] for _, told in asked if told]
     assert {(answer.status, answer.json["code"]) for answer in refused} == {(429, "unavailable")}
     assert all(int(answer.headers["retry-after"]) >= 1 for answer in refused)
-    assert server.call("GET", "/v1/prove-order?shuffles=1", key=quiet).json["holds"]
+    assert server.call("GET", "/v1/prove-order?shuffles=1", key=quiet).status == 200
     turns = server.app.turns["heavy_reads"]
     assert (turns.running, turns.waiting) == (1, places.waiting_per_key)
 

@@ -42,7 +42,7 @@ def test_bodies_are_bounded(start: Start) -> None:
     cut = gzip.compress(b'{"records": []}')[:-5]
     assert server.call("POST", "/v1/store", cut, headers={**JSON, "Content-Encoding": "gzip"}).status == 400
     assert server.call("POST", "/v1/store", b"{}", headers={**JSON, "Content-Encoding": "br"}).status == 415
-    assert server.call("GET", "/v1/entities").json["entities"] == []
+    assert server.call("GET", "/v1/entities").json["items"] == []
 
 
 def test_parts_of_other_logs_have_a_bound_of_their_own(
@@ -70,9 +70,10 @@ def test_parts_of_other_logs_have_a_bound_of_their_own(
         assert b"408 " in slow.recv(1_000)
     assert server.call("GET", "/v1/position", key=key).json["position"] == -1
     assert server.call("POST", "/v1/log", part, headers=lines, key=key).json["cloned"] == 50
-    assert server.call("GET", "/v1/leaves?position=49", key=key).json["root"] == here.log.import_(io.BytesIO(part)).root
-    assert server.call("GET", "/v1/leaves?position=x&position=-1", key=key).status == 400
-    assert server.call("GET", "/v1/leaves?" + "position=1&" * 65, key=key).status == 400
+    root = server.call("GET", "/v1/log/leaves?position=49", key=key).json["root"]
+    assert root == here.log.import_(io.BytesIO(part)).root
+    assert server.call("GET", "/v1/log/leaves?position=x&position=-1", key=key).status == 400
+    assert server.call("GET", "/v1/log/leaves?" + "position=1&" * 65, key=key).status == 400
 
 
 def test_depth_is_bounded(server: Server) -> None:
@@ -262,7 +263,7 @@ def test_long_bodies_and_answers_hold_nobody_up(server: Server) -> None:
     assert stored.status == 200
     assert len(json.loads(gzip.decompress(stored.body))["observations"]) == 1_000
     listed = server.call("GET", "/v1/observations?limit=1000", headers={"Accept-Encoding": "gzip"})
-    assert len(json.loads(gzip.decompress(listed.body))["observations"]) == 1_000
+    assert len(json.loads(gzip.decompress(listed.body))["items"]) == 1_000
     broken = server.call("POST", "/v1/store", b'{"records": [' + b"1," * 50_000, headers=JSON)
     assert broken.status == 400
 

@@ -31,7 +31,8 @@ from woodrat.server.app import App
 from woodrat.server.keys import Keyring, Open
 from woodrat.server.openapi import document
 from woodrat.server.problems import Rejected
-from woodrat.server.routes import ROUTES, Route
+from woodrat.server.route import Route
+from woodrat.server.routes import ROUTES
 
 __all__ = ["engine", "keyring", "start"]
 
@@ -51,7 +52,7 @@ def told() -> Any:
     with served(ROUTES) as server:
         records = [{"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"}]
         server.call("POST", "/v1/store", {"records": records})
-        server.call("POST", "/v1/runs/record", {"document": {"query": "Approve #42?", "answer": "no"}})
+        server.call("POST", "/v1/runs/import", {"document": {"query": "Approve #42?", "answer": "no"}})
         server.call("POST", "/v1/sources", {"text": "Net-30", "name": "contract.txt"})
         yield server
 
@@ -124,7 +125,7 @@ def test_an_argument_of_any_type_is_answered(told: Server, route: Route) -> None
 
 def amiss(answer: Callable[..., Any]) -> tuple[Route, ...]:
     """Return one route whose answer is planted."""
-    route = next(route for route in ROUTES if route.verb == "conflicts")
+    route = next(route for route in ROUTES if route.verb == "fingerprint")
     return (replace(route, answer=answer),)
 
 
@@ -137,7 +138,7 @@ def undocumented(*_: Any, **__: Any) -> Any:
 
 
 def shapeless(*_: Any, **__: Any) -> Any:
-    return [1, 2]
+    return 42
 
 
 @pytest.mark.parametrize(

@@ -24,17 +24,25 @@ def test_a_server_signs_and_proves(start: Start, tmp_path: Path) -> None:
     made = woodrat.init(keys)
     server = start(proofs=str(keys))
     said = server.call("POST", "/v1/store", ANA).json["observations"][0]
-    signed = server.call("POST", "/v1/checkpoints", {}).json
-    held = server.call("GET", "/v1/checkpoints").json["checkpoints"]
-    assert [found["size"] for found in held] == [signed["checkpoint"]["size"]]
+    signed = server.call("POST", "/v1/proofs/checkpoints", {}).json
+    held = server.call("GET", "/v1/proofs/checkpoints").json["items"]
+    assert held == [signed["checkpoint"]]
     proof = server.call("GET", f"/v1/proofs/{said}").body
-    capsule = server.call("GET", f"/v1/capsules/{quote('contact/Ana Rivera#city')}").body
+    capsule = server.call("GET", f"/v1/proofs/capsule/{quote('contact/Ana Rivera#city')}").body
     for document in (proof, capsule):
         file = tmp_path / "document.json"
         file.write_bytes(document)
         assert woodrat_verify.main([str(file), "--key", str(made.verifier)]) == 0
     found = server.call("GET", "/v1/verify?deep=true").json
     assert (found["sound"], found["covered"]) == (True, signed["checkpoint"]["size"])
+    with woodrat.open(f"http://127.0.0.1:{server.port}") as ledger:
+        assert ledger.verify(deep=True).sound
+        read = (ledger.proofs.prove(said), ledger.proofs.capsule("contact/Ana Rivera#city"))
+        assert tuple(document.to_bytes() for document in read) == (proof, capsule)
+        assert read[0].checkpoint.checkpoint.size == signed["checkpoint"]["size"]
+        note = ledger.proofs.checkpoint().note
+        assert ledger.proofs.prove_consistency(note).old == note
+        assert ledger.proofs.prove(0).entry.position == 0
 
 
 def test_a_run_recorded_through_a_server_is_proven(start: Start, tmp_path: Path) -> None:
@@ -58,12 +66,12 @@ def test_a_run_recorded_through_a_server_is_proven(start: Start, tmp_path: Path)
     sent = {name: body[name] for name in body if name not in ("numbered", "skipped", "agent")}
     again = server.call("POST", f"/v1/runs/{run.id}/entries", {"entries": [{"kind": "run.ended", **sent}]})
     assert again.json["recorded"] == 0
-    found = woodrat_verify.outcome(server.call("GET", f"/v1/capsules/{run.id}").body, str(made.verifier))
+    found = woodrat_verify.outcome(server.call("GET", f"/v1/proofs/capsule/{run.id}").body, str(made.verifier))
     assert (found["verdict"], found["parts"]) == ("proven", []), found["says"]
 
 
 def test_a_server_without_keys_says_so(server: Server) -> None:
     """Without keys there is nothing to sign with, and the refusal says what to do."""
-    answer = server.call("POST", "/v1/checkpoints", {})
+    answer = server.call("POST", "/v1/proofs/checkpoints", {})
     assert answer.status == 400
     assert "woodrat init" in answer.json["detail"]

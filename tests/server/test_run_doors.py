@@ -70,7 +70,7 @@ class Place:
         post(f"/v1/runs/{run}/steps", {"step": {"decide": {"stage": "risk", "facts": "loan/42", "rules": rules}}})
         at = Scene(self.server, run, "", "owner", self.owner)
         assert run_doors.spans(at, root=True).status == 200
-        listed = self.server.call("GET", "/v1/runs", key=self.owner).json["runs"]
+        listed = self.server.call("GET", "/v1/runs", key=self.owner).json["items"]
         (traced,) = [record["id"] for record in listed if record["trace"] == TRACE]
         return run, traced
 
@@ -149,7 +149,7 @@ def test_what_an_import_says_of_a_run_is_listed_as_foreign(place: Place) -> None
     assert answer.status == 200, answer.body
     record = place.server.call("GET", f"/v1/runs/{place.run}", key=place.reader).json
     assert (record["agent"], record["status"]) == ("owner", "running")
-    log = place.server.call("GET", "/v1/log?limit=1000", key=place.reader).json["entries"]
+    log = place.server.call("GET", "/v1/log?limit=1000", key=place.reader).json["items"]
     bodies = {entry["position"]: entry["body"] for entry in log if entry["kind"].startswith("run.")}
     named = {position for position, body in bodies.items() if body["run"] == place.run and body["agent"] != "owner"}
     assert named
@@ -163,7 +163,7 @@ def test_spans_of_another_agent_are_a_run_of_their_own_that_the_trace_links(plac
     assert run_doors.spans(place.scene("run"), root=True).status == 200
     records = [
         record
-        for record in place.server.call("GET", "/v1/runs?limit=200", key=place.reader).json["runs"]
+        for record in place.server.call("GET", "/v1/runs?limit=200", key=place.reader).json["items"]
         if record["trace"] == TRACE
     ]
     assert sorted(record["agent"] for record in records) == ["owner", "stranger"]

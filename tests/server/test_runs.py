@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.server.server import Server
 
+import woodrat
 from woodrat.server.keys import Keyring
 
 Start = Callable[..., Server]
@@ -21,6 +22,12 @@ def begin(server: Server, query: str = "Approve #42?", **headers: str) -> str:
 def step(server: Server, run: str, kind: str, about: Any, key: str | None = None, **headers: str) -> Any:
     sent = {**headers, **({"Idempotency-Key": key} if key else {})}
     return server.call("POST", f"/v1/runs/{run}/steps", {"step": {kind: about}}, headers=sent)
+
+
+def recorded(server: Server, run: str) -> woodrat.RunRecord:
+    """Return the record of a run, as the client reads it."""
+    with woodrat.open(f"http://127.0.0.1:{server.port}") as ledger:
+        return ledger.runs.show(run)
 
 
 def loan(server: Server, score: int) -> None:
@@ -41,11 +48,9 @@ def test_a_run_is_told_step_by_step(server: Server) -> None:
     record = server.call("GET", f"/v1/runs/{run}").json
     assert record["answer"] == "Rejected."
     assert record["decisions"][0]["evidence"]["creditScore"] == 580
-    snapshot = server.call("GET", f"/v1/runs/{run}?format=snapshot").json
+    snapshot = server.call("GET", f"/v1/runs/{run}/snapshot").json
     assert (snapshot["runId"], snapshot["toolCalls"][0]["resultPreview"]) == (run, '{"ok": true}')
-    for wrong in ("format=markdown", "format=snapshot&projection=full"):
-        assert server.call("GET", f"/v1/runs/{run}?{wrong}").status == 400
-    why = server.call("GET", "/v1/why/loan/42").json["decisions"]
+    why = server.call("GET", "/v1/why/loan/42").json["items"]
     assert [reason["decision"]["chosen"] for reason in why] == ["rejected"]
     assert step(server, run, "note", "late").status == 400
     assert server.call("POST", f"/v1/runs/{run}/end", {}).status == 400
@@ -63,7 +68,7 @@ def test_telling_again_with_the_same_key_changes_nothing(start: Start) -> None:
     first = step(server, runs[0], "decide", decided, "k1").json
     said = {"entity_type": "loan", "id": "42", "status": "rejected"}
     assert step(server, runs[0], "store", said, "k3").json["repeated"] is False
-    stored = len(server.call("GET", "/v1/observations?ref=loan/42").json["observations"])
+    stored = len(server.call("GET", "/v1/observations?ref=loan/42").json["items"])
     loan(server, 700)
     end = {"answer": "Rejected."}
     for again in (server, start()):
@@ -71,12 +76,12 @@ def test_telling_again_with_the_same_key_changes_nothing(start: Start) -> None:
         assert (found["repeated"], found["verdict"]["chosen"]) == (True, first["verdict"]["chosen"])
         assert step(again, runs[0], "decide", {**decided, "default": "x"}, "k1").status == 400
         assert step(again, runs[0], "store", said, "k3").json["repeated"] is True
-    assert len(server.call("GET", "/v1/observations?ref=loan/42").json["observations"]) == stored + 1
+    assert len(server.call("GET", "/v1/observations?ref=loan/42").json["items"]) == stored + 1
     for again in (server, server, start()):
         assert again.call("POST", f"/v1/runs/{runs[0]}/end", end, headers={"Idempotency-Key": "k2"}).status == 200
-    record = server.call("GET", f"/v1/runs/{runs[0]}").json
-    assert len(record["decisions"]) == 1
-    assert record["status"] == "done"
+    record = recorded(server, runs[0])
+    assert len(record.decisions) == 1
+    assert record.status == "done"
 
 
 def test_a_step_amiss_is_refused_and_the_run_goes_on(server: Server) -> None:
@@ -102,11 +107,11 @@ def test_a_run_belongs_to_its_agent(start: Start, keyring: Keyring) -> None:
     assert server.call("POST", f"/v1/runs/{run}/steps", note, key=theirs).status == 404
     assert server.call("POST", f"/v1/runs/{run}/end", {}, key=theirs).status == 404
     told = {"document": {"query": "Approve?", "agent": "loan-officer", "answer": "no"}}
-    assert server.call("POST", "/v1/runs/record", told, key=theirs).status == 403
-    assert server.call("POST", "/v1/runs/record", told, key=manager).status == 200
-    assert server.call("POST", "/v1/runs/record", told, key=ours).status == 200
+    assert server.call("POST", "/v1/runs/import", told, key=theirs).status == 403
+    assert server.call("POST", "/v1/runs/import", told, key=manager).status == 200
+    assert server.call("POST", "/v1/runs/import", told, key=ours).status == 200
     entry = {"document": [{"kind": "run.started", "agent": "loan-officer", "query": "x"}]}
-    assert server.call("POST", "/v1/runs/record", entry, key=theirs).status == 403
+    assert server.call("POST", "/v1/runs/import", entry, key=theirs).status == 403
 
 
 def test_a_step_needs_the_grants_of_what_it_does(start: Start, keyring: Keyring) -> None:
@@ -118,7 +123,7 @@ def test_a_step_needs_the_grants_of_what_it_does(start: Start, keyring: Keyring)
     for told in ({"read": "loan/1"}, {"store": record}, {"decide": {"stage": "s", "facts": "loan/1", "rules": []}}):
         assert server.call("POST", f"/v1/runs/{run}/steps", {"step": told}, key=key).status == 403, told
         whole = {"document": {"query": "?", "steps": [told]}}
-        assert server.call("POST", "/v1/runs/record", whole, key=key).status == 403, told
+        assert server.call("POST", "/v1/runs/import", whole, key=key).status == 403, told
 
 
 def test_runs_are_compared_and_supposed(server: Server) -> None:
@@ -130,14 +135,17 @@ def test_runs_are_compared_and_supposed(server: Server) -> None:
         step(server, run, "decide", {"stage": "risk", "facts": "loan/42", "rules": RULES, "default": "approved"})
         server.call("POST", f"/v1/runs/{run}/end", {})
         runs.append(run)
-    parted = server.call("GET", f"/v1/runs/diff?first={runs[0]}&second={runs[1]}").json
+    parted = server.call("POST", "/v1/runs/diff", {"first": runs[0], "second": runs[1]}).json
     assert "creditScore" in str(parted)
-    assert server.call("POST", "/v1/runs/group", {"runs": runs}).json["sentence"]
+    assert "creditScore" in str(server.call("POST", "/v1/runs/group", {"runs": runs}).json)
+    text = server.call("GET", f"/v1/runs/{runs[0]}/text?projection=full&budget=500").json
+    assert (text["run"], text["projection"], 0 < text["tokens"] <= 500) == (runs[0], "full", True)
+    assert "creditScore" in text["text"]
     supposed = server.call("POST", "/v1/what-if", {"run": runs[0], "set": {"loan/42#creditScore": 700}}).json
     assert "approved" in str(supposed)
     flip = server.call("POST", "/v1/bisect", {"what": "loan/42", "when": {"creditScore": {"gte": 600}}}).json
-    assert flip["sentence"]
-    assert server.call("POST", "/v1/diff-against", {"known": []}).json["changes"]
+    assert "creditScore" in str(flip)
+    assert server.call("POST", "/v1/diff-against", {"known": []}).json["items"]
 
 
 def test_a_rule_that_is_faulty_or_lacks_a_fact_is_refused(start: Start) -> None:
@@ -163,14 +171,14 @@ def test_a_rule_that_is_faulty_or_lacks_a_fact_is_refused(start: Start) -> None:
     loan(server, 580)
     for again in (start(), server):
         assert step(again, run, "decide", decided, "k1").json["verdict"]["chosen"] == "rejected"
-    record = server.call("GET", f"/v1/runs/{run}").json
-    assert [decision["chosen"] for decision in record["decisions"]] == ["approved", "rejected"]
-    assert record["problems"] == [
+    record = recorded(server, run)
+    assert [decision.chosen for decision in record.decisions] == ["approved", "rejected"]
+    assert list(record.problems) == [
         "risk was not decided: rule Marginal credit is unknown: there is no fact creditScore",
         "risk: rule Marginal credit was skipped: there is no fact creditScore",
     ]
     told = {"document": {"query": "?", "steps": [{"decide": {"stage": "s", "facts": {}, "rules": faulty}}]}}
-    assert server.call("POST", "/v1/runs/record", told).status == 400
+    assert server.call("POST", "/v1/runs/import", told).status == 400
     bisect = {"what": "loan/42", "rules": faulty, "chosen": 1}
     found = server.call("POST", "/v1/bisect", bisect)
     assert (found.status, len(found.json["details"]["faults"])) == (400, 3)

@@ -22,7 +22,6 @@ from tests.faults.test_serving import free_port
 from tests.server.server import Server
 
 from woodrat.server.listen import spelled
-from woodrat.server.routes import ROUTES
 
 Start = Callable[..., Server]
 MAIN = "import sys; from woodrat.cli.main import main; sys.exit(main())"
@@ -202,10 +201,3 @@ def test_a_full_disk_is_told(server: Server, monkeypatch: pytest.MonkeyPatch) ->
     assert (answer.status, answer.json["status"]) == (503, "degraded")
     assert "1000 bytes left" in answer.json["problem"]
     assert server.call("GET", "/v1/entities").status == 200
-
-
-def test_the_page_describes_every_route() -> None:
-    """docs/reference/rest.md has a row for each address, with what it needs and does, and none besides."""
-    page = (ROOT / "docs/reference/rest.md").read_text("utf-8")
-    rows = [line for line in page.splitlines() if line.startswith("| `") and "/v1" in line]
-    assert rows == [f"| `{route.method} {route.path}` | {route.grant} | {route.what} |" for route in ROUTES]

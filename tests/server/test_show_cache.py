@@ -10,6 +10,7 @@ import pytest
 from tests.server.server import Server
 
 from woodrat import Ledger, Snapshot
+from woodrat.api.codec import plain
 from woodrat.context import Context
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger import reads
@@ -38,7 +39,7 @@ def test_every_answer_is_what_the_library_tells(engine: SqliteEngine) -> None:
     spelling = Spelling(engine.stamp)
     for _ in tell(one, other):
         for snapshot in one.query(limit=100).items:
-            expected = orjson.dumps(one.show(snapshot.entity).to_json())
+            expected = orjson.dumps(plain(one.show(snapshot.entity)))
             for _ in range(2):
                 shown = spelling.show(one, str(snapshot.entity))
                 if shown is None:
@@ -60,7 +61,7 @@ def test_what_others_say_moves_only_the_position(engine: SqliteEngine) -> None:
     assert spelling.kept_bytes == kept
     assert after.body != before.body
     assert after.tag == before.tag
-    assert after.body == orjson.dumps(ledger.show("person/Ana").to_json())
+    assert after.body == orjson.dumps(plain(ledger.show("person/Ana")))
 
 
 def test_what_other_tenants_write_takes_one_look(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,14 +84,14 @@ def test_what_other_tenants_write_takes_one_look(engine: SqliteEngine, monkeypat
     ledger.store(person("b", age=1))
     assert b'"age":1' in shown_by(spelling, ledger, "person/b").body
     assert shown_by(spelling, ledger, "person/a").body != told[0].body
-    assert shown_by(spelling, other, "person/x").body == orjson.dumps(other.show("person/x").to_json())
+    assert shown_by(spelling, other, "person/x").body == orjson.dumps(plain(other.show("person/x")))
 
 
 def test_what_was_repaired_is_told_before_the_log_grows(engine: SqliteEngine) -> None:
     """A rebuild changes no log, so an answer is given again until the server forgets, which it does every second."""
     ledger = ledger_on(engine)
     ledger.store(person("Ana", city="Lund"))
-    right = orjson.dumps(ledger.show("person/Ana").to_json())
+    right = orjson.dumps(plain(ledger.show("person/Ana")))
     damage = "UPDATE entity SET state = CAST(replace(CAST(state AS TEXT), 'Lund', 'Oslo') AS BLOB)"
     engine.take_writer().connection.execute(damage)
     engine.give_back_writer()
@@ -124,7 +125,7 @@ def test_what_is_kept_is_bounded(engine: SqliteEngine) -> None:
         assert spelling.told_bytes == sum(
             len(one.body) for _, told in spelling.answers.values() for one in told.values()
         )
-        assert body == orjson.dumps(ledger.show(f"person/p{number}").to_json())
+        assert body == orjson.dumps(plain(ledger.show(f"person/p{number}")))
     assert any(likeness[2].key == "p39" for likeness in spelling.parts)
 
 

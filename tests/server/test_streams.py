@@ -58,7 +58,7 @@ def test_lines_are_the_log_as_it_is(server: Server) -> None:
     answer = server.call("GET", "/v1/log", headers={"Accept": "application/x-ndjson"})
     entries = [json.loads(line) for line in answer.body.splitlines()]
     assert [entry["position"] for entry in entries] == list(range(last + 1))
-    assert entries == server.call("GET", "/v1/log").json["entries"]
+    assert entries == server.call("GET", "/v1/log").json["items"]
     assert server.call("GET", "/v1/log?after=-2").status == 400
     assert server.call("GET", "/v1/log?limit=0").status == 400
 
@@ -97,7 +97,7 @@ def test_a_follower_goes_on_after_what_was_erased(server: Server, engine: Sqlite
     assert [entry["position"] for entry in rest] == list(range(gone + 1, ledger.position + 1))
     [again] = told(server, gone - 1, 1)[:1]
     assert (again["position"], again["body"], again["erased_at"]) == (gone, None, at)
-    assert server.call("GET", f"/v1/log?after={gone - 1}&limit=1").json["entries"] == [again]
+    assert server.call("GET", f"/v1/log?after={gone - 1}&limit=1").json["items"] == [again]
 
 
 def test_the_form_of_the_log_goes_by_what_is_wanted_most(server: Server) -> None:

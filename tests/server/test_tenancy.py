@@ -17,7 +17,8 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.server.access import Caller
 from woodrat.server.app import App
-from woodrat.server.routes import ROUTES, Route
+from woodrat.server.route import Route
+from woodrat.server.routes import ROUTES
 
 Work = list[tuple[str, int]]
 """Statements with how many steps the virtual machine of SQLite took for each: every row it visits is some."""
@@ -93,15 +94,16 @@ ASKED: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "diff": [("ref", {"before": "0", "ref": "{ref}"}), ("id", {"before": "0", "ref": "{ent}"})],
     "blame": [("ref", {"ref": "{ref}"}), ("id", {"ref": "{ent}"})],
     "related": [("ref", {"ref": "{ref}"}), ("id", {"ref": "{ent}"})],
-    "source": [("id", {"id": "{source}"})],
-    "runs": [("subject", {"subject": "{ref}"})],
-    "run_record": [("id", {"run": "{run}"})],
+    "sources_show": [("id", {"source": "{source}"})],
+    "runs_list": [("subject", {"subject": "{ref}"})],
+    "runs_show": [("id", {"run": "{run}"})],
+    "runs_text": [("id", {"run": "{run}"})],
     "runs_diff": [("id", {"first": "{run}", "second": "{run}"})],
     "why": [("ref", {"ref": "{ref}"}), ("id", {"ref": "{ent}"})],
     "lineage": [("ref", {"what": "{ref}#city"}), ("obs", {"what": "{obs}"}), ("run", {"what": "{run}"})],
     "impact": [("ref", {"what": "{ref}"}), ("obs", {"what": "{obs}"}), ("source", {"what": "{source}"})],
-    "prove": [("obs", {"what": "{obs}"})],
-    "capsule": [("obs", {"what": "{obs}"}), ("ref", {"what": "{ref}#city"}), ("run", {"what": "{run}"})],
+    "proofs_prove": [("obs", {"what": "{obs}"})],
+    "proofs_capsule": [("obs", {"what": "{obs}"}), ("ref", {"what": "{ref}#city"}), ("run", {"what": "{run}"})],
     "correct": [("ref", {"ref": "{ref}", "fields": {"city": "Rome"}, "dry_run": True}), ("id", {"ref": "{ent}"})],
     "retract": [("obs", {"observations": ["{obs}"]})],
     "delete": [("ref", {"ref": "{ref}"}), ("id", {"ref": "{ent}"})],
@@ -109,10 +111,10 @@ ASKED: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "relate": [("ref", {"start": "{ref}", "type": "knows", "end": "contact/Mia"})],
     "merge": [("ref", {"one": "{ref}", "other": "contact/Mia"}), ("id", {"one": "contact/Mia", "other": "{ent}"})],
     "split": [("ref", {"ref": "{ref}"})],
-    "judge": [("run", {"run": "{run}", "verdict": "correct"})],
+    "runs_judge": [("run", {"run": "{run}", "verdict": "correct"})],
     "elements": [("ref", {"ref": "{ref}", "field": "tags"}), ("id", {"ref": "{ent}", "field": "tags"})],
-    "run_receipts": [("run", {"run": "{run}"})],
-    "evaluate": [("run", {"run": "{run}", "against": "0"})],
+    "runs_receipts": [("run", {"run": "{run}"})],
+    "runs_evaluate": [("run", {"run": "{run}", "against": "0"})],
     "reduce": [("ref", {"what": "{ref}", "exists": True}), ("id", {"what": "{ent}", "exists": True})],
     "erase": [
         ("ref", {"what": "{ref}", "reason": "asked to", "dry_run": True}),
@@ -204,8 +206,8 @@ def test_every_route_that_takes_an_id_is_tried() -> None:
     """A route added with an id of something is tried here too, or stands among those that need none."""
     named = {"ref", "id", "run", "what", "observations", "first", "subject", "one", "start"}
     free = {
-        "recall", "runs_group", "run_start", "run_step", "run_end", "run_entries", "resume", "bisect", "diff_against",
-        "store", "retry_webhook", "runs_diff_documents",
+        "recall", "runs_group", "runs_start", "runs_step", "runs_end", "runs_entries", "runs_resume", "bisect",
+        "diff_against", "store", "webhooks_retry",
     }  # fmt: skip
     taking = {route.verb for route in ROUTES if any(param.name in named for param in route.params)}
     assert taking - free <= ASKED.keys(), sorted(taking - free - ASKED.keys())

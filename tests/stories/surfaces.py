@@ -29,7 +29,6 @@ from woodrat.api.verbs import verbs
 from woodrat.clock import SystemClock
 from woodrat.ledger.pages import Page
 from woodrat.merge.diff import Changes
-from woodrat.server import answers
 from woodrat.server.keys import KEYS_TENANT, Keyring
 
 TENANT = "lending"
@@ -111,7 +110,7 @@ def plain(verb: str, found: Any) -> Any:
         found = tuple(hit.snapshot for hit in found)
     if isinstance(found, Changes):
         found = found.changes
-    return answers.plain(found)
+    return codec.plain(found)
 
 
 def told(ledger: Any, document: dict[str, Any]) -> str:

@@ -1,14 +1,17 @@
-"""Codec: what a verb returns, over the wire.
+"""Codec: what a verb returns, as the JSON that is sent for it, and back.
 
-The form is that of `record_json`. What a verb returns is named by its annotation.
+A record is its own object (`record_json`), and so is a mapping. A list is `{"items": […]}`, and a plain value stands
+under the name of its verb: `{"fingerprint": "…"}`; both have the `position` beside them where they were read at a
+moment. What a verb returns is named by its annotation.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_origin
 
 from woodrat.errors import Refused, Unavailable
 from woodrat.ledger.find import Hit
@@ -20,8 +23,41 @@ from woodrat.records import replace
 if TYPE_CHECKING:
     from woodrat.api.verb import Verb
 
-MEDIA_TYPE: Final = "application/vnd.woodrat.whole+json"
-"""What a request accepts that asks for the whole form, and what its answer is."""
+SHORTENED: Final = frozenset({"show", "search", "query"})
+"""Verbs whose answers hold snapshots, which show large collections in part unless all of them is asked for."""
+_PLAIN: Final = (str, int, float, bool)
+
+
+class AnswerForm(NamedTuple):
+    """What the answers of one verb look like."""
+
+    kind: Any
+    """The type that the verb returns."""
+    name: str
+    """What the value stands under; empty where it is an object by itself."""
+    at_moment: bool
+    """Whether the position it was read at stands beside it."""
+
+    def write(self, value: Any, position: Callable[[], int]) -> Any:
+        """Return what a verb returned as plain JSON; `position` says where it was read."""
+        written = form_of(self.kind).write(value)
+        if not self.name:
+            return written
+        return {self.name: written, **({"position": position()} if self.at_moment else {})}
+
+    def read(self, answer: Any) -> Any:
+        """Return what the verb returned on the other side; `Unavailable` when a part that must be there is missing."""
+        with reading(getattr(self.kind, "__name__", str(self.kind))):
+            return form_of(self.kind).read(answer[self.name] if self.name else answer)
+
+    def schema(self, described: dict[str, Any]) -> dict[str, Any]:
+        """Return the JSON Schema of an answer, given that of the type."""
+        if not self.name:
+            return described
+        properties = {self.name: described}
+        if self.at_moment:
+            properties["position"] = {"type": "integer", "description": "The log position it was read at."}
+        return {"type": "object", "required": list(properties), "properties": properties}
 
 
 def write(kind: Any, value: Any) -> Any:
@@ -29,28 +65,36 @@ def write(kind: Any, value: Any) -> Any:
     return form_of(kind).write(whole(value))
 
 
-def whole(value: Any) -> Any:
-    """Return what a verb returns, with whole snapshots."""
-    if isinstance(value, Snapshot):
-        return value.whole()
-    if isinstance(value, Hit):
-        return replace(value, snapshot=value.snapshot.whole())
-    if isinstance(value, Page) and isinstance(next(iter(value.items), None), Snapshot | Hit):
-        return replace(value, items=tuple(map(whole, value.items)))
-    return value
-
-
 def read(kind: Any, value: Any) -> Any:
-    """Return the value of a type that `write` told; `Unavailable` when something it must have is not there."""
-    try:
+    """Return the value of a type that `write` wrote; `Unavailable` when a part that must be there is missing."""
+    with reading(getattr(kind, "__name__", str(kind))):
         return form_of(kind).read(value)
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Read an answer that is a record of this name; what is missing or wrong in it is `Unavailable`."""
+    try:
+        yield
     except (KeyError, TypeError, ValueError, AttributeError, Refused) as error:
-        name = getattr(kind, "__name__", kind)
         raise Unavailable(
             f"The server's answer is no {name} as this version knows it ({type(error).__name__}: {error}). "
             "Nothing is known of the call. Use the same version of Woodrat on both sides.",
-            {"record": str(name)},
+            {"record": name},
         ) from error
+
+
+def answer_of(verb: Verb) -> AnswerForm:
+    """Return what the answers of a verb look like."""
+    return answer_form(verb.function, at_moment=verb.declaration.at_moment)
+
+
+@cache
+def answer_form(function: Callable[..., Any], *, at_moment: bool) -> AnswerForm:
+    """Return what the answers of a function look like that returns what its annotation says."""
+    kind = _returned(function)
+    name = "items" if get_origin(kind) is tuple else function.__name__ if kind in _PLAIN else ""
+    return AnswerForm(kind, name, at_moment)
 
 
 def returned(verb: Verb) -> Any:
@@ -61,6 +105,26 @@ def returned(verb: Verb) -> Any:
 @cache
 def _returned(function: Callable[..., Any]) -> Any:
     return eval(function.__annotations__["return"], {}, _Names(function.__module__))
+
+
+def plain(value: Any) -> Any:
+    """Return records as plain JSON, wherever they stand."""
+    if hasattr(value, "to_json"):
+        return value.to_json()
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    return {name: plain(item) for name, item in value.items()} if isinstance(value, dict) else value
+
+
+def whole(value: Any) -> Any:
+    """Return what a verb returned, with snapshots that are written with every element of large collections."""
+    if isinstance(value, Snapshot):
+        return value.whole()
+    if isinstance(value, Hit):
+        return replace(value, snapshot=value.snapshot.whole())
+    if isinstance(value, Page) and isinstance(next(iter(value.items), None), Snapshot | Hit):
+        return replace(value, items=tuple(map(whole, value.items)))
+    return value
 
 
 class _Names(dict[str, Any]):
@@ -104,6 +168,7 @@ _ELSEWHERE: Final = {
     "Hit": "woodrat.ledger.find",
     "Impact": "woodrat.explain.impact",
     "Interpretation": "woodrat.state.interpretation",
+    "Newly": "woodrat.explain.workers",
     "Node": "woodrat.explain.lineage",
     "OrderProof": "woodrat.verify.report",
     "Page": "woodrat.ledger.pages",

@@ -415,7 +415,7 @@ class Ledger(Maintenance):
 
     # ---------------------------------------------------------------------- schemas, sources, readings, tags
 
-    @verb(post="/v1/tags", command="tag NAME [M]", grant=MANAGE, example={"name": "release-3"})
+    @verb(post="/v1/tag", command="tag NAME [M]", grant=MANAGE, example={"name": "release-3"})
     def tag(self, name: TagName, moment: MomentArg = "now", *, idempotency_key: IdempotencyKey | None = None) -> Report:
         """Name a moment, to read at it as @NAME.
 

@@ -233,7 +233,7 @@ class Maintenance(Past):
         if self.signing is not None:
             self.signing.wrote(self.position)
 
-    @verb(post="/v1/erase/again", grant=MANAGE, alone=True, example={})
+    @verb(post="/v1/erase-again", grant=MANAGE, alone=True, example={})
     def erase_again(self) -> tuple[Certificate, ...]:
         """Erase what was erased in another copy of this ledger, after restoring a backup, say.
 
@@ -246,7 +246,7 @@ class Maintenance(Past):
         # The signer is not asked: an older copy is what it contradicts, and forgetting there must not wait for it.
         return tuple(erasure_verbs.erase_again(self.context))
 
-    @verb(post="/v1/erase/finish", grant=MANAGE, alone=True, example={})
+    @verb(post="/v1/finish-erasure", grant=MANAGE, alone=True, example={})
     def finish_erasure(self) -> Finished:
         """Remove from the files what an interrupted erasure left there.
 

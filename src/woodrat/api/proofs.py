@@ -29,7 +29,7 @@ class Proofs:
         self.ledger = ledger
         self.context = ledger.context
 
-    @verb(post="/v1/checkpoints", command="checkpoint", grant=MANAGE, alone=True, example={})
+    @verb(post="/v1/proofs/checkpoints", command="checkpoint", grant=MANAGE, alone=True, example={})
     def checkpoint(self, *, new_epoch: NewEpoch | None = None) -> Signed:
         """Sign the length of the log and its root.
 
@@ -41,7 +41,7 @@ class Proofs:
         signing = self._signer()
         return signing.sign() if new_epoch is None else signing.begin_epoch(new_epoch)
 
-    @verb(get="/v1/checkpoints", at_moment=False, wide=True)
+    @verb(get="/v1/proofs/checkpoints", at_moment=False, wide=True)
     def checkpoints(self) -> tuple[Checkpoint, ...]:
         """List the checkpoints that the log must extend.
 
@@ -72,7 +72,7 @@ class Proofs:
 
         return prove.prove_consistency(self.context, self._signer(), old, new)
 
-    @verb(get="/v1/capsules/{what}", command="capsule RUN|OBS|REF#field", at_moment=False, wide=True)
+    @verb(get="/v1/proofs/capsule/{what}", command="capsule RUN|OBS|REF#field", at_moment=False, wide=True)
     def capsule(self, what: CapsuleOf) -> Capsule:
         """Prove a decision, an observation or a field, offline.
 

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.rebuild import Progress
     from woodrat.log.entry import Entry
+    from woodrat.proofs.capsule import Capsule
+    from woodrat.proofs.proof import ConsistencyProof, Proof, Signed
     from woodrat.replay.result import Replayed
     from woodrat.runs.recorder.run import Run
     from woodrat.training.exports import Exported
@@ -114,11 +116,6 @@ class RemotePast(Past):
             found.link.get("/v1/position")  # refuses a time that is none
         return found
 
-    def fingerprint(self, *, provenance: bool = False) -> str:
-        """Return one digest of the whole state."""
-        found: str = self.link.get("/v1/fingerprint", provenance=provenance or None)["fingerprint"]
-        return found
-
     def reduce(self, *arguments: Any, out: str | PathLike[str] | None = None, **asked: Any) -> Reduction:
         """Find a minimal set of observations as `Past.reduce` does, and write it to a file here."""
         from woodrat.bisect.verbs import write_reduction
@@ -131,8 +128,8 @@ class RemotePast(Past):
     def erased_at(self, position: int) -> int | None:
         """Return where the log says that the body at a position was erased; none where it says so nowhere."""
         asked = {"after": position - 1 if position else None, "limit": 1}
-        found = self.link.transport.get("/v1/log", asked)["entries"]
-        erased: int | None = found[0].get("erased_at") if found and found[0]["position"] == position else None
+        entries = self.link.transport.get("/v1/log", asked)["items"]
+        erased: int | None = entries[0].get("erased_at") if entries and entries[0]["position"] == position else None
         return erased
 
     @property
@@ -192,7 +189,7 @@ class RemotePast(Past):
                 lines.seek(0)
                 copy.log.import_(lines)
         for run in runs:
-            relay.claim(copy.context, self.link.transport.get(f"/v1/runs/{run}/receipts")["receipts"])
+            relay.claim(copy.context, self.link.transport.get(f"/v1/runs/{run}/receipts")["items"])
         return copy
 
 
@@ -223,7 +220,6 @@ class RemoteLedger(Ledger, RemotePast):
         remedy = "Open the server with a key of that agent."
         raise Refused([Fault("agent", f"the key speaks as {self.agent!r}", remedy)])
 
-    fingerprint = RemotePast.fingerprint
     position = RemotePast.position
     at = RemotePast.at
     tenant = RemotePast.tenant
@@ -248,9 +244,7 @@ class RemoteLedger(Ledger, RemotePast):
         told = [{"kind": kind, "body": form.parse(body)} for kind, body in bodies]
         # What is known changes nothing, so it may be sent again.
         transport = self.link.transport
-        answer = transport.post("/v1/admit", {"bodies": told}, key=transport.fresh_key())
-        report: Report = codec.read(Report, answer)
-        return report
+        return _report(transport.post("/v1/admit", {"bodies": told}, key=transport.fresh_key()))
 
     def run_log(self) -> Any:
         """Return where the runs of this ledger are recorded: on the other side."""
@@ -306,7 +300,7 @@ class RemoteRuns(RemoteNamespace, Runs):
         transport = self.link.transport
         key = transport.fresh_key() if idempotency_key is None else idempotency_key
         sent = run_document.without(document, self.link.hidden)
-        return tuple(transport.post("/v1/runs/record", {"document": sent}, key=key)["runs"])
+        return tuple(transport.post("/v1/runs/import", {"document": sent}, key=key)["items"])
 
     def continue_(self, run: str | None = None, *, ends: bool = False, on_error: str = "note") -> Run:
         """Continue a run that another process started, as `Runs.continue_` does.
@@ -370,8 +364,8 @@ class RemoteSources(RemoteNamespace, Sources):
         """Return the content of a source, exactly as it was received."""
         from base64 import b64decode
 
-        found = self.link.get(f"/v1/sources/{source}")
-        return str(found["text"]).encode() if "text" in found else b64decode(found["base64"])
+        shown = self.link.get(f"/v1/sources/{source}")
+        return b64decode(shown["base64"]) if shown["text"] is None else str(shown["text"]).encode()
 
 
 class RemoteInterpretations(RemoteNamespace, Interpretations):
@@ -417,8 +411,8 @@ class RemoteLog(RemoteNamespace, Log):
         found: list[Entry] = []
         while limit is None or len(found) < limit:
             wanted = PAGE_ENTRIES if limit is None else min(PAGE_ENTRIES, limit - len(found))
-            page = self.link.get("/v1/log", after=after if after >= 0 else None, limit=wanted)["entries"]
-            found += map(Entry.from_json, page)
+            page = self.link.get("/v1/log", after=after if after >= 0 else None, limit=wanted)["items"]
+            found += (Entry.from_json({name: each[name] for name in each if name != "erased_at"}) for each in page)
             if len(page) < wanted:
                 break
             after = found[-1].position
@@ -481,7 +475,54 @@ class RemoteTraining(RemoteNamespace, Training):
 
 
 class RemoteProofs(RemoteNamespace, Proofs):
-    """Proofs of the log behind an address."""
+    """Proofs of the log behind an address, made from the documents that verifiers read."""
+
+    def prove(self, what: str | int) -> Proof:
+        """Prove that an observation, or the entry at a position, is in the log under a checkpoint."""
+        document = self.link.transport.get(f"/v1/proofs/{what}")
+        with codec.reading("proof"):
+            return _proof(document["entry"], document["proof"], _signed(document["checkpoint"]))
+
+    def prove_consistency(self, old: str | bytes, new: str | bytes | None = None) -> ConsistencyProof:
+        """Prove that one checkpoint of this log goes on from an older one; `new` left out is one of now."""
+        from woodrat.proofs.proof import ConsistencyProof
+
+        notes = (note.decode("utf-8", "replace") if isinstance(note, bytes) else note for note in (old, new))
+        document = self.link.transport.post("/v1/proofs/consistency", dict(zip(("old", "new"), notes, strict=True)))
+        with codec.reading("proof"):
+            return ConsistencyProof(document["from"], document["to"], tuple(map(bytes.fromhex, document["proof"])))
+
+    def capsule(self, what: str) -> Capsule:
+        """Return one document that proves a run, a decision (`RUN#stage`), an observation or `type/key#field`."""
+        from woodrat.proofs.capsule import Capsule
+
+        document = self.link.transport.get(f"/v1/proofs/capsule/{what}")
+        with codec.reading("capsule"):
+            checkpoint = _signed(document["checkpoint"])
+            claim = {name: part for name, part in document["claim"].items() if name != "positions"}
+            proofs = tuple(_proof(each, each["proof"], checkpoint) for each in document["entries"])
+            return Capsule(claim, proofs, checkpoint)
+
+
+def _proof(entry: Mapping[str, Any], hashes: Iterable[str], checkpoint: Signed) -> Proof:
+    from woodrat.log.entry import Entry
+    from woodrat.proofs.proof import Proof
+
+    plain = {name: part for name, part in entry.items() if name != "proof"}
+    return Proof(Entry.from_json(plain), tuple(map(bytes.fromhex, hashes)), checkpoint)
+
+
+def _signed(note: str) -> Signed:
+    """Return the checkpoint in a document. Whether it was signed for it, the document does not say."""
+    from woodrat.log.checkpoint import Checkpoint, Note
+    from woodrat.proofs.proof import Signed
+
+    return Signed(Checkpoint.parse(Note.parse(note).text), note, new=False)
+
+
+def _report(answer: Any) -> Report:
+    report: Report = codec.read(Report, answer)
+    return report
 
 
 class RemoteReading:
@@ -507,9 +548,7 @@ class RemoteReading:
         key = self._transport.fresh_key() if idempotency_key is None else idempotency_key
         sent = records if isinstance(records, Mapping) else list(records)
         body = redaction.arguments({"records": sent, **about}, self._hidden)
-        answer = self._transport.post(f"/v1/interpretations/{self.id}/store", body, key=key)
-        report: Report = codec.read(Report, answer)
-        return report
+        return _report(self._transport.post(f"/v1/interpretations/{self.id}/store", body, key=key))
 
     def end(self, status: str = "done", *, usage: Mapping[str, Any] | None = None, error: str | None = None) -> None:
         """End the reading; one that has ended stays as it is."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Final
 
-from woodrat.api import codec
+from woodrat.api.codec import AnswerForm
 from woodrat.errors import Unavailable, WoodratError
 from woodrat.explain.workers import Newly, Subscription
 
@@ -23,6 +23,7 @@ PATIENCE_SECONDS: Final = 5
 """How long the server waits for a write before it says that there is none."""
 REST_SECONDS: Final = 1.0
 """How long is waited after a server could not be reached."""
+_NEWLY: Final = AnswerForm(Newly, "", at_moment=False)
 
 
 class RemoteFollower:
@@ -37,9 +38,8 @@ class RemoteFollower:
     def next(self, wait: int) -> Newly:
         """Return what the next writes made stale; the server waits so many seconds where there are none."""
         asked = {"after": self.position, "wait": wait or None}
-        answer = self._transport.get("/v1/stale/new", asked, accept=codec.MEDIA_TYPE)
-        found: Newly = codec.read(Newly, answer)
-        return found
+        newly: Newly = _NEWLY.read(self._transport.get("/v1/stale/new", asked))
+        return newly
 
     def close(self) -> None:
         """Let go of the connection."""

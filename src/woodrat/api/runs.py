@@ -272,10 +272,10 @@ class Runs(PastRuns):
         )
 
     @verb(
-        post="/v1/judge",
+        post="/v1/runs/{run}/judge",
         command="runs judge RUN [good|bad]",
         grant=RUN,
-        example={"run": "run_aaaaaaaaaaaaaaaaaaaaaaaaaa", "verdict": "good"},
+        example={"verdict": "good"},
     )
     def judge(
         self,
@@ -314,9 +314,7 @@ class Runs(PastRuns):
             idempotency_key=idempotency_key,
         )
 
-    @verb(
-        post="/v1/evaluate", grant=RUN, alone=True, example={"run": "run_aaaaaaaaaaaaaaaaaaaaaaaaaa", "against": "now"}
-    )
+    @verb(post="/v1/runs/{run}/evaluate", grant=RUN, alone=True, example={"against": "now"})
     def evaluate(
         self,
         run: RunArg,
@@ -338,7 +336,7 @@ class Runs(PastRuns):
         return evaluate(current.write_context(self.context), run, against, name, reason, idempotency_key)
 
     @verb(
-        post="/v1/runs/record",
+        post="/v1/runs/import",
         command="runs import FILE",
         grant=RUN,
         alone=True,

@@ -33,7 +33,7 @@ class PastSchemas:
         self.ledger = ledger
         self.context = ledger.context
 
-    @verb(get="/v1/infer/{entity_type}", command="schemas infer T", tool="schemas")
+    @verb(get="/v1/schemas/{entity_type}/infer", command="schemas infer T", tool="schemas")
     def infer(self, entity_type: EntityType, *, progress: Progress | None = None) -> dict[str, Any]:
         """Infer a JSON Schema from the stored entities of a type.
 

@@ -93,9 +93,9 @@ class Transport:
         self._mine = threading.local()
         self._pause = threading.Event()
 
-    def get(self, path: str, asked: Mapping[str, Any] | None = None, *, accept: str = JSON) -> Any:
+    def get(self, path: str, asked: Mapping[str, Any] | None = None) -> Any:
         """Read; what is `None` is not asked."""
-        return self._call("GET", path, asked or {}, None, {"Accept": accept}, again=True)
+        return self._call("GET", path, asked or {}, None, {"Accept": JSON}, again=True)
 
     def post(
         self,
@@ -104,10 +104,9 @@ class Transport:
         asked: Mapping[str, Any] | None = None,
         *,
         key: str | None = None,
-        accept: str = JSON,
     ) -> Any:
         """Send a body. With a key it is a write that may be sent again; without, it reads, or is sent once."""
-        headers = {"Content-Type": "application/json", "Accept": accept}
+        headers = {"Content-Type": JSON, "Accept": JSON}
         if key is not None:
             headers["Idempotency-Key"] = key
         sent = json.dumps({name: value for name, value in body.items() if value is not None}).encode()

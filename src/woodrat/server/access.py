@@ -17,7 +17,7 @@ from woodrat.canon import ids
 from woodrat.errors import Fault, Forbidden, shown
 from woodrat.ledger.ownership import ForeignRun
 from woodrat.ledger.report import Report
-from woodrat.records import dataclass
+from woodrat.records import dataclass, fields_of, is_record, replace
 from woodrat.server.problems import NOTHING_DONE
 
 T = TypeVar("T")
@@ -120,11 +120,11 @@ def check_telling(caller: Caller, verb: str, given: Mapping[str, Any]) -> None:
 
     A key that may `manage` takes in runs of other agents too.
     """
-    if verb == "run_step":
+    if verb == "runs_step":
         _check_step(caller, given.get("step"))
-    elif verb == "evaluate":
+    elif verb == "runs_evaluate":
         check(caller, READ, {})  # it tells where a run and a moment differ
-    elif verb == "record":
+    elif verb == "runs_import":
         document = given.get("document")
         for told in document if isinstance(document, list) else [document]:
             if not isinstance(told, Mapping):
@@ -154,7 +154,7 @@ def told(caller: Caller, given: Mapping[str, Any], answer: Any) -> Any:
         return answer
     if isinstance(answer, Report):
         return answer.but(**_UNTOLD)
-    return _untold(answer) if isinstance(answer, dict) else answer
+    return _untold(answer) if isinstance(answer, dict) else _record_untold(answer)
 
 
 async def discreet(caller: Caller, work: Awaitable[T]) -> T:
@@ -169,6 +169,15 @@ async def discreet(caller: Caller, work: Awaitable[T]) -> T:
 
 _UNTOLD: Final[Mapping[str, Any]] = {"changes": (), "conflicts": (), "by_arrival": (), "hints": ()}
 """What a report says of the state that it met, and what to say instead."""
+
+
+def _record_untold(answer: Any) -> Any:
+    """Return a record without what it says of the state that a write met."""
+    names = fields_of(type(answer)) if is_record(type(answer)) else {}
+    hidden = {name: value for name, value in _UNTOLD.items() if name in names}
+    if "report" in names and isinstance(answer.report, dict):
+        hidden["report"] = _untold(answer.report)
+    return replace(answer, **hidden) if hidden else answer
 
 
 def _untold(answer: dict[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from woodrat.server.rates import Rates, turns_of
 from woodrat.server.readers import threads_of
 from woodrat.server.reads import Reads
 from woodrat.server.requests import Exchange, Gone, Receive, Scope, Send
-from woodrat.server.routes import ROUTES, Route
+from woodrat.server.routes import ROUTES
 from woodrat.server.show_cache import Spelling
 from woodrat.server.status import Status, without_path
 from woodrat.server.streams import LogStreams
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from woodrat.server.gateway import Endpoint
     from woodrat.server.heavy_reads import Job
     from woodrat.server.keys import Access
+    from woodrat.server.route import Route
 
 TEND_SECONDS: Final = 1.0
 """How often keys are read anew, the audit is written down, and answers kept at hand are looked at anew."""

@@ -11,7 +11,7 @@ from woodrat.ledger.arguments import KNOWN, NEW
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.pages import read_cursor
 from woodrat.server.requests import tags
-from woodrat.server.routes import AS_OF, VALID_AT, Param, Route
+from woodrat.server.route import Param, Route
 
 NAMES_SHOWN_MAX: Final = 30
 """How many names of arguments a message lists."""
@@ -38,7 +38,7 @@ def arguments(
     """
     faults: list[Fault] = []
     found: dict[str, Any] = {}
-    params = (*route.params, AS_OF, VALID_AT) if route.moment else route.params
+    params = route.takes
     in_query = {param.spelled: param for param in params if param.inside == "query"}
     in_body = {param.spelled: param for param in params if param.inside == "body"}
     if bulk:

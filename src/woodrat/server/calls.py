@@ -7,10 +7,10 @@ audit.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Forbidden, Refused, Unavailable, WoodratError
-from woodrat.server import access, body, heavy_reads, records, requests
+from woodrat.server import access, body, heavy_reads, requests
 from woodrat.server.arguments import ABSENT, arguments, take_condition
 from woodrat.server.heavy_reads import Job
 from woodrat.server.problems import Rejected
@@ -27,11 +27,15 @@ if TYPE_CHECKING:
     from woodrat.server.rates import Turns
     from woodrat.server.reads import Reads
     from woodrat.server.requests import Exchange
-    from woodrat.server.routes import Route
+    from woodrat.server.route import Route
     from woodrat.server.show_cache import Spelling
     from woodrat.server.streams import LogStreams
     from woodrat.server.tenants import Tenants
     from woodrat.server.writes import Writes
+
+
+LOG: Final = "log_entries"
+"""The operation that answers with a stream where that is asked for."""
 
 
 class Calls:
@@ -78,7 +82,7 @@ class Calls:
             if audited:
                 self._audit.note(caller, route.verb, given, exchange.id, "denied")
             raise
-        streams = route.verb == "log" and (exchange.accepts(requests.EVENTS) or exchange.accepts(requests.LINES))
+        streams = route.verb == LOG and (exchange.accepts(requests.EVENTS) or exchange.accepts(requests.LINES))
         if audited and not streams:
             await self._audited(exchange, caller, route, given)
         else:
@@ -113,38 +117,35 @@ class Calls:
 
     async def _answer(self, exchange: Exchange, caller: Caller, route: Route, given: dict[str, Any], sent: Any) -> None:
         """Carry out a call that is allowed, and answer it; `sent` is its body."""
-        if route.verb == "record":
+        if route.verb == "runs_import":
             given["own"] = not caller.may(access.MANAGE, None)
-        if route.verb == "add_webhook":
+        if route.verb == "webhooks_add":
             given["inside"] = caller.key == "" or self._local  # without keys, only this machine calls
         ledger = self._tenants.ledger(caller)
-        if route.verb == "log" and (exchange.accepts(requests.EVENTS) or exchange.accepts(requests.LINES)):
+        if route.verb == LOG and (exchange.accepts(requests.EVENTS) or exchange.accepts(requests.LINES)):
             lines = exchange.accepts(requests.LINES)
             async with self._turns["exports" if lines else "follows"].turn(caller.key):
                 await self._streams.answer(exchange, ledger, given)
             return
-        if route.verb == "newly_stale":
+        if route.verb == "stale_new":
             await self._streams.wait(ledger, given)
-        media = requests.JSON
-        if exchange.accepts(records.MEDIA_TYPE):
-            route, media = records.answering(route), records.MEDIA_TYPE
         if route.writes:
             answer = await access.discreet(caller, self._writes.carry_out(caller, ledger, route, given, sent))
         else:
-            answer = await self._read(exchange, caller, route, ledger, given, whole=media == records.MEDIA_TYPE)
-        await exchange.send(answer.body, media, headers=answer.headers)
+            answer = await self._read(exchange, caller, route, ledger, given)
+        await exchange.send(answer.body, requests.JSON, headers=answer.headers)
 
     async def _read(
-        self, exchange: Exchange, caller: Caller, route: Route, ledger: Ledger, given: dict[str, Any], *, whole: bool
+        self, exchange: Exchange, caller: Caller, route: Route, ledger: Ledger, given: dict[str, Any]
     ) -> Reply:
         """Read: at once if that is soon done, else in a thread, or in a process if it is heavy; spelled there too."""
         if route.soon is not None and self._spelling is not None and "as_of" not in given and "valid_at" not in given:
             shown = route.soon(self._spelling, ledger, **given)
             if shown is not None:
-                return reply(shown)
+                return reply(route, ledger, shown)
         job = None
         if heavy_reads.may_be_heavy(route.verb, given):
-            elsewhere = partial(read_by_name, route.verb, whole)
+            elsewhere = partial(read_by_name, route.verb)
             job = Job(route.verb, elsewhere, ledger.tenant, ledger.agent, dict(given))
         answer: Reply = await self._reads.read(caller, lambda: read(route, ledger, given), job)
         if caller.key != "":

@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 import orjson
 
 from woodrat.server.requests import JSON
-from woodrat.server.routes import AS_OF, ROUTES, VALID_AT, Param, Route
+from woodrat.server.route import Param, Route
+from woodrat.server.routes import ROUTES
 from woodrat.server.wire import version
 
 HEADERS: Final = (
@@ -85,10 +86,9 @@ def _page(version: str) -> Iterator[str]:
 def _route(route: Route) -> Iterator[str]:
     yield f"<h2 id='{route.verb}'><span class=grant>needs {route.grant}</span>"
     yield f"<code>{route.method} {escape(route.path)}</code></h2><p>{escape(route.what)}</p>"
-    params = (*route.params, AS_OF, VALID_AT) if route.moment else route.params
-    if params:
+    if route.takes:
         yield "<table>"
-        for param in params:
+        for param in route.takes:
             yield _row(param)
         yield "</table>"
     if route.example is not None:

@@ -19,7 +19,6 @@ ALWAYS: Final = frozenset(
         "diff_against",
         "prove_order",
         "reduce",
-        "runs_diff_documents",
         "runs_group",
         "stale",
         "verify",
@@ -34,10 +33,10 @@ ON_LONG_LOGS: Final = frozenset(
         "duplicates",
         "fingerprint",
         "impact",
-        "infer",
         "interpretations_diff",
         "lineage",
         "runs_diff",
+        "schemas_infer",
         "timeline",
         "values",
     }
@@ -45,9 +44,13 @@ ON_LONG_LOGS: Final = frozenset(
 """Reads that work through the whole log once, so that they are heavy on a log of some length."""
 SHELVED: Final = frozenset({"bisect", "impact", "lineage", "runs_diff", "runs_group", "stale", "what_if"})
 """Those that read derived shelves, which a process that only reads cannot bring up to date."""
+_COMPARED: Final = ("first", "second")
+"""The two runs that are compared; a document of a run is as long as its sender likes."""
 LONG_LOG_ENTRIES: Final = 1_000
 """From how many entries on a log is long."""
-WRITES: Final = frozenset({"erase", "erase_again", "evaluate", "finish_erasure", "import_log", "rebuild", "reindex"})
+WRITES: Final = frozenset(
+    {"erase", "erase_again", "finish_erasure", "log_import", "rebuild", "reindex", "runs_evaluate"}
+)
 """Writes that work through the whole log while other writers wait."""
 
 
@@ -68,7 +71,7 @@ class Job(NamedTuple):
 
 def is_heavy(verb: str, given: Mapping[str, Any], ledger: Ledger) -> bool:
     """Return whether a read is heavy. A log's length is looked up only where it matters."""
-    if verb in ALWAYS:
+    if verb in ALWAYS or (verb == "runs_diff" and not all(isinstance(given[name], str) for name in _COMPARED)):
         return True
     every = verb == "observations" and given.get("ref") is None  # a page costs what all of them cost
     return (every or verb in ON_LONG_LOGS) and ledger.position >= LONG_LOG_ENTRIES

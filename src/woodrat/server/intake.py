@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from woodrat.server.rates import Turns
     from woodrat.server.readers import Readers
     from woodrat.server.requests import Exchange
-    from woodrat.server.routes import Route
+    from woodrat.server.route import Route
 
 LONG_BYTES: Final = 65_536
 """From how many bytes on a body is read in a thread."""

@@ -1,41 +1,32 @@
-"""OpenAPI: the document of the server, made from its routes."""
+"""OpenAPI: the document of the server, made from its routes.
+
+What answers look like is read from the records that the verbs return (`record_json.schemas`). Written here are request
+bodies, problem documents, and what there is beside the routes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from woodrat import record_json
 from woodrat.api.parameters import TYPE
-from woodrat.server import problems, records
+from woodrat.merge.snapshot import Snapshot
+from woodrat.server import problems
 from woodrat.server.access import ANYONE, CORRECT, MANAGE, READ, RUN, WRITE
 from woodrat.server.requests import EVENTS, LINES
-from woodrat.server.routes import AS_OF, ROUTES, VALID_AT, Param, Route
-
-
-def _listing(noun: str, *, paged: bool = True) -> dict[str, Any]:
-    """Return the schema of a list under its noun."""
-    listed = {"type": "array", "items": {"type": "object"}}
-    cursor = {"cursor": {"type": "string", "description": "where the next page begins; left out: there is none"}}
-    return {
-        "type": "object",
-        "required": [noun],
-        "properties": {
-            "position": {"type": "integer", "description": "where it was read"},
-            noun: listed,
-            **(cursor if paged else {}),
-        },
-    }
-
+from woodrat.server.route import Param, Route
+from woodrat.server.routes import ROUTES
 
 COMPONENTS: dict[str, Any] = {
-    "Said": {
+    "ClaimMetadata": {
         "type": "object",
-        "description": "What is said about the claim itself.",
+        "description": "Metadata about the claim.",
         "properties": {
             "key": {"type": "string", "description": "the entity's key, where no field makes it"},
             "observed_at": {"type": "string", "description": "when it was seen, RFC 3339 with an offset"},
             "valid_from": {"type": "string", "description": "since when it is true"},
-            "priority": {"type": "integer", "description": "how much the writer is to be trusted; larger wins"},
+            "priority": {"type": "integer", "description": "how far the writer is trusted; the larger wins"},
             "source": {"type": "string", "description": "id of the source it was read from"},
             "locator": {
                 "type": "object",
@@ -47,12 +38,12 @@ COMPONENTS: dict[str, Any] = {
                     "line": {"type": "integer", "minimum": 1},
                     "end_line": {"type": "integer", "minimum": 1},
                     "pointer": {"type": "string", "description": "JSON Pointer"},
-                    "quote": {"type": "string", "description": "the words, to the letter"},
+                    "quote": {"type": "string", "description": "the exact words"},
                 },
             },
             "confidence": {"type": "number", "description": "how sure the writer is"},
-            "reason": {"type": "string", "description": "why it is said"},
-            "remove": {"type": "object", "description": "elements taken out of collections, by field"},
+            "reason": {"type": "string", "description": "why it is stated"},
+            "remove": {"type": "object", "description": "elements to take out of collections, by field"},
             "relate": {"type": "array", "items": {"type": "object"}, "description": "relations to other entities"},
         },
     },
@@ -61,98 +52,11 @@ COMPONENTS: dict[str, Any] = {
         "required": ["entity_type"],
         "properties": {
             "entity_type": {**TYPE, "description": "type of the entity"},
-            "$": {"$ref": "#/components/schemas/Said"},
+            "$": {"$ref": "#/components/schemas/ClaimMetadata"},
         },
         "additionalProperties": True,
         "description": "One statement about one entity; every plain key is a field.",
     },
-    "Report": {
-        "type": "object",
-        "required": ["position", "observations", "known", "changes", "conflicts", "hints", "repeated", "dry_run"],
-        "properties": {
-            "position": {"type": "integer", "description": "position of the write's last entry"},
-            "positions": {"type": "array", "items": {"type": "integer"}},
-            "observations": {"type": "array", "items": {"type": "string"}},
-            "known": {"type": "array", "items": {"type": "string"}, "description": "those that were known already"},
-            "entities": {"type": "array", "items": {"type": "string"}},
-            "changes": {"type": "array", "items": {"type": "object"}},
-            "conflicts": {"type": "array", "items": {"type": "string"}},
-            "by_arrival": {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": "fields decided only by arrival now: no observation time was given",
-            },
-            "hints": {"type": "array", "items": {"type": "string"}},
-            "repeated": {"type": "boolean", "description": "whether this is the answer of an earlier call"},
-            "dry_run": {"type": "boolean"},
-            "id": {"type": ["string", "null"]},
-        },
-    },
-    "Snapshot": {
-        "type": "object",
-        "required": [
-            *("entity", "entity_id", "entity_type", "members", "deleted", "fields", "more", "blame", "conflicts"),
-            *("problem", "schema", "position", "version", "digest"),
-        ],
-        "properties": {
-            "entity": {"type": "string"},
-            "entity_id": {"type": "string"},
-            "entity_type": {"type": "string"},
-            "members": {"type": "array", "items": {"type": "string"}},
-            "deleted": {"type": "boolean"},
-            "fields": {"type": "object"},
-            "blame": {"type": "object", "description": "by field, the observation that set the value and the policy"},
-            "conflicts": {"type": "array", "items": {"type": "object"}},
-            "position": {"type": "integer"},
-            "version": {"type": "integer"},
-            "digest": {"type": "string"},
-            "more": {"type": "object", "description": "collections told in part, and how many elements they have"},
-            "problem": {
-                "type": ["string", "null"],
-                "description": "why nothing is shown: nothing fits the schema in force",
-            },
-            "schema": {"type": ["string", "null"], "description": "full name of the schema it was merged under"},
-        },
-    },
-    "Entities": {
-        "type": "object",
-        "required": ["entities", "position"],
-        "properties": {
-            "position": {"type": "integer"},
-            "entities": {"type": "array", "items": {"$ref": "#/components/schemas/Snapshot"}},
-            "cursor": {"type": "string"},
-        },
-    },
-    "Imported": {
-        "type": "object",
-        "required": ["entries", "cloned", "merged", "known", "erased", "erasures", "log", "position", "root"],
-        "properties": {
-            "entries": {"type": "integer", "description": "how many were offered"},
-            "cloned": {"type": "integer", "description": "how many were taken over as they are"},
-            "merged": {"type": "integer", "description": "how many were merged in, as new entries of this log"},
-            "known": {"type": "integer"},
-            "erased": {"type": "integer"},
-            "erasures": {"type": "integer", "description": "how many erasures were carried out here"},
-            "log": {"type": ["string", "null"]},
-            "position": {"type": "integer"},
-            "root": {"type": "string"},
-            "changed": {"type": "boolean"},
-        },
-    },
-    "Duplicates": _listing("duplicates"),
-    "Observations": _listing("observations"),
-    "History": _listing("history"),
-    "Timeline": _listing("timeline"),
-    "Conflicts": _listing("conflicts"),
-    "Related": _listing("related"),
-    "Deliveries": _listing("deliveries"),
-    "Interpretations": _listing("interpretations"),
-    "Runs": _listing("runs"),
-    "Decisions": _listing("decisions"),
-    "Entries": _listing("entries", paged=False),
-    "Schemas": _listing("schemas"),
-    "Changes": _listing("changes", paged=False),
-    "Answer": {"type": "object", "additionalProperties": True},
     "Problem": {
         "type": "object",
         "required": ["type", "title", "status", "detail", "instance", "code", "details"],
@@ -172,30 +76,33 @@ COMPONENTS: dict[str, Any] = {
 }
 
 
-COMPONENTS["Report"]["example"] = {
-    "position": 1,
-    "positions": [0, 1],
-    "observations": ["obs_d2fjsh5trd3wfuioa2iscubxg2"],
-    "known": [],
-    "entities": ["contact/Ana Rivera"],
-    "changes": [
-        {
-            "entity": "contact/Ana Rivera",
-            "was_deleted": False,
-            "is_deleted": False,
-            "fields": [
-                {"field": "city", "had": False, "before": None, "has": True, "after": "Barcelona", "part": False},
-                {"field": "name", "had": False, "before": None, "has": True, "after": "Ana Rivera", "part": False},
-            ],
-        }
-    ],
-    "conflicts": [],
-    "by_arrival": [],
-    "hints": [],
-    "repeated": False,
-    "dry_run": False,
-    "id": None,
+_EXAMPLES: Mapping[str, Any] = {
+    "store": {
+        "position": 1,
+        "positions": [0, 1],
+        "observations": ["obs_d2fjsh5trd3wfuioa2iscubxg2"],
+        "known": [],
+        "entities": ["contact/Ana Rivera"],
+        "changes": [
+            {
+                "entity": "contact/Ana Rivera",
+                "was_deleted": False,
+                "is_deleted": False,
+                "fields": [
+                    {"field": "city", "had": False, "before": None, "has": True, "after": "Barcelona", "part": False},
+                    {"field": "name", "had": False, "before": None, "has": True, "after": "Ana Rivera", "part": False},
+                ],
+            }
+        ],
+        "conflicts": [],
+        "by_arrival": [],
+        "hints": [],
+        "repeated": False,
+        "dry_run": False,
+        "id": None,
+    }
 }
+"""Answers as the server gives them, by operation."""
 _RECORDS = '{"entity_type": "contact", "name": "Ana Rivera"}\n{"entity_type": "contact", "name": "Bob Chen"}\n'
 """Records to store, a line each."""
 
@@ -215,17 +122,17 @@ _STATUS: Mapping[str, Any] = {
 }
 _DEGRADED: Mapping[str, Any] = {"description": "Degraded.", "content": {"application/json": {"schema": _STATUS}}}
 _BESIDE: dict[str, dict[str, Any]] = {
-    "/healthz": _plain("healthz", "Say that the process answers.", "application/json", _STATUS, 421),
+    "/healthz": _plain("healthz", "Check that the process answers.", "application/json", _STATUS, 421),
     "/readyz": _plain(
-        "readyz", "Say that the engine answers, or what is in its way.", "application/json", _STATUS, 421
+        "readyz", "Check that the engine answers; otherwise say why not.", "application/json", _STATUS, 421
     ),
     "/metrics": _plain(
-        "metrics", "Count and time requests, for Prometheus.", "text/plain", {"type": "string"}, 401, 421
+        "metrics", "Return counts and times of requests, for Prometheus.", "text/plain", {"type": "string"}, 401, 421
     ),
     "/v1/traces": {
         "post": {
             "operationId": "traces",
-            "summary": "Take in spans, which become runs (OTLP/HTTP).",
+            "summary": "Receive spans over OTLP/HTTP and record them as runs.",
             "description": "Spans of the GenAI and OpenInference conventions become runs.",
             "tags": ["run"],
             "requestBody": {
@@ -237,7 +144,7 @@ _BESIDE: dict[str, dict[str, Any]] = {
             },
             "responses": {
                 "200": {
-                    "description": "Taken in; in part where it says so.",
+                    "description": "Received; partialSuccess says what was rejected.",
                     "content": {"application/json": {"schema": {"type": "object"}}},
                 },
                 "4XX": {
@@ -252,7 +159,7 @@ _BESIDE: dict[str, dict[str, Any]] = {
         }
     },
 }
-"""What there is beside the verbs."""
+"""Paths beside the routes."""
 _BESIDE["/readyz"]["get"]["responses"]["503"] = _DEGRADED
 
 
@@ -263,30 +170,33 @@ TAGS: Mapping[str, str] = {
     CORRECT: "need the grant `correct`",
     RUN: "need the grant `run`",
     MANAGE: "need the grant `manage`",
-    "watch": "for whatever looks after processes",
+    "watch": "for monitoring",
 }
-"""What operations are sorted by: what a key needs for them."""
+"""Operations are grouped by the grant that a key needs for them."""
 
 
-def document(version: str, routes: Iterable[Route] = ROUTES) -> dict[str, Any]:
+def document(version: str, routes: Sequence[Route] = ROUTES) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document."""
     paths: dict[str, dict[str, Any]] = {path: dict(item) for path, item in _BESIDE.items()}
-    for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    schemas, records = record_json.schemas(*(route.form.kind for route in routes))
+    for route, schema in zip(routes, schemas, strict=True):
+        document = {"type": "object", "description": "A document to be kept byte for byte, for the verifiers."}
+        answer = document if route.form.kind is bytes else route.form.schema(schema)
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, answer)
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "Woodrat",
             "version": version,
             "summary": "The replayable state layer and causal decision memory for AI agents.",
-            "description": "The ledger over HTTP: every address is a verb of the library with the same arguments.",
+            "description": "The ledger over HTTP. Operations take and return what the library's verbs do.",
             "license": {"name": "MIT", "identifier": "MIT"},
         },
-        "servers": [{"url": "/", "description": "the server that this document came from"}],
+        "servers": [{"url": "/", "description": "this server"}],
         "tags": [{"name": name, "description": what} for name, what in TAGS.items()],
         "paths": paths,
         "components": {
-            "schemas": COMPONENTS,
+            "schemas": {**COMPONENTS, **dict(sorted(records.items()))},
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
             "responses": problems.responses(),
         },
@@ -294,8 +204,11 @@ def document(version: str, routes: Iterable[Route] = ROUTES) -> dict[str, Any]:
     }
 
 
-def _operation(route: Route) -> dict[str, Any]:
-    params = (*route.params, AS_OF, VALID_AT) if route.moment else route.params
+def _operation(route: Route, answer: dict[str, Any]) -> dict[str, Any]:
+    params = route.takes
+    content: dict[str, Any] = {"schema": answer}
+    if route.verb in _EXAMPLES:
+        content["example"] = _EXAMPLES[route.verb]
     found: dict[str, Any] = {
         "operationId": route.verb,
         "summary": route.what,
@@ -303,23 +216,24 @@ def _operation(route: Route) -> dict[str, Any]:
         "tags": [route.grant],
         "parameters": [_parameter(param) for param in params if param.inside != "body"],
         "responses": {
-            "200": {
-                "description": "Done.",
-                "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{route.shape}"}}},
-            },
+            "200": {"description": "Done.", "content": {"application/json": content}},
             **problems.references(),
         },
     }
     if any(param.name == "if_version" for param in params):
-        what = "the ETag that reading the entity gave, several, or *; another version is refused with 412"
+        what = "ETag of the entity as you read it, several of them, or *; another version is refused with 412"
         found["parameters"].append(_header("If-Match", what))
     if route.verb == "store":
-        found["parameters"].append(_header("If-None-Match", "*: what is stored must not be known yet, or 412"))
-    if route.shape == "Snapshot":
-        found["parameters"].append(_header("If-None-Match", "the ETag of what you have; 304 if that is still so"))
+        found["parameters"].append(
+            _header("If-None-Match", "*: write only what is new; refused with 412 if any of it is known")
+        )
+    if route.form.kind is Snapshot:
+        found["parameters"].append(_header("If-None-Match", "ETag of the answer you have; 304 if it has not changed"))
         told = found["responses"]
-        told["200"]["headers"] = {"ETag": {"schema": {"type": "string"}, "description": "stands for this answer"}}
-        told["304"] = {"description": "What you have is still so."}
+        told["200"]["headers"] = {
+            "ETag": {"schema": {"type": "string"}, "description": "changes with the answer, apart from its position"}
+        }
+        told["304"] = {"description": "The answer has not changed."}
     if route.method == "POST":
         body = [param for param in params if param.inside == "body"]
         schema = {
@@ -328,16 +242,16 @@ def _operation(route: Route) -> dict[str, Any]:
             "required": [param.spelled for param in body if param.required],
             "additionalProperties": False,
         }
-        content: dict[str, Any] = {"schema": schema}
+        sent: dict[str, Any] = {"schema": schema}
         if route.example is not None:
-            content["example"] = route.example
-        media: dict[str, Any] = {"application/json": content}
+            sent["example"] = route.example
+        media: dict[str, Any] = {"application/json": sent}
         if route.lines:
             lines: dict[str, Any] = {"schema": {"type": "string"}}
             media[LINES.decode()] = {**lines, "example": _RECORDS} if route.verb == "store" else lines
         found["requestBody"] = {"required": True, "content": media}
-    if route.verb == "log":
-        what = "the position of the last event that came; with `Accept: text/event-stream`"
+    if route.verb == "log_entries":
+        what = "position of the last event received; with `Accept: text/event-stream`"
         found["parameters"].append(_header("Last-Event-ID", what))
         told = found["responses"]["200"]["content"]
         told |= {form.decode(): {"schema": {"type": "string"}} for form in (LINES, EVENTS)}
@@ -349,15 +263,12 @@ def _header(name: str, what: str) -> dict[str, Any]:
 
 
 def _described(route: Route) -> str:
-    """Return what there is to know of an operation besides its arguments."""
+    """Return who may call an operation, and what happens when a call is repeated."""
     found = [f"Open to {'every key' if route.grant == ANYONE else f'keys with the grant `{route.grant}`'}."]
     if route.wide:
-        found.append("A grant for a type does not open it.")
+        found.append("A grant for one type is not enough.")
     if any(param.spelled == "Idempotency-Key" for param in route.params):
-        found.append("Sent again with the same `Idempotency-Key`, it answers as it did and is one write.")
-    if route.verb in records.VERBS:
-        # No form of its own here: makers of clients would take an answer for one or the other.
-        found.append(f"`Accept: {records.MEDIA_TYPE.decode()}` has it as the library's records.")
+        found.append("With the same `Idempotency-Key`, a repeated call returns the first answer and writes nothing.")
     return " ".join(found)
 
 

@@ -9,11 +9,10 @@ import orjson
 
 from woodrat.errors import Refused
 from woodrat.ledger.moments import NO_READ
-from woodrat.ledger.report import Report
 from woodrat.merge.snapshot import Snapshot
 from woodrat.records import replace
-from woodrat.server import records
-from woodrat.server.routes import ROUTES, Route
+from woodrat.server.route import Route
+from woodrat.server.routes import ROUTES
 from woodrat.server.show_cache import Shown, shown
 
 if TYPE_CHECKING:
@@ -28,29 +27,29 @@ class Reply(NamedTuple):
     headers: Sequence[tuple[bytes, bytes]] = ()
 
 
-def reply(answer: Any) -> Reply:
-    """Return an answer as it is sent; what is believed of an entity says which version it is of."""
-    if type(answer) is Shown:
-        return Reply(answer.body, ((b"etag", answer.tag),))
-    if isinstance(answer, Snapshot):
-        return reply(shown(answer))
-    if isinstance(answer, Report):
-        return Reply(orjson.dumps(answer.to_json()))
-    return Reply(answer if isinstance(answer, bytes) else orjson.dumps(answer))
+def reply(route: Route, past: Past, result: Any) -> Reply:
+    """Return what a route's function returned as it is sent; a snapshot says which version of the entity it is."""
+    if type(result) is Shown:
+        return Reply(result.body, ((b"etag", result.tag),))
+    if type(result) is bytes:  # a document of which every byte counts
+        return Reply(result)
+    form = route.form
+    if form.kind is Snapshot:
+        return reply(route, past, shown(result))
+    return Reply(orjson.dumps(form.write(result, lambda: past.position)))
 
 
 def read(route: Route, ledger: Ledger, given: dict[str, Any]) -> Reply:
     """Return the reply of a route that reads, at the moment asked for."""
-    if not route.moment:
-        return reply(route.answer(ledger, **given))
-    as_of, valid_at = given.pop("as_of", None), given.pop("valid_at", None)
-    return reply(route.answer(past_at(ledger, as_of, valid_at), **given))
+    past: Past = ledger
+    if route.moment:
+        past = past_at(ledger, given.pop("as_of", None), given.pop("valid_at", None))
+    return reply(route, past, route.answer(past, **given))
 
 
-def read_by_name(verb: str, whole: bool, ledger: Ledger, given: dict[str, Any]) -> Reply:
-    """Return the reply of the route that a verb has, with the library's records (`whole`); for another process."""
-    route = next(route for route in ROUTES if route.verb == verb)
-    return read(records.answering(route) if whole else route, ledger, given)
+def read_by_name(verb: str, ledger: Ledger, given: dict[str, Any]) -> Reply:
+    """Return the reply of the route that a verb has; for another process."""
+    return read(next(route for route in ROUTES if route.verb == verb), ledger, given)
 
 
 def past_at(ledger: Ledger, as_of: str | None, valid_at: str | None) -> Past:

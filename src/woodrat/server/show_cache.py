@@ -34,23 +34,26 @@ class Shown(NamedTuple):
     """A snapshot as it is sent."""
 
     body: bytes
-    """JSON, as `orjson` makes it of `to_json`."""
+    """The snapshot as JSON."""
     tag: bytes
     """The entity tag: the entity's version, and a digest of all that is told but the position it was read at."""
+    partial: bool = False
+    """Whether a large collection is shown in part."""
 
 
 def shown(snapshot: Snapshot) -> Shown:
     """Return a snapshot as it is sent."""
-    told, around = _told(snapshot)
-    return Shown(told, _tag(snapshot.version, *around))
+    told, around, partial = _told(snapshot)
+    return Shown(told, _tag(snapshot.version, *around), partial)
 
 
-def _told(snapshot: Snapshot) -> tuple[bytes, tuple[bytes, bytes]]:
-    """Return a snapshot as JSON, and what stands in it before and after the position."""
-    told = orjson.dumps(snapshot.to_json())
+def _told(snapshot: Snapshot) -> tuple[bytes, tuple[bytes, bytes], bool]:
+    """Return a snapshot as JSON, what stands before and after the position in it, and whether it is shown in part."""
+    said = snapshot.to_json()
+    told = orjson.dumps(said)
     # Position, version and digest come last, and the last two hold nothing that anybody said.
     start = told.rindex(_POSITION) + len(_POSITION)
-    return told, (told[:start], told[told.index(b",", start) :])
+    return told, (told[:start], told[told.index(b",", start) :]), bool(said["more"])
 
 
 def _tag(version: int, *parts: bytes) -> bytes:
@@ -82,8 +85,12 @@ class Spelling:
         self.kept_bytes = 0
         """How many bytes are kept by likeness."""
 
-    def show(self, ledger: Ledger, ref: str) -> Shown | None:
+    def show(self, ledger: Ledger, ref: str, *, whole: bool = False) -> Shown | None:
         """Return what is believed about an entity; `None` where one look does not tell, as of a large collection."""
+        found = self._show(ledger, ref)
+        return None if found is None or (whole and found.partial) else found
+
+    def _show(self, ledger: Ledger, ref: str) -> Shown | None:
         tenant = ledger.tenant
         stamp = self._now()  # before the entity is looked at: what is newer than the stamp is never told for it
         if stamp is None or stamp != self._stamp:
@@ -136,11 +143,11 @@ class Spelling:
             self.parts.move_to_end(likeness)
             before, after, tag = found
             return Shown(b"%b%d%b" % (before, snapshot.position, after), tag)
-        told, around = _told(snapshot)
+        told, around, partial = _told(snapshot)
         tag = _tag(snapshot.version, *around)
-        if len(told) <= EACH_BYTES_MAX:
+        if len(told) <= EACH_BYTES_MAX and not partial:
             self._keep(likeness, (*around, tag))
-        return Shown(told, tag)
+        return Shown(told, tag, partial)
 
     def _keep(self, likeness: tuple[Any, ...], kept: tuple[bytes, bytes, bytes]) -> None:
         self.parts[likeness] = kept

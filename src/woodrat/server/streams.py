@@ -18,7 +18,7 @@ from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.exchange.lines import line
 from woodrat.exchange.relay import peers
 from woodrat.ledger.moments import NO_READ
-from woodrat.server import answers, requests
+from woodrat.server import log_routes, requests
 from woodrat.server.problems import NOTHING_DONE
 from woodrat.server.readers import Full
 from woodrat.server.reply import past_at
@@ -59,7 +59,7 @@ class LogStreams:
 
     async def answer(self, exchange: Exchange, ledger: Ledger, given: dict[str, Any]) -> None:
         """Answer with the log itself: to its present end as lines, or on and on as events."""
-        answers.check_log(after := given.get("after", -1), limit := given.get("limit"))
+        log_routes.check_page(after := given.get("after", -1), limit := given.get("limit"))
         if exchange.accepts(requests.LINES):
             through = None
             if "as_of" in given:
@@ -160,4 +160,4 @@ async def events(
 
 def _page(past: Past, after: int) -> list[tuple[int, bytes]]:
     entries = next(peers.parts(past.context.engine, past.tenant, after, None, PART_BYTES), ())
-    return [(entry.position, orjson.dumps(answers.told_entry(past, entry))) for entry in entries]
+    return [(entry.position, orjson.dumps(log_routes.logged(past, entry).to_json())) for entry in entries]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Corrupt, Forbidden, NotFound, Outdated, Refused, Unavailable, WoodratError
@@ -107,12 +107,12 @@ def listing(name: str, items: Iterable[Any], position: int | None = None, cursor
     return found
 
 
-def blame(found: Mapping[str, Sequence[Verdict]]) -> dict[str, Any]:
+def blame(found: Mapping[str, tuple[Verdict, ...]]) -> dict[str, Any]:
     """Return what became of every claim, by field."""
     return {name: [verdict.to_json() for verdict in verdicts] for name, verdicts in found.items()}
 
 
-def blamed(past: Past, text: str, field: str | None = None, **asked: Any) -> Mapping[str, Sequence[Verdict]]:
+def blamed(past: Past, text: str, field: str | None = None, **asked: Any) -> Mapping[str, tuple[Verdict, ...]]:
     """Return the verdicts on what `text` names: an entity, or a field of it after the last #, unless `field` says it.
 
     A key may hold a # itself: where there is no such field, the whole is tried as an entity.
@@ -132,7 +132,7 @@ def blamed(past: Past, text: str, field: str | None = None, **asked: Any) -> Map
 
 
 def explained(
-    snapshot: Snapshot, verdicts: Mapping[str, Sequence[Verdict]], observations: Iterable[Stored]
+    snapshot: Snapshot, verdicts: Mapping[str, tuple[Verdict, ...]], observations: Iterable[Stored]
 ) -> dict[str, Any]:
     """Return a snapshot with the reason behind every value, and every observation it was merged from."""
     return {

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from woodrat.server.limits import Limits
     from woodrat.server.rates import Turns
     from woodrat.server.readers import Readers
-    from woodrat.server.routes import Route
+    from woodrat.server.route import Route
 
 PACED_RECORDS: Final = 500
 """From how many records on a write is a long one."""
@@ -78,8 +78,9 @@ class Writes:
                 answer = await self._commit(ledger, route, given, body)
         answer = access.told(caller, given, answer)
         if count > LONG_RECORDS:
-            return await asyncio.get_running_loop().run_in_executor(self._threads["bodies"], reply, answer)
-        return reply(answer)
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._threads["bodies"], reply, route, ledger, answer)
+        return reply(route, ledger, answer)
 
     async def _commit_in_pace(self, key: str, ledger: Ledger, route: Route, given: dict[str, Any], body: Any) -> Any:
         """Commit a long write, for which all others wait; one after the other of a key, and not all the time."""

@@ -69,7 +69,7 @@ class Far:
         """Return where the log stands; refuse a server that is none of ours, or of another release."""
         asked = {"position": [str(one) for one in positions], "log": log, "as_of": moment}
         try:
-            said = self._server.get("/v1/leaves", asked)
+            said = self._server.get("/v1/log/leaves", asked)
         except NotFound as missing:
             if moment is not None:
                 raise
