@@ -184,7 +184,7 @@ class CommandLine:
         )
         if ran.returncode:
             assert ran.returncode in (2, 3, 6), ran.stderr
-            error = json.loads(ran.stderr)
+            error = json.loads(as_arguments(ran.stderr))
             raise Failed(error["code"], error["message"], error["details"])
         if verb == "judge":
             return None  # it shows the judgement in place of the report
@@ -192,6 +192,12 @@ class CommandLine:
         return (
             {name: value for name, value in found.items() if name not in ("tag", "tagged")} if verb == "tag" else found
         )
+
+
+def as_arguments(told: str) -> str:
+    """Return an error that names arguments as other surfaces do: `--observed-at` is observed_at, and `REF` is ref."""
+    told = re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda option: option[1].replace("-", "_"), told)
+    return re.sub(r'(?<=")REF(?=[":])', "ref", told)
 
 
 def command(verb: str, given: dict[str, Any]) -> tuple[list[str], str | None]:

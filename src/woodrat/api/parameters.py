@@ -223,7 +223,7 @@ Replaces: TypeAlias = Annotated[
 ReasonText: TypeAlias = Annotated[str, Kind("why; stored with the change", TEXT, "TEXT")]
 IdempotencyKey: TypeAlias = Annotated[
     str,
-    Kind("makes it safe to send the same call again", TEXT, "K", header="Idempotency-Key", brief="makes a repeat safe"),
+    Kind("makes it safe to send the same call again", TEXT, "K", header="Idempotency-Key", brief="repeats are safe"),
 ]
 DryRun: TypeAlias = Annotated[bool, Kind("do everything except write", FLAG, brief="")]
 Priority: TypeAlias = Annotated[
