@@ -26,6 +26,8 @@ import woodrat
 from woodrat.api import codec
 from woodrat.api.verb import Verb
 from woodrat.api.verbs import verbs
+from woodrat.cli import verbs as commands
+from woodrat.cli.verbs.declaration import destination, label
 from woodrat.clock import SystemClock
 from woodrat.ledger.pages import Page
 from woodrat.merge.diff import Changes
@@ -184,7 +186,7 @@ class CommandLine:
         )
         if ran.returncode:
             assert ran.returncode in (2, 3, 6), ran.stderr
-            error = json.loads(as_arguments(ran.stderr))
+            error = json.loads(as_arguments(words, ran.stderr))
             raise Failed(error["code"], error["message"], error["details"])
         if verb == "judge":
             return None  # it shows the judgement in place of the report
@@ -194,10 +196,14 @@ class CommandLine:
         )
 
 
-def as_arguments(told: str) -> str:
+def as_arguments(words: list[str], told: str) -> str:
     """Return an error that names arguments as other surfaces do: `--observed-at` is observed_at, and `REF` is ref."""
-    told = re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda option: option[1].replace("-", "_"), told)
-    return re.sub(r'(?<=")REF(?=[":])', "ref", told)
+    typed = commands.named(" ".join(words[:2])) or commands.named(words[0])
+    assert typed is not None
+    names = {label(argument): destination(argument) for argument in typed.arguments}
+    for name, argument in {**names, "--as-of": "moment"}.items():
+        told = re.sub(rf'(?<="){re.escape(name)}(?=[":/])', argument, told)
+    return told
 
 
 def command(verb: str, given: dict[str, Any]) -> tuple[list[str], str | None]:

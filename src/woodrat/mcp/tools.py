@@ -105,7 +105,7 @@ def _made() -> tuple[Tool, ...]:
         ),
         Tool(
             "diff",
-            "Show what differs between two moments.",
+            "Show what differs between moments.",
             VerbAction("diff", compact=compact.changes, limited=True),
         ),
         Tool(
