@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.report import Report
     from woodrat.log.checkpoint import Checkpoint
     from woodrat.merge.snapshot import Snapshot
-    from woodrat.proofs.capsule import Capsule
-    from woodrat.proofs.proof import ConsistencyProof, Proof, Signed
+    from woodrat.proofs.proof import Capsule, ConsistencyProof, Proof, Signed
     from woodrat.proofs.verbs.keys import init
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.memory import Memory, memory

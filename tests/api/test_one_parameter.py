@@ -112,7 +112,7 @@ def seen_by_agents(sample: Verb, kind: Any, monkeypatch: pytest.MonkeyPatch) -> 
     from types import SimpleNamespace
 
     from woodrat.mcp import action, arguments
-    from woodrat.mcp.tool import Tool
+    from woodrat.mcp.action import Tool
 
     monkeypatch.setattr(action, "verbs", lambda: {"samples.show": sample})
     tool = Tool("samples", "Show a sample.", action.VerbAction("samples.show", compact=dict, noun="sample"))

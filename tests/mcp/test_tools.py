@@ -19,9 +19,8 @@ from woodrat.api.verb import Verb
 from woodrat.api.verbs import verbs
 from woodrat.errors import Refused
 from woodrat.mcp import arguments, tools
-from woodrat.mcp.action import VerbAction
+from woodrat.mcp.action import Tool, VerbAction
 from woodrat.mcp.server import INSTRUCTIONS, entity_uri, listed
-from woodrat.mcp.tool import Tool
 from woodrat.runs.words import tokens
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/mcp.md").read_text("utf-8")

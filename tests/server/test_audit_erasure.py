@@ -19,9 +19,8 @@ from woodrat.erasure.verbs import erase as erasure_verbs
 from woodrat.ledger.own_policy import registry
 from woodrat.proofs.verbs.keys import make as make_keys
 from woodrat.server import audit as server_audit
-from woodrat.server.audit import AUDIT_TENANT, looked, named
+from woodrat.server.audit import AUDIT_TENANT, is_pseudonym, looked, named, pseudonym
 from woodrat.server.keys import Keyring
-from woodrat.server.pseudonym import is_pseudonym, pseudonym
 from woodrat.testing.clock import FixedClock
 
 Start = Callable[..., Server]

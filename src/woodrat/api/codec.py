@@ -148,7 +148,7 @@ _ALWAYS: Final[Mapping[str, Any]] = {"Json": Any, "Mapping": Mapping, "tuple": t
 """What these names mean in an annotation, wherever it stands; `Json` is not looked into."""
 _ELSEWHERE: Final = {
     "Bisected": "woodrat.bisect.search",
-    "Capsule": "woodrat.proofs.capsule",
+    "Capsule": "woodrat.proofs.proof",
     "Certificate": "woodrat.erasure.certificate",
     "Changes": "woodrat.merge.diff",
     "Checkpoint": "woodrat.log.checkpoint",

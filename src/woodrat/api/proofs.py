@@ -17,8 +17,7 @@ if TYPE_CHECKING:
         OldCheckpoint,
     )
     from woodrat.log.checkpoint import Checkpoint
-    from woodrat.proofs.capsule import Capsule
-    from woodrat.proofs.proof import ConsistencyProof, Proof, Signed
+    from woodrat.proofs.proof import Capsule, ConsistencyProof, Proof, Signed
     from woodrat.proofs.verbs.signer import Signing
 
 

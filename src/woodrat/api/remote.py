@@ -49,8 +49,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.rebuild import Progress
     from woodrat.log.entry import Entry
-    from woodrat.proofs.capsule import Capsule
-    from woodrat.proofs.proof import ConsistencyProof, Proof, Signed
+    from woodrat.proofs.proof import Capsule, ConsistencyProof, Proof, Signed
     from woodrat.replay.result import Replayed
     from woodrat.runs.recorder.run import Run
     from woodrat.training.exports import Exported
@@ -494,7 +493,7 @@ class RemoteProofs(RemoteNamespace, Proofs):
 
     def capsule(self, what: str) -> Capsule:
         """Return one document that proves a run, a decision (`RUN#stage`), an observation or `type/key#field`."""
-        from woodrat.proofs.capsule import Capsule
+        from woodrat.proofs.proof import Capsule
 
         document = self.link.transport.get(f"/v1/proofs/capsule/{what}")
         with codec.reading("capsule"):

@@ -331,7 +331,7 @@ class Runs(PastRuns):
         Every field the run wrote, as it was when the run was over, is compared with the moment `against`, a tag as a
         rule. The verdict is `passed`, `failed`, or `inconclusive` for a run that wrote nothing.
         """
-        from woodrat.runs.verbs.evaluation import evaluate
+        from woodrat.runs.verbs.judgement import evaluate
 
         return evaluate(current.write_context(self.context), run, against, name, reason, idempotency_key)
 

@@ -28,7 +28,7 @@ def serve(call: Call) -> Answer:
     from woodrat.clock import SystemClock
     from woodrat.engines import private
     from woodrat.ledger.own_policy import registry
-    from woodrat.proofs.verbs.folder import keys_for
+    from woodrat.proofs.verbs.keys import keys_for
     from woodrat.server import access, listen, logs
     from woodrat.server.app import App
     from woodrat.server.deliveries import Deliveries

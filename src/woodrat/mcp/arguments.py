@@ -15,8 +15,7 @@ from woodrat.errors import Fault, Refused, pointer_part, shown
 from woodrat.mcp.action import LIMIT
 
 if TYPE_CHECKING:
-    from woodrat.mcp.action import Action, Given
-    from woodrat.mcp.tool import Tool
+    from woodrat.mcp.action import Action, Given, Tool
 
 NOTHING_DONE: Final = "Nothing was done."
 ACTION: Final = "action"

@@ -19,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 from woodrat.errors import Fault, Forbidden, NotFound, Refused, Unavailable, WoodratError, shown
 from woodrat.ledger.report import Report
 from woodrat.mcp import CALLER, TOLD, arguments, messages, tools
-from woodrat.mcp.tool import Tool
+from woodrat.mcp.action import Tool
 from woodrat.server import access, heavy_reads, logs, wire
 from woodrat.server.access import READ, Caller
 from woodrat.server.gateway import Gateway

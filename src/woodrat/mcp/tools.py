@@ -16,8 +16,7 @@ import orjson
 
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.mcp import arguments, compact, run_tool
-from woodrat.mcp.action import Action, Given, VerbAction
-from woodrat.mcp.tool import Tool
+from woodrat.mcp.action import Action, Given, Tool, VerbAction
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger

@@ -1,8 +1,8 @@
-"""Proof: that an entry is in the log under a checkpoint, and that one checkpoint goes on from another."""
+"""Proof: that an entry is in the log under a checkpoint, that one checkpoint extends another, and capsules of both."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
 from woodrat.canon.digest import FORMAT
@@ -10,6 +10,10 @@ from woodrat.log.checkpoint import Checkpoint
 from woodrat.log.entry import Entry
 from woodrat.record_json import Hex, Record
 from woodrat.records import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 
 NOT_PROVEN: Final = "Nothing was proven."
 
@@ -81,3 +85,33 @@ class ConsistencyProof(Record):
 def written(document: dict[str, Any]) -> bytes:
     """Return a document as canonical JSON with a line feed at its end."""
     return form.serialise(document) + b"\n"
+
+
+NO_CAPSULE: Final = "No capsule was made."
+
+
+@dataclass(frozen=True, slots=True)
+class Capsule(Record):
+    """What is claimed, and the entries that show it."""
+
+    claim: Mapping[str, Any]
+    """What the verifiers work out again."""
+    proofs: tuple[Proof, ...]
+    """The entries with their proofs, by position."""
+    checkpoint: Signed
+    """The checkpoint they lead to."""
+
+    def document(self) -> dict[str, Any]:
+        """Return the capsule as the document that both verifiers read."""
+        entries = [{**proof.entry.to_json(), "proof": [item.hex() for item in proof.hashes]} for proof in self.proofs]
+        return {
+            "woodrat": "capsule",
+            "format": FORMAT,
+            "claim": {**self.claim, "positions": [proof.entry.position for proof in self.proofs]},
+            "checkpoint": self.checkpoint.note,
+            "entries": entries,
+        }
+
+    def to_bytes(self) -> bytes:
+        """Return the document as it is written to a file, where every byte counts."""
+        return written(self.document())

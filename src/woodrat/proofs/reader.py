@@ -16,8 +16,7 @@ from woodrat.ledger.moments import resolve_ref
 from woodrat.ledger.read import Reader
 from woodrat.log import erasure, tree
 from woodrat.merge import BUILTIN, claim_of
-from woodrat.proofs.capsule import NO_CAPSULE
-from woodrat.proofs.proof import NOT_PROVEN, Proof
+from woodrat.proofs.proof import NO_CAPSULE, NOT_PROVEN, Proof
 from woodrat.state.asof import AsOf
 from woodrat.state.observation import STATING
 from woodrat.state.relation import SAME_AS, joined

@@ -22,14 +22,13 @@ from woodrat.server.calls import Calls
 from woodrat.server.intake import Intake
 from woodrat.server.keys import Callers
 from woodrat.server.limits import Limits
-from woodrat.server.metrics import Measures
 from woodrat.server.rates import Rates, turns_of
 from woodrat.server.readers import threads_of
 from woodrat.server.reads import Reads
 from woodrat.server.requests import Exchange, Gone, Receive, Scope, Send
 from woodrat.server.routes import ROUTES
 from woodrat.server.show_cache import Spelling
-from woodrat.server.status import Status, without_path
+from woodrat.server.status import Measures, Status, without_path
 from woodrat.server.streams import LogStreams
 from woodrat.server.tenants import Tenants
 from woodrat.server.workers import WorkerFailed, Workers, plan_for

@@ -1,7 +1,7 @@
 """Auditing: who looked at what. Reads leave nothing in the log they read, so a tenant of its own says which key asked.
 
 What is kept is the verb, the moment, and what was asked about: a type by its name, an entity, run or source by a
-pseudonym (`pseudonym.py`), which outlives an erasure and tells nothing; never what was answered, nor the words of a
+pseudonym, which outlives an erasure and tells nothing; never what was answered, nor the words of a
 question. Equal reads within a second are told once, with a count, and what a key asked by one verb within a second is
 one event: an event costs far more than a read. Events are written together, off the way of the requests: a crash
 loses those of the last second at most. When one of them cannot be written, each is written by itself: what is dropped
@@ -10,24 +10,28 @@ then is that one alone, and it is counted.
 
 from __future__ import annotations
 
+import hmac
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from woodrat.canon import ids
 from woodrat.canon.ids import TenantId
 from woodrat.clock import fresh_id
-from woodrat.errors import Unavailable
+from woodrat.errors import Refused, Unavailable
 from woodrat.ledger import reads
 from woodrat.record_json import Record
 from woodrat.records import dataclass, replace
-from woodrat.server.pseudonym import is_pseudonym, names, pseudonym
+from woodrat.state.source import source_digest
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
     from woodrat.clock import Clock
+    from woodrat.engines.port import View
     from woodrat.server.access import Caller
+
 
 AUDIT_TENANT: Final = "woodrat.audit"
 """The tenant that says who looked at what; no key is for it."""
@@ -254,3 +258,61 @@ def named(audit: Past, found: Sequence[Looked]) -> list[Looked]:
             for target, name in names(view, key, tenant, targets).items():
                 known[tenant, target] = name
     return [replace(one, target=known.get((one.tenant, one.target or ""), one.target)) for one in found]
+
+
+MARK: Final = "~"
+"""What a pseudonym begins with, after the type or the prefix of the id it stands for."""
+HEX_DIGITS: Final = 32
+
+_ID: Final = re.compile(r"(?:obs|src|ent|int|run|sch)_")
+_PSEUDONYM: Final = re.compile(rf"(?:^|[/_]){MARK}[0-9a-f]{{{HEX_DIGITS}}}$")
+
+
+def pseudonym(key: bytes, tenant: str, target: str) -> str:
+    """Return what stands for something that was asked about: its type or prefix, and an HMAC of tenant and name."""
+    mac = hmac.digest(key, f"read\n{tenant}\n{target}".encode("utf-8", "surrogatepass"), "sha256").hex()[:HEX_DIGITS]
+    prefix = _ID.match(target)
+    if prefix is not None:
+        return f"{prefix[0]}{MARK}{mac}"
+    try:
+        return f"{ids.parse_ref(target).type}/{MARK}{mac}"
+    except Refused:
+        return f"{MARK}{mac}"
+
+
+def is_pseudonym(target: str | None) -> bool:
+    """Return whether a target of the audit is a pseudonym."""
+    return target is not None and _PSEUDONYM.search(target) is not None
+
+
+def names(view: View, key: bytes, tenant: str, wanted: Collection[str]) -> dict[str, str]:
+    """Return the names that some pseudonyms stand for, as far as the tenant's log still holds them. It is walked."""
+    found: dict[str, str] = {}
+    for name in _names(view):
+        if len(found) == len(wanted):
+            break
+        known = pseudonym(key, tenant, name)
+        if known in wanted:
+            found[known] = name
+    return found
+
+
+def _names(view: View) -> Iterator[str]:
+    head = view.head().position
+    refs = view.entities(None, head)
+    for ref in refs:
+        yield str(ref)
+        yield ref.id
+    for entry in view.entries(kinds={"source"}):
+        if entry.body is not None:
+            yield ids.id_of("source", source_digest(entry.body))
+    for entry in view.entries(kinds={"run.started"}):
+        if entry.body is not None:
+            from woodrat.state.meaning import step_of
+
+            step = step_of(entry.kind, entry.body)
+            if step is not None:
+                yield step.run
+    for ref in refs:
+        for stored in view.observations(ref.digest, -1, head):
+            yield stored.observation.id

@@ -9,8 +9,7 @@ from woodrat.explain.reader import Tracer
 from woodrat.ledger.moments import at, open_reader
 from woodrat.log import tree
 from woodrat.log.checkpoint import opened
-from woodrat.proofs.capsule import NO_CAPSULE, Capsule
-from woodrat.proofs.proof import NOT_PROVEN, ConsistencyProof, Proof
+from woodrat.proofs.proof import NO_CAPSULE, NOT_PROVEN, Capsule, ConsistencyProof, Proof
 from woodrat.proofs.reader import Gathered, gather_run, position_of, proof_of
 from woodrat.runs.reader import Recounter
 

@@ -32,8 +32,14 @@ from woodrat.state import fingerprint
 from woodrat.state.asof import AsOf
 from woodrat.state.meaning import step_of
 from woodrat.testing.clock import FixedClock
-from woodrat.testing.contract.base import Contract
-from woodrat.testing.contract.fixtures import LONG, derived_is_true, everything, long_history, next_write_works
+from woodrat.testing.contract.fixtures import (
+    LONG,
+    Contract,
+    derived_is_true,
+    everything,
+    long_history,
+    next_write_works,
+)
 from woodrat.testing.crash import Crash
 from woodrat.testing.histories import batches, tellings
 from woodrat.testing.ledgers import (

@@ -1,4 +1,4 @@
-"""Helping: what several parts of the contract look at."""
+"""Fixtures: the base of the contract's tests, and what several parts of it look at."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import hashlib
 import io
 import json
 import random
+from collections.abc import Iterator
 from typing import Any, Final
+
+import pytest
 
 from woodrat import Ledger, NotFound, Refused
 from woodrat.canon import form
@@ -142,3 +145,18 @@ def long_history(engine: Engine) -> Ledger:
         if number == LONG // 2:
             ledgers[0].schemas.register(THING_2)
     return ledgers[0]
+
+
+class Contract:
+    """What every engine must do. Subclass it, name the subclass Test…, and say how an engine is made."""
+
+    def make_engine(self) -> Engine:
+        """Return a fresh, empty engine."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def engine(self) -> Iterator[Engine]:
+        """A fresh engine, closed afterwards."""
+        engine = self.make_engine()
+        yield engine
+        engine.close()

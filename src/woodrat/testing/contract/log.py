@@ -27,8 +27,7 @@ from woodrat.state import fingerprint
 from woodrat.state import observation as observations
 from woodrat.state.source import source_digest
 from woodrat.testing.clock import FixedClock, JumpingClock
-from woodrat.testing.contract.base import Contract
-from woodrat.testing.contract.fixtures import log_that_repeats
+from woodrat.testing.contract.fixtures import Contract, log_that_repeats
 from woodrat.testing.crash import Crash, CrashingEngine
 from woodrat.testing.ledgers import (
     ANA,

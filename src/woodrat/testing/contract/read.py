@@ -28,8 +28,7 @@ from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT,
 from woodrat.state.relation import SAME_AS
 from woodrat.state.source import source_digest
 from woodrat.testing.clock import FixedClock, JumpingClock
-from woodrat.testing.contract.base import Contract
-from woodrat.testing.contract.fixtures import LONG, everything, long_history
+from woodrat.testing.contract.fixtures import LONG, Contract, everything, long_history
 from woodrat.testing.crash import Crash
 from woodrat.testing.generators import MOMENTS
 from woodrat.testing.ledgers import (

@@ -20,8 +20,7 @@ from woodrat.merge import BUILTIN, packed_state
 from woodrat.merge.elements import INSIDE_MAX
 from woodrat.state.asof import AsOf
 from woodrat.testing.clock import FixedClock
-from woodrat.testing.contract.base import Contract
-from woodrat.testing.contract.fixtures import long_history
+from woodrat.testing.contract.fixtures import Contract, long_history
 from woodrat.testing.ledgers import (
     EARLY,
     LATE,

@@ -27,8 +27,7 @@ from woodrat.log.tree import Frontier
 from woodrat.state import observation as observations
 from woodrat.state.observation import ASSERT, say
 from woodrat.testing.clock import FixedClock
-from woodrat.testing.contract.base import Contract
-from woodrat.testing.contract.fixtures import derived_is_true, everything, next_write_works
+from woodrat.testing.contract.fixtures import Contract, derived_is_true, everything, next_write_works
 from woodrat.testing.crash import VERBS, Crash, CrashingEngine
 from woodrat.testing.generators import MOMENTS
 from woodrat.testing.ledgers import (
