@@ -21,6 +21,12 @@ async def pay(amount: int) -> str:
     return "paid"
 
 
+class Desk:
+    @woodrat.tool
+    def ask(self, question: str) -> int:
+        return len(question)
+
+
 def here() -> None:
     with woodrat.open(":memory:", agent="crm") as ledger:
         reveal_type(ledger)  # Ledger
@@ -35,6 +41,12 @@ def here() -> None:
         ledger.store([{}], prio=1)  # error: prio
         ledger.runs.show(42)  # error: int
         lookup(42)  # error: int
+        reveal_type(lookup.call("42"))  # Call
+        reveal_type(lookup.call("42").fact("/score"))  # Fact
+        lookup.call(42)  # error: int
+        reveal_type(Desk().ask("why?"))  # int
+        reveal_type(Desk().ask.call("why?"))  # Call
+        Desk().ask(42)  # error: int
 
 
 async def there() -> None:
@@ -44,6 +56,8 @@ async def there() -> None:
         reveal_type(await ledger.runs.show("run_a"))  # RunRecord
         reveal_type(await ledger.proofs.capsule("run_a"))  # Capsule
         reveal_type(await pay(3))  # str
+        reveal_type(await pay.call(3))  # Call
+        await pay.call("3")  # error: str
         past = await ledger.at(0)
         reveal_type(await past.show("contact/Ana"))  # Snapshot
         async for stored in await ledger.observations(limit=10):

@@ -612,8 +612,8 @@ def test_without_a_run_everything_is_plain() -> None:
     assert current_run() is None
     assert double(2) == 4
     assert asyncio.run(later(2)) == 6
-    assert double.call(2).result == 4  # type: ignore[attr-defined]
-    assert double.call(2).fact().origin == {"kind": "stated"}  # type: ignore[attr-defined]
+    assert double.call(2).result == 4
+    assert double.call(2).fact().origin == {"kind": "stated"}
     verdict = decide("s", {"creditScore": 580}, LOW)
     assert (verdict.chosen, verdict.run) == ("rejected", None)
     assert select("s", {"x": 1}, YES).chosen == ["yes"]

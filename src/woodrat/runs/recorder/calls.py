@@ -11,7 +11,7 @@ import sys
 from functools import wraps
 from inspect import Parameter, Signature, iscoroutine, iscoroutinefunction, signature
 from types import FunctionType, MappingProxyType
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 from weakref import WeakKeyDictionary
 
 from woodrat.errors import Fault, Refused
@@ -26,7 +26,7 @@ from woodrat.state.fact import STATED, Fact
 from woodrat.state.redaction import hiding
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
     from contextvars import Token
     from types import TracebackType
 
@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from woodrat.state.fact import Origin
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 T = TypeVar("T")
+R_co = TypeVar("R_co", covariant=True)
 
 NOT_CALLED = "The tool was not called."
 
@@ -395,8 +397,49 @@ class Recipe:
     """Keys whose values are hidden."""
 
 
-@overload
-def tool(function: Callable[P, T], /) -> Callable[P, T]: ...
+class ToolFunction(Protocol[P, R_co]):
+    """A function as a tool."""
+
+    def __call__(self, *arguments: P.args, **given: P.kwargs) -> R_co:
+        """Call it."""
+
+    def call(self, *arguments: P.args, **given: P.kwargs) -> Call:
+        """Call it, and return the call: what it returned, and facts to decide on."""
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> ToolFunction[P, R_co]: ...
+    @overload
+    def __get__(
+        self: ToolFunction[Concatenate[Any, Q], R_co], instance: object, owner: type
+    ) -> ToolFunction[Q, R_co]: ...
+
+
+class AsyncToolFunction(Protocol[P, R_co]):
+    """A coroutine function as a tool."""
+
+    def __call__(self, *arguments: P.args, **given: P.kwargs) -> Coroutine[Any, Any, R_co]:
+        """Call it."""
+
+    def call(self, *arguments: P.args, **given: P.kwargs) -> Coroutine[Any, Any, Call]:
+        """Call it, and return the call: what it returned, and facts to decide on."""
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> AsyncToolFunction[P, R_co]: ...
+    @overload
+    def __get__(
+        self: AsyncToolFunction[Concatenate[Any, Q], R_co], instance: object, owner: type
+    ) -> AsyncToolFunction[Q, R_co]: ...
+
+
+class ToolMaker(Protocol):
+    """What makes a tool of a function."""
+
+    @overload
+    def __call__(self, function: Callable[P, Coroutine[Any, Any, T]], /) -> AsyncToolFunction[P, T]: ...  # type: ignore[overload-overlap]
+    @overload
+    def __call__(self, function: Callable[P, T], /) -> ToolFunction[P, T]: ...
+
+
 @overload
 def tool(
     function: None = None,
@@ -406,7 +449,17 @@ def tool(
     once: bool = False,
     load: Callable[[Any], Any] | None = None,
     redact: Iterable[str] = (),
-) -> Callable[[Callable[P, T]], Callable[P, T]]: ...
+) -> ToolMaker: ...
+@overload
+def tool(  # type: ignore[overload-overlap]
+    function: Callable[P, Coroutine[Any, Any, T]],
+    /,
+    *,
+    name: str | None = None,
+    once: bool = False,
+    load: Callable[[Any], Any] | None = None,
+    redact: Iterable[str] = (),
+) -> AsyncToolFunction[P, T]: ...
 @overload
 def tool(
     function: Callable[P, T],
@@ -416,7 +469,7 @@ def tool(
     once: bool = False,
     load: Callable[[Any], Any] | None = None,
     redact: Iterable[str] = (),
-) -> Callable[P, T]: ...
+) -> ToolFunction[P, T]: ...
 def tool(
     function: Callable[..., Any] | None = None,
     /,
