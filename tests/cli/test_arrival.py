@@ -33,9 +33,9 @@ def test_people_are_told(cli: Cli) -> None:
     assert BY_ARRIVAL in listed
     assert "(arrival)" in listed
     assert cli("conflicts", "-o", "table").out == "No agents disagree.\n"
-    (found,) = cli("conflicts", "--arrival").json["conflicts"]
+    (found,) = cli("conflicts", "--arrival").json["items"]
     assert (found["entity"], found["field"], found["by_arrival"]) == (ANA, "city", True)
-    assert cli("conflicts", "--arrival", "--entity-type", "task").json["conflicts"] == []
+    assert cli("conflicts", "--arrival", "--entity-type", "task").json["items"] == []
     assert cli("show", ANA).json["blame"]["city"]["by_arrival"] is True
 
 

@@ -47,7 +47,12 @@ def test_a_state_compared_with_itself_does_not_differ(ana: Cli, known: Path) -> 
     ran = ana("diff", "--against", str(known), "-o", "table")
     head = ana("log").out.count("\n") - 1
     assert ran.out.startswith(f"No difference.\n(from {known}; to position {head}, recorded ")
-    assert ana("diff", "--against", str(known)).json == {"against": str(known), "to": head, "changes": []}
+    assert ana("diff", "--against", str(known)).json == {
+        "before": None,
+        "after": head,
+        "changes": [],
+        "against": str(known),
+    }
 
 
 def test_every_kind_of_difference_is_found(ana: Cli, known: Path) -> None:
@@ -110,9 +115,9 @@ def test_numbers_are_compared_by_what_they_mean(cli: Cli, tmp_path: Path) -> Non
         ('["contact/a"]', '/0: expected a snapshot, got "contact/a" (text)'),
         ("{}", "/entity: expected text, got null"),
         ('{"from": 1, "to": 2, "changes": []}', "this is what differs between two states, not a state"),
-        ('{"entities": {}}', "/entities: expected a list of snapshots, got 0 keys (object)"),
+        ('{"items": {}}', "/items: expected a list of snapshots, got 0 keys (object)"),
         (
-            '{"entities": [], "cursor": "abc"}',
+            '{"items": [], "cursor": "abc"}',
             "these are some of the entities, not all. Send all of them",
         ),
         ('[{"entity": "Ana", "fields": {}}]', '/0/entity: expected TYPE/KEY, got "Ana" (text)'),
@@ -140,8 +145,8 @@ def test_all_pages_are_one_list(cli: Cli) -> None:
     records = [{"entity_type": "thing", "name": f"{number:04}"} for number in range(1_203)]
     cli("store", f"--json={json.dumps(records)}")
     listed = cli("entities", "list", "--all").json
-    assert "cursor" not in listed
-    assert [entity["fields"]["name"] for entity in listed["entities"]] == [record["name"] for record in records]
+    assert listed["cursor"] is None
+    assert [entity["fields"]["name"] for entity in listed["items"]] == [record["name"] for record in records]
     ran = cli("entities", "list", "-o", "jsonl", "--limit", "5")
     assert ran.out.count("\n") == 5
     assert ran.err.startswith("More: add --cursor ")

@@ -26,9 +26,9 @@ def test_a_corrected_score_makes_a_decision_stale(told: Cli) -> None:
     """The rejection of loan 42 is listed with both beliefs and what would be decided now."""
     assert told("stale", "-o", "table").out.startswith("No decision is stale.\n")
     run = record(told)
-    assert told("stale").json["decisions"] == []
+    assert told("stale").json["items"] == []
     assert told(*CORRECT).code == 0
-    (found,) = told("stale").json["decisions"]
+    (found,) = told("stale").json["items"]
     assert (found["run"], found["outcome"], found["now"]["chosen"]) == (run, "flip", "approved")
     assert (found["beliefs"][0]["before"], found["beliefs"][0]["now"]) == (580, 710)
     page = told("stale", "-o", "table").out
@@ -36,7 +36,7 @@ def test_a_corrected_score_makes_a_decision_stale(told: Cli) -> None:
     assert "  loan/42#creditScore: was 580, is 710 now; corrected: " in page
     assert told("stale", "--as-of", "0", "-o", "table").out.startswith("No decision is stale.\n")
     assert "has evidence that changed" in told("stale", "--same", "--as-of", "0", "-o", "table").out
-    assert told("--tenant", "other", "stale").json["decisions"] == []
+    assert told("--tenant", "other", "stale").json["items"] == []
 
 
 def test_lineage_is_a_tree_a_document_or_a_graph(told: Cli) -> None:

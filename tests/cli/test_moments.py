@@ -16,7 +16,7 @@ def test_before_the_first_entry_nothing_is_known(ana: Cli, moment: str) -> None:
     """Words mean a time before today, when this ledger was empty."""
     assert ana("show", ANA, "--as-of", moment).code == 3
     listed = ana("entities", "list", "--as-of", moment)
-    assert (listed.json["entities"], listed.json["position"]) == ([], -1)
+    assert (listed.json["items"], listed.json["position"]) == ([], -1)
     assert listed.err == "(as of position -1)\n"
 
 
@@ -35,7 +35,7 @@ def test_true_by_a_day(ana: Cli) -> None:
     ran = ana("show", ANA, "--valid-at", "2026-02-01", "-o", "table")
     assert "Barcelona" in ran.out
     assert ran.out.splitlines()[-1] == "(as of now, valid at 1 Feb 2026, 00:00 UTC)"
-    assert ana("timeline", "--since", "2026-02-01").json["timeline"][0]["observed_at"].startswith("2026-03-01")
+    assert ana("timeline", "--since", "2026-02-01").json["items"][0]["observed_at"].startswith("2026-03-01")
 
 
 def test_a_diff_between_words(ana: Cli) -> None:

@@ -176,7 +176,7 @@ def test_diff_in_every_output(ana: Cli) -> None:
         "is_deleted": False,
         "fields": [FieldChange("city", True, "Barcelona", True, "San Francisco").to_json()],
     }
-    assert ana("diff", ANA, "--from", "1", "--to", "2").json == {"from": 1, "to": 2, "changes": [change]}
+    assert ana("diff", ANA, "--from", "1", "--to", "2").json == {"before": 1, "after": 2, "changes": [change]}
     assert json.loads(ana("diff", "--from", "1", "-o", "jsonl", ANA).out) == change
     assert ana("diff", "--from", "1", "--to", "2", "--exit-code").code == 1
     assert ana("diff", "--from", "2", "--to", "now", "--exit-code").code == 0

@@ -37,7 +37,7 @@ TOLD: dict[str, Any] = {
 def record(cli: Cli, **changed: Any) -> str:
     """Record a run from standard input; return its id."""
     ran = cli("runs", "import", "-", stdin=json.dumps({**TOLD, **changed}).encode())
-    return str(ran.json["runs"][0])
+    return str(ran.json["items"][0])
 
 
 @pytest.fixture
@@ -60,9 +60,9 @@ def test_a_snapshot_goes_to_another_ledger(told: Cli, tmp_path: Path) -> None:
     one.write_text(json.dumps(snapshot))
     many.write_text("\n".join(json.dumps({**snapshot, "runId": id}) for id in (run, "trace-1")))
     elsewhere = ("--db", str(tmp_path / "elsewhere.db"))
-    assert told("runs", "import", str(one), *elsewhere).json["runs"] == [run]
-    assert len(told("runs", "import", str(many), *elsewhere).json["runs"]) == 2
-    assert len(told("runs", "list", *elsewhere).json["runs"]) == 2
+    assert told("runs", "import", str(one), *elsewhere).json["items"] == [run]
+    assert len(told("runs", "import", str(many), *elsewhere).json["items"]) == 2
+    assert len(told("runs", "list", *elsewhere).json["items"]) == 2
     again = told("runs", "show", run, "--format", "snapshot", *elsewhere).json
     assert (again["decisions"][0]["rules"], again["verdict"]) == (snapshot["decisions"][0]["rules"], "good")
     page = told("runs", "show", run, "-o", "table", *elsewhere).out
@@ -79,7 +79,7 @@ def test_why_was_loan_42_rejected(told: Cli) -> None:
     """Monday's run, told from a file, answers Friday's question: the decision, its time, and what settled it."""
     run = record(told)
     found = told("why", "loan/42").json
-    reason = found["decisions"][0]
+    reason = found["items"][0]
     assert (reason["run"], reason["decision"]["chosen"]) == (run, "rejected")
     assert reason["decision"]["evidence"] == {"creditScore": 580, "threshold": 600}
     assert reason["answer"] == TOLD["answer"]
@@ -90,7 +90,7 @@ def test_why_was_loan_42_rejected(told: Cli) -> None:
     assert "creditScore: 580 is below 600, read from loan/42#creditScore (obs_" in page
     nothing = told("why", "loan/43", "-o", "table")
     assert (nothing.code, nothing.out) == (0, "No decision about loan/43 is recorded.\n")
-    assert told("why", "loan/42", "--tenant", "other").json["decisions"] == []
+    assert told("why", "loan/42", "--tenant", "other").json["items"] == []
 
 
 def test_a_run_is_shown_whole(told: Cli) -> None:
@@ -132,12 +132,12 @@ def test_runs_are_listed_and_found(told: Cli) -> None:
     """The latest comes first; filters and pages as in the library."""
     first = record(told)
     second = record(told, query="And #43?", subject="loan/43", conversation="app-43", steps=[], agent="clerk")
-    assert [run["id"] for run in told("runs", "list").json["runs"]] == [second, first]
-    assert [run["id"] for run in told("runs", "list", "--agent", "clerk").json["runs"]] == [second]
-    assert [run["id"] for run in told("runs", "list", "--subject", "loan/42").json["runs"]] == [first]
+    assert [run["id"] for run in told("runs", "list").json["items"]] == [second, first]
+    assert [run["id"] for run in told("runs", "list", "--agent", "clerk").json["items"]] == [second]
+    assert [run["id"] for run in told("runs", "list", "--subject", "loan/42").json["items"]] == [first]
     page = told("runs", "list", "--limit", "1").json
     following = told("runs", "list", "--limit", "1", "--cursor", page["cursor"]).json
-    assert [run["id"] for run in following["runs"]] == [first]
+    assert [run["id"] for run in following["items"]] == [first]
     table = told("runs", "list", "-o", "table").out
     assert "classify-risk=rejected" in table
     assert first in table
@@ -149,7 +149,7 @@ def test_runs_are_listed_and_found(told: Cli) -> None:
 def test_a_moment_of_the_past_is_answered(told: Cli) -> None:
     """With `--as-of` only what was known then is told, and a run is itself a moment: the end of the log before it."""
     run = record(told)
-    assert told("why", "loan/42", "--as-of", "0").json["decisions"] == []
+    assert told("why", "loan/42", "--as-of", "0").json["items"] == []
     assert told("runs", "show", run, "--as-of", "0").code == 3
     assert told("show", "loan/42", "--as-of", run).json["fields"] == {"creditScore": 580, "id": "42"}
     assert told("why", "loan/42", "--valid-at", "2026-01-01T00:00:00Z").code == 2
@@ -165,7 +165,7 @@ def test_a_run_is_judged(told: Cli) -> None:
         "ann",
         0.2,
     )
-    assert told("runs", "list", "--verdict", "bad").json["runs"][0]["verdict"] == "bad"
+    assert told("runs", "list", "--verdict", "bad").json["items"][0]["verdict"] == "bad"
     assert "Judged bad by ann" in told("runs", "show", run, "-o", "table").out
 
 
@@ -256,7 +256,7 @@ def test_training_rows_are_written(told: Cli, tmp_path: Path) -> None:
 def test_withdrawn_evidence_is_told(told: Cli, tmp_path: Path) -> None:
     """A run that read what was retracted is left out, and the observation is named."""
     record(told)
-    observation = told("observations", "list", "loan/42").json["observations"][0]["id"]
+    observation = told("observations", "list", "loan/42").json["items"][0]["id"]
     told("retract", observation, "--reason", "another applicant")
     found = told("export", "training", "sft", "--out", str(tmp_path / "rows.jsonl")).json
     assert found["rows"] == 0
@@ -349,11 +349,11 @@ def test_a_run_shows_which_fact_its_rules_lacked(told: Cli) -> None:
     assert 'unknown operator "below"; use lt' in ran.err
     assert "Did you mean lt?" in ran.err
     assert "the rule has no condition" in ran.err
-    before = len(told("runs", "list").json["runs"])
+    before = len(told("runs", "list").json["items"])
     ran = told("runs", "import", "-", stdin=json.dumps({**TOLD, "steps": [{"decide": decide}]}).encode())
     assert ran.code == 2
     assert "rule Marginal credit is unknown: there is no fact creditScore" in ran.err
-    failed = told("runs", "list").json["runs"]
+    failed = told("runs", "list").json["items"]
     assert (len(failed), failed[0]["status"]) == (before + 1, "error")
     page = told("runs", "show", failed[0]["id"], "-o", "table").out
     assert (

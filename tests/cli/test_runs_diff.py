@@ -24,7 +24,7 @@ TOLD: dict[str, Any] = {
 def pipeline(cli: Cli, *words: str, **changed: Any) -> str:
     """Run the pipeline; return the run's id."""
     ran = cli("runs", "import", "-", *words, stdin=json.dumps({**TOLD, **changed}).encode())
-    return str(ran.json["runs"][0])
+    return str(ran.json["items"][0])
 
 
 @pytest.fixture
@@ -78,9 +78,9 @@ def test_files_stand_for_runs(cli: Cli, kline: Cli, tmp_path: Path) -> None:
     """A file with a trajectory is compared without being recorded, with a run or with another file."""
     one, other = str(TRACES / "openai-net30.json"), str(TRACES / "openai-net45.json")
     assert "it returned payment_terms=Net-30" in cli("runs", "diff", one, other).json["sentence"]
-    (run,) = cli("runs", "import", one).json["runs"]
+    (run,) = cli("runs", "import", one).json["items"]
     assert "it returned payment_terms=Net-30" in cli("runs", "diff", run, other).json["sentence"]
-    assert cli("runs", "list").json["runs"][0]["id"] == run
+    assert cli("runs", "list").json["items"][0]["id"] == run
     bad = tmp_path / "bad.json"
     bad.write_text('{"steps": [{"kind": "tool"}]}')
     refused = cli("runs", "diff", run, str(bad))
@@ -156,4 +156,4 @@ def test_faults_of_a_file_of_lines_name_the_line(cli: Cli, tmp_path: Path) -> No
     assert lines[0].startswith(f"{path} line 3/steps/0: ")
     assert lines[1].startswith(f"{path} line 4/steps/0/kind: ")
     assert lines[-2:] == ["Nothing was recorded.", "See: woodrat runs import --help"]
-    assert len(cli("runs", "import", str(TRACES / "spans.jsonl")).json["runs"]) == 2
+    assert len(cli("runs", "import", str(TRACES / "spans.jsonl")).json["items"]) == 2

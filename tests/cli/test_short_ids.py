@@ -14,7 +14,7 @@ CRM, WEB = "obs_d2fjsh5trd3wfuioa2iscubxg2", "obs_pmlsgx2mhscnae7ltvxes62wyn"
 def run_of(cli: Cli, number: int) -> str:
     """Import a run; return its id."""
     document = {"query": f"Run {number}?", "steps": [{"read": ANA}], "answer": str(number)}
-    (run,) = cli("runs", "import", "-", stdin=json.dumps(document).encode()).json["runs"]
+    (run,) = cli("runs", "import", "-", stdin=json.dumps(document).encode()).json["items"]
     return str(run)
 
 

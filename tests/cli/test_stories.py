@@ -95,13 +95,13 @@ def test_options_stand_before_or_after_the_verb(ana: Cli, db: Path, tmp_path: Pa
 def test_the_environment_names_tenant_and_agent(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """WOODRAT_TENANT and WOODRAT_AGENT are used unless an option says otherwise; the agent is cli without them."""
     cli("store", f"--json={BARCELONA}")
-    assert cli("observations", "list").json["observations"][0]["agent"] == "cli"
+    assert cli("observations", "list").json["items"][0]["agent"] == "cli"
     monkeypatch.setenv("WOODRAT_TENANT", "acme")
     monkeypatch.setenv("WOODRAT_AGENT", "crm")
     cli("store", f"--json={BARCELONA}")
-    assert [o["agent"] for o in cli("observations", "list").json["observations"]] == ["crm"]
+    assert [o["agent"] for o in cli("observations", "list").json["items"]] == ["crm"]
     cli("store", f"--json={SAN_FRANCISCO}", "--as", "web")
-    assert [o["agent"] for o in cli("observations", "list", ANA).json["observations"]] == ["crm", "web"]
+    assert [o["agent"] for o in cli("observations", "list", ANA).json["items"]] == ["crm", "web"]
 
 
 def test_records_come_from_files_and_standard_input(cli: Cli, tmp_path: Path) -> None:
@@ -147,11 +147,11 @@ def test_a_source_is_added_first_and_named_by_what_it_says(cli: Cli, tmp_path: P
     note.write_text("Ana moved to Girona.\n\x1b[31mred", "utf-8")
     wrong = '[{"entity_type":"contact","name":42}]'
     assert cli("store", f"--json={wrong}", "--source", str(note)).code == 2
-    assert cli("sources", "list").json["sources"] == []
+    assert cli("sources", "list").json["items"] == []
     words = ("store", f"--json={BARCELONA}", "--source", str(note), "--idempotency-key", "k")
     assert cli(*words).code == 0
     assert cli(*words).json["repeated"] is True
-    [delivery] = cli("sources", "list").json["sources"]
+    [delivery] = cli("sources", "list").json["items"]
     assert delivery["name"] == "note.txt"
     verdict = cli("blame", f"{ANA}#city").json["claims"]["city"][0]
     assert verdict["source"] == delivery["source"]
@@ -240,7 +240,7 @@ def test_relations_and_groups(ana: Cli) -> None:
     """Entities are related, followed, merged and split by reference."""
     ana("store", '--json=[{"entity_type":"company","name":"Acme"},{"entity_type":"contact","name":"A. Rivera"}]')
     assert ana("relate", ANA, "works_at", "company/Acme", "--set", "since=2020").code == 0
-    [link] = ana("related", ANA, "--depth", "2").json["related"]
+    [link] = ana("related", ANA, "--depth", "2").json["items"]
     assert (link["start"], link["type"], link["end"], link["fields"]) == (
         ANA,
         "works_at",
@@ -267,18 +267,18 @@ def test_moments_on_two_clocks(ana: Cli) -> None:
     assert ana("fingerprint", "--as-of", "@first").json["position"] == 1
     assert ana("fingerprint").json["fingerprint"] == ana("fingerprint", "--as-of", "now").json["fingerprint"]
     assert ana("fingerprint").json["fingerprint"] != ana("fingerprint", "--provenance").json["fingerprint"]
-    assert [len(ana("observations", "list", "--as-of", m).json["observations"]) for m in ("0", "1", "2")] == [0, 1, 2]
-    seen = ana("timeline", "--since", "2026-02-01T00:00:00Z", "--until", "2026-04-01T00:00:00Z").json["timeline"]
+    assert [len(ana("observations", "list", "--as-of", m).json["items"]) for m in ("0", "1", "2")] == [0, 1, 2]
+    seen = ana("timeline", "--since", "2026-02-01T00:00:00Z", "--until", "2026-04-01T00:00:00Z").json["items"]
     assert [event["observation"]["agent"] for event in seen] == ["web"]
 
 
 def test_history_conflicts_and_blame(ana: Cli) -> None:
     """How belief changed, where agents differ, and why one won are each one command."""
-    steps = ana("history", ANA, "--field", "city").json["history"]
+    steps = ana("history", ANA, "--field", "city").json["items"]
     assert [[c.get("after") for c in step["changes"]] for step in steps] == [["Barcelona"], ["San Francisco"]]
-    [conflict] = ana("conflicts", "--entity-type", "contact").json["conflicts"]
+    [conflict] = ana("conflicts", "--entity-type", "contact").json["items"]
     assert (conflict["entity"], conflict["field"]) == (ANA, "city")
-    assert ana("conflicts", "--entity-type", "task").json["conflicts"] == []
+    assert ana("conflicts", "--entity-type", "task").json["items"] == []
     assert set(ana("blame", ANA).json["claims"]) == {"city", "name"}
 
 
@@ -320,7 +320,7 @@ def test_schemas_are_registered_listed_and_shown(cli: Cli, tmp_path: Path) -> No
     assert "is valid" in cli("schemas", "check", str(file), "-o", "table").out
     report = cli("schemas", "register", str(file)).json
     assert report["id"].startswith("sch_")
-    listed = {row["type"]: row for row in cli("schemas", "list").json["schemas"]}
+    listed = {row["type"]: row for row in cli("schemas", "list").json["items"]}
     assert listed["loan"]["origin"] == "log"
     assert listed["contact"]["origin"] == "built in"
     assert cli("schemas", "show", "loan").json["version"] == 1
@@ -339,7 +339,7 @@ def test_interpretations_are_listed_and_shown(cli: Cli, db: Path) -> None:
         source = ledger.sources.add(b"Net-30", name="contract.txt")
         with ledger.interpretations.start(source, model="m-1", prompt="secret words") as reading:
             reading.store([{"entity_type": "contract", "name": "kline", "payment_terms": "Net-30"}])
-    [found] = cli("interpretations", "list").json["interpretations"]
+    [found] = cli("interpretations", "list").json["items"]
     shown = cli("interpretations", "show", found["id"])
     assert shown.json["model"] == "m-1"
     assert shown.json["status"] == "done"
@@ -353,18 +353,18 @@ def test_entities_are_listed_by_type_and_value(ana: Cli) -> None:
     """`entities list` finds by field values; several hits of a search are a list."""
     ana("store", '--json=[{"entity_type":"contact","name":"Ana Soto","city":"Barcelona"}]')
     found = ana("entities", "list", "--entity-type", "contact", "--where", "city=Barcelona").json
-    assert [entity["entity"] for entity in found["entities"]] == ["contact/Ana Soto"]
-    assert len(ana("entities", "list", "--entity-type", "contact").json["entities"]) == 2
+    assert [entity["entity"] for entity in found["items"]] == ["contact/Ana Soto"]
+    assert len(ana("entities", "list", "--entity-type", "contact").json["items"]) == 2
     both = ("--where", "city=Barcelona", "--where", "name=Ana Rivera")
-    assert ana("entities", "list", *both).json["entities"] == []
-    turned = ana("entities", "list", "--sort", "name", "--descending").json["entities"]
+    assert ana("entities", "list", *both).json["items"] == []
+    turned = ana("entities", "list", "--sort", "name", "--descending").json["items"]
     assert [entity["entity"] for entity in turned] == ["contact/Ana Soto", ANA]
     several = ana("entities", "search", "--query", "Ana").json
-    assert {entity["entity"] for entity in several["entities"]} == {ANA, "contact/Ana Soto"}
+    assert {entity["entity"] for entity in several["items"]} == {ANA, "contact/Ana Soto"}
     assert len(ana("entities", "search", "--query", "Ana", "-o", "jsonl").out.splitlines()) == 2
     assert "contact/Ana Soto" in ana("entities", "list", "-o", "table").out
     none = ana("entities", "search", "--query", "nobody")
-    assert none.json["entities"] == []
+    assert none.json["items"] == []
     assert "Nothing matches" in ana("entities", "search", "--query", "nobody", "-o", "table").out
 
 
@@ -378,29 +378,29 @@ def test_pages_go_on_where_they_ended(cli: Cli) -> None:
         for _ in range(5):
             page = cli("entities", *words, "--limit", "2", *further).json
             # The last page may hold one entity, and is a list all the same.
-            seen += [entity["entity"] for entity in page["entities"]]
-            if "cursor" not in page:
+            seen += [entity["entity"] for entity in page["items"]]
+            if page["cursor"] is None:
                 break
             further = ("--cursor", page["cursor"])
         assert sorted(seen) == [f"thing/thing {number}" for number in range(5)]
 
 
 @pytest.mark.parametrize(
-    ("words", "noun"),
+    "words",
     [
-        (("observations", "list"), "observations"),
-        (("observations", "list", "thing/1"), "observations"),
-        (("history", "thing/1"), "history"),
-        (("timeline",), "timeline"),
-        (("conflicts", "--arrival"), "conflicts"),
-        (("related", "thing/1"), "related"),
-        (("entities", "list", "--duplicates"), "duplicates"),
-        (("sources", "list"), "sources"),
-        (("interpretations", "list"), "interpretations"),
-        (("schemas", "list"), "schemas"),
+        ("observations", "list"),
+        ("observations", "list", "thing/1"),
+        ("history", "thing/1"),
+        ("timeline",),
+        ("conflicts", "--arrival"),
+        ("related", "thing/1"),
+        ("entities", "list", "--duplicates"),
+        ("sources", "list"),
+        ("interpretations", "list"),
+        ("schemas", "list"),
     ],
 )
-def test_lists_are_whole_unless_a_limit_is_given(cli: Cli, tmp_path: Path, words: tuple[str, ...], noun: str) -> None:
+def test_lists_are_whole_unless_a_limit_is_given(cli: Cli, tmp_path: Path, words: tuple[str, ...]) -> None:
     """A command prints all of a list; with --limit a page of it, and its cursor goes on as of the first page."""
     db = tmp_path / "lists.db"
     with woodrat.open(db, agent="a") as ledger:
@@ -412,17 +412,17 @@ def test_lists_are_whole_unless_a_limit_is_given(cli: Cli, tmp_path: Path, words
             ledger.schemas.register({"title": f"boat{n}", "properties": {}})
             ledger.interpretations.begin(ledger.sources.add(str(n).encode()), model="m")
     whole = cli(*words, "--db", str(db)).json
-    rows = [row for row in whole[noun] if row.get("origin") != "built in"]
-    assert "cursor" not in whole
+    rows = [row for row in whole["items"] if row.get("origin") != "built in"]
+    assert whole["cursor"] is None
     assert len(rows) >= 3
     seen: list[Any] = []
     further: tuple[str, ...] = ()
     for _ in range(len(rows)):
         page = cli(*words, "--db", str(db), "--limit", "2", *further).json
         assert page["position"] == whole["position"]
-        assert len(page[noun]) <= 2
-        seen += page[noun]
-        if "cursor" not in page:
+        assert len(page["items"]) <= 2
+        seen += page["items"]
+        if page["cursor"] is None:
             break
         cli("store", '--json={"entity_type":"thing","$":{"key":"1"},"x":99}', "--db", str(db))
         further = ("--cursor", page["cursor"])
@@ -436,7 +436,7 @@ def test_a_long_list_is_printed_whole(cli: Cli) -> None:
     """Without --limit all of a list is printed, however many pages it has."""
     records = [{"entity_type": "thing", "name": f"thing {number}"} for number in range(1_100)]
     cli("store", f"--json={json.dumps(records)}")
-    assert len(cli("observations", "list").json["observations"]) == 1_100
+    assert len(cli("observations", "list").json["items"]) == 1_100
     assert len(cli("observations", "list", "-o", "jsonl").out.splitlines()) == 1_100
 
 

@@ -106,14 +106,14 @@ def test_ids_are_completed_from_afar(server: Server, run: Run, engine: SqliteEng
     for number in range(4):
         trace.write_text(json.dumps({"query": f"Run {number}?", "steps": [{"read": "contact/Ana Rivera"}]}))
         assert run("runs", "import", str(trace), *afar)[0] == 0
-    observation = json.loads(run("observations", "list", *afar)[1])["observations"][0]["id"]
+    observation = json.loads(run("observations", "list", *afar)[1])["items"][0]["id"]
     entity = json.loads(run("show", "contact/Ana Rivera", *afar)[1])["entity_id"]
     things = [{"entity_type": "thing", "name": str(number)} for number in range(33)]  # more than an id has letters
     assert run("store", f"--json={json.dumps(things)}", *afar)[0] == 0
-    listed = json.loads(run("entities", "list", "--entity-type", "thing", *afar)[1])["entities"]
+    listed = json.loads(run("entities", "list", "--entity-type", "thing", *afar)[1])["items"]
     (shared, _), *_ = Counter(thing["entity_id"][:5] for thing in listed).most_common(1)
     contract = json.loads(run("sources", "list", *afar)[1])["sources"][0]["source"]
-    runs = [found["runId"] for found in json.loads(run("runs", "list", *afar)[1])["runs"]]
+    runs = [found["id"] for found in json.loads(run("runs", "list", *afar)[1])["items"]]
     asked = (
         ("show", entity[:9]),
         ("blame", f"{entity[:9]}#city"),
@@ -223,7 +223,7 @@ def test_a_key_is_made_for_something(run: Run, tmp_path: Path) -> None:
     assert (code, "No key was created." in said) == (2, True)
     assert all(grant in said for grant in (*GRANTS, "'*'"))
     assert run("keys", "create", "--agent", "a", "--grant", "fly", *db)[0] == 2
-    assert json.loads(run("keys", "list", "-o", "json", *db)[1])["keys"] == []
+    assert json.loads(run("keys", "list", "-o", "json", *db)[1])["items"] == []
     assert json.loads(run("keys", "create", "--agent", "a", "--grant", "*", *db)[1])["grants"] == ["*"]
 
 

@@ -36,21 +36,21 @@ from woodrat.server.keys import KEYS_TENANT, Keyring
 TENANT = "lending"
 AGENTS = ("crm", "web", "loan-officer")
 NOUNS: Mapping[str, str] = {
-    "search": "entities",
-    "query": "entities",
-    "observations": "observations",
-    "history": "history",
-    "timeline": "timeline",
-    "conflicts": "conflicts",
+    "search": "items",
+    "query": "items",
+    "observations": "items",
+    "history": "items",
+    "timeline": "items",
+    "conflicts": "items",
     "diff": "changes",
     "blame": "claims",
-    "related": "related",
-    "duplicates": "duplicates",
-    "runs": "runs",
-    "why": "decisions",
-    "stale": "decisions",
+    "related": "items",
+    "duplicates": "items",
+    "runs": "items",
+    "why": "items",
+    "stale": "items",
     "fingerprint": "fingerprint",
-    "record": "runs",
+    "record": "items",
 }
 """Under which name the answer to a verb stands where something is around it."""
 
@@ -292,7 +292,7 @@ async def served_command_line(folder: Path) -> AsyncIterator[Surface]:
 def unwrapped(verb: str, found: Any) -> Any:
     """Return an answer without what is around it."""
     if verb in ("search", "query"):
-        entities = found.get("entities", [found])  # one hit is shown by itself
+        entities = found.get("items", [found])  # one hit is shown by itself
         besides = ("exact", "found_in", "claims", "observations")
         return [{name: value for name, value in one.items() if name not in besides} for one in entities]
     return found[NOUNS[verb]] if verb in NOUNS else found

@@ -21,7 +21,7 @@ from woodrat.ledger import reads
 from woodrat.ledger.clock_skew import skew_of
 from woodrat.ledger.erasures import LogErasures
 from woodrat.ledger.write import Writer
-from woodrat.proofs.verbs.keys import keys_folder
+from woodrat.proofs.verbs.folder import keys_folder
 from woodrat.records import replace
 from woodrat.runs.recorder import current
 from woodrat.state import redaction

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from woodrat.engines.open import NOT_OPENED, engine_for, path_of
 from woodrat.errors import Fault, Refused, shown
-from woodrat.proofs.verbs.keys import keys_for
+from woodrat.proofs.verbs.folder import keys_for
 from woodrat.state import redaction
 
 if TYPE_CHECKING:

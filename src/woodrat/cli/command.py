@@ -133,7 +133,7 @@ class Call:
 
     def _check_there(self, path: str | None) -> None:
         """Refuse to read a file of 0 bytes where the keys folder remembers a log."""
-        from woodrat.proofs.verbs.keys import keys_for
+        from woodrat.proofs.verbs.folder import keys_for
 
         if path is not None and _exists(path) and not os.path.getsize(path):
             from woodrat.proofs.verbs import locations
@@ -151,7 +151,7 @@ class Call:
         from woodrat.api.maintenance import check_put_back, signing_for
         from woodrat.clock import SystemClock
         from woodrat.ledger.own_policy import registry
-        from woodrat.proofs.verbs.keys import keys_for
+        from woodrat.proofs.verbs.folder import keys_for
 
         engine, clock = self.engine(mode), SystemClock()
         folder = keys_for(self.db, self.keys)
@@ -174,7 +174,7 @@ class Call:
         """Return the ledger as of the moment asked for, pinned to a position; nothing of what writes is imported."""
         if self.is_served:
             return self._stated(self._at(self._remote()))
-        from woodrat.proofs.verbs.keys import keys_folder, keys_for
+        from woodrat.proofs.verbs.folder import keys_folder, keys_for
 
         now = self._now()
         if os.path.isdir(os.path.join(keys_folder(self.keys), "erased")):

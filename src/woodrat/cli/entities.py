@@ -94,7 +94,7 @@ def _found(found: Sequence[Snapshot], cursor: str | None, position: int, none: s
 
     rows = [snapshot.to_json() for snapshot in found]
     note = None if cursor is None else f"More: add --cursor {cursor}"
-    return Answer(wire.listing("entities", rows, position, cursor), text, rows, note=note)
+    return Answer(wire.listing(rows, position, cursor), text, rows, note=note)
 
 
 def page_of(call: Call, past: Past) -> Page[Any]:
@@ -107,7 +107,7 @@ def page_of(call: Call, past: Past) -> Page[Any]:
 
 
 def page_answer(
-    noun: str, page: Page[Any], text: Callable[[Paper], None], rows: Sequence[Mapping[str, Any]] | None = None
+    page: Page[Any], text: Callable[[Paper], None], rows: Sequence[Mapping[str, Any]] | None = None
 ) -> Answer:
     """Return the answer of a command that lists something, which says how to go on."""
     listed = [item.to_json() for item in page.items] if rows is None else rows
@@ -118,7 +118,7 @@ def page_answer(
         if more is not None:
             paper.line(more, DIM)
 
-    return Answer(wire.listing(noun, listed, page.position, page.cursor), told, listed, note=more)
+    return Answer(wire.listing(listed, page.position, page.cursor), told, listed, note=more)
 
 
 def _duplicates(call: Call, past: Past) -> Answer:
@@ -139,14 +139,13 @@ def _duplicates(call: Call, past: Past) -> Answer:
         if rows:
             paper.line("They are not merged automatically; `woodrat merge REF REF` states that two are the same.", DIM)
 
-    return page_answer("duplicates", page, text, rows)
+    return page_answer(page, text, rows)
 
 
 def observations(call: Call) -> Answer:
     """List observations."""
     page = page_of(call, call.past())
     return page_answer(
-        "observations",
         page,
         lambda paper: _observations(paper, page.items) if page else paper.line("No observations."),
     )
@@ -164,7 +163,7 @@ def history(call: Call) -> Answer:
             rows.append((str(step.position), time(o.observed_at), o.agent, o.op, what, o.id))
         paper.table(("POSITION", "OBSERVED AT", "AGENT", "OP", "CHANGE", "OBSERVATION"), rows)
 
-    return page_answer("history", page, text)
+    return page_answer(page, text)
 
 
 def timeline(call: Call) -> Answer:
@@ -181,7 +180,7 @@ def timeline(call: Call) -> Answer:
             rows.append((time(event.observed_at), str(o.entity), o.agent, o.op, _said(o), o.id))
         paper.table(("OBSERVED AT", "ENTITY", "AGENT", "OP", "FIELDS", "OBSERVATION"), rows)
 
-    return page_answer("timeline", page, text)
+    return page_answer(page, text)
 
 
 def diff(call: Call) -> Answer:
@@ -228,8 +227,8 @@ def diff(call: Call) -> Answer:
 
     rows = [change.to_json() for change in changes]
     code = wire.FOUND_SOMETHING if given.exit_code and changes else wire.DONE
-    named = "from" if given.against is None else "against"
-    return Answer({named: start, "to": end, "changes": rows}, text, rows, code)
+    against = {} if given.against is None else {"against": given.against}
+    return Answer({**changes.to_json(), **against}, text, rows, code)
 
 
 def _against(past: Past, known: Any, given: Any) -> Changes:
@@ -269,7 +268,7 @@ def conflicts(call: Call) -> Answer:
             paper.line("The first value of each field won: it arrived later; no observation time was given.", DIM)
             paper.line("`woodrat blame REF#FIELD` shows every claim. Sending observed_at settles a field.", DIM)
 
-    return page_answer("conflicts", page, text)
+    return page_answer(page, text)
 
 
 def related(call: Call) -> Answer:
@@ -283,7 +282,7 @@ def related(call: Call) -> Answer:
         cells = [(str(r.depth), str(r.start), r.type, str(r.end), fields(r.fields)) for r in page.items]
         paper.table(("DEPTH", "FROM", "TYPE", "TO", "FIELDS"), cells)
 
-    return page_answer("related", page, text)
+    return page_answer(page, text)
 
 
 # What several verbs print

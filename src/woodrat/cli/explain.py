@@ -88,7 +88,7 @@ def stale(call: Call) -> Answer:
 
     rows = [found.to_json() for found in page.items]
     note = None if page.cursor is None else f"More: add --cursor {page.cursor}"
-    return Answer(wire.listing("decisions", rows, page.position, page.cursor), text, rows, note=note)
+    return Answer(wire.listing(rows, page.position, page.cursor), text, rows, note=note)
 
 
 def _followed(call: Call) -> Answer:

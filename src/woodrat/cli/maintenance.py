@@ -256,7 +256,7 @@ def _server_facts(call: Call) -> dict[str, Any]:
 
 def _key_facts(call: Call) -> dict[str, Any]:
     """Return the folder of keys, the verifier key and every file there; no secret is shown."""
-    from woodrat.proofs.verbs.keys import keys_folder
+    from woodrat.proofs.verbs.folder import keys_folder
 
     folder = keys_folder(call.keys)
     found: dict[str, Any] = {"folder": folder, "vkey": None, "files": []}

@@ -79,7 +79,7 @@ def runs(call: Call) -> Answer:
 
     rows = [record.to_json() for record in page.items]
     note = None if page.cursor is None else f"More: add --cursor {page.cursor}"
-    return Answer(wire.listing("runs", rows, page.position, page.cursor), text, rows, note=note)
+    return Answer(wire.listing(rows, page.position, page.cursor), text, rows, note=note)
 
 
 _STYLES = {"error": RED, "interrupted": YELLOW, "cancelled": YELLOW}
@@ -271,7 +271,7 @@ def record(call: Call) -> Answer:
         for id in found:
             paper.line(f"Imported {id}.", GREEN)
 
-    return Answer({"runs": list(found)}, text)
+    return Answer(wire.listing(found), text)
 
 
 def judge(call: Call) -> Answer:
@@ -334,7 +334,7 @@ def why(call: Call) -> Answer:
 
     rows = [reason.to_json() for reason in page.items]
     note = None if page.cursor is None else f"More: add --cursor {page.cursor}"
-    return Answer(wire.listing("decisions", rows, page.position, page.cursor), text, rows, note=note)
+    return Answer(wire.listing(rows, page.position, page.cursor), text, rows, note=note)
 
 
 def _reason(paper: Paper, reason: Reason) -> None:

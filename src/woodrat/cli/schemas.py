@@ -55,7 +55,7 @@ def schemas(call: Call) -> Answer:
     def text(paper: Paper) -> None:
         paper.table(("TYPE", "VERSION", "ID", "ORIGIN"), [[str(cell) for cell in row.values()] for row in rows])
 
-    return page_answer("schemas", page, text, rows)
+    return page_answer(page, text, rows)
 
 
 def schema(call: Call) -> Answer:
@@ -121,7 +121,7 @@ def sources(call: Call) -> Answer:
         cells = [(r["source"], r["name"], r["agent"], time(r["received_at"]), r["media_type"] or "") for r in rows]
         paper.table(("SOURCE", "NAME", "AGENT", "RECEIVED AT", "MEDIA TYPE"), cells)
 
-    return page_answer("sources", page, text, rows)
+    return page_answer(page, text, rows)
 
 
 def source(call: Call) -> Answer:
@@ -174,7 +174,7 @@ def interpretations(call: Call) -> Answer:
         ]
         paper.table(("INTERPRETATION", "SOURCE", "MODEL", "STATUS", "STARTED AT"), cells)
 
-    return page_answer("interpretations", page, text, rows)
+    return page_answer(page, text, rows)
 
 
 def interpretation(call: Call) -> Answer:

@@ -28,7 +28,7 @@ def serve(call: Call) -> Answer:
     from woodrat.clock import SystemClock
     from woodrat.engines import private
     from woodrat.ledger.own_policy import registry
-    from woodrat.proofs.verbs.keys import keys_for
+    from woodrat.proofs.verbs.folder import keys_for
     from woodrat.server import access, listen, logs
     from woodrat.server.app import App
     from woodrat.server.deliveries import Deliveries
@@ -194,7 +194,7 @@ def keys(call: Call) -> Answer:
         paper.table(("ID", "TENANT", "AGENT", "GRANTS", "NAME", "EXPIRES AT", "STATE"), rows)
 
     rows = [key.to_json() for key in found]
-    return Answer(wire.listing("keys", rows), text, rows)
+    return Answer(wire.listing(rows), text, rows)
 
 
 def revoke(call: Call) -> Answer:
@@ -234,7 +234,7 @@ def audit(call: Call) -> Answer:
         paper.table(("AT", "KEY", "AGENT", "VERB", "WHAT", "AS OF", "TIMES", "OUTCOME"), rows)
 
     rows = [one.to_json() for one in found]
-    return Answer(wire.listing("reads", rows), text, rows)
+    return Answer(wire.listing(rows), text, rows)
 
 
 def tenants(call: Call) -> Answer:
@@ -248,7 +248,7 @@ def tenants(call: Call) -> Answer:
         else:
             paper.line("No tenants.")
 
-    return Answer(wire.listing("tenants", rows), text, rows)
+    return Answer(wire.listing(rows), text, rows)
 
 
 def add_webhook(call: Call) -> Answer:
@@ -271,7 +271,7 @@ def webhooks(call: Call) -> Answer:
         paper.table(("ID", "TENANT", "URL", "KINDS", "POSITION"), rows)
 
     rows = [hook.to_json() for hook in found]
-    return Answer(wire.listing("webhooks", rows), text, rows)
+    return Answer(wire.listing(rows), text, rows)
 
 
 def remove_webhook(call: Call) -> Answer:
@@ -294,7 +294,7 @@ def dead_letters(call: Call) -> Answer:
         ]
         paper.table(("AT", "WEBHOOK", "POSITIONS", "TRIES", "PROBLEM"), shown)
 
-    return Answer(wire.listing("dead_letters", rows), text, rows)
+    return Answer(wire.listing(rows), text, rows)
 
 
 def retry_webhook(call: Call) -> Answer:

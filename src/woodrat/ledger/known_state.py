@@ -94,7 +94,7 @@ def known_values(state: object, path: str = "against") -> dict[str, Values]:
 
 def is_one(state: object) -> bool:
     """Return whether a state is that of one entity, as `show` gives it, and not a list of all there is."""
-    return isinstance(state, Snapshot) or (isinstance(state, Mapping) and "entities" not in state)
+    return isinstance(state, Snapshot) or (isinstance(state, Mapping) and "items" not in state)
 
 
 def _snapshots(state: object, path: str, faults: list[Fault]) -> list[tuple[str, object]]:
@@ -102,12 +102,12 @@ def _snapshots(state: object, path: str, faults: list[Fault]) -> list[tuple[str,
     if isinstance(state, Snapshot):
         return [(path, state)]
     if isinstance(state, Mapping):
-        if "entities" not in state:
+        if "items" not in state:
             if "changes" in state:
                 faults.append(Fault(path, "this is what differs between two states, not a state", _SHAPE))
                 return []
             return [(path, state)]
-        listed, path = state["entities"], f"{path}/entities"
+        listed, path = state["items"], f"{path}/items"
         if state.get("cursor") is not None:
             problem = "there is a cursor beside it: these are some of the entities, not all"
             faults.append(Fault(path, problem, "Send all of them, as `entities list --all` prints them."))

@@ -95,16 +95,10 @@ def version() -> str:
         return "(not installed)"
 
 
-def listing(name: str, items: Iterable[Any], position: int | None = None, cursor: str | None = None) -> dict[str, Any]:
-    """Return a list under its noun, with the position it was read at, and the cursor of the next page if there is one.
-
-    Items are plain JSON already.
-    """
-    found: dict[str, Any] = {} if position is None else {"position": position}
-    found[name] = list(items)
-    if cursor is not None:
-        found["cursor"] = cursor
-    return found
+def listing(items: Iterable[Any], position: int | None = None, cursor: str | None = None) -> dict[str, Any]:
+    """Return a list as a page is written: items that are plain JSON already; one that was read has its position."""
+    written: dict[str, Any] = {"items": list(items)}
+    return written if position is None else {**written, "cursor": cursor, "position": position}
 
 
 def blame(found: Mapping[str, tuple[Verdict, ...]]) -> dict[str, Any]:

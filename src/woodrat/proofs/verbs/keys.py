@@ -13,7 +13,6 @@ Files are written whole or not at all, and a key that is there is never written 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, Final
@@ -22,11 +21,11 @@ from urllib.parse import quote
 from woodrat.canon.digest import digest
 from woodrat.clock import Clock, SystemClock
 from woodrat.engines import private
-from woodrat.engines.open import MEMORY
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable, shown
 from woodrat.log.checkpoint import SignerKey, VerifierKey, is_key_name
 from woodrat.log.ed25519 import KEY_BYTES
 from woodrat.log.erasure import Erasure, stored
+from woodrat.proofs.verbs.folder import keys_folder
 from woodrat.record_json import IN_PYTHON_ONLY, Record, derived
 from woodrat.records import dataclass, field
 
@@ -370,33 +369,3 @@ def _sync_folder(folder: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def keys_folder(given: str | os.PathLike[str] | None = None) -> str:
-    """Return the folder of keys: the one given, else `WOODRAT_SIGNING_KEYS`, else one in the user's configuration."""
-    named = os.fspath(given) if given is not None else os.environ.get("WOODRAT_SIGNING_KEYS")
-    if named:
-        return os.path.expanduser(named)
-    home = os.path.expanduser("~")
-    if sys.platform == "darwin":
-        folder = os.path.join(home, "Library", "Application Support")
-    elif sys.platform == "win32":
-        folder = os.environ.get("APPDATA") or os.path.join(home, "AppData", "Roaming")
-    else:
-        folder = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
-    return os.path.join(folder, "woodrat", "keys")
-
-
-def keys_for(db: str | os.PathLike[str] | None, given: str | os.PathLike[str] | None) -> str | None:
-    """Return the folder of keys a ledger is signed by, or None.
-
-    One that is named must be there. The default one counts where there is a signer in it, for ledgers in files: what is
-    kept in memory is signed only by keys that were handed to it.
-    """
-    if given is not None:
-        return keys_folder(given)
-    if db is not None and os.fspath(db) == MEMORY:
-        return None
-    folder = keys_folder()
-    named = bool(os.environ.get("WOODRAT_SIGNING_KEYS"))
-    return folder if named or os.path.exists(os.path.join(folder, "signer.pub")) else None

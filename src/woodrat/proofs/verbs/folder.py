@@ -1,0 +1,38 @@
+"""The folder of keys: where it is. Every command asks, so this loads nothing of what is done with keys."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from woodrat.engines.open import MEMORY
+
+
+def keys_folder(given: str | os.PathLike[str] | None = None) -> str:
+    """Return the folder of keys: the one given, else `WOODRAT_SIGNING_KEYS`, else one in the user's configuration."""
+    named = os.fspath(given) if given is not None else os.environ.get("WOODRAT_SIGNING_KEYS")
+    if named:
+        return os.path.expanduser(named)
+    home = os.path.expanduser("~")
+    if sys.platform == "darwin":
+        folder = os.path.join(home, "Library", "Application Support")
+    elif sys.platform == "win32":
+        folder = os.environ.get("APPDATA") or os.path.join(home, "AppData", "Roaming")
+    else:
+        folder = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    return os.path.join(folder, "woodrat", "keys")
+
+
+def keys_for(db: str | os.PathLike[str] | None, given: str | os.PathLike[str] | None) -> str | None:
+    """Return the folder of keys a ledger is signed by, or None.
+
+    One that is named must be there. The default one counts where there is a signer in it, for ledgers in files: what is
+    kept in memory is signed only by keys that were handed to it.
+    """
+    if given is not None:
+        return keys_folder(given)
+    if db is not None and os.fspath(db) == MEMORY:
+        return None
+    folder = keys_folder()
+    named = bool(os.environ.get("WOODRAT_SIGNING_KEYS"))
+    return folder if named or os.path.exists(os.path.join(folder, "signer.pub")) else None
