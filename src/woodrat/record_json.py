@@ -17,7 +17,7 @@ import types
 from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, NewType, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, Literal, NewType, TypeVar, Union, get_args, get_origin
 
 from woodrat.canon.ids import Ref, parse_ref
 from woodrat.records import fields_of, is_record, kinds_of
@@ -210,17 +210,15 @@ def _record(kind: Any, meaning: Mapping[Any, Any]) -> Form:
     It is compiled when it is first used, since a record may hold records of its own class.
     """
 
-    def compiled() -> Form:
-        if form.write is write:
-            form.read = _reader(kind, meaning)
-            form.write = _writer(kind, meaning)
-        return form
-
     def write(value: Any) -> Any:
-        return compiled().write(value)
+        if form.write is write:
+            form.write = _writer(kind, meaning)
+        return form.write(value)
 
     def read(value: Any) -> Any:
-        return compiled().read(value)
+        if form.read is read:
+            form.read = _reader(kind, meaning)
+        return form.read(value)
 
     form = Form(write, read, lambda describe: _described(kind, meaning, describe))
     return form
@@ -396,10 +394,11 @@ def _one_of(kinds: tuple[Any, ...]) -> Form:
     return _optional(form, form.schema) if optional else form
 
 
-class _Tagged(NamedTuple):
+class _Tagged:
     """A record class whose records are written with the name of the class."""
 
-    kind: Any
+    def __init__(self, kind: Any) -> None:
+        self.kind = kind
 
     def schema(self, describe: Describe) -> dict[str, Any]:
         """Return the schema of its records: one object, which makers of clients understand."""

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from woodrat.records import dataclass
 
 if TYPE_CHECKING:
     from woodrat.api.parameters import Kind
@@ -27,7 +29,8 @@ _ATTRIBUTE: Final = "__verb__"
 _POSITIONAL: Final = 0x04 | 0x08  # *args and **kwargs in `co_flags`
 
 
-class Declaration(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Declaration:
     """What a verb says about itself besides its signature."""
 
     method: str = ""
@@ -54,7 +57,8 @@ class Declaration(NamedTuple):
     """A body that works."""
 
 
-class Parameter(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Parameter:
     """One parameter of a verb."""
 
     name: str
@@ -79,7 +83,8 @@ class Parameter(NamedTuple):
         return "--" + (self.kind.option or self.wire.replace("_", "-"))
 
 
-class Verb(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Verb:
     """One verb of the library, as surfaces see it."""
 
     name: str

@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from woodrat.cli.verbs.declaration import arguments_of, destination, label
+from woodrat.cli.verbs.declaration import FILE, arguments_of, destination, label
 from woodrat.errors import Corrupt, Fault, NotFound, Refused, Unavailable, WoodratError, shown
 from woodrat.records import dataclass
 from woodrat.server import wire
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
     from woodrat.api.remote import RemoteLedger
+    from woodrat.api.verb import Parameter
     from woodrat.cli.tables import Paper
     from woodrat.cli.verbs.declaration import Argument
     from woodrat.engines.port import Engine
@@ -326,8 +327,6 @@ class Call:
         Without those that were left out, for which the library has its own defaults, those typed in another form, and
         those that the command has `made` itself.
         """
-        from woodrat.cli import inputs
-
         command = self.given.command
         labels = {destination(argument): label(argument) for argument in command.arguments}
         values: dict[str, Any] = {}
@@ -340,12 +339,21 @@ class Call:
             if name in made or isinstance(command.forms.get(name), tuple):
                 continue
             try:
-                values[name] = inputs.value_of(parameter, typed, labels[name], command.verb.outcome)
+                values[name] = self._value(parameter, typed, labels[name])
             except Refused as refusal:
                 faults += refusal.faults
         if faults:
             raise Refused(faults, command.verb.outcome)
         return values
+
+    def _value(self, parameter: Parameter, typed: Any, option: str) -> Any:
+        """Return what was typed for a parameter; text and numbers are taken as they are."""
+        kind = parameter.kind
+        if kind.schema.get("type") in ("string", "integer", "number", "boolean") and kind.metavar != FILE:
+            return typed
+        from woodrat.cli import inputs
+
+        return inputs.value_of(parameter, typed, option, self.given.command.verb.outcome)
 
     def ask(self, target: Past, **made: Any) -> Any:
         """Carry out the command's verb on a ledger, or a moment of one, with what was typed; return what it returns.

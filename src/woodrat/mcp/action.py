@@ -152,7 +152,7 @@ class VerbAction(Action):
         """What it takes, by the name of the argument: of its other verb too, where nothing of that is needed."""
         first, *others = map(self._taken_by, self.verbs)
         for other in others:
-            first |= {name: each._replace(required=False) for name, each in other.items() if name not in first}
+            first |= {name: replace(each, required=False) for name, each in other.items() if name not in first}
         return first
 
     def misplaced(self, sent: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -168,7 +168,7 @@ class VerbAction(Action):
         verb = self.verb(given)
         if verb.name == "runs.diff" and all(isinstance(given.get(name), str) for name in ("first", "second")):
             return "runs_diff"  # by ids; its address is that of runs sent as documents, which cost more
-        return _operations().get(verb.declaration[:2], verb.name.replace(".", "_"))
+        return _operations().get((verb.declaration.method, verb.declaration.path), verb.name.replace(".", "_"))
 
     def call(self, ledger: Ledger, relay: Relay, given: Given) -> Any:
         """Call the verb, at the moment asked for."""
