@@ -137,7 +137,7 @@ _HOMES = {
     "Backup": "exchange.verbs.backup",
     "Bisected": "bisect.search",
     "Call": "runs.recorder.calls",
-    "Capsule": "proofs.capsule",
+    "Capsule": "proofs.proof",
     "Checkpoint": "log.checkpoint",
     "CheckpointWarning": "api.maintenance",
     "Certificate": "erasure.certificate",
