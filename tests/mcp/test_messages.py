@@ -85,7 +85,7 @@ def test_what_is_no_message_is_told_so(data: bytes, id: object, code: int, path:
 @pytest.mark.parametrize(
     ("city", "said"),
     [
-        (b'"Lugo","city":"Vigo"', "stands more than once"),
+        (b'"Lugo","city":"Vigo"', "appears more than once"),
         (b'"\\ud83d"', "half a surrogate pair"),
         (b'"Lugo\xff"', "is not UTF-8"),
         (b"1e999", "beyond the largest double"),

@@ -118,7 +118,7 @@ def test_certificates_that_will_not_do_are_named(tmp_path: Path) -> None:
     text.write_text("no certificate")
     for cert, key, said in (
         ("none.pem", "neither.pem", ["cannot read none.pem", "cannot read neither.pem"]),
-        (str(text), str(text), ["text.pem", "do not go together"]),
+        (str(text), str(text), ["text.pem", "do not belong together"]),
     ):
         ran = woodrat("--db", str(tmp_path / "a.db"), "serve", "--tls-cert", cert, "--tls-key", key)
         assert ran.returncode == 2

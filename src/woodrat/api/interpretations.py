@@ -133,7 +133,7 @@ class Interpretations(PastInterpretations):
             begun, position = tracer.reading(interpretation), tracer.through
         if begun is None or begun.agent != self.ledger.agent:
             raise NotFound(
-                f"There is no interpretation {interpretation} of this agent. Nothing was written. Begin one first.",
+                f"There is no interpretation {interpretation} of this agent. Nothing was written. Start one first.",
                 {"interpretation": interpretation},
             )
         return Reading(current.write_context(self.context), begun, begun.source, position)

@@ -211,8 +211,8 @@ class Maintenance(Past):
         from woodrat.erasure.verbs import erase as erasure_verbs
 
         if self._write_context().stand_in is not None:
-            problem = "a replay erases nothing"
-            raise Refused([Fault("erase", problem, "Erase outside of it.")], outcome="Nothing was erased.")
+            problem = "not possible during a replay"
+            raise Refused([Fault("erase", problem, "Erase outside the replay.")], outcome="Nothing was erased.")
         with self._guarded():
             return erasure_verbs.erase(
                 self.context,

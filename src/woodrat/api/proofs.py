@@ -84,6 +84,6 @@ class Proofs:
 
     def _signer(self) -> Signing:
         if self.ledger.signing is None:
-            remedy = "Make some with `woodrat init`, or name their folder: keys=, --signing-keys, WOODRAT_SIGNING_KEYS."
+            remedy = "Run `woodrat init`, or name the keys folder: keys=, --signing-keys, WOODRAT_SIGNING_KEYS."
             raise Refused([Fault("keys", "this ledger was opened without keys", remedy)], "Nothing was signed.")
         return self.ledger.signing

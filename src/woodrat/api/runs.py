@@ -184,7 +184,7 @@ class PastRuns:
         given = {"query": query, "subject": subject, "agent": agent, "since": since, "until": until}
         stated = {name: value for name, value in given.items() if value is not None}
         if runs is None and not stated and same_inputs_as is None:
-            problem = "nothing says which runs are meant"
+            problem = "no runs are selected"
             remedy = "Name runs, or send query, subject, agent, since or same_inputs_as."
             raise Refused([Fault("runs", problem, remedy)], NO_READ)
         asked = run_reader.ask_runs(**stated) if stated or same_inputs_as is not None else None

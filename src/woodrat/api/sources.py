@@ -52,7 +52,7 @@ class PastSources:
         found = tuple(delivery for delivery in self.list(limit=PAGE_MAX) if str(source).startswith(delivery.source))
         if not found:
             raise NotFound(
-                f"There is no source {source} here. Nothing was changed. `sources list` shows those there are.",
+                f"There is no source {source} here. Nothing was changed. `sources list` lists them.",
                 {"source": source},
             )
         return found
