@@ -535,7 +535,7 @@ INVALID_SCHEMAS = [
     pytest.param(
         {"title": "x", "properties": {"a": {"default": float("nan")}}},
         "/schema/properties/a/default",
-        "nan is not a number",
+        "nan is not a JSON number",
         id="NaN",
     ),
     pytest.param("contact", "model", 'no schema can be made of "contact" (text)', id="text"),
@@ -950,7 +950,7 @@ def test_corrections_that_do_not_fit(ledger: woodrat.Ledger) -> None:
     check_refused(
         ledger,
         lambda ledger: ledger.correct(ANA, remove={"city": ["Barcelona"]}),
-        ("/remove/city", "contact.city: only union takes elements out"),
+        ("/remove/city", "contact.city: only union can remove elements"),
     )
 
 

@@ -189,7 +189,7 @@ def test_bad_calls_are_refused(tmp_path: Path) -> None:
     with pytest.raises(woodrat.NotFound, match="loan/43: not known up to"):
         ledger.reduce("loan/43", where=LOW)
     file: Any
-    for file, problem in ((tmp_path / "none", "cannot read"), (5, "expected a path or bytes"), (b"x", "does not end")):
+    for file, problem in ((tmp_path / "none", "cannot read"), (5, "expected a path or bytes"), (b"x", "is incomplete")):
         with pytest.raises(woodrat.Refused, match=problem):
             woodrat.check_reduction(file)
     assert list(tmp_path.iterdir()) == []

@@ -811,7 +811,7 @@ def test_the_command(
     things(served.ledger(tenant), 0)
     db = ["--db", str(tmp_path / "a.db"), "--output", "table"]
     assert main(["sync", served.url, *db]) == 7
-    assert "There is no key" in capsys.readouterr().err
+    assert "The API key is missing" in capsys.readouterr().err
     assert main(["sync", served.url, "--key", tenant, *db]) == 0
     assert "Both hold the same state." in capsys.readouterr().out
     monkeypatch.setenv("WOODRAT_TOKEN", tenant)

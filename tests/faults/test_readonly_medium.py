@@ -159,7 +159,7 @@ def test_commands_that_write_are_refused_there(
 
 def test_the_library_refuses_to_write_there(db: Path, keys: Keys) -> None:
     """Opening for writing is refused in words; opened to read, a write is too."""
-    with pytest.raises(Unavailable, match="lies on a read-only medium"):
+    with pytest.raises(Unavailable, match="is on a read-only medium"):
         woodrat.open(db)
     with woodrat.open(db, readonly=True, keys=keys.folder) as ledger:
         with pytest.raises(Unavailable, match="opened read-only"):

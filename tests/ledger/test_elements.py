@@ -250,7 +250,7 @@ def test_what_is_no_collection_has_no_pages(ledger: Ledger) -> None:
         ledger.elements("box/x", "id")
     with pytest.raises(NotFound, match="box/x#notes: it has no value"):
         ledger.elements("box/x", "notes")
-    with pytest.raises(NotFound, match="nothing is known of it"):
+    with pytest.raises(NotFound, match="not known at position"):
         ledger.elements("box/y", "things")
     with pytest.raises(Refused, match="is not a cursor of this question"):
         ledger.elements("box/x", "notes", cursor=cursor)

@@ -90,7 +90,7 @@ def test_what_is_no_message_is_told_so(data: bytes, id: object, code: int, path:
         (b'"Lugo\xff"', "is not UTF-8"),
         (b"1e999", "beyond the largest double"),
         (b"12345678901234567890", "beyond"),
-        (b"[" * 80 + b"]" * 80, "stand inside each other"),
+        (b"[" * 80 + b"]" * 80, "are nested more than"),
     ],
 )
 def test_a_value_that_would_be_altered_is_refused_by_its_tool(city: bytes, said: str) -> None:

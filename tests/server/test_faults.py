@@ -452,7 +452,7 @@ def test_bad_records_are_refused(shared: Path, text: str, says: str) -> None:
         (("store", f"--json={RECORD}", "--tenant", "a/b"), 2, '"a/b" (text) is not a tenant'),
         (("store", f"--json={RECORD}", "--if-version", "7"), 6, "version"),
         (("show", "contact/"), 2, "the key is empty"),
-        (("show", "contact/Nobody"), 3, "nothing is known of it"),
+        (("show", "contact/Nobody"), 3, "not known at position"),
         (("show", "ent_" + "a" * 26), 3, "There is no entity"),
         (("show", ANA, "--as-of", "someday"), 2, '"someday" (text)'),
         (("show", ANA, "--as-of", "9" * 5_000), 3, "There is no position"),

@@ -231,7 +231,7 @@ def test_what_is_wrong_with_a_page_is_said_at_once(name: str) -> None:
         paths, message = refusal(verb, **asked, cursor=wrong)
         assert paths == ["cursor"]
         assert "not a cursor of this question" in message
-    assert "this moment reaches" in refusal(early, **asked, cursor=cursor)[1]
+    assert "this moment only reaches" in refusal(early, **asked, cursor=cursor)[1]
     assert "it is from a list with no valid time" in refusal(other_time, **asked, cursor=cursor)[1]
     if name in OTHERS:
         assert refusal(verb, **OTHERS[name], cursor=cursor)[0] == ["cursor"]
