@@ -1,15 +1,15 @@
 """Every error Woodrat raises on purpose.
 
     WoodratError
-    ├── Refused       the input is at fault; nothing was written
+    ├── Refused       the request is invalid; nothing was written
     ├── Forbidden     the caller may not do this
     ├── NotFound      there is no such thing in this tenant
     ├── Outdated      a condition stated by the caller no longer holds
     ├── Unavailable   the engine cannot answer now; the same call may be sent again
-    └── Corrupt       stored bytes disagree with their digest; stop and verify
+    └── Corrupt       stored bytes do not match their digest; stop and verify
 
 Each class has a stable `code` that every surface shows, and a message of four parts: what, which value,
-what became of the data, what to do.
+what happened to the data, what to do.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class WoodratError(Exception):
 
 
 class Refused(WoodratError):
-    """The input is at fault. Nothing was written; correct the input and send it again."""
+    """Invalid request. Nothing was written; correct it and send it again."""
 
     code = "refused"
 
@@ -87,7 +87,7 @@ class Refused(WoodratError):
 
 
 class Forbidden(WoodratError):
-    """The caller may not do this. Nothing was written; ask for a key that carries the grant."""
+    """The caller may not do this. Nothing was written; ask for a key with the grant."""
 
     code = "forbidden"
 
@@ -99,7 +99,7 @@ class NotFound(WoodratError):
 
 
 class Outdated(WoodratError):
-    """A condition stated by the caller no longer holds. Nothing was written; read again and decide anew."""
+    """A condition stated by the caller no longer holds. Nothing was written; read again, then decide."""
 
     code = "outdated"
 
@@ -111,7 +111,7 @@ class Unavailable(WoodratError):
 
 
 class Corrupt(WoodratError):
-    """Stored bytes disagree with their digest. Stop writing and verify the ledger."""
+    """Stored bytes do not match their digest. Stop writing and verify the ledger."""
 
     code = "corrupt"
 

@@ -305,7 +305,7 @@ def test_paths_can_be_printed_anywhere(ledger: woodrat.Ledger) -> None:
 def test_paths_are_json_pointers(ledger: woodrat.Ledger) -> None:
     """A slash or tilde inside a key is escaped in its path, as RFC 6901 says."""
     check_refused(ledger, store([contact(**{"a/b~c": {1}})]), ("/0/a~1b~0c", "a Python set"))
-    check_refused(ledger, store(about(**{"a/b": 1})), ("/0/$/a~1b", "not known here"))
+    check_refused(ledger, store(about(**{"a/b": 1})), ("/0/$/a~1b", "unknown name"))
     check_refused(ledger, store(about(remove={"a/b": 1})), ("/0/$/remove/a~1b", "got 1 (number)"))
 
 
@@ -485,7 +485,7 @@ INVALID_SCHEMAS = [
     ),
     pytest.param({"title": "x", "type": "array"}, "/type", 'got "array" (text)', id="not of objects"),
     pytest.param({"properties": {}}, "/title", "does not say which entity type", id="no type"),
-    pytest.param({"title": "My Type"}, "/title", '"My Type" is no entity type', id="bad type"),
+    pytest.param({"title": "My Type"}, "/title", '"My Type" is not an entity type', id="bad type"),
     pytest.param(
         {"title": "x", "$schema": "http://json-schema.org/draft-07/schema#"},
         "/$schema",
@@ -495,7 +495,7 @@ INVALID_SCHEMAS = [
     pytest.param(
         {"title": "x", "properties": {"a": {"$ref": "https://example.org/a.json"}}},
         "/properties/a/$ref",
-        '"https://example.org/a.json" leads out of the schema',
+        '"https://example.org/a.json" points outside the schema',
         id="remote reference",
     ),
     pytest.param(
@@ -516,7 +516,7 @@ INVALID_SCHEMAS = [
     pytest.param(
         {"title": "x", "properties": {"a": {"pattern": "("}}},
         "/properties/a/pattern",
-        '"(" is no regular expression',
+        '"(" is not a regular expression',
         id="bad pattern",
     ),
     pytest.param(
@@ -535,7 +535,7 @@ INVALID_SCHEMAS = [
     pytest.param(
         {"title": "x", "properties": {"a": {"default": float("nan")}}},
         "/schema/properties/a/default",
-        "nan is not a number",
+        "nan is not a JSON number",
         id="NaN",
     ),
     pytest.param("contact", "model", 'no schema can be made of "contact" (text)', id="text"),
@@ -582,11 +582,11 @@ def test_a_version_that_is_none(ledger: woodrat.Ledger) -> None:
 TIMES = [
     pytest.param("2026-01-01T00:00:00.123456789Z", "9 digits after the second", id="nanoseconds"),
     pytest.param("2016-12-31T23:59:60Z", "is a leap second", id="leap second"),
-    pytest.param("2026-01-01T00:00:00", "has no offset", id="no offset"),
+    pytest.param("2026-01-01T00:00:00", "has no UTC offset", id="no offset"),
     pytest.param("0000-01-01T00:00:00Z", "is in the year 0000", id="year 0000"),
     pytest.param("10000-01-01T00:00:00Z", "more than four digits", id="year 10000"),
     pytest.param("2026-01-01T24:00:00Z", "has the hour 24", id="24:00"),
-    pytest.param("2026-02-30T00:00:00Z", "a day that no calendar has", id="February 30"),
+    pytest.param("2026-02-30T00:00:00Z", "not a day of the calendar", id="February 30"),
     pytest.param("2026-01-01", "is a date without a time", id="date alone"),
     pytest.param("soon", '"soon" (text) is not an RFC 3339 timestamp', id="not a date"),
     pytest.param("", '"" (text) is not an RFC 3339 timestamp', id="empty"),
@@ -635,7 +635,7 @@ class TestTimes:
 def test_seen_more_than_five_minutes_ahead(ledger: woodrat.Ledger) -> None:
     """An observed_at ahead of the log by more than five minutes is refused; valid_from may lie ahead."""
     late = "2026-01-01T00:05:30Z"
-    shown = "2026-01-01T00:05:30.000000Z lies more than five minutes ahead of the log"
+    shown = "2026-01-01T00:05:30.000000Z is more than five minutes ahead of the log"
     check_refused(ledger, store([contact()], observed_at=late), ("observed_at", shown))
     check_refused(ledger, store(about(observed_at=late)), ("/0/$/observed_at", shown))
     given = {"observed_at": late, "idempotency_key": KEY}
@@ -734,8 +734,8 @@ def test_the_same_key_with_other_content(ledger: woodrat.Ledger) -> None:
         pytest.param({"key": "k" * 1025}, "/key", "1025 bytes in UTF-8, where 1024 is the limit", id="long key"),
         pytest.param({"key": ""}, "/key", "the key is empty", id="empty key"),
         pytest.param({"key": 42}, "/key", "expected the key as text, got 42 (number)", id="number as key"),
-        pytest.param({"kye": "x"}, "/kye", "not known here", id="unknown key"),
-        pytest.param({"agent": "someone"}, "/agent", "not known here", id="agent"),
+        pytest.param({"kye": "x"}, "/kye", "unknown name", id="unknown key"),
+        pytest.param({"agent": "someone"}, "/agent", "unknown name", id="agent"),
         pytest.param({"priority": 1.5}, "/priority", "expected an integer, got 1.5 (number)", id="priority 1.5"),
         pytest.param({"priority": "high"}, "/priority", 'got "high" (text)', id="priority high"),
         pytest.param({"priority": True}, "/priority", "got true (boolean)", id="priority true"),
@@ -899,9 +899,9 @@ def test_retracting_what_is_no_observation(ledger: woodrat.Ledger) -> None:
 
 
 def test_joining_what_cannot_be_one(ledger: woodrat.Ledger) -> None:
-    """An entity is not joined with itself, with one of another type, or with an unknown one."""
-    check_refused(ledger, lambda ledger: ledger.merge(ANA, ANA), ("same_as", f"{ANA} is already itself"))
-    check_refused(ledger, lambda ledger: ledger.merge(ANA, "company/Acme"), ("same_as", "are of two types"))
+    """An entity is not merged with itself, with one of another type, or with an unknown one."""
+    check_refused(ledger, lambda ledger: ledger.merge(ANA, ANA), ("same_as", f"{ANA} is named twice"))
+    check_refused(ledger, lambda ledger: ledger.merge(ANA, "company/Acme"), ("same_as", "have different types"))
     refusal(ledger, lambda ledger: ledger.merge(ANA, NOBODY), woodrat.NotFound)
     refusal(ledger, lambda ledger: ledger.merge(NOBODY, ANA), woodrat.NotFound)
 
@@ -923,8 +923,8 @@ def test_correcting_a_sum_or_a_list_without_saying_which_part(ledger: woodrat.Le
     def correct(replaces: object) -> Call:
         return lambda ledger: ledger.correct("bag/b", {field: value}, replaces=replaces, idempotency_key=KEY)
 
-    check_refused(ledger, correct(None), ("replaces", "stands in for one observation, 0 are named"))
-    check_refused(ledger, correct([one, two]), ("replaces", "stands in for one observation, 2 are named"))
+    check_refused(ledger, correct(None), ("replaces", "replaces one observation, and 0 are named"))
+    check_refused(ledger, correct([one, two]), ("replaces", "replaces one observation, and 2 are named"))
     check_refused(ledger, correct("nonsense"), ("replaces/0", '"nonsense" (text)'), ("replaces", "0 are named"))
     refusal(ledger, correct("obs_" + "a" * 26), woodrat.NotFound)
 
@@ -950,7 +950,7 @@ def test_corrections_that_do_not_fit(ledger: woodrat.Ledger) -> None:
     check_refused(
         ledger,
         lambda ledger: ledger.correct(ANA, remove={"city": ["Barcelona"]}),
-        ("/remove/city", "contact.city: only union takes elements out"),
+        ("/remove/city", "contact.city: only union can remove elements"),
     )
 
 
@@ -1018,9 +1018,9 @@ def test_the_ends_of_a_relation_are_not_restated(ledger: woodrat.Ledger) -> None
 def test_splitting_what_is_not_joined(ledger: woodrat.Ledger) -> None:
     """Only what is joined can be parted."""
     error = refusal(ledger, lambda ledger: ledger.split(ANA, idempotency_key=KEY), woodrat.NotFound)
-    assert "joined with nothing" in str(error)
+    assert "not merged with anything" in str(error)
     error = refusal(ledger, lambda ledger: ledger.split(ANA, BO), woodrat.NotFound)
-    assert f"{ANA} is not joined with {BO}" in str(error)
+    assert f"{ANA} is not merged with {BO}" in str(error)
     refusal(ledger, lambda ledger: ledger.split(NOBODY), woodrat.NotFound)
 
 
@@ -1092,7 +1092,7 @@ def test_references(ledger: woodrat.Ledger, reference: object, shown: str) -> No
     ("moment", "shown"),
     [
         pytest.param("someday", '"someday" (text)', id="a word"),
-        pytest.param("2026-01-01T00:00:00", "has no offset", id="no offset"),
+        pytest.param("2026-01-01T00:00:00", "has no UTC offset", id="no offset"),
         pytest.param("", '"" (text)', id="empty"),
         pytest.param(1.5, "1.5 (number)", id="half a position"),
         pytest.param(True, "true (boolean)", id="true"),
@@ -1114,7 +1114,7 @@ def test_moments(ledger: woodrat.Ledger, moment: object, shown: str) -> None:
 def test_a_word_that_is_no_moment_is_told_all_there_are(ledger: woodrat.Ledger) -> None:
     """A word in place of a moment is answered with everything a moment can be, not with times alone."""
     error = refusal(ledger, lambda ledger: ledger.at("someday"))
-    assert '"someday" (text) is no moment' in str(error)
+    assert '"someday" (text) is not a moment' in str(error)
     assert all(form in str(error) for form in ("a position", "2024-05-01T14:00:00Z", "now", "@name", "a run"))
 
 
@@ -1331,7 +1331,7 @@ def test_the_message_for_an_unstable_number(ledger: woodrat.Ledger) -> None:
 def test_the_message_for_a_time_without_an_offset(ledger: woodrat.Ledger) -> None:
     """A time without an offset is told to get one."""
     assert str(refusal(ledger, store([contact()], observed_at="2026-01-01T00:00:00"))) == (
-        'observed_at: "2026-01-01T00:00:00" (text) has no offset, so it names no moment. '
+        'observed_at: "2026-01-01T00:00:00" (text) has no UTC offset. '
         "Append Z for UTC, or an offset such as +02:00.\n"
         "Nothing was written."
     )
@@ -1350,7 +1350,7 @@ def test_the_message_for_an_outdated_version(ledger: woodrat.Ledger) -> None:
     """An outdated condition is told both versions."""
     assert str(refusal(ledger, store([contact(city="Reus")], if_version=0), woodrat.Outdated)) == (
         "contact/Ana Rivera: expected it at version 0, it is at version 1. "
-        "Nothing was written. Read it again and decide anew."
+        "Nothing was written. Read it again, then decide."
     )
 
 
@@ -1358,8 +1358,8 @@ def test_the_message_for_an_unknown_entity(ledger: woodrat.Ledger) -> None:
     """An unknown entity is told with the position it was looked for at."""
     position = ledger.position
     assert str(refusal(ledger, lambda ledger: ledger.show(NOBODY), woodrat.NotFound)) == (
-        f"contact/Nobody: nothing is known of it at position {position}. Nothing was changed. "
-        "Look for it with a search, or read at a later moment."
+        f"contact/Nobody: not known at position {position}. Nothing was changed. "
+        "Search for it, or read at a later moment."
     )
 
 

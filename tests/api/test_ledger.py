@@ -756,7 +756,7 @@ def test_split_says_when_a_path_remains(ledger: woodrat.Ledger) -> None:
     ledger.merge(BO, "contact/Cy")
     ledger.merge("contact/Cy", ANA)
     assert ledger.split(ANA, BO).hints == (
-        "contact/Ana and contact/Bo are still one through others; split those too to part them.",
+        "contact/Ana and contact/Bo are still merged through other entities; split those too.",
     )
     assert len(ledger.show(ANA).members) == 3
     assert ledger.split(ANA).hints == ()
@@ -1147,7 +1147,7 @@ def test_a_withdrawn_fact_said_again(ledger: woodrat.Ledger) -> None:
     assert ledger.show(ANA).fields["city"] == "Barcelona"
     assert again.hints == (
         f"{fixed} was said before and has been withdrawn; "
-        "state another observed_at to say it anew, or retract its retraction.",
+        "state another observed_at to state it again, or retract its retraction.",
     )
 
 

@@ -176,20 +176,20 @@ def test_bad_calls_are_refused(tmp_path: Path) -> None:
     ledger = opened(MemoryEngine())
     score(ledger, 580)
     calls: list[tuple[dict[str, Any], str]] = [
-        ({"what": lambda past: True}, "a predicate that is code cannot be put into a file"),
+        ({"what": lambda past: True}, "a function cannot be written to a file"),
         ({"what": "loan/42", "where": LOW, "folds_max": 0}, "folds_max"),
         ({"what": "loan/42", "where": LOW, "folds_max": 1}, "after 1 folds"),
-        ({"what": "loan/42"}, "it asks nothing"),
+        ({"what": "loan/42"}, "it has no condition"),
         ({"what": "loan/42", "where": LOW, "out": tmp_path / "no" / "file"}, "cannot write"),
         ({"what": "loan/42", "where": LOW, "out": 5}, "expected a path"),
     ]
     for given, problem in calls:
         with pytest.raises(woodrat.Refused, match=problem):
             ledger.reduce(**given)
-    with pytest.raises(woodrat.NotFound, match="loan/43: nothing was ever said of it"):
+    with pytest.raises(woodrat.NotFound, match="loan/43: not known up to"):
         ledger.reduce("loan/43", where=LOW)
     file: Any
-    for file, problem in ((tmp_path / "none", "cannot read"), (5, "expected a path or bytes"), (b"x", "does not end")):
+    for file, problem in ((tmp_path / "none", "cannot read"), (5, "expected a path or bytes"), (b"x", "is incomplete")):
         with pytest.raises(woodrat.Refused, match=problem):
             woodrat.check_reduction(file)
     assert list(tmp_path.iterdir()) == []

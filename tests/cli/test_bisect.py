@@ -116,12 +116,12 @@ def test_a_set_goes_to_standard_output(told: Cli) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "problem"),
     [
-        (("bisect", "loan/42"), 2, "it asks nothing of any entity"),
-        (("bisect",), 2, "it asks nothing of any entity"),
-        (("bisect", "loan/43", "--exists"), 3, "nothing was ever said of it"),
+        (("bisect", "loan/42"), 2, "it has no condition"),
+        (("bisect",), 2, "it has no condition"),
+        (("bisect", "loan/43", "--exists"), 3, "not known up to position"),
         (("bisect", "loan/42", "--where", "creditScore < 600"), 2, "expected a condition"),
         (("bisect", "loan/42", "--where", "a lt 1", "--where", "b=2", "--from", "99"), 3, "There is no position"),
-        (("bisect", "loan/42", "--chosen", "x"), 2, "there is no decision to choose by"),
+        (("bisect", "loan/42", "--chosen", "x"), 2, "it needs a decision or rules"),
         (("bisect", "loan/42", "--rules", "nowhere.json", "--chosen", "x"), 2, "cannot read"),
         (("bisect", "run_" + "a" * 26 + "#x"), 3, "There is no run"),
         (

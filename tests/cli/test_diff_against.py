@@ -114,7 +114,7 @@ def test_numbers_are_compared_by_what_they_mean(cli: Cli, tmp_path: Path) -> Non
         ("42", ": expected a list of snapshots, got 42 (number)"),
         ('["contact/a"]', '/0: expected a snapshot, got "contact/a" (text)'),
         ("{}", "/entity: expected text, got null"),
-        ('{"from": 1, "to": 2, "changes": []}', "this is what differs between two states, not a state"),
+        ('{"before": 1, "after": 2, "changes": []}', "this is a diff of two states, not a state"),
         ('{"items": {}}', "/items: expected a list of snapshots, got 0 keys (object)"),
         (
             '{"items": [], "cursor": "abc"}',
@@ -126,7 +126,7 @@ def test_numbers_are_compared_by_what_they_mean(cli: Cli, tmp_path: Path) -> Non
         ('[{"entity": "contact/a", "fields": {}, "members": []}]', "/0/members: expected references"),
         ('[{"entity": "contact/a", "fields": {}, "members": ["contact/b"]}]', "contact/a is not among them"),
         ('[{"entity": "contact/a", "fields": {}, "deleted": "no"}]', '/0/deleted: got "no" (text)'),
-        ('{"entity": "a/b", "fields": {}}\n{"entity": "a/b", "fields": {}}', "/1: a/b stands there more than once"),
+        ('{"entity": "a/b", "fields": {}}\n{"entity": "a/b", "fields": {}}', "/1: a/b appears more than once"),
     ],
 )
 def test_another_shape_is_refused(ana: Cli, tmp_path: Path, text: str, says: str) -> None:

@@ -54,7 +54,7 @@ def test_two_databases_are_synced(cli: Cli, tmp_path: Path) -> None:
     assert "Both hold the same state." in cli("sync", other, "-o", "table").out
     for words, code, said in (
         (("sync", "https://example.com?key=1"), 2, "Send the key with"),
-        (("sync", other, "--key", "wrat_1"), 2, "only a server takes a key"),
+        (("sync", other, "--key", "wrat_1"), 2, "only a server accepts a key"),
         (("sync", str(tmp_path / "none.db")), 3, "There is no file"),
         (("sync", str(tmp_path / "woodrat.db")), 2, "this ledger itself"),
         (("import", "log", other), 2, "is a database"),

@@ -84,11 +84,11 @@ def test_bad_input(told: Cli) -> None:
     run = record(told)
     for line, words in (
         ("what-if", "no decisions to ask about"),
-        (f"what-if {run}", "nothing is supposed"),
+        (f"what-if {run}", "nothing is changed"),
         (f"what-if {run} --all --set a=1", "--all cannot be combined with runs"),
         (f"what-if {run} --set a", "expected name=value"),
-        (f"what-if {run} --sweep a=9..1", "holds no value"),
-        (f"what-if {run} --threshold risk=1", "names no threshold"),
+        (f"what-if {run} --sweep a=9..1", "contains no value"),
+        (f"what-if {run} --threshold risk=1", "is not a threshold"),
         (f"what-if {run} --threshold classify-risk.age.lt=1", "has such a condition"),
         (f"what-if {run} --set a=1 --valid-at 2026-01-05T09:00:00Z", "--valid-at"),
         (f"what-if {run} --rules /none/such.json", "cannot read"),

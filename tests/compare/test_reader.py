@@ -436,7 +436,7 @@ def test_crowds_that_cannot_be(ledger: woodrat.Ledger, monkeypatch: pytest.Monke
     """No run meant, none found, unknown ones, too many, or text in place of a list: each says what to do."""
     run = pipeline(ledger)
     pipeline(ledger)
-    with pytest.raises(Refused, match="nothing says which runs are meant"):
+    with pytest.raises(Refused, match="no runs are selected"):
         ledger.runs.group()
     nobody: list[dict[str, Any]] = [{"query": "Nobody asked"}, {"since": "2199-01-01T00:00:00Z"}, {"runs": []}]
     for given in nobody:

@@ -35,7 +35,9 @@ WRITES: Final = 14
 """How many writes a session on a failing disk makes."""
 TRIES: Final = 10_000 if FULL else 9
 """At how many places of a session the disk fails at most; in the long profile at all of them."""
-FENCED: Final = "a flush to the disk failed earlier, so no more writes are taken here. Nothing of this call was written"
+FENCED: Final = (
+    "a flush to the disk failed earlier, so no more writes are accepted here. Nothing of this call was written"
+)
 
 
 @dataclass
@@ -84,7 +86,7 @@ FAULTS: Final = {
     "flush": Fault(
         SYNC,
         lambda: failure(apsw.IOError, apsw.SQLITE_IOERR_FSYNC),
-        "a flush to the disk failed .* Whether this call was written is not known",
+        "a flush to the disk failed .* It is not known whether this call was written",
         fences=True,
         lasting=False,
     ),
@@ -333,7 +335,7 @@ def test_a_failed_flush_fences_this_engine_alone(tmp_path: Path, disk: Recorder)
             write.shelve("shelf", 0, [(0, b"x")])
 
     refuse_flush(disk, f"{FILE}-wal")
-    with pytest.raises(Unavailable, match="Whether this call was written is not known"):
+    with pytest.raises(Unavailable, match="It is not known whether this call was written"):
         hold()
     for thread in threads:
         thread.join(PATIENCE)
@@ -372,7 +374,7 @@ def test_behind_the_fence_closing_writes_nothing(tmp_path: Path, disk: Recorder)
     engine = SqliteEngine(tmp_path / FILE, vfs=disk.name)
     ledger_on(engine).store(NOTE)
     refuse_flush(disk, f"{FILE}-wal")
-    with pytest.raises(Unavailable, match="Whether this call was written is not known") as told:
+    with pytest.raises(Unavailable, match="It is not known whether this call was written") as told:
         ledger_on(engine).store({**NOTE, "id": "2"}, idempotency_key="k")
     assert told.value.details["fenced"] is True
     before = len(disk.log)
@@ -484,5 +486,5 @@ def test_a_flush_that_fails_in_the_system(tmp_path: Path, number: int) -> None:
         assert ledger.position == 47
     if lines[0].startswith("told"):
         assert "flush to the disk failed" in lines[0] or "cannot be read or written" in lines[0]
-    if any("Whether this call was written is not known" in line for line in lines) and "told 0" not in lines[0]:
+    if any("It is not known whether this call was written" in line for line in lines) and "told 0" not in lines[0]:
         assert "refused True" in lines

@@ -128,7 +128,7 @@ def test_a_missing_folder_is_refused(tmp_path: Path, readonly: bool) -> None:
 
 def test_a_missing_file_is_not_made_by_reading(file: Path) -> None:
     """A file that is not there cannot be opened read-only, and is not made."""
-    with pytest.raises(Refused, match="is not there"):
+    with pytest.raises(Refused, match="does not exist"):
         woodrat.open(file, readonly=True)
     assert not file.exists()
 

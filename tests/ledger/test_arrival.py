@@ -172,7 +172,7 @@ def test_a_planted_mark_is_found(
 
 def test_nobody_can_state_the_mark(ledger: Ledger) -> None:
     """The mark is the log's: a record that brings one is refused, and so is a body with any other value of it."""
-    with pytest.raises(woodrat.Refused, match=r"/\$/assigned: not known here"):
+    with pytest.raises(woodrat.Refused, match=r"/\$/assigned: unknown name"):
         ledger.store(ana("Vic", assigned=True))
     body: Any = {**form.decode(_said(ledger).body), "assigned": False}
     assert [fault.path for fault in observation.body_faults(body)] == ["/assigned"]

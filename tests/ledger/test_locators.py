@@ -77,7 +77,7 @@ def test_a_record_of_its_own_source(ledger: Ledger) -> None:
     ("where", "told"),
     [
         ({"line": 3}, r"/\$/locator/line: the source has 2 lines, and 3 is past the last"),
-        ({"quote": "lives in Vic"}, r'/\$/locator/quote: the source does not say "lives in Vic"'),
+        ({"quote": "lives in Vic"}, r'/\$/locator/quote: the source does not contain "lives in Vic"'),
         ({"page": 0, "colour": 1}, r"(?s)/\$/locator/colour: .*/\$/locator/page: got 0"),
         ([3], r"/\$/locator: expected an object"),
     ],

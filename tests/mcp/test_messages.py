@@ -85,12 +85,12 @@ def test_what_is_no_message_is_told_so(data: bytes, id: object, code: int, path:
 @pytest.mark.parametrize(
     ("city", "said"),
     [
-        (b'"Lugo","city":"Vigo"', "stands more than once"),
+        (b'"Lugo","city":"Vigo"', "appears more than once"),
         (b'"\\ud83d"', "half a surrogate pair"),
         (b'"Lugo\xff"', "is not UTF-8"),
         (b"1e999", "beyond the largest double"),
         (b"12345678901234567890", "beyond"),
-        (b"[" * 80 + b"]" * 80, "stand inside each other"),
+        (b"[" * 80 + b"]" * 80, "are nested more than"),
     ],
 )
 def test_a_value_that_would_be_altered_is_refused_by_its_tool(city: bytes, said: str) -> None:

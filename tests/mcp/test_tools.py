@@ -386,7 +386,7 @@ def test_an_answer_that_no_client_takes_is_refused(served: Server, monkeypatch: 
         async with over_http(served) as client:
             await told(client, "store", records=[{"entity_type": "person", "name": "Ana", "city": "Lugo"}])
             assert (
-                "more than the 200 that clients take"
+                "and clients accept at most 200"
                 in (await refused(client, "show", ref="person/Ana", details=True))["message"]
             )
             assert (await told(client, "search", query="nobody"))["items"] == []

@@ -76,7 +76,7 @@ def test_half_a_pair_is_refused(tmp_path: Path) -> None:
     """A public key without its private one is not replaced: somebody holds checkpoints by it."""
     make(tmp_path, FixedClock())
     (tmp_path / "signer.key").unlink()
-    with pytest.raises(Refused, match=r"signer\.pub is there and .*signer\.key is not"):
+    with pytest.raises(Refused, match=r"signer\.pub exists and .*signer\.key does not"):
         make(tmp_path, FixedClock(seed="other"))
 
 

@@ -233,7 +233,7 @@ def test_a_cursor_fits_its_own_question_only(ledger: woodrat.Ledger) -> None:
     for number in range(3):
         write(ledger, loan(named(number))[:1])
     cursor = ledger.runs.list(limit=1).cursor
-    with pytest.raises(woodrat.Refused, match="no cursor of this question"):
+    with pytest.raises(woodrat.Refused, match="not a cursor of this question"):
         ledger.runs.list(limit=1, agent="loan-officer", cursor=cursor)
 
 

@@ -851,7 +851,7 @@ def test_a_run_ends_once(ledger: Ledger) -> None:
         pass
     with pytest.raises(Refused, match="it has not started"):
         ledger.run("?").end()
-    with pytest.raises(Refused, match="no such end of a run"):
+    with pytest.raises(Refused, match="unknown status of a run"):
         ledger.run("?").start().end("finished")
     assert kinds(ledger, run.id) == ["started", "ended"]
 
@@ -1497,7 +1497,7 @@ def test_of_two_who_resume_at_once_one_is_told(ledger: Ledger, monkeypatch: pyte
     steps = steps_of(ledger.context, run)
     resume.carried_on(ledger.run_log(), run)
     monkeypatch.setattr(resume, "steps_of", lambda context, run: steps)  # read before the other's note was there
-    with pytest.raises(Refused, match="somebody else has resumed it"):
+    with pytest.raises(Refused, match="another process resumed it"):
         ledger.runs.resume(run, lambda run: None)
 
 

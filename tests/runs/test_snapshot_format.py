@@ -245,7 +245,7 @@ def test_a_run_of_this_log_is_not_imported_into_it() -> None:
         other.answer("No.")
     for id in (run, other.id):
         snapshot, position = ledger.runs.show(id).snapshot(), ledger.position
-        with pytest.raises(woodrat.Refused, match="the log has it already, with whole results"):
+        with pytest.raises(woodrat.Refused, match="the log already has it, with complete results"):
             ledger.runs.import_(snapshot)
         assert ledger.position == position
         (copy,) = ledger.runs.import_({**snapshot, "runId": None})

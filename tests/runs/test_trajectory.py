@@ -215,7 +215,7 @@ def test_a_step_told_otherwise_is_refused(ledger: woodrat.Ledger) -> None:
         {"id": "x", "steps": [{**pay, "result": "no"}]},
         [MINIMAL | {"id": "y"}, {"id": "y", "steps": [pay | {"args": {"a": 1}}]}],
     ):
-        with pytest.raises(woodrat.Refused, match=r"step 1 \(tool\) is known otherwise"):
+        with pytest.raises(woodrat.Refused, match=r"step 1 \(tool\) is already recorded differently"):
             ledger.runs.import_(again)
     assert ledger.position == position
 

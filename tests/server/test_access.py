@@ -163,7 +163,7 @@ def test_a_key_amiss_is_refused_with_all_faults(keyring: Keyring) -> None:
     with pytest.raises(Refused) as refused:
         keyring.create("a b", "", ["fly", "write:Contact"], priority_max="1", expires_at="soon")  # type: ignore[arg-type]
     assert {fault.path for fault in refused.value.faults} == {"tenant", "agent", "grants", "priority_max", "expires_at"}
-    with pytest.raises(Refused, match="keeps for itself"):
+    with pytest.raises(Refused, match="is reserved for the server itself"):
         keyring.create(KEYS_TENANT, "a", ["*"])
     assert keyring.all() == ()
 

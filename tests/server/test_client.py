@@ -597,7 +597,7 @@ def test_of_two_who_resume_a_run_one_is_refused(agents: tuple[Any, Any, Ledger],
     known = a.runs.show(run.id)
     carried = carried_on(a.run_log(), run.id)
     monkeypatch.setattr("woodrat.api.remote.RemoteRuns.show", lambda *_, **__: known)
-    with pytest.raises(woodrat.Refused, match="it has gone on since") as refusal:
+    with pytest.raises(woodrat.Refused, match="it was continued since") as refusal:
         a.runs.resume(run.id, lambda run: "twice")
     assert "Nothing was resumed" in str(refusal.value)
     monkeypatch.undo()
@@ -712,7 +712,7 @@ def test_a_ledger_is_cared_for_from_afar(start: Start, tmp_path: Any) -> None:
     server = start(proofs=str(tmp_path / "keys"))
     with woodrat.open(f"http://127.0.0.1:{server.port}") as ledger:
         assert (ledger.tenant, ledger.agent, ledger.as_agent("http")) == ("default", "http", ledger)
-        with pytest.raises(woodrat.Refused, match="the key speaks"):
+        with pytest.raises(woodrat.Refused, match="the key belongs"):
             ledger.as_agent("other")
         said = ledger.store(ANA).observations[0]
         old = ledger.proofs.checkpoint()

@@ -179,7 +179,7 @@ def test_work_that_timed_out_is_stopped(start: Start, engine: SqliteEngine) -> N
     eventually(lambda: bool(elsewhere.alive))
     [worker] = elsewhere.alive
     thread.join(60)
-    assert (told[0].status, "given up" in told[0].json["detail"]) == (503, True)
+    assert (told[0].status, "cancelled" in told[0].json["detail"]) == (503, True)
     eventually(lambda: worker.process.poll() is not None)
     eventually(lambda: server.app.turns["heavy_reads"].running == 0)
     assert server.call("GET", "/v1/prove-order?shuffles=1").status in (200, 503)

@@ -230,9 +230,9 @@ def test_what_is_wrong_with_a_page_is_said_at_once(name: str) -> None:
     for wrong in (foreign, damaged(cursor), make_cursor(b"x", [1])):
         paths, message = refusal(verb, **asked, cursor=wrong)
         assert paths == ["cursor"]
-        assert "no cursor of this question" in message
-    assert "this moment reaches" in refusal(early, **asked, cursor=cursor)[1]
-    assert "it was given for no valid time" in refusal(other_time, **asked, cursor=cursor)[1]
+        assert "not a cursor of this question" in message
+    assert "this moment only reaches" in refusal(early, **asked, cursor=cursor)[1]
+    assert "it is from a list with no valid time" in refusal(other_time, **asked, cursor=cursor)[1]
     if name in OTHERS:
         assert refusal(verb, **OTHERS[name], cursor=cursor)[0] == ["cursor"]
 

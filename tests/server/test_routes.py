@@ -265,7 +265,7 @@ def test_a_type_of_problem_has_one_title(server: Server) -> None:
     ]
     assert [answer.status for answer in told] == [400, 405, 415, 400]
     assert {(answer.json["type"], answer.json["title"]) for answer in told} == {
-        ("urn:woodrat:problem:refused", "The input is at fault")
+        ("urn:woodrat:problem:refused", "Invalid request")
     }
     assert "line 2: not JSON at column 2" in told[-1].json["detail"]
 

@@ -97,7 +97,7 @@ def test_a_port_that_is_taken_is_not_shared(tmp_path: Path) -> None:
     with serve(tmp_path / "a.db") as (port, _):
         for host in ("127.0.0.1", "localhost"):
             ran = woodrat("--db", str(tmp_path / "b.db"), "serve", "--host", host, "--port", str(port))
-            assert (ran.returncode, f"{host}:{port} is taken" in ran.stderr) == (4, True), ran.stderr
+            assert (ran.returncode, f"{host}:{port} is in use" in ran.stderr) == (4, True), ran.stderr
             assert "Nothing was started." in ran.stderr
 
 
@@ -118,7 +118,7 @@ def test_certificates_that_will_not_do_are_named(tmp_path: Path) -> None:
     text.write_text("no certificate")
     for cert, key, said in (
         ("none.pem", "neither.pem", ["cannot read none.pem", "cannot read neither.pem"]),
-        (str(text), str(text), ["text.pem", "do not go together"]),
+        (str(text), str(text), ["text.pem", "do not belong together"]),
     ):
         ran = woodrat("--db", str(tmp_path / "a.db"), "serve", "--tls-cert", cert, "--tls-key", key)
         assert ran.returncode == 2

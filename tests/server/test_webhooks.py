@@ -441,5 +441,5 @@ def test_interim_answers_are_passed_over() -> None:
 def test_a_secret_that_all_may_read_is_none(hooks: Hooks, secret: str) -> None:
     """The file of a secret must be its owner's alone."""
     Path(secret).chmod(0o644)
-    with pytest.raises(Refused, match="every user of this machine may read"):
+    with pytest.raises(Refused, match="every user of this machine can read"):
         hooks.add("lending", "https://hooks.example.org/", secret)

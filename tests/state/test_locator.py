@@ -67,7 +67,7 @@ def test_a_locator_leads_into_a_source() -> None:
     assert found.digest != plain.digest
     observation.admit(form.encode({**{k: v for k, v in parts.items() if k != "source"}, "interpretation": "int_1"}))
     del parts["source"]
-    with pytest.raises(Refused, match="/locator: it leads into no source"):
+    with pytest.raises(Refused, match="/locator: a locator needs a source"):
         observation.admit(form.encode(parts))
     with pytest.raises(Refused, match="/locator/page"):
         observation.admit(form.encode({**parts, "source": SOURCE, "locator": {"page": 0}}))

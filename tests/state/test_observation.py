@@ -78,5 +78,5 @@ def test_a_member_the_format_lacks_is_refused(name: str) -> None:
     """A body from elsewhere has the members that the page lists and no others, or the same words had two digests."""
     said = say(REF, ASSERT, agent="a", observed_at=MOMENTS[0], fields={"x": 1})
     body: Any = {**form.decode(said.body), name: "sch_" + "a" * 52}
-    with pytest.raises(Refused, match=f"/{name}: no such part of an observation"):
+    with pytest.raises(Refused, match=f"/{name}: unknown part of an observation"):
         observation.admit(form.encode(body))

@@ -337,7 +337,7 @@ def test_all_decisions_are_counted_and_some_are_listed(ledger: woodrat.Ledger) -
         one = ledger.what_if(set={"creditScore": 100}, stage="risk", limit=1, cursor=one.cursor)
         seen.append(only(one).subject)
     assert seen == ["loan/2", "loan/3", "loan/4"]
-    with pytest.raises(woodrat.Refused, match="is no cursor of this question"):
+    with pytest.raises(woodrat.Refused, match="is not a cursor of this question"):
         ledger.what_if(set={"creditScore": 101}, stage="risk", cursor=answer.cursor or "aa")
     assert len(ledger.what_if(set={"creditScore": 100}, same=True).decisions) == 5
 
@@ -530,7 +530,7 @@ def test_answers_have_one_canonical_form(ledger: woodrat.Ledger) -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({}, "nothing is supposed"),
+        ({}, "nothing is changed"),
         ({"set": {"loan/42#": 1}}, "names no field"),
         ({"set": {"nothing#x": 1}}, "set"),
         ({"set": [1]}, "expected values by name"),
@@ -542,7 +542,7 @@ def test_answers_have_one_canonical_form(ledger: woodrat.Ledger) -> None:
         ({"rules": {"risk": [Rule("x", lambda facts: True)]}}, "rules risk"),
         ({"rules": {"risk": [{"chosen": 1}]}}, "/when: missing"),
         ({"rules": [1]}, "lists of rules by stage"),
-        ({"thresholds": {"lt": 1}}, "names no threshold"),
+        ({"thresholds": {"lt": 1}}, "is not a threshold"),
         ({"thresholds": {"risk.creditScore.below": 1}}, 'unknown operator "below"; use lt'),
         ({"thresholds": {"risk.creditScore.lt": True}}, "lt got true (boolean)"),
         ({"thresholds": {"risk.creditScore.in": 5}}, "in got 5 (number)"),
@@ -551,10 +551,10 @@ def test_answers_have_one_canonical_form(ledger: woodrat.Ledger) -> None:
         ({"thresholds": {"risk.income.lt": 1}}, "has such a condition"),
         ({"thresholds": {"other.creditScore.lt": 1}}, "has such a condition"),
         ({"sweep": "creditScore"}, "names no values"),
-        ({"sweep": "creditScore=9..1"}, "9..1 holds no value"),
-        ({"sweep": "creditScore=1..x"}, "is no range of numbers"),
-        ({"sweep": "creditScore=1..9:0"}, "is no step"),
-        ({"sweep": "creditScore=1..9:-1"}, "is no step"),
+        ({"sweep": "creditScore=9..1"}, "9..1 contains no value"),
+        ({"sweep": "creditScore=1..x"}, "is not a range of numbers"),
+        ({"sweep": "creditScore=1..9:0"}, "is not a step"),
+        ({"sweep": "creditScore=1..9:-1"}, "is not a step"),
         ({"sweep": "creditScore="}, "there is no value to try"),
         ({"sweep": "creditScore=0..10000"}, "10001 values"),
         ({"sweep": "creditScore=0..999999999999999:0.000000000000001"}, "at most 10000"),

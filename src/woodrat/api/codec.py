@@ -78,8 +78,8 @@ def reading(name: str) -> Iterator[None]:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, Refused) as error:
         raise Unavailable(
-            f"The server's answer is no {name} as this version knows it ({type(error).__name__}: {error}). "
-            "Nothing is known of the call. Use the same version of Woodrat on both sides.",
+            f"The server's answer is not a {name} that this version can read ({type(error).__name__}: {error}). "
+            "The outcome of the call is unknown. Use the same version of Woodrat on both sides.",
             {"record": name},
         ) from error
 

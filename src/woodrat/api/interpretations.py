@@ -37,7 +37,7 @@ class PastInterpretations:
     def list(self, *, limit: Limit = 100, cursor: Cursor | None = None) -> Page[Interpretation]:
         """List the interpretations of sources by models and parsers.
 
-        Return every reading of a source, by position.
+        They come in log order.
         """
         from woodrat.ledger import lists
 
@@ -47,7 +47,8 @@ class PastInterpretations:
     def show(self, interpretation: InterpretationArg) -> Interpretation:
         """Show one interpretation: model, prompt and parameters.
 
-        Return how it was made and how it ended; of a prompt, its digest. `NotFound` when there is none of that id.
+        Returns how it was made and how it ended; for a prompt, its digest. Raises `NotFound` when there is no
+        interpretation with that id.
         """
         from woodrat.ledger.pages import PAGE_MAX
 
@@ -64,7 +65,7 @@ class PastInterpretations:
     def diff(self, before: FromInterpretation, after: ToInterpretation) -> ReadingsDiff:
         """Compare two interpretations of a source.
 
-        Return how two readings differ: in model, prompt and parameters, and in what they said of which entity.
+        Returns the differences in model, prompt and parameters, and in what they stated about each entity.
         """
         from woodrat.ledger import sources
 
@@ -92,7 +93,7 @@ class Interpretations(PastInterpretations):
     ) -> AbstractContextManager[Reading]:
         """Start an interpretation of a source; what is stored through it names the source.
 
-        Record one reading of a source: what is stored inside names it, and its end says how it went.
+        A context manager; leaving the block records how the interpretation ended.
         """
         from woodrat.ledger import sources
 
@@ -109,9 +110,7 @@ class Interpretations(PastInterpretations):
     def begin(self, source_id: str, *, idempotency_key: str | None = None, **about: Any) -> Reading:
         """Start an interpretation that another call ends.
 
-        Begin a reading of a source, for callers that cannot use `start` as a block; `Reading.end` ends it.
-
-        `about` is as for `start`.
+        For callers that cannot use `start` as a block; `Reading.end` ends it. `about` takes the arguments of `start`.
         """
         from woodrat.ledger import sources
 
@@ -122,7 +121,7 @@ class Interpretations(PastInterpretations):
     def continue_(self, interpretation: str) -> Reading:
         """Continue an interpretation that was started elsewhere.
 
-        Return a reading that this agent began elsewhere and that has not ended, to be stored through and ended.
+        It must have been started by this agent and not have ended. Returns it, to store through and to end.
         """
         if not isinstance(interpretation, str):
             problem = f"expected an interpretation's id, got {shown(interpretation)}"
@@ -134,7 +133,7 @@ class Interpretations(PastInterpretations):
             begun, position = tracer.reading(interpretation), tracer.through
         if begun is None or begun.agent != self.ledger.agent:
             raise NotFound(
-                f"There is no interpretation {interpretation} of this agent. Nothing was written. Begin one first.",
+                f"There is no interpretation {interpretation} of this agent. Nothing was written. Start one first.",
                 {"interpretation": interpretation},
             )
         return Reading(current.write_context(self.context), begun, begun.source, position)

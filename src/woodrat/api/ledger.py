@@ -169,11 +169,10 @@ class Ledger(Maintenance):
     ) -> Report:
         """Store what an agent observed: all of it, or nothing.
 
-        Store what an agent saw: one record or a list of them, whole or not at all.
-
-        `if_version` is the version of the one entity stored, or several of which one must hold; or a version for each
-        by reference (`None`: not known yet); or `"new"` or `"known"`, of all that is stored. When another write came
-        first the call is `Outdated`.
+        `records` is one record or a list of them. `if_version` makes the write conditional: the version of the one
+        entity that is stored, or several versions of which one must match; a version for each entity by reference
+        (`None`: not known yet); or `"new"` or `"known"` for everything that is stored. If another write came first, it
+        raises `Outdated`.
         """
         return facts.store(
             self._write_context(),
@@ -215,10 +214,10 @@ class Ledger(Maintenance):
     ) -> Report:
         """Correct fields of an entity.
 
-        Correct fields of an entity; the values hold against every assertion until corrected or withdrawn.
+        The values override every assertion until they are corrected again or withdrawn.
 
-        Under `sum` and `append` `replaces` names the one observation that was wrong. Under `union` the list given is
-        what the collection holds: the other elements seen are removed.
+        Under `sum` and `append`, `replaces` names the one observation that was wrong. Under `union`, the list is the
+        whole collection: elements that it does not name are removed.
         """
         return facts.correct(
             self._write_context(),
@@ -254,7 +253,7 @@ class Ledger(Maintenance):
     ) -> Report:
         """Withdraw observations; they stay readable.
 
-        Withdraw observations by id; they stay readable, and a retraction can itself be withdrawn.
+        A retraction is an observation too, and can itself be withdrawn.
         """
         return facts.retract(
             self._write_context(),
@@ -283,7 +282,7 @@ class Ledger(Maintenance):
     ) -> Report:
         """Mark an entity as deleted; nothing is erased.
 
-        Mark an entity as deleted; nothing is lost, and `restore` brings it back.
+        `restore` brings the entity back.
         """
         return facts.delete(
             self._write_context(),
@@ -308,7 +307,7 @@ class Ledger(Maintenance):
     ) -> Report:
         """Bring a deleted entity back.
 
-        Bring a deleted entity back as it is believed now.
+        Its values are those that its observations support now.
         """
         return facts.restore(
             self._write_context(),
@@ -340,7 +339,7 @@ class Ledger(Maintenance):
     ) -> Report:
         """Relate two entities.
 
-        Relate two known entities; `key` tells several relations of one type between them apart.
+        Both must be known. `key` distinguishes several relations of one type between the same two entities.
         """
         return facts.relate(
             self._write_context(),
@@ -374,7 +373,7 @@ class Ledger(Maintenance):
     ) -> Report:
         """State that two entities of one type are the same.
 
-        Say that two entities of one type are one; `split` takes it back.
+        `split` undoes it.
         """
         return facts.merge(
             self._write_context(),
@@ -401,7 +400,7 @@ class Ledger(Maintenance):
     ) -> Report:
         """Undo merges of an entity, all of them or one.
 
-        Part an entity from all it is joined with, or from one; the report says if a path between them remains.
+        The report says if the two are still connected through other entities.
         """
         return facts.split(
             self._write_context(),
@@ -419,25 +418,26 @@ class Ledger(Maintenance):
     def tag(self, name: TagName, moment: MomentArg = "now", *, idempotency_key: IdempotencyKey | None = None) -> Report:
         """Name a moment, to read at it as @NAME.
 
-        Name a moment, so that `@name` reads at it; the latest tag of a name counts.
+        If a name is used again, its latest tag counts.
         """
         return facts.tag(self._write_context(), name, moment, idempotency_key=idempotency_key)
 
     # ------------------------------------------------------------------------------------------ stale decisions
 
     def on_stale(self, callback: Callable[[tuple[Stale, ...]], object]) -> Subscription:
-        """Have a function called with the decisions that a write makes stale, once the write is committed.
+        """Call a function with the decisions that a write made stale, once the write is committed.
 
-        Writes to this ledger in this process count, by whichever agent; `follow_stale` also sees those of others. The
-        function may write. What it raises is kept in `problems` of the subscription and warned of; the write stands.
+        It covers writes to this ledger in this process, by any agent; `follow_stale` also sees those of other
+        processes. The function may write. If it raises, the write stands: the error is added to `problems` of the
+        subscription and a warning is issued.
         """
         return explain_workers.subscribe(self.context, callback)
 
     def follow_stale(self, *, after: Moment | None = None, wait: Callable[[], object] | None = None) -> Iterator[Stale]:
-        """Yield decisions as writes make them stale, by whichever process, without an end.
+        """Yield decisions as writes by any process make them stale, without end.
 
-        It begins after the moment `after`, now when left out. Whenever there is nothing new `wait` is called, and ends
-        it by returning `False`; left out, it waits a moment.
+        It starts after the moment `after` (default: now). `wait` is called whenever there is nothing new, and ends the
+        iteration by returning `False`; by default it sleeps for a moment.
         """
         return explain_workers.follow(self.stale_follower(after), wait)
 
@@ -470,12 +470,13 @@ class Ledger(Maintenance):
         recall: bool = False,
         traceparent: str | None = None,
     ) -> Run:
-        """Return a run to be recorded: a context manager, sync and async, inside which it is the current run.
+        """Return a run to record: a context manager, sync and async, inside which it is the current run.
 
-        `parent` left out is the run around it, in this process or the one that started it. `runbook`, `tool_configs`,
-        `pipeline` and `session` name what it goes by; the versions in force are recorded. Values under a key of
-        `redact` are hidden before anything is written. Recording problems are kept in `run.problems` and warned of;
-        `on_error="raise"` raises them. `recall` marks a run that answers from memory.
+        `parent` defaults to the surrounding run, in this process or in the one that started it. `runbook`,
+        `tool_configs`, `pipeline` and `session` name the entities that the run follows; their current versions are
+        recorded. Values under a key in `redact` are hidden before anything is written. Recording problems are added to
+        `run.problems` and a warning is issued; with `on_error="raise"` they are raised. `recall` marks a run that
+        answers from memory.
         """
         from woodrat.runs.recorder.start import begin
 
@@ -508,10 +509,10 @@ class Ledger(Maintenance):
         return LocalLog(self._write_context(), self, "woodrat.api.open:open_ledger")
 
     def recorded(self, query: str | None = None, **about: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
-        """Make every call of a function a run: its arguments are the inputs, what it returns is the answer.
+        """Record every call of a function as a run: its arguments are the inputs, its return value is the answer.
 
-        `query`, `subject`, `conversation`, `principal` and `session` may name arguments in braces; `about` is as for
-        `run`. Sync and async functions.
+        `query`, `subject`, `conversation`, `principal` and `session` may name arguments in braces; `about` takes the
+        other arguments of `run`. Works with sync and async functions.
 
             @ledger.recorded("Should we approve application #{number}?", subject="loan/{number}")
             def approve(number: int) -> str: ...

@@ -105,7 +105,7 @@ def sent(verb: Verb, parameter: Parameter, value: Any) -> Any:
     if value is None or value is ... or (not parameter.required and (value is False or value == () or value == [])):
         return None
     if callable(value):
-        problem = "a function is code, which the server does not have"
+        problem = "a function cannot be sent to a server"
         raise Refused([Fault(parameter.wire, problem, "State conditions or rules instead.")], verb.outcome)
     if isinstance(value, Ref):
         return str(value)
@@ -156,8 +156,8 @@ def over(verb: Verb) -> Callable[..., Any]:
             if (
                 bound[name] is not None and getattr(bound[name], "id", bound[name]) != Ngram.id
             ):  # which a server recalls by
-                remedy = "Leave it out, or open a ledger that is here."
-                problem = f"got {shown(bound[name])}, which a server cannot be given"
+                remedy = "Leave it out, or open a local ledger."
+                problem = f"got {shown(bound[name])}, which cannot be sent to a server"
                 raise Refused([Fault(name, problem, remedy)], verb.outcome)
         missing = [p for p in verb.parameters if p.required and p.name not in bound]
         if missing:

@@ -41,7 +41,7 @@ class PastLog:
     def entries(self, *, after: PositionArg = BEFORE_ALL, limit: EntriesMax | None = None) -> tuple[Entry, ...]:
         """Read entries of the log.
 
-        Return entries of the log after a position, in order, as far as this moment reaches.
+        Returns the entries after a position, in order, up to the moment this reads at.
         """
         return reads.entries(self.context, after=after, limit=limit)
 
@@ -67,10 +67,11 @@ class Log(PastLog):
     ) -> ExportedLog:
         """Write the log as JSON lines, from which another ledger can be made.
 
-        Write the log as JSON lines, one for each entry, to a path or an open binary file.
+        Writes one line for each entry, to a path or an open binary file.
 
-        `after` and `through` bound it to whole writes. A path appears when all is written and replaces nothing unless
-        `force` says so; with `resume` an export that is there gets what the log has gained since.
+        `after` and `through` select a range of whole writes. A file appears at the path once everything is written, and
+        replaces an existing one only with `force`. With `resume`, an existing export is extended by what was added to
+        the log since.
         """
         from woodrat.exchange.verbs import export
 
@@ -81,10 +82,11 @@ class Log(PastLog):
     def import_(self, source: str | PathLike[str] | BinaryIO, *, progress: Progress | None = None) -> Imported:
         """Import an exported log.
 
-        Take in an exported log, from a path or an open binary file; importing it again changes nothing.
+        Reads a path or an open binary file; importing it again changes nothing.
 
-        An empty ledger becomes its clone, with the same positions and roots, and so does one that was cloned from its
-        beginning. Into any other the entries are merged. `progress` is called with how many bytes are done.
+        An empty ledger becomes a clone with the same positions and roots, and so does one that was cloned from the
+        beginning of the same log. Into any other ledger, the entries are merged. `progress` is called with the number
+        of bytes that are done.
         """
         from woodrat.exchange.verbs import importer
 
@@ -101,11 +103,9 @@ class Log(PastLog):
     ) -> Synced:
         """Exchange entries with another ledger until both hold the same.
 
-        Exchange entries with another ledger, so that both hold the same; from an exported log they are only taken.
-
-        `other` is the file of a ledger, of which this tenant is meant, a ledger that is open, an exported log, or the
-        address of a server, whose tenant is that of the `key`. What came in stays when a connection breaks; called
-        again, it goes on from there.
+        `other` is the file of a ledger, whose tenant of the same name is used; an open ledger; an exported log, from
+        which entries are only taken; or the address of a server, whose tenant is that of the `key`. If a connection
+        breaks, what came in stays; call it again to continue from there.
         """
         from woodrat.exchange.verbs import sync as exchange_sync
 
@@ -124,10 +124,8 @@ class Log(PastLog):
     def backup(self, out: str | PathLike[str], *, force: bool = False, progress: Progress | None = None) -> Backup:
         """Write a backup of the logs of all tenants, while others go on writing.
 
-        Write a file with the logs of all tenants as they are at one moment, while others go on writing.
-
-        It is looked at before it is put in its place, and replaces nothing unless `force` says so. It can be opened as
-        it is; `woodrat.copy` restores it through any position.
+        The backup is one moment of all logs. It is checked before it is moved into place, and replaces an existing file
+        only with `force`. It can be opened as it is; `woodrat.copy` restores it up to any position.
         """
         from woodrat.exchange.verbs import backup
 

@@ -201,18 +201,18 @@ class Maintenance(Past):
     ) -> Certificate:
         """Erase something for good; earlier proofs still hold.
 
-        Forget for ever an entity, a field as REF#field, a source, all an `agent` said, or a `subject` with its runs.
+        Erases an entity, a field as REF#field, a source, everything an `agent` stated, or a `subject` with its runs.
 
-        Bodies and nonces go from every file, with all that names or quotes them; what must stay is said again without
-        them, and every earlier proof still holds. `dry_run` says what would go. It is one transaction that makes
-        everything derived anew, and other writers wait for it. The erasure key is needed; `keys` of `open` names its
-        folder.
+        Bodies and nonces are removed from every file, with everything that names or quotes them; what must stay is
+        written again without them, and every earlier proof still holds. `dry_run` says what would be erased. It is one
+        transaction that rebuilds everything derived, and other writers wait for it. The erasure key is required; `keys`
+        of `open` names its folder.
         """
         from woodrat.erasure.verbs import erase as erasure_verbs
 
         if self._write_context().stand_in is not None:
-            problem = "a replay erases nothing"
-            raise Refused([Fault("erase", problem, "Erase outside of it.")], outcome="Nothing was erased.")
+            problem = "not possible during a replay"
+            raise Refused([Fault("erase", problem, "Erase outside the replay.")], outcome="Nothing was erased.")
         with self._guarded():
             return erasure_verbs.erase(
                 self.context,
@@ -237,9 +237,7 @@ class Maintenance(Past):
     def erase_again(self) -> tuple[Certificate, ...]:
         """Erase what was erased in another copy of this ledger, after restoring a backup, say.
 
-        Erase what was erased in another copy of this ledger, by what the keys folder remembers.
-
-        It is what to do with a backup that was restored, or a copy that was made before.
+        The keys folder remembers what was erased. Use it for a restored backup, or a copy made before the erasure.
         """
         from woodrat.erasure.verbs import erase as erasure_verbs
 
@@ -250,10 +248,11 @@ class Maintenance(Past):
     def finish_erasure(self) -> Finished:
         """Remove from the files what an interrupted erasure left there.
 
-        Take out of every file what erasures left there, and search the files; return how far it came.
+        Also searches the files, and returns how far it got.
 
-        It is needed only after an erasure that somebody was in the way of, or that was broken off while it searched.
-        Opening the ledger takes the bytes out too. Only the process that erased can search: no other knows for what.
+        It is needed only after an erasure that another process blocked, or that was interrupted while it searched.
+        Opening the ledger removes the bytes too. Only the process that erased can search: no other knows what to search
+        for.
         """
         from woodrat.erasure.verbs import byte_scan
 
@@ -262,10 +261,8 @@ class Maintenance(Past):
     def fingerprint(self, *, provenance: WithProvenance = False) -> str:
         """Compute one digest of the whole state.
 
-        Return one digest of the whole state: equal for equal sets of observations, in whatever order they came.
-
-        It is brought up to date from the entities that changed since it was last asked for. Where nothing can be
-        written, it is made from all of them and not kept.
+        It is the same for the same set of observations, in whatever order they arrived. It is updated from the entities
+        that changed since the last call. On a read-only ledger it is computed from all entities and not stored.
         """
         return super().fingerprint(provenance=True) if provenance else reads.followed_fingerprint(self.context)
 
@@ -273,10 +270,10 @@ class Maintenance(Past):
     def rebuild(self, progress: Progress | None = None) -> Rebuilt:
         """Rebuild everything derived from the log, and compare.
 
-        Make everything derived again from the log alone, and say of which entities something else was kept.
+        Returns the entities for which the stored state differed.
 
-        It is one transaction: readers see the old until it is done, and other writers wait. `progress` is called with
-        how many entries are done and how many there are. The log itself is never changed.
+        It is one transaction: readers see the old state until it is done, and other writers wait. The log itself is
+        never changed. `progress` is called with the number of entries that are done and the total.
         """
         from woodrat.ledger import rebuild as rebuilding
 
@@ -286,10 +283,10 @@ class Maintenance(Past):
     def reindex(self, embedder: Embedder | str | None = None, *, progress: Progress | None = None) -> Reindexed:
         """Rebuild the index that recall searches.
 
-        Embed all runs again for `recall`, and keep the vectors in place of those of this embedder.
+        Embeds all runs again, and replaces the stored vectors of this embedder.
 
-        `recall` does this by itself for what is new. It is needed after a change of embedder on a long log. `progress`
-        is called with how many entries are done and how many there are.
+        `recall` does this by itself for new runs; you need it only after changing the embedder on a long log.
+        `progress` is called with the number of entries that are done and the total.
         """
         from woodrat.recall import embedders
         from woodrat.recall import index as recall_index
@@ -309,13 +306,14 @@ class Maintenance(Past):
     ) -> Verified:
         """Check the log and everything derived from it.
 
-        Work everything out again from the log alone, and say what does not agree, where, and what to do about it.
+        Recomputes everything from the log alone, and returns what does not agree, where, and what to do about it.
 
-        Nothing is written, so it can run beside writers and on a read-only ledger. With keys the log is compared with
-        the last checkpoint signed, and with what the keys folder remembers of this file and tenant. `checkpoints` are
-        further ones, held elsewhere, each the text of its note or a (size, root in hex), and `key` is the verifier key
-        that must have signed them. `deep` compares the search index, shelves and vectors too, with `embedder` those of
-        another than the built-in one. `jobs` are processes; left out, a long log gets some.
+        Nothing is written, so it can run beside writers and on a read-only ledger. With keys, the log is compared with
+        the last checkpoint signed, and with what the keys folder remembers about this file and tenant. `checkpoints`
+        are further ones, held elsewhere, each the text of its note or a (size, root in hex); `key` is the verifier key
+        that must have signed them. `deep` also compares the search index, shelves and vectors; pass `embedder` to check
+        the vectors of another than the built-in one. `jobs` is the number of processes; by default, a long log gets
+        several.
         """
         from woodrat.recall import embedders
         from woodrat.verify import verbs as verify_verbs
@@ -343,9 +341,8 @@ class Maintenance(Past):
     def prove_order(self, *, shuffles: Shuffles = 100, progress: Progress | None = None) -> OrderProof:
         """Check that order of arrival does not matter.
 
-        Feed everything this ledger holds in `shuffles` other orders to fresh ledgers, and compare the states.
-
-        `progress` is called with how many orders are done and how many there are.
+        Feeds everything in this ledger to new ledgers in `shuffles` other orders, and compares the states. `progress`
+        is called with the number of orders that are done and the total.
         """
         from woodrat.verify import verbs as verify_verbs
 

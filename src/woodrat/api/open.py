@@ -63,7 +63,7 @@ def open_ledger(
         return _remote(db, key, tenant, agent, hidden, further or checkpoint_every is not None)
     if key is not None:
         remedy = "Leave it out, or name a server such as http://localhost:8787."
-        raise Refused([Fault("key", f"only a server takes a key, and db is {shown(db)}", remedy)], NOT_OPENED)
+        raise Refused([Fault("key", f"only a server accepts a key, and db is {shown(db)}", remedy)], NOT_OPENED)
     from woodrat.api.ledger import Ledger
     from woodrat.clock import SystemClock
     from woodrat.ledger.own_policy import registry
@@ -109,7 +109,7 @@ def _remote(db: str, key: str | None, tenant: str, agent: str, hidden: frozenset
 
     faults = []
     if tenant != "default" or agent != "library":
-        faults.append(Fault("tenant", "the key says for whom and as whom", "Leave tenant and agent out."))
+        faults.append(Fault("tenant", "the key decides the tenant and the agent", "Leave tenant and agent out."))
     if further:
         faults.append(Fault("db", "a server has its own policies, rules, clock and keys", "Leave these arguments out."))
     if faults:

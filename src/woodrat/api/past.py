@@ -190,7 +190,7 @@ class Past:
     def show(self, ref: RefArg) -> Snapshot:
         """Show an entity: its values, and where each came from.
 
-        Return what is believed about an entity; `NotFound` when nothing live is said of it.
+        Raises `NotFound` when no live observation speaks of the entity.
         """
         return reads.show(self.context, ref)
 
@@ -198,10 +198,8 @@ class Past:
     def elements(self, ref: RefArg, field: FieldArg, *, limit: Limit = 1_000, cursor: Cursor | None = None) -> Elements:
         """List the elements of a collection, page by page.
 
-        Return the elements of a collection (`union`, `append`), some at a time, in its order.
-
-        The pages that follow are read as of the position of the first. A page costs what it holds, not what the
-        collection has.
+        Works for collections (`union`, `append`), in their order. Later pages are read as of the position of the first.
+        A page costs what it holds, not what the collection holds.
         """
         return reads.elements(self.context, ref, field, limit=limit, cursor=cursor)
 
@@ -211,11 +209,10 @@ class Past:
     ) -> Page[Hit]:
         """Find entities by words, each matched by prefix.
 
-        Return the entities in whose key and text values every word of the query begins a word.
-
-        The one whose key is the query comes first, then those with more fields hit, then by entity id. Deleted ones
-        are left out, and relations unless their type is asked for. The present is answered by an index, an effective
-        time by folding every entity.
+        Every word of the query must begin a word in the key or a text value. An entity whose key is the query comes
+        first, then those with more matching fields, then by entity id. Deleted entities are left out, and so are
+        relations unless you ask for their type. Searches of the present use an index; searches at an effective time
+        (`valid_at`) merge every entity.
         """
         from woodrat.ledger import lists
 
@@ -234,11 +231,11 @@ class Past:
     ) -> Page[Snapshot]:
         """List entities by type and field values.
 
-        Return entities by type and key, or sorted by a field with those that lack it last; deleted ones left out.
+        They come by type and key, or sorted by a field, with those that lack it last. Deleted entities are left out.
 
-        `where` holds values by field, or texts `field=value` whose value is JSON where it reads as JSON. A collection
-        (`union`, `append`) fulfils a condition when it holds the value. Every call folds every entity of the type,
-        or of the ledger: the cost grows with their number, not with `limit`. Iterating over the pages folds them once.
+        `where` holds values by field, or texts `field=value`, whose value is read as JSON where possible. A collection
+        (`union`, `append`) matches when it contains the value. Every call merges every entity of the type, or of the
+        ledger, so the cost grows with their number and not with `limit`. Iterating over the pages merges them once.
         """
         from woodrat.ledger import lists
 
@@ -258,9 +255,8 @@ class Past:
     ) -> Page[Duplicate]:
         """List entities that share an identifying value.
 
-        Return entities that share an identifying value and are not joined, by type, rule and value.
-
-        What counts is what is believed now, not what was ever said. Every entity is folded for it.
+        Lists those that are not merged with each other yet, by type, rule and value. Only current values count, not
+        earlier ones. Every call merges every entity.
         """
         from woodrat.ledger import lists
 
@@ -272,7 +268,7 @@ class Past:
     ) -> Page[Stored]:
         """List the observations of an entity, or all of them, in log order.
 
-        Return the observations of an entity and of those it is joined with, or all of them, by position.
+        Includes the observations of the entities it is merged with.
         """
         from woodrat.ledger import lists
 
@@ -284,7 +280,7 @@ class Past:
     ) -> Page[Step]:
         """Show how the state of an entity changed with each observation.
 
-        Return how belief about an entity, or one field of it, changed with each observation.
+        With `field`, returns only the observations that state or change that field.
         """
         from woodrat.ledger import lists
 
@@ -301,7 +297,7 @@ class Past:
     ) -> Page[Event]:
         """Show what was observed when, across all entities.
 
-        Return what was seen from `since` to before `until`, across all entities, in the order of seeing.
+        Returns what was observed from `since` to before `until`, by time of observation.
         """
         from woodrat.ledger import lists
 
@@ -313,9 +309,7 @@ class Past:
     ) -> dict[str, tuple[Verdict, ...]]:
         """Show every claim on a field: who won, who lost, and why.
 
-        Return what became of every claim on one field or all fields: who won, who lost, and why.
-
-        With `excerpts`, the words of its source that a claim points at stand beside it.
+        Covers one field or, by default, all of them. `excerpts` adds the words of the source that a claim points at.
         """
         return reads.blame(self.context, ref, field, excerpts=excerpts)
 
@@ -330,10 +324,12 @@ class Past:
     ) -> Page[EntityConflict]:
         """List fields on which agents disagree, or fields decided only by arrival.
 
-        Return every field on which two agents differ without having seen each other, by entity.
+        A conflict is a field for which two agents' latest values differ and neither had seen the other's. They are
+        listed by entity.
 
-        With `arrival`, every field that was decided only by arrival instead: the winner states no observation time and
-        wins because it arrived later, whoever said the other value (docs/formats/merge.md has the exact rule).
+        With `arrival`, lists the fields that were decided only by arrival instead: the winner states no observation
+        time and wins because it arrived later, whoever stated the other value (docs/formats/merge.md has the exact
+        rule).
         """
         from woodrat.ledger import lists
 
@@ -350,9 +346,8 @@ class Past:
     ) -> Changes:
         """Show what changed between two moments.
 
-        Return what differs between two moments: in one entity, in those of a type, or everywhere.
-
-        The record states the positions that the two moments mean, and can be iterated for the changes.
+        Covers one entity, those of a type, or all. The result states the positions of the two moments; iterate over it
+        for the changes.
         """
         return reads.diff(self.context, before, after, ref, entity_type=entity_type)
 
@@ -362,11 +357,10 @@ class Past:
     ) -> Changes:
         """Compare a state that was written down with the current one.
 
-        Return what differs between a state that was written down and what is believed here: `known`, then now.
-
-        `known` is a list of snapshots, or of objects such as `Snapshot.to_json` gives, and stands for everything, or
-        for everything of `entity_type`: what it leaves out was not there. One snapshot alone stands for its entity
-        alone. An entity that is deleted here and left out there is no difference.
+        `known` comes first, the current state second. It is a list of snapshots, or of objects as `Snapshot.to_json`
+        returns them, and stands for everything, or everything of `entity_type`: what it does not list did not exist. A
+        single snapshot stands for its own entity only. An entity that is deleted here and missing there is no
+        difference.
         """
         return reads.diff_against(self.context, known, ref, entity_type=entity_type)
 
@@ -374,7 +368,7 @@ class Past:
     def values(self) -> dict[str, Values]:
         """Return the values of everything that exists, by reference and without provenance.
 
-        Return the values of everything that exists, by reference: what `diff` compares.
+        This is what `diff` compares.
         """
         return reads.values(self.context)
 
@@ -384,7 +378,8 @@ class Past:
     ) -> Page[Related]:
         """Show the relations of an entity.
 
-        Return the relations that begin or end at an entity, and those of their other ends, up to `depth`.
+        Relations count from either end. With a `depth` above 1, it also returns the relations of the entities at the
+        other ends.
         """
         from woodrat.ledger import lists
 
@@ -403,8 +398,8 @@ class Past:
     def ids(self, prefix: IdPrefix) -> tuple[str, ...]:
         """List the ids that begin with a prefix.
 
-        Return the ids of runs, observations, sources, interpretations or entities that begin so, eleven at most; of
-        `last`, the id of the run the log heard of last. This is how a command completes the ids that people type.
+        Covers runs, observations, sources, interpretations and entities, and returns at most eleven ids. For `last`,
+        returns the id of the run that the log heard of last. Commands use it to complete the ids that people type.
         """
         from woodrat.ledger import short_ids
 
@@ -414,7 +409,7 @@ class Past:
     def fingerprint(self, *, provenance: WithProvenance = False) -> str:
         """Compute one digest of the whole state.
 
-        Return one digest of the whole state: equal for equal sets of observations, in whatever order they came.
+        It is the same for the same set of observations, in whatever order they arrived.
         """
         return reads.fingerprint(self.context, provenance=provenance)
 
@@ -422,10 +417,8 @@ class Past:
     def why(self, ref: RefArg, *, limit: Limit = 20, cursor: Cursor | None = None) -> Page[Reason]:
         """Show what was decided about an entity, and on what evidence.
 
-        Return what was decided about an entity, the latest first, each decision with its evidence and answer.
-
-        Exact: the decisions of runs about the entity, and those of other runs whose evidence was read from it. Finding
-        none is an answer.
+        The latest decision comes first, each with its evidence and answer. The result is exact: the decisions of runs
+        about the entity, and those of other runs whose evidence was read from it. Finding none is an answer too.
         """
         from woodrat.runs import reader as run_reader
 
@@ -448,13 +441,14 @@ class Past:
     ) -> Recall:
         """Find past runs that answer a question.
 
-        Return the runs a question is about, at most `k`; false when none passes, and then it says what came near.
+        Returns at most `k` runs. The result is false when no run passes, and then says what came close.
 
-        Strict, in this order: runs that do not speak of what the question names by number (`#42`) are not looked at;
-        of the others the nearest count; below `threshold`, a cosine, none does. Runs that decided come first, and a
-        question about a run never comes before it. `scope` is `tenant`, `principal` or `conversation`, the last two
-        with the one meant; `ttl` is how old a run may be, in seconds. Without an `embedder` it is `ngram-v1`, which
-        knows spelling and no meaning: about 0.3 is a threshold for questions that name nothing by number.
+        Recall is strict, in this order: runs that do not mention what the question names by number (`#42`) are not
+        considered; of the others, the nearest count; below `threshold`, a cosine, none does. Runs with decisions come
+        first, and a question about a run never comes before that run. `scope` is `tenant`, `principal` or
+        `conversation`; the last two need the one meant. `ttl` is how old a run may be, in seconds. The default embedder
+        is `ngram-v1`, which compares spelling, not meaning: for questions that name nothing by number, use a threshold
+        of about 0.3.
         """
         from woodrat.recall import reader as recall_reader
 
@@ -477,10 +471,9 @@ class Past:
     def lineage(self, what: LineageOf) -> Node:
         """Trace an answer, a decision or a value back to its sources.
 
-        Return the way back to the sources, as a tree: of a run's answer, a decision, an observation or a field.
-
-        `what` is a run, a decision as `RUN#stage`, an observation's id, or `type/key#field`. Only what was recorded is
-        followed: the observations that reads and evidence name, their interpretations and sources.
+        `what` is a run, a decision as `RUN#stage`, an observation id, or `type/key#field`. The result is a tree. It
+        contains only what was recorded: the observations that reads and evidence name, their interpretations and their
+        sources.
         """
         from woodrat.explain import verbs as explain_verbs
 
@@ -492,11 +485,9 @@ class Past:
     ) -> Impact:
         """List what depends on an observation, a source or an agent.
 
-        Return what leaned on an observation, a source, an interpretation, or all that an agent said.
-
-        The fields it takes part in now, every read, decision and answer whose record names it, and every recorded
-        export with rows of such runs. The cost grows with what is found, not with the ledger; `progress` is told of
-        the index being made, which the first question about a long log waits for.
+        Also takes an interpretation. Returns the fields it takes part in now, every read, decision and answer whose
+        record names it, and every recorded export with rows of such runs. The cost grows with the result, not with the
+        ledger; but the first question about a long log waits for an index to be built, which `progress` follows.
         """
         from woodrat.explain import verbs as explain_verbs
 
@@ -506,10 +497,9 @@ class Past:
     def stale(self, *, same: AlsoSame = False, limit: Limit = 20, cursor: Cursor | None = None) -> Page[Stale]:
         """List decisions whose evidence has changed since.
 
-        Return decisions whose evidence is believed otherwise now and which would come out differently.
-
-        The latest first. Rules that are data are evaluated again on what is believed now; where that would need a
-        model or the agent's code, the outcome is `unknown`. With `same` also those that would come out the same.
+        Lists those that would come out differently, the latest first. Rules that are data are evaluated again on the
+        current state; where that would need a model or the agent's code, the outcome is `unknown`. `same` adds the
+        decisions that would come out the same.
         """
         from woodrat.explain import verbs as explain_verbs
 
@@ -541,14 +531,14 @@ class Past:
     ) -> Bisected:
         """Find the write that changed an answer.
 
-        Return a write with which the answer to a question about state became another; false when there is none.
+        The result is false when there is no such write.
 
         `what` is an entity, a decision as `RUN#stage`, or a function of the ledger at a moment. `when` holds conditions
-        as rules do, `where` values as queries do, or texts such as `creditScore lt 600` and `loan/42#city=Girona`;
-        `rules` decide on the entity's fields, and `chosen` is the branch asked about. From `before` (left out: before
-        everything) to `after` (left out: this moment) the answers must differ; about log2 of the positions between
-        them are folded, and *a* flip is found. With `first` every change of what is asked about is walked for the
-        first one. A function that raises `NotFound` answers no.
+        as rules do; `where` holds values as queries do, or texts such as `creditScore lt 600` and
+        `loan/42#city=Girona`. `rules` decide on the entity's fields, and `chosen` is the branch in question. The
+        answers at `before` (default: before everything) and `after` (default: this moment) must differ. About log2 of
+        the positions between them are merged, and *one* change of the answer is found; with `first`, every change of
+        the entities in question is tried in order, to find the first one. A function that raises `NotFound` answers no.
         """
         from woodrat.bisect import reader as questions
         from woodrat.bisect import verbs as bisect_verbs
@@ -586,11 +576,10 @@ class Past:
     ) -> Reduction:
         """Find the fewest observations that reproduce an answer.
 
-        Return a 1-minimal set of observations that by itself shows what holds here, and write it to a file.
-
-        What is asked is stated as for `bisect`, and must hold at this moment. Leaving out any one member loses it. A
-        member that was withdrawn stays withdrawn, by the retractions it depends on, which are members too. The file
-        `out` is checked anywhere by `woodrat.check_reduction`. Nothing is written to the ledger.
+        State the question as for `bisect`; it must hold at this moment. The set is 1-minimal: without any one member,
+        the answer no longer holds. A member that was withdrawn stays withdrawn, by the retractions it depends on, which
+        are members too. `out` is the file to write the set to; `woodrat.check_reduction` checks it anywhere. Nothing is
+        written to the ledger.
         """
         from woodrat.bisect import reader as questions
         from woodrat.bisect import verbs as bisect_verbs
@@ -629,10 +618,8 @@ class Past:
     ) -> WhatIf:
         """Show how decisions would change with other facts or rules.
 
-        Return what would have come of recorded decisions, had something been otherwise.
-
-        Asked of a run, of a decision as `RUN#stage`, of several, or of all there are. What was read is folded again
-        and rules that are data are evaluated again, exactly; whatever would need a model, a tool or the agent's code is
+        Ask about a run, a decision as `RUN#stage`, several of them, or all. What was read is merged again and rules
+        that are data are evaluated again, exactly. Whatever would need a model, a tool or the agent's code is
         `unknown`, with the reason. Nothing is written.
         """
         from woodrat.whatif import verbs as what_if_verbs

@@ -32,10 +32,11 @@ class Proofs:
     def checkpoint(self, *, new_epoch: NewEpoch | None = None) -> Signed:
         """Sign the length of the log and its root.
 
-        Return a signed checkpoint of the log as it is now; the last one, where nothing was added since.
+        Returns a checkpoint of the log as it is now; the last one, if nothing was added since.
 
-        A history shorter than the last checkpoint, or another one, is `Corrupt` and is not signed. `new_epoch` is the
-        reason for which the operator accepts it all the same: the old checkpoint is put aside, and the new says so.
+        If the log is shorter than the last checkpoint, or differs from it, this raises `Corrupt` and nothing is signed.
+        `new_epoch` is the operator's reason for accepting the log all the same: the old checkpoint is set aside, and
+        the new one says so.
         """
         signing = self._signer()
         return signing.sign() if new_epoch is None else signing.begin_epoch(new_epoch)
@@ -44,7 +45,7 @@ class Proofs:
     def checkpoints(self) -> tuple[Checkpoint, ...]:
         """List the checkpoints that the log must extend.
 
-        Return the checkpoints this log must go on from; none without keys, or before the first was signed.
+        There are none without keys, or before the first was signed.
         """
         signing = self.ledger.signing
         return () if signing is None else signing.checkpoints()
@@ -53,9 +54,8 @@ class Proofs:
     def prove(self, what: EntryArg) -> Proof:
         """Prove that an observation is in the log under a checkpoint.
 
-        Return the proof that an observation, or the entry at a position, is in the log under a checkpoint.
-
-        It is the last checkpoint if that covers the entry, else one signed now.
+        `what` is an observation, or the position of an entry. The checkpoint is the last one if it covers the entry;
+        otherwise one is signed now.
         """
         from woodrat.proofs.verbs import prove
 
@@ -65,7 +65,7 @@ class Proofs:
     def prove_consistency(self, old: OldCheckpoint, new: NewCheckpoint | None = None) -> ConsistencyProof:
         """Prove that a checkpoint extends an older one.
 
-        Return the proof that one checkpoint of this log goes on from an older one; `new` left out is one of now.
+        By default, `new` is a checkpoint of the log as it is now.
         """
         from woodrat.proofs.verbs import prove
 
@@ -75,9 +75,8 @@ class Proofs:
     def capsule(self, what: CapsuleOf) -> Capsule:
         """Prove a decision, an observation or a field, offline.
 
-        Return one document that proves a run, a decision (`RUN#stage`), an observation or `type/key#field`.
-
-        It speaks of the log as of its checkpoint, and is checked offline by `woodrat-verify`.
+        Returns one document about a run, a decision (`RUN#stage`), an observation or a field (`type/key#field`). It
+        covers the log as of its checkpoint; `woodrat-verify` checks it offline.
         """
         from woodrat.proofs.verbs import prove
 
@@ -85,6 +84,6 @@ class Proofs:
 
     def _signer(self) -> Signing:
         if self.ledger.signing is None:
-            remedy = "Make some with `woodrat init`, or name their folder: keys=, --signing-keys, WOODRAT_SIGNING_KEYS."
+            remedy = "Run `woodrat init`, or name the keys folder: keys=, --signing-keys, WOODRAT_SIGNING_KEYS."
             raise Refused([Fault("keys", "this ledger was opened without keys", remedy)], "Nothing was signed.")
         return self.ledger.signing

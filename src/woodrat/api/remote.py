@@ -63,7 +63,7 @@ NOTHING_DONE: Final = "Nothing was done."
 
 def not_here(verb: str, reason: str) -> NoReturn:
     """Refuse a verb that a ledger behind a server has not got."""
-    raise Refused([Fault(verb, "a ledger behind a server has no such verb", reason)], NOTHING_DONE)
+    raise Refused([Fault(verb, "not available through a server", reason)], NOTHING_DONE)
 
 
 class RemotePast(Past):
@@ -217,7 +217,7 @@ class RemoteLedger(Ledger, RemotePast):
         if agent == self.agent:
             return self
         remedy = "Open the server with a key of that agent."
-        raise Refused([Fault("agent", f"the key speaks as {self.agent!r}", remedy)])
+        raise Refused([Fault("agent", f"the key belongs to agent {self.agent!r}", remedy)])
 
     position = RemotePast.position
     at = RemotePast.at
@@ -395,7 +395,7 @@ class RemoteInterpretations(RemoteNamespace, Interpretations):
             if found.id == interpretation and found.agent == self.ledger.agent:
                 return RemoteReading(self.link.transport, found.id, found.source, self.link.hidden)
         raise NotFound(
-            f"There is no interpretation {interpretation} of this agent. Nothing was written. Begin one first.",
+            f"There is no interpretation {interpretation} of this agent. Nothing was written. Start one first.",
             {"interpretation": interpretation},
         )
 

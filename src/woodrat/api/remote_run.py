@@ -201,8 +201,8 @@ class RemoteLog:
 
     def interpretation(self, step: WriteStep, source: str, about: Mapping[str, Any]) -> Any:
         """Refuse to read a source as a step: a server takes readings outside of runs."""
-        problem = "a run behind a server has no readings of its own"
-        remedy = "Read the source with ledger.interpretations.start; what is stored so is not part of the run."
+        problem = "a run on a server has no interpretations of its own"
+        remedy = "Use ledger.interpretations.start; what is stored through it is not part of the run."
         raise Refused([Fault(f"run {step.run}", problem, remedy)], "Nothing was written.")
 
     def judge(self, run: str, verdict: str, hidden: frozenset[str], about: Mapping[str, Any]) -> Report:
@@ -224,11 +224,11 @@ def continued(log: RemoteLog, run_id: str | None, *, ends: bool, on_error: str) 
     place = current.named_by_environment()[0] if run_id is None else trace.traced(run_id) or trace.place_of(run_id)
     if place is None:
         remedy = "Send the run's id, or start this process with the variables of run.environment()."
-        raise Refused([Fault("run", "nothing names one", remedy)], NOTHING_RECORDED)
+        raise Refused([Fault("run", "no run is named", remedy)], NOTHING_RECORDED)
     record = log.ledger.runs.show(place.run)
     check_owner(log.agent, place.run, record.agent)
     if record.end is not None or record.start is None:
-        problem = "it has ended" if record.end is not None else "its beginning is not in the log"
+        problem = "it has ended" if record.end is not None else "its start is not in the log"
         raise Refused([Fault(f"run {place.run}", problem, "Judge it, or start another.")], NOTHING_RECORDED)
     body = log.ledger.log.entries(after=record.start - 1, limit=1)[0].body
     assert body is not None, "a run that is on record has its beginning"

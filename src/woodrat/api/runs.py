@@ -83,10 +83,10 @@ class PastRuns:
     ) -> Page[RunRecord]:
         """List runs, the latest first.
 
-        Return run records, those the log heard of last first; of runs that began from `since` to before `until`.
+        The order is that in which the log last heard of them. `since` and `until` compare when a run began.
 
-        A `session` has the runs that name it, those it lists, and those of its conversation that name no other; a
-        `pipeline` those that name it, and the runs these started.
+        A `session` includes the runs that name it, those it lists, and those of its conversation that name no other
+        session. A `pipeline` includes the runs that name it, and the runs that these started.
         """
         from woodrat.runs import reader as run_reader
 
@@ -110,7 +110,7 @@ class PastRuns:
     def show(self, run: RunArg) -> RunRecord:
         """Show what a run read, called, decided, wrote and answered.
 
-        Return what the log holds about a run; `NotFound` when it holds nothing.
+        Raises `NotFound` when the log holds nothing about the run.
         """
         from woodrat.runs import reader as run_reader
 
@@ -134,11 +134,12 @@ class PastRuns:
     ) -> Divergence:
         """Compare two runs: where they diverge, and why.
 
-        Return two runs side by side, where they part and why, ending in one plain sentence; `NotFound` for either.
+        Returns both runs side by side and one sentence that sums up the difference. Raises `NotFound` if either is
+        unknown.
 
-        The cause is followed to the observation that changed what was read: by whom, from which source, and when. With
-        `other` the second run is one of that ledger, and what it read is followed there. Instead of an id, either may
-        be a document that `import_` takes: a trajectory, or entries.
+        The cause is traced to the observation that changed what was read: by whom, from which source, and when. With
+        `other`, the second run is in that ledger, and what it read is traced there. Instead of an id, either may be a
+        document that `import_` accepts: a trajectory, or entries.
         """
         from woodrat.compare.reader import runs_diff
 
@@ -168,11 +169,11 @@ class PastRuns:
     ) -> Crowd:
         """Group runs by where they diverge from the majority.
 
-        Return many runs clustered by where they part from the way most took, ending in one plain sentence.
+        Returns the groups and one sentence that sums them up.
 
-        The runs are those named, by id or as documents, those that the rest asks for, or both: by question, subject,
-        agent and when they began, or `same_inputs_as` for the runs that were asked and given what that one was. Runs
-        with other inputs than most are set aside. The order of `runs` makes no difference.
+        Name runs, by id or as documents, or select them by question, subject, agent and start, or both.
+        `same_inputs_as` selects the runs with the same question and inputs as that run. Runs whose inputs differ from
+        those of the majority are set aside. The order of `runs` makes no difference.
         """
         from woodrat.compare.reader import runs_group
         from woodrat.runs import reader as run_reader
@@ -183,7 +184,7 @@ class PastRuns:
         given = {"query": query, "subject": subject, "agent": agent, "since": since, "until": until}
         stated = {name: value for name, value in given.items() if value is not None}
         if runs is None and not stated and same_inputs_as is None:
-            problem = "nothing says which runs are meant"
+            problem = "no runs are selected"
             remedy = "Name runs, or send query, subject, agent, since or same_inputs_as."
             raise Refused([Fault("runs", problem, remedy)], NO_READ)
         asked = run_reader.ask_runs(**stated) if stated or same_inputs_as is not None else None
@@ -202,10 +203,8 @@ class Runs(PastRuns):
     def continue_(self, run: str | None = None, *, ends: bool = False, on_error: str = "note") -> Run:
         """Continue a run that another process started.
 
-        Return a run that another process began, to be recorded into from here too; a context manager.
-
-        Left out, it is the one that `WOODRAT_RUN` or `TRACEPARENT` names. Leaving the block ends the run only with
-        `ends`.
+        Returns a run to record into from here too; a context manager. `run` defaults to the one that `WOODRAT_RUN` or
+        `TRACEPARENT` names. Leaving the block ends the run only with `ends`.
         """
         from woodrat.runs.recorder.resume import continued
 
@@ -221,12 +220,12 @@ class Runs(PastRuns):
     ) -> Resumed:
         """Resume an interrupted run: recorded steps answer from the log.
 
-        Carry on an interrupted run: `agent(run)` is called, and what the log holds of it is answered from the log.
+        `agent(run)` is called again. A function that `recorded` made is called with its inputs.
 
-        Steps are recognised by kind, name and arguments; after the first that is not recorded everything is live. A
-        tool marked `once` is never called again for an effect that was recorded. If it began and its end is not
-        known, `on_unknown` says what to do: `fail` refuses the call, `retry` makes it again, a function of the tool's
-        name and arguments returns the result. A function that `recorded` made is called with its inputs.
+        Steps are matched by kind, name and arguments; after the first that is not recorded, everything is live. A tool
+        marked `once` is never called again for an effect that was recorded. If it was started and its outcome is
+        unknown, `on_unknown` decides: `fail` refuses the call, `retry` repeats it, and a function of the tool's name
+        and arguments returns the result.
         """
         from woodrat.runs.recorder.resume import resume
 
@@ -252,16 +251,15 @@ class Runs(PastRuns):
     ) -> Replayed:
         """Run the code of an agent again on recorded runs, and compare.
 
-        Run an agent's function again on recorded runs, and return of each whether it is the same or how it differs.
+        Returns for each run whether it is the same, or how it differs. Reads are answered as of their recorded
+        positions, tools and models from the recording by name and arguments, writes with their old reports; decisions
+        are made anew. Nothing is written. Nothing is made up: when the agent asks for something that was not recorded,
+        it is stopped there. Tools and models named in `live` are really called. `steps_max` limits the steps of each
+        run; `progress` is called with the number of runs that are done and the total.
 
-        Reads are answered as of their recorded positions, tools and models from the recording by name and arguments,
-        writes with their old reports; decisions are made anew. Nothing is written. What the recording does not hold is
-        not made up: the agent is stopped there. Tools and models named in `live` run for real. `steps_max` bounds the
-        steps of each run; `progress` is called with how many runs are done and how many there are.
-
-        `jobs` is how many processes replay at the same time, each importing the agent's function by itself; a run that
-        ends its process is told of as such. `timeout_seconds` bounds each run, and takes a process too.
-        `presented` makes what the agent is given from the run; by default that is the run itself.
+        `jobs` is the number of processes that replay at the same time, each importing the agent's function itself; a
+        run that kills its process is reported as such. `timeout_seconds` limits each run, and uses a process too.
+        `presented` makes the agent's argument from the run; by default it is the run itself.
         """
         from woodrat.replay import verbs as replay_verbs
 
@@ -293,10 +291,9 @@ class Runs(PastRuns):
     ) -> Report:
         """Judge a run: good, bad, or a word of your own.
 
-        Say what is thought of a run: `good`, `bad` or a word of your own; also long after its end.
-
-        `preferred` is a better answer, `against` a tag or run it was compared with, `about` the span of the one step
-        that is judged, `evaluation` the entity that says so.
+        A run can be judged long after its end. `preferred` is a better answer, `against` a tag or run it was compared
+        with, `about` the span of the one step that is judged, and `evaluation` the entity with the evaluation behind
+        the verdict.
         """
         from woodrat.runs.verbs.judgement import judge
 
@@ -326,10 +323,9 @@ class Runs(PastRuns):
     ) -> Report:
         """Compare what a run wrote with a state known to be good, and store the outcome.
 
-        Compare what a run wrote with a state known to be good, and store the outcome as an `evaluation` of the run.
-
-        Every field the run wrote, as it was when the run was over, is compared with the moment `against`, a tag as a
-        rule. The verdict is `passed`, `failed`, or `inconclusive` for a run that wrote nothing.
+        The outcome is an `evaluation` of the run. Every field the run wrote, as it was when the run ended, is compared
+        with the moment `against`, usually a tag. The verdict is `passed`, `failed`, or `inconclusive` if the run wrote
+        nothing.
         """
         from woodrat.runs.verbs.judgement import evaluate
 
@@ -345,11 +341,11 @@ class Runs(PastRuns):
     def import_(self, document: Document, *, idempotency_key: IdempotencyKey | None = None) -> tuple[str, ...]:
         """Import runs that other tools recorded.
 
-        Record runs that happened elsewhere from a JSON document, and return their ids.
+        Takes a JSON document and returns the ids of the runs.
 
-        A run is an object with `query`, `steps` and `answer`, recorded as if it happened now; entries are a list of
-        objects with a `kind` and their own times. Several runs are a list. With a key the same document is recorded
-        once, however often it is sent and wherever an earlier call was cut off.
+        A run is an object with `query`, `steps` and `answer`, recorded as if it happened now. Entries are a list of
+        objects with a `kind` and their own times. Several runs are a list. With an idempotency key the same document is
+        recorded once, however often it is sent and wherever an earlier call was interrupted.
         """
         from woodrat.runs.verbs.documents import record
 

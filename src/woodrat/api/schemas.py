@@ -37,11 +37,9 @@ class PastSchemas:
     def infer(self, entity_type: EntityType, *, progress: Progress | None = None) -> dict[str, Any]:
         """Infer a JSON Schema from the stored entities of a type.
 
-        Return a JSON Schema that everything stored of a type fits: a suggestion to edit and `register`.
-
-        It describes what was seen: a field every entity has is required, an array whose elements repeat from claim to
-        claim merges by `union`. Every observation of the type is read for it; `progress` is called with how many
-        entities are done and how many there are.
+        Everything stored of the type fits it: edit the suggestion, then `register` it. A field that every entity has is
+        required; an array whose elements repeat from claim to claim merges by `union`. Every observation of the type is
+        read; `progress` is called with the number of entities that are done and the total.
         """
         return reads.infer(self.context, entity_type, progress=progress)
 
@@ -49,7 +47,7 @@ class PastSchemas:
     def show(self, entity_type: EntityType) -> Schema:
         """Show the schema of a type.
 
-        Return the schema in force for a type, a built-in one included.
+        Returns the schema in force, which may be a built-in one.
         """
         from woodrat.ledger import schemas
 
@@ -59,7 +57,7 @@ class PastSchemas:
     def list(self, *, limit: Limit = 100, cursor: Cursor | None = None) -> Page[Schema]:
         """List the schemas in force.
 
-        Return the schema in force of every type that has one in the log, by type.
+        Covers the types that have a schema in the log, in order of type.
         """
         from woodrat.ledger import lists
 
@@ -93,9 +91,8 @@ class Schemas(PastSchemas):
     ) -> Report:
         """Register a JSON Schema as the next version for a type.
 
-        Register a schema: a JSON Schema, or a dataclass, Pydantic model or msgspec struct.
-
-        A version left out is the highest plus one; the same schema again is known and writes nothing.
+        Also takes a dataclass, Pydantic model or msgspec struct. `version` defaults to the highest version plus one.
+        Registering the same schema again writes nothing.
         """
         from woodrat.ledger import schemas
 
@@ -112,7 +109,7 @@ class Schemas(PastSchemas):
     def check(self, model: SchemaModel, *, entity_type: DescribedType | None = None) -> Report:
         """Check a JSON Schema without registering it.
 
-        Say what is wrong with it, or what registering it would do. Nothing is written; the report is that of
-        `register` with `dry_run`.
+        Returns the report of `register` with `dry_run`: what is wrong with it, or what registering it would do. Nothing
+        is written.
         """
         return self.register(model, entity_type=entity_type, dry_run=True)

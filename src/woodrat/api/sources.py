@@ -35,7 +35,7 @@ class PastSources:
     def list(self, *, limit: Limit = 100, cursor: Cursor | None = None) -> Page[Delivery]:
         """List the deliveries of sources.
 
-        Return every delivery of a source, by position.
+        Each delivery counts, in log order.
         """
         from woodrat.ledger import lists
 
@@ -45,23 +45,20 @@ class PastSources:
     def show(self, source: SourceArg) -> tuple[Delivery, ...]:
         """Show every delivery of one source.
 
-        `NotFound` when there is none of that id; `content` returns what was received.
+        Raises `NotFound` when there is no source with that id. `content` returns what was received.
         """
         from woodrat.ledger.pages import PAGE_MAX
 
         found = tuple(delivery for delivery in self.list(limit=PAGE_MAX) if str(source).startswith(delivery.source))
         if not found:
             raise NotFound(
-                f"There is no source {source} here. Nothing was changed. `sources list` shows those there are.",
+                f"There is no source {source} here. Nothing was changed. `sources list` lists them.",
                 {"source": source},
             )
         return found
 
     def content(self, source: SourceArg) -> bytes:
-        """Return the content of a source, exactly as received.
-
-        Return the content of a source, exactly as it was received.
-        """
+        """Return the content of a source, exactly as received."""
         from woodrat.ledger import sources
 
         return sources.content(self.context, source)
@@ -87,9 +84,8 @@ class Sources(PastSources):
     ) -> str:
         """Add a file as a source.
 
-        Add a source: bytes, or a file by its path. The content is stored once; each delivery is recorded.
-
-        Returns the source's id.
+        `content` is bytes, or the path of a file. Content is stored once; each delivery is recorded. Returns the id of
+        the source.
         """
         from woodrat.ledger import sources
 

@@ -41,11 +41,11 @@ class Training:
     ) -> Exported:
         """Write recorded runs as training data.
 
-        Write rows for training a model, one JSON object a line: `sft`, `dpo`, `kto` or `process-rl`.
+        `kind` is `sft`, `dpo`, `kto` or `process-rl`; each row is a JSON object on a line.
 
-        Runs that lean on observations which no longer stand are left out and listed. `progress` is called with how much
-        of the log is done and how much there is; `metadata` names the runs and entries of each row. A ledger that can
-        be written to keeps an `audit_event` of the export, by which `impact` finds it, unless `record` is false.
+        Runs that depend on observations which no longer stand are left out and listed. `metadata` adds the runs and
+        entries of each row. `progress` is called with how much of the log is done and how much there is. A writable
+        ledger stores an `audit_event` of the export, by which `impact` finds it, unless `record` is false.
         """
         from woodrat.training.verbs import export_training
 

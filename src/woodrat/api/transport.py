@@ -64,7 +64,7 @@ def address_faults(address: str) -> list[Fault]:
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         found.append(Fault("db", f"got {shown(address)}", "Send an address such as http://localhost:8787."))
     if parts.username is not None or parts.query or parts.fragment:
-        found.append(Fault("db", "the address holds more than a place", "Send the key with key=…."))
+        found.append(Fault("db", "the address contains a user, a query or a fragment", "Send the key with key=…."))
     return found
 
 
@@ -77,7 +77,7 @@ class Transport:
         parts = urlsplit(address)
         faults = address_faults(address)
         if key is not None and not (isinstance(key, str) and key.isascii() and key.isprintable()):
-            faults.append(Fault("key", "it is no key", "Send it as `woodrat keys create` showed it."))
+            faults.append(Fault("key", "not an API key", "Send it as `woodrat keys create` showed it."))
         if faults:
             raise Refused(faults, NOT_OPENED)
         self._https = parts.scheme == "https"
@@ -221,7 +221,7 @@ class Transport:
 
         if isinstance(error, http.client.BadStatusLine) and not isinstance(error, http.client.RemoteDisconnected):
             return Unavailable(
-                f"{self._host}: what answers there does not speak HTTP. Nothing is known of the call. "
+                f"{self._host}: the server there does not speak HTTP. The outcome of the call is unknown. "
                 "Use https:// where the server has TLS.",
                 {"host": self._host},
             )
@@ -269,7 +269,7 @@ def _query(asked: Mapping[str, Any]) -> str:
 def error_of(status: int, said: Any) -> WoodratError:
     """Return the error that a problem document tells of, as the library raises it."""
     if not isinstance(said, dict) or "code" not in said:
-        text = f"The server answered with status {status}, and no problem document. Send it again later."
+        text = f"The server answered with status {status} and without a problem document. Send the call again later."
         return Unavailable(text, {"status": status})
     detail, details = str(said.get("detail", "")), said.get("details") or {}
     if said["code"] == Refused.code:

@@ -256,7 +256,7 @@ def predicate_from_json(value: object, path: str = "predicate", outcome: str = N
     if not faults:
         predicate = _predicate(value, path, faults)
     if not faults and not predicate.looked:
-        faults.append(Fault(path, "it asks nothing of any entity", EMPTY_REMEDY))
+        faults.append(Fault(path, "it has no condition", EMPTY_REMEDY))
     if faults:
         raise Refused(faults, outcome)
     return predicate
@@ -267,7 +267,7 @@ def _predicate(value: object, path: str, faults: list[Fault]) -> Predicate:
     entities = parts.get("entities", [])
     if not isinstance(entities, list) or len(entities) > CONDITIONS_MAX:
         problem = f"expected a list of at most {CONDITIONS_MAX}, got {shown(entities)}"
-        faults.append(Fault(f"{path}/entities", problem, "List what is asked of each entity."))
+        faults.append(Fault(f"{path}/entities", problem, "List the conditions on each entity."))
         entities = []
     asked = [_asked(item, f"{path}/entities/{number}", faults) for number, item in enumerate(entities)]
     stated = parts.get("decision")
@@ -280,8 +280,8 @@ def _object(value: object, path: str, known: set[str], faults: list[Fault]) -> d
         faults.append(Fault(path, f"expected an object, got {shown(value)}", f"Send {', '.join(sorted(known))}."))
         return {}
     for name in sorted(set(value) - known):
-        remedy = f"There is {', '.join(sorted(known))}."
-        faults.append(Fault(f"{path}/{pointer_part(name)}", "no such part of a predicate", remedy))
+        remedy = f"Use {', '.join(sorted(known))}."
+        faults.append(Fault(f"{path}/{pointer_part(name)}", "unknown part of a predicate", remedy))
     return value
 
 
@@ -306,7 +306,7 @@ def _asked(value: object, path: str, faults: list[Fault]) -> EntityConditions | 
         if not isinstance(parts.get(name, True), bool):
             faults.append(Fault(f"{path}/{name}", f"got {shown(parts[name])}", "Send true or false."))
     if isinstance(value, dict) and not set(parts) & {"when", "where", "exists", "deleted"}:
-        faults.append(Fault(path, "it asks nothing of the entity", EMPTY_REMEDY))
+        faults.append(Fault(path, "it has no condition on the entity", EMPTY_REMEDY))
     if ref is None or not isinstance(when, dict):
         return None
     pairs = tuple((pair[0], pair[1]) for pair in where)
@@ -336,7 +336,7 @@ def _choice(value: object, path: str, faults: list[Fault]) -> Choice | None:
     if not isinstance(facts, dict | None):
         faults.append(Fault(f"{path}/facts", f"got {shown(facts)}", "Send values by name."))
     if "chosen" not in parts:
-        faults.append(Fault(f"{path}/chosen", "missing", "Say which branch is asked about."))
+        faults.append(Fault(f"{path}/chosen", "missing", "Name the branch in question."))
     reads: dict[str, FieldRead] = {}
     for name, read in _object(
         stated, f"{path}/reads", set(stated) if isinstance(stated, dict) else set(), faults

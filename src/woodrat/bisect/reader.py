@@ -77,7 +77,7 @@ def predicate_of(reader: Reader, asking: Asking) -> Predicate:
             name for name in ("when", "where", "exists", "deleted", "rules") if getattr(asking, name) is not None
         ]
         if further or asking.chosen is not ANYTHING:
-            problem = f"a whole predicate is given, and {further[0] if further else 'chosen'} as well"
+            problem = f"{further[0] if further else 'chosen'} cannot be combined with a whole predicate"
             raise Refused([Fault("what", problem, "Put all of it into the predicate.")], NO_READ)
         if isinstance(asking.what, Predicate):
             return asking.what
@@ -96,10 +96,10 @@ def predicate_of(reader: Reader, asking: Asking) -> Predicate:
         choice = _ruled(asking, ref, faults)
     elif asking.rules is None and choice is None and asking.chosen is not ANYTHING:
         remedy = "Name a decision as RUN#stage, or give the rules."
-        faults.append(Fault("chosen", "there is no decision to choose by", remedy))
+        faults.append(Fault("chosen", "it needs a decision or rules", remedy))
     found = Predicate(parts.asked(), choice)
     if not faults and not found.looked:
-        faults.append(Fault("predicate", "it asks nothing of any entity", EMPTY_REMEDY))
+        faults.append(Fault("predicate", "it has no condition", EMPTY_REMEDY))
     if faults:
         raise Refused(faults, NO_READ)
     return found
@@ -148,7 +148,7 @@ class _Parts:
 
     def _here(self, path: str) -> Ref | None:
         if self._ref is None:
-            self._faults.append(Fault(path, "it is not said of which entity", "Name the entity as type/key."))
+            self._faults.append(Fault(path, "the entity is missing", "Name the entity as type/key."))
         return self._ref
 
     def _conditions(self, when: object) -> None:
@@ -180,8 +180,8 @@ class _Parts:
         if ref is not None:
             ops = self._when.setdefault(ref, {}).setdefault(read.field, {})
             if read.op in ops:
-                problem = f"{read.field} {read.op} is asked twice"
-                self._faults.append(Fault(path, problem, "Ask it once; all conditions must hold together."))
+                problem = f"{read.field} {read.op} is stated twice"
+                self._faults.append(Fault(path, problem, "State it once; all conditions must hold together."))
             ops[read.op] = read.value
 
     def _add_value(self, named: str | None, name: object, value: object, path: str) -> None:
@@ -205,9 +205,9 @@ class _Parts:
 def _ruled(asking: Asking, ref: Ref | None, faults: list[Fault]) -> Choice | None:
     """Return a decision by rules that the caller gives, on the fields of the entity."""
     if ref is None:
-        faults.append(Fault("rules", "it is not said of which entity", "Name the entity that the rules decide about."))
+        faults.append(Fault("rules", "the entity is missing", "Name the entity that the rules decide about."))
     if asking.chosen is ANYTHING:
-        faults.append(Fault("chosen", "it is not said which branch", "Name the branch that is asked about."))
+        faults.append(Fault("chosen", "the branch is missing", "Name the branch in question."))
     for name in ("chosen", "default"):
         value = getattr(asking, name)
         faults += form.faults(value, name) if value is not ANYTHING else []
@@ -249,7 +249,7 @@ def _recorded(reader: Reader, asking: Asking, faults: list[Fault]) -> Choice | N
         faults.append(Fault("what", f"{id} is a whole run", "Name one of its decisions as RUN#stage."))
         return None
     if asking.rules is not None or asking.default is not None:
-        faults.append(Fault("rules", "the decision on record has its own", "Name an entity to try other rules on."))
+        faults.append(Fault("rules", "a recorded decision has its own rules", "Name an entity to try other rules on."))
     record = run_record(Recounter(reader), id)
     decision = decisions_at(record, stage)[-1]
     problems = list(_inexact(decision))
@@ -319,7 +319,7 @@ def _followed(
     from woodrat.explain.reader import read_by, read_ref
 
     if origin.get("kind") == "model":
-        problem = f"{name} came from a model, which might answer otherwise on another state"
+        problem = f"{name} came from a model, which might answer differently on another state"
         faults.append(Fault("what", problem, "Name the entity instead, and give the rules as data."))
     ref = read_ref(origin)
     if ref is None:
@@ -358,8 +358,7 @@ def all_concerned(view: View, predicate: Predicate, through: int) -> dict[Ref, N
     ]
     if unknown:
         raise NotFound(
-            f"{', '.join(unknown)}: nothing was ever said of it up to position {through}. Nothing was changed. "
-            "Look for it with a search.",
+            f"{', '.join(unknown)}: not known up to position {through}. Nothing was changed. Search for it.",
             {"entities": unknown, "position": through},
         )
     return found

@@ -124,10 +124,10 @@ def _sealed(data: bytes) -> str:
 def parse(data: bytes) -> Reduction:
     """Return the reduction that a file holds, or refuse it: another format, a changed byte, anything out of shape."""
     if not isinstance(data, bytes) or not data.strip():
-        raise _refused("", "there is nothing in it", "Send a file that `woodrat reduce --out` wrote.")
+        raise _refused("", "it is empty", "Send a file that `woodrat reduce --out` wrote.")
     lines = data.split(b"\n")
     if lines[-1] != b"" or not 3 <= len(lines) <= LINES_MAX + 1:
-        problem = f"{len(lines) - 1} whole lines" if lines[-1] == b"" else "the last line does not end"
+        problem = f"{len(lines) - 1} whole lines" if lines[-1] == b"" else "the last line is incomplete"
         raise _refused("", problem, "Send the file whole, as `woodrat reduce --out` wrote it.")
     head = _read(lines[0], 1)
     stated = head.get("format")

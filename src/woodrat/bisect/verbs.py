@@ -124,7 +124,7 @@ def _span(reader: Reader, before: Moment | None, after: Moment | None) -> Positi
         if position > through
     ]
     if low > high:
-        faults.append(Fault("before", f"position {low} is later than position {high}", "Begin before it ends."))
+        faults.append(Fault("before", f"position {low} is later than position {high}", "Name an earlier moment."))
     if faults:
         raise Refused(faults, NO_READ)
     return PositionRange(last_whole(view, low), last_whole(view, high))
@@ -221,8 +221,8 @@ class _Code(_Asked):
             close: Any = getattr(said, "close", None)
             if callable(close):
                 close()
-            problem = f"{self.text} has to be awaited"
-            raise Refused([Fault("predicate", problem, "Send a function that answers at once.")], NO_READ)
+            problem = f"{self.text} is asynchronous"
+            raise Refused([Fault("predicate", problem, "Send a synchronous function.")], NO_READ)
         return bool(said)
 
     def ends(self, span: PositionRange) -> list[int]:
@@ -297,7 +297,7 @@ def _reduced(reader: Reader, asking: Asking, folds_max: object, progress: Progre
     if type(folds_max) is not int or folds_max < 1:
         raise Refused([Fault("folds_max", f"got {shown(folds_max)}", "Send a number above 0.")], NO_READ)
     if callable(asking.what):
-        problem = "a predicate that is code cannot be put into a file"
+        problem = "a function cannot be written to a file"
         raise Refused([Fault("what", problem, "State it as conditions, or as rules and a branch.")], NO_READ)
     predicate = predicate_of(reader, asking)
     refs = all_concerned(reader.view, predicate, reader.asof.position)

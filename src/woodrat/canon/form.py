@@ -367,7 +367,7 @@ def _members(
             found.append(
                 Fault(
                     _pointer(path, here),
-                    f"the key {shown(key)} stands more than once in one object",
+                    f"the key {shown(key)} appears more than once in one object",
                     "Send each key once; send several values as an array.",
                 )
             )
@@ -386,7 +386,7 @@ def _text_fault(text: str, what: str, path: str, trail: _Trail) -> Fault | None:
         return Fault(_pointer(path, trail), f"{what} {shown(text)} holds NUL (U+0000)", "Send it without NUL.")
     return Fault(
         _pointer(path, trail),
-        f"{what} {shown(text)} holds half a surrogate pair, which is no character",
+        f"{what} {shown(text)} holds half a surrogate pair, which is not a character",
         "Send whole characters, or the bytes as base64 text.",
     )
 
@@ -398,7 +398,7 @@ def _float_fault(number: float, path: str, trail: _Trail) -> Fault | None:
     if not math.isfinite(number):
         return Fault(
             _pointer(path, trail),
-            f"{number!r} is not a number that JSON has",
+            f"{number!r} is not a JSON number",
             "Send null, or send it as text.",
         )
     if number == 0 and math.copysign(1.0, number) < 0:
@@ -423,7 +423,7 @@ def _negative_zero(what: str, pointer: str) -> Fault:
 def _too_deep(pointer: str) -> Fault:
     return Fault(
         pointer,
-        f"more than {DEPTH_MAX} arrays and objects stand inside each other",
+        f"arrays and objects are nested more than {DEPTH_MAX} deep",
         "Send a flatter value, or send the inner part as JSON text.",
     )
 
@@ -546,7 +546,7 @@ class _Reader:
         return number
 
     def constant(self, literal: str) -> _Literal:
-        return self._refuse(Fault("", f"{literal} is not a number that JSON has", "Send null, or send it as text."))
+        return self._refuse(Fault("", f"{literal} is not a JSON number", "Send null, or send it as text."))
 
 
 def parse(text: str | bytes) -> Json:

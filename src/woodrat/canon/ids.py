@@ -209,7 +209,7 @@ def text_faults(text: object, path: str, bytes_max: int, what: str) -> list[Faul
         problem = f"the {what} {shown(text)} holds the control character U+{ord(control[0]):04X}"
         found.append(Fault(path, problem, "Send it without control characters."))
     if _SURROGATE.search(text):
-        problem = f"the {what} {shown(text)} holds half a surrogate pair, which is no character"
+        problem = f"the {what} {shown(text)} holds half a surrogate pair, which is not a character"
         found.append(Fault(path, problem, "Send whole characters."))
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > bytes_max:

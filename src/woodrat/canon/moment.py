@@ -112,15 +112,15 @@ def _read(text: object, path: str) -> str | Fault:
     if second == 60:
         return Fault(path, f"{shown(text)} is a leap second", "Send second 59, or second 00 of the next minute.")
     if hour > 24 or minute > 59 or second > 60:
-        return Fault(path, f"{shown(text)} names no time of day", "Send 00:00:00 to 23:59:59.")
+        return Fault(path, f"{shown(text)} is not a time of day", "Send 00:00:00 to 23:59:59.")
     try:
         moment = datetime(year, month, day, hour, minute, second, int((fraction or "").ljust(6, "0")))
     except ValueError:
-        return Fault(path, f"{shown(text)} names a day that no calendar has", "Send a date that exists.")
+        return Fault(path, f"{shown(text)} is not a day of the calendar", "Send a date that exists.")
     if not text.endswith(("Z", "z")) and sign is None:
         return Fault(
             path,
-            f"{shown(text)} has no offset, so it names no moment",
+            f"{shown(text)} has no UTC offset",
             "Append Z for UTC, or an offset such as +02:00.",
         )
     if sign is not None:

@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _tell(
             Unavailable(
                 f"{name}: {error.strerror or error}. What was acknowledged is safe. "
-                "Put it right and send the same call again.",
+                "Fix it and send the same call again.",
                 {"path": name},
             ),
             words,

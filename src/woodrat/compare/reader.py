@@ -78,8 +78,7 @@ def _all_meant(
         raise Refused([Fault("runs", f"there are more than {RUNS_MAX:,} runs", remedy)], NO_READ)
     if not found:
         raise NotFound(
-            f"There is no run to compare at position {recounter.through}. Nothing was changed. "
-            "`runs` lists what there is.",
+            f"There is no run to compare at position {recounter.through}. Nothing was changed. `runs list` lists them.",
             {"position": recounter.through},
         )
     return found

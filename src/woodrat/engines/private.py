@@ -55,7 +55,7 @@ def mode_like(path: str) -> int:
 
 
 def is_open_to_all(path: str) -> bool:
-    """Return whether every user of this machine may read or write a file, as far as its mode says."""
+    """Return whether every user of this machine can read or write a file, as far as its mode says."""
     if os.name != "posix":
         return False
     try:

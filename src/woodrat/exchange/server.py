@@ -44,5 +44,5 @@ class Broken(Exception):
             return self._cause
         what = "it ended too soon" if self._cause is None else type(self._cause).__name__
         return Unavailable(
-            f"{self._host}: the answer broke off ({what}). Call again, and it goes on from here.", {"host": self._host}
+            f"{self._host}: the answer broke off ({what}). Call again to continue from here.", {"host": self._host}
         )

@@ -183,7 +183,7 @@ def lineage_of(tracer: Tracer, what: object) -> Node:
     if origin is None:
         known = ", ".join(snapshot.fields) or "no field"
         raise NotFound(
-            f"{ref}#{field}: nothing is believed of it at position {tracer.through}. Nothing was changed. "
+            f"{ref}#{field}: it has no value at position {tracer.through}. Nothing was changed. "
             f"The entity has {known}.",
             {"entity": str(ref), "field": field, "position": tracer.through},
         )
@@ -215,7 +215,7 @@ def decisions_at(record: RunRecord, stage: str) -> list[Decision]:
     if not made:
         stages = ", ".join(dict.fromkeys(decision.stage for decision in record.decisions)) or "nothing"
         raise NotFound(
-            f"{record.id} did not decide {shown(stage)}. Nothing was changed. It decided {stages}.",
+            f"{record.id} has no decision {shown(stage)}. Nothing was changed. It decided {stages}.",
             {"run": record.id, "stage": stage},
         )
     return made
@@ -224,7 +224,7 @@ def decisions_at(record: RunRecord, stage: str) -> list[Decision]:
 def _observation(tracer: Tracer, id: str) -> Stored:
     found = tracer.observation(id)
     if found is None:
-        raise _missing("observation", id, tracer.through, "`observations list` shows those there are.")
+        raise _missing("observation", id, tracer.through, "`observations list` lists them.")
     return found
 
 
@@ -382,11 +382,11 @@ def observations_named(tracer: Tracer, what: object, agent: object) -> tuple[str
     if what.startswith("src_"):
         digest = tracer.source_digest(what)
         if digest is None:
-            raise _missing("source", what, tracer.through, "`sources list` shows those there are.")
+            raise _missing("source", what, tracer.through, "`sources list` lists them.")
         return "source", ids.id_of("source", digest), tracer.said(index.SAID_FROM + ids.name("source", digest))
     if what.startswith("int_"):
         if tracer.reading(what) is None:
-            raise _missing("interpretation", what, tracer.through, "`interpretations list` shows those there are.")
+            raise _missing("interpretation", what, tracer.through, "`interpretations list` lists them.")
         return "interpretation", what, tracer.said(index.SAID_FROM + what)
     raise Refused([Fault("what", f"{shown(what)} is none of these", _IMPACT_OF)], NO_READ)
 

@@ -96,7 +96,7 @@ class Subscription:
             self.problems.append(problem)
         # Warnings may be errors in this process; the write still must not break.
         with suppress(Warning):
-            told = f"The write stands; what was told of it failed: {type(problem).__name__}: {problem}"
+            told = f"The write stands; the function that was told of it failed: {type(problem).__name__}: {problem}"
             warnings.warn(told, StaleWarning, stacklevel=2)
 
 

@@ -129,7 +129,7 @@ class Arguments:
     def _elsewhere(self, run: object, step: object) -> Iterator[Fault]:
         """Yield a fault for a write that is a step of one run and says to be part of another, or of another step."""
         if self.within is not None:
-            remedy = "Leave it out: the run says it."
+            remedy = "Leave it out: the run sets it."
             if run is not None and run != self.within.run:
                 yield Fault("run", f"got {shown(run)}, and this is a step of {self.within.run}", remedy)
             if step is not None and step != self.within.step:
@@ -196,7 +196,7 @@ class Arguments:
         for key, items in found.items():
             if not isinstance(items, list) or not items:
                 problem = f"expected a list of elements, got {shown(items)}"
-                remedy = "List what is to be taken out of the collection."
+                remedy = "List the elements to remove."
                 self.faults.append(Fault(f"/{name}/{pointer_part(key)}", problem, remedy))
         return {key: items for key, items in found.items() if isinstance(items, list)}
 
@@ -218,7 +218,7 @@ class Arguments:
             return KNOWN
         several: list[Any] = list(value) if isinstance(value, list | tuple) else [value]
         if not several or any(type(each) is not int for each in several):
-            remedy = "Send the version a snapshot shows, or several of which one must hold."
+            remedy = "Send the version a snapshot shows, or several of which one must match."
             self.faults.append(Fault("if_version", f"expected a whole number, got {shown(value)}", remedy))
             return None
         if type(value) is int:

@@ -61,8 +61,8 @@ def elements(reader: Reader, ref: str | Ref, field: object, limit: object, curso
         position, key, skip = place
         after = key.encode("latin-1")
         if position > reader.asof.position:
-            remedy = "Send the cursor to the ledger that gave it, or none, to begin again."
-            faults.append(Fault("cursor", f"it was given at position {position}, which is not reached here", remedy))
+            remedy = "Send the cursor to the ledger that returned it, or start again without one."
+            faults.append(Fault("cursor", f"it is from position {position}, which this log has not reached", remedy))
         reader = Reader(reader.view, AsOf(position, reader.asof.effective), reader.policies)
     if faults:
         raise Refused(faults, NO_READ)
@@ -78,11 +78,11 @@ def _held(reader: Reader, entity: Ref, field: str) -> Gathered[Any]:
     policy = reader.rules(entity.type).policy(field)
     held = None if state.deleted else state.held.get(field)
     if policy.gathered is None and field in state.names:
-        problem = f"{entity}#{field} merges by {policy.name}, and is no collection"
-        raise Refused([Fault("field", problem, "`show` has its value.")], NO_READ)
+        problem = f"{entity}#{field} merges by {policy.name}, and is not a collection"
+        raise Refused([Fault("field", problem, "Use `show` for its value.")], NO_READ)
     if not isinstance(held, Gathered):
         deleted = f"{entity} is deleted" if state.deleted else f"{entity}#{field}: it has no value"
-        remedy = "Restore it, or read it as it was." if state.deleted else "`show` has the fields that do."
+        remedy = "Restore it, or read it as it was." if state.deleted else "Use `show` for the fields that do."
         raise NotFound(f"{deleted}. Nothing was changed. {remedy}", {"entity": str(entity), "field": field})
     return held
 

@@ -294,7 +294,7 @@ def relate(
     about = arguments.about(reason=reason, observed_at=observed_at)
     if type == SAME_AS and (said or key is not None):
         problem = "same_as takes neither key nor fields"
-        arguments.faults.append(Fault("type", problem, "Leave them out: two entities are one, or not."))
+        arguments.faults.append(Fault("type", problem, "Leave them out: two entities are the same, or not."))
 
     def plan(draft: Draft) -> None:
         ends = [resolve_ref(draft.before, side, NOTHING_WRITTEN) for side in (start, end)]

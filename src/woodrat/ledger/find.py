@@ -459,7 +459,7 @@ def infer(reader: Reader, type: str, progress: Callable[[int, int], object] | No
     found = inference.infer(shown, rules)
     if found is None:
         raise NotFound(
-            f"{type}: nothing is stored of this type. Nothing was changed. Store some records first.",
+            f"{type}: there is nothing of this type. Nothing was changed. Store some records first.",
             {"entity_type": type},
         )
     return found

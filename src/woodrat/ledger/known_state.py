@@ -41,8 +41,7 @@ def readings_diff(
     for id in (before, after):
         if id not in wanted:
             raise NotFound(
-                f"There is no interpretation {id} here. Nothing was changed. "
-                "`interpretations list` shows those there are.",
+                f"There is no interpretation {id} here. Nothing was changed. `interpretations list` lists them.",
                 {"interpretation": id},
             )
     said: dict[str, dict[str, dict[str, Json]]] = {before: {}, after: {}}
@@ -84,7 +83,7 @@ def known_values(state: object, path: str = "against") -> dict[str, Values]:
         if known is None:
             continue
         if known.members[0] in found:
-            problem = f"{known.members[0]} stands there more than once"
+            problem = f"{known.members[0]} appears more than once"
             faults.append(Fault(where, problem, "Send each entity once, as it was at one moment."))
         found[known.members[0]] = known
     if faults:
@@ -104,12 +103,12 @@ def _snapshots(state: object, path: str, faults: list[Fault]) -> list[tuple[str,
     if isinstance(state, Mapping):
         if "items" not in state:
             if "changes" in state:
-                faults.append(Fault(path, "this is what differs between two states, not a state", _SHAPE))
+                faults.append(Fault(path, "this is a diff of two states, not a state", _SHAPE))
                 return []
             return [(path, state)]
         listed, path = state["items"], f"{path}/items"
         if state.get("cursor") is not None:
-            problem = "there is a cursor beside it: these are some of the entities, not all"
+            problem = "it has a cursor: these are some of the entities, not all"
             faults.append(Fault(path, problem, "Send all of them, as `entities list --all` prints them."))
     if not isinstance(listed, list | tuple):
         faults.append(Fault(path, f"expected a list of snapshots, got {shown(listed)}", _SHAPE))
@@ -122,7 +121,7 @@ def _values(snapshot: object, path: str, faults: list[Fault]) -> Values | None:
     if isinstance(snapshot, Mapping):
         told = snapshot.get("more")
     if told:
-        problem = f"of {', '.join(sorted(map(str, told)))} it has only the first elements"
+        problem = f"it has only the first elements of {', '.join(sorted(map(str, told)))}"
         faults.append(Fault(f"{path}/more", problem, "Compare with a position or a tag of the ledger instead."))
         return None
     if isinstance(snapshot, Snapshot):

@@ -84,7 +84,7 @@ def resolve_moment(view: View, moment: object, outcome: str = NO_READ, clock: Cl
     if text is not None and "T" not in text and (spoken := _spoken(text, clock)) is not None:
         return view.position_at(spoken)
     if text is not None and not text[:1].isdigit():
-        raise Refused([Fault("moment", f"{shown(text)} is no moment", _A_MOMENT)], outcome)
+        raise Refused([Fault("moment", f"{shown(text)} is not a moment", _A_MOMENT)], outcome)
     return view.position_at(timestamp(moment, "moment", outcome))
 
 
@@ -185,12 +185,12 @@ def _tagged(view: View, name: str) -> int:
         body: Any = form.decode(entry.body)
         found = body if body["name"] == name else found
     if found is None:
-        raise NotFound(f"There is no tag @{name} here. Nothing was changed. `tag` makes one.", {"tag": name})
+        raise NotFound(f"There is no tag @{name} here. Nothing was changed. Create it with `tag`.", {"tag": name})
     position = placed(view, found["log"], found["position"])
     if position is None:
         raise NotFound(
-            f"@{name} names position {found['position']} of another log, {found['log']}, which is not here that far. "
-            "Nothing was changed. Import that log, or read at a moment of this one.",
+            f"@{name} names position {found['position']} of another log, {found['log']}, which this ledger does "
+            "not have that far. Nothing was changed. Import that log, or read at a moment of this one.",
             {"tag": name, "log": found["log"], "position": found["position"]},
         )
     return position
@@ -223,9 +223,7 @@ def resolve_ref(reader: Reader, text: object, outcome: str = NO_READ) -> Ref:
     if isinstance(text, str) and ids.is_id("entity", text):
         found = reader.view.entity_by_id(text)
         if found is None or reader.view.entity(found.digest, reader.asof.position) is None:
-            raise NotFound(
-                f"There is no entity {text} here. Nothing was changed. Look for it with a search.", {"entity": text}
-            )
+            raise NotFound(f"There is no entity {text} here. Nothing was changed. Search for it.", {"entity": text})
         return found
     try:
         return ids.parse_ref(text, "ref")

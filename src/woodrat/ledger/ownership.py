@@ -36,7 +36,7 @@ class ForeignRun(Forbidden):
 
 def unknown_run(run: object, outcome: str = NOTHING_RECORDED) -> NotFound:
     """Return the error for a run that is not in this log."""
-    return NotFound(f"There is no run {shown(run)} here. {outcome} `runs list` shows those there are.", {"run": run})
+    return NotFound(f"There is no run {shown(run)} here. {outcome} `runs list` lists them.", {"run": run})
 
 
 def check_owner(agent: str, run: str, owner: str | None, outcome: str = NOTHING_RECORDED) -> None:

@@ -147,13 +147,13 @@ def _moment_fault(place: list[Any], reached: int, valid_at: str | None) -> Fault
     A moment that lies later is in order: `now` and `yesterday` have moved on by the time the next page is asked for.
     """
     if len(place) < 2 or type(place[0]) is not int:
-        return Fault("cursor", "it holds no place in a list", "Send the cursor of a page as it was given.")
+        return Fault("cursor", "it is not the cursor of a list", "Send the cursor exactly as a page returned it.")
     if place[0] > reached:
-        problem = f"it was given at position {place[0]}, and this moment reaches {reached}"
-        return Fault("cursor", problem, "Send it to the ledger and at the moment that gave it, or none to begin again.")
+        problem = f"it is from position {place[0]}, and this moment only reaches {reached}"
+        return Fault("cursor", problem, "Use it at the ledger and moment that returned it, or start without one.")
     if place[1] != valid_at:
         given = "no valid time" if place[1] is None else f"the valid time {place[1]}"
-        return Fault("cursor", f"it was given for {given}", "Ask with the same valid time, or without the cursor.")
+        return Fault("cursor", f"it is from a list with {given}", "Send the same valid time, or no cursor.")
     return None
 
 
@@ -161,7 +161,7 @@ def cut(items: Sequence[T], request: PageRequest) -> Page[T]:
     """Return the page asked for of a list that was computed whole; iterating goes on in what was computed."""
     start = request.place[0] if request.place else 0
     if type(start) is not int or start < 0:
-        problem = Fault("cursor", "it holds no place in this list", "Send the cursor of a page as it was given.")
+        problem = Fault("cursor", "it is not the cursor of this list", "Send the cursor exactly as a page returned it.")
         raise Refused([problem], NO_READ)
     return _cut(items, request, start)
 
@@ -221,8 +221,8 @@ def read_cursor(cursor: object, question: bytes, faults: list[Fault]) -> list[An
     data = unbase32(cursor) if isinstance(cursor, str) else None
     place = None if data is None else _place_in(data, question)
     if place is None:
-        remedy = "Send the cursor of a page as it was given, with the same question; or none, to begin again."
-        faults.append(Fault("cursor", f"{shown(cursor)} is no cursor of this question", remedy))
+        remedy = "Send the cursor exactly as a page returned it, with the same question, or start again without one."
+        faults.append(Fault("cursor", f"{shown(cursor)} is not a cursor of this question", remedy))
     return place
 
 

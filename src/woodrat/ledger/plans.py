@@ -30,7 +30,7 @@ AHEAD_MICROS = 5 * 60 * 1_000_000
 """How far ahead of the log's time an `observed_at` may lie."""
 
 _NONE: frozenset[bytes] = frozenset()
-_USE_MERGE = "Use merge, which checks what it joins."
+_USE_MERGE = "Use merge, which checks what it merges."
 
 
 def store(draft: Draft, records: Sequence[Record], about: About, faults: list[Fault], *, strict: bool) -> None:
@@ -180,7 +180,7 @@ class _Voices:
         if source is None:
             # Where the source itself was named and is not here, that is said already.
             if record.source is None and self._about.source is None:
-                problem = "it leads into a source, and none is named"
+                problem = "a locator needs a source, and none is named"
                 faults.append(Fault(path, problem, "Name the source in $.source, or store within an interpretation."))
             return None
         content = self._contents.get(source)
@@ -218,7 +218,7 @@ def correct(
     state = draft.before.state(ref)
     faults = _frozen(ref, "corrected") + _ahead(draft, about.observed_at, "observed_at")
     if not fields and not remove:
-        faults.append(Fault("fields", "nothing to correct", "Say which fields hold what."))
+        faults.append(Fault("fields", "nothing to correct", "Name at least one field and its value."))
     faults += _value_faults(rules, fields, "/fields") + _remove_faults(rules, remove, "/remove")
     stated = resolve_observations(draft, replaces or (), "replaces", faults)
     source = resolve_source(draft, about.source, "source", faults)
@@ -335,7 +335,8 @@ def join(draft: Draft, start: Ref, end: Ref, about: About) -> None:
     size = len({*draft.before.group(start), *draft.before.group(end)})
     if size > GROUP_MEMBERS_MAX:
         problem = f"the group would have {size} members"
-        raise Refused([Fault("same_as", problem, f"Join at most {GROUP_MEMBERS_MAX}; check that they are one at all.")])
+        remedy = f"Merge at most {GROUP_MEMBERS_MAX}; check that they really are the same."
+        raise Refused([Fault("same_as", problem, remedy)])
     relate(draft, start, SAME_AS, end, None, {}, _parts(draft, about))
 
 
@@ -354,14 +355,14 @@ def split(draft: Draft, ref: Ref, other: Ref | None, about: About) -> None:
         and not draft.before.state(edge).deleted
     ]
     if not edges:
-        apart = f"{ref} is joined with nothing" if other is None else f"{ref} is not joined with {other} directly"
-        raise NotFound(f"{apart}. Nothing was written. `related` shows what it is joined with.", {"entity": str(ref)})
+        apart = f"{ref} is not merged with anything" if other is None else f"{ref} is not merged with {other} directly"
+        raise NotFound(f"{apart}. Nothing was written. `related` shows what it is merged with.", {"entity": str(ref)})
     gone = set(edges)
     for edge in edges:
         state = draft.before.state(edge)
         draft.say(_plain(draft, edge, DELETE, fold.standing_markers(state, edge), about))
     if other is not None and other in relation.group(ref, lambda r: _joined_without(draft.before, r, gone)):
-        draft.hints.append(f"{ref} and {other} are still one through others; split those too to part them.")
+        draft.hints.append(f"{ref} and {other} are still merged through other entities; split those too.")
 
 
 def _joined_without(reader: Reader, ref: Ref, gone: set[Ref]) -> list[Ref]:
@@ -386,8 +387,7 @@ def check_versions(draft: Draft, conditions: Expected | Mapping[Ref, Expected | 
         if not _as_expected(expected, actual):
             now = "not known" if actual < 0 else f"at version {actual}"
             raise Outdated(
-                f"{ref}: expected it {_told(expected)}, it is {now}. Nothing was written. Read it again and decide "
-                "anew.",
+                f"{ref}: expected it {_told(expected)}, it is {now}. Nothing was written. Read it again, then decide.",
                 {
                     "entity": str(ref),
                     "expected": list(expected) if isinstance(expected, tuple) else expected,
@@ -440,7 +440,7 @@ def resolve_source(draft: Draft, text: str | None, path: str, faults: list[Fault
         digest = draft.view.source_by_id(text)
     if digest is not None and draft.view.source(digest) is not None:
         return ids.name("source", digest)
-    faults.append(Fault(path, f"no source {shown(text)} here", "Add it first; `sources list` shows those here."))
+    faults.append(Fault(path, f"no source {shown(text)} here", "Add it first; `sources list` lists them."))
     return None
 
 
@@ -474,8 +474,8 @@ def _ahead(draft: Draft, observed_at: str | None, path: str) -> list[Fault]:
         return []
     if moment.to_micros(observed_at) - moment.to_micros(draft.recorded_at) <= AHEAD_MICROS:
         return []
-    problem = f"{observed_at} lies more than five minutes ahead of the log, which is at {draft.recorded_at}"
-    return [Fault(path, problem, "Set the clock right, or state when it was really seen; valid_from may lie ahead.")]
+    problem = f"{observed_at} is more than five minutes ahead of the log, which is at {draft.recorded_at}"
+    return [Fault(path, problem, "Set the clock, or state when it was really observed; valid_from may be later.")]
 
 
 def resolve_observations(draft: Draft, texts: Iterable[str], path: str, faults: list[Fault]) -> list[Observation]:
@@ -488,7 +488,7 @@ def resolve_observations(draft: Draft, texts: Iterable[str], path: str, faults: 
             faults.append(Fault(f"{path}/{index}", f"{shown(text)} is not an observation's id", remedy))
         elif stored is None:
             raise NotFound(
-                f"{path}: there is no observation {text} here. Nothing was written. `observations list` shows them.",
+                f"{path}: there is no observation {text} here. Nothing was written. `observations list` lists them.",
                 {"observation": text},
             )
         else:
@@ -530,7 +530,7 @@ def _remove_faults(rules: Rules, remove: Mapping[str, Sequence[Json]], path: str
     return [
         Fault(
             f"{path}/{pointer_part(name)}",
-            f"{rules.schema.type}.{name}: only union takes elements out, and it merges by {rules.policy(name).name}",
+            f"{rules.schema.type}.{name}: only union can remove elements, and it merges by {rules.policy(name).name}",
             "Send the whole value, or a correction.",
         )
         for name in remove
@@ -543,7 +543,7 @@ def _relation_faults(draft: Draft, type: str, fields: Mapping[str, Json], path: 
     found = _value_faults(draft.rules(type), fields, path)
     for name in ("from", "to"):
         if name in fields:
-            problem = f"{name} is said by the relation itself"
+            problem = f"{name} is set by the relation itself"
             found.append(Fault(f"{path}/{name}", problem, "Leave it out, or choose another name."))
     return found
 
@@ -577,7 +577,7 @@ def _stand_in(
         named += [stored.observation for stored in found if stored and name in stored.observation.stated]
     originals = {o.digest: o for o in named if o.op == ASSERT and o.entity in state.members}
     if len(originals) != 1:
-        problem = f"{name}: under {policy.name} a correction stands in for one observation, {len(originals)} are named"
+        problem = f"{name}: under {policy.name} a correction replaces one observation, and {len(originals)} are named"
         faults.append(Fault("replaces", problem, "Name in replaces the one observation whose value was wrong."))
         return set()
     ((digest, original),) = originals.items()

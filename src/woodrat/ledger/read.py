@@ -279,8 +279,7 @@ class Reader:
             at = self.asof.position
             where = f"at position {at}" if at != BEFORE_ALL else "before the first entry"
             raise NotFound(
-                f"{ref}: nothing is known of it {where}. Nothing was changed. "
-                "Look for it with a search, or read at a later moment.",
+                f"{ref}: not known {where}. Nothing was changed. Search for it, or read at a later moment.",
                 {"entity": str(ref), "position": self.asof.position},
             )
         return found

@@ -179,7 +179,7 @@ def blame(
         names = sorted({name for o in observations for name in o.stated})
         if field is not None and field not in names:
             raise NotFound(
-                f"{found}#{field}: no such field is stated. Nothing was changed. It has {', '.join(names)}.",
+                f"{found}#{field}: there is no such field. Nothing was changed. It has {', '.join(names)}.",
                 {"entity": str(found), "field": field},
             )
         asked = names if field is None else [field]

@@ -161,4 +161,4 @@ def quieted_fields(view: View, type: str, faults: Sequence[Fault]) -> list[Fault
 def _quiet(fault: Fault, step: Sequence[str], names: Collection[str]) -> list[Fault]:
     if not step or step[0] not in map(pointer_part, names):
         return [fault]
-    return [Fault(fault.path, "the value cannot be taken; it is redacted and not shown", "Send another value.")]
+    return [Fault(fault.path, "the value is not valid; it is redacted, so it is not shown", "Send another value.")]

@@ -82,7 +82,7 @@ def schema(context: Context, entity_type: str) -> Schema:
         found = builtin.schemas().get(entity_type, found) if found.is_open else found
         if found.is_open:
             raise NotFound(
-                f"{entity_type}: no schema. Nothing was changed. Types without one take any fields.",
+                f"{entity_type}: no schema. Nothing was changed. Types without one accept any fields.",
                 {"entity_type": entity_type},
             )
         return found

@@ -111,7 +111,7 @@ def content(context: Context, source_id: str) -> bytes:
         entry = None if position is None else reader.view.entry(position)
         if entry is None or entry.body is None or entry.position > reader.asof.position:
             raise NotFound(
-                f"There is no source {source_id} here. Nothing was changed. `sources list` shows those there are.",
+                f"There is no source {source_id} here. Nothing was changed. `sources list` lists them.",
                 {"source": source_id},
             )
         return entry.body
@@ -187,8 +187,7 @@ def _begin(
         full = plans.resolve_source(draft, source_id, "source", [])
         if full is None:
             raise NotFound(
-                f"There is no source {source_id} here. Nothing was written. "
-                "Add it first; `sources list` shows those there are.",
+                f"There is no source {source_id} here. Nothing was written. Add it first; `sources list` lists them.",
                 {"source": source_id},
             )
         digest = ids.digest_of("source", full)

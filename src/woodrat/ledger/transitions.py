@@ -224,6 +224,6 @@ def withdrawn_hints(now: Reader, known: Sequence[Observation]) -> list[str]:
         if observation.digest not in fold.live_digests({s.observation.digest: s.observation for s in stored}):
             hints.append(
                 f"{observation.id} was said before and has been withdrawn; "
-                "state another observed_at to say it anew, or retract its retraction."
+                "state another observed_at to state it again, or retract its retraction."
             )
     return hints

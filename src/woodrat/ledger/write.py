@@ -222,7 +222,7 @@ class Call:
             position = erasures.record(item.kind, item.body)
             if position is not None:
                 remedy = "If it may be kept, state another observed_at, which makes it another record."
-                faults.append(Fault(item.kind, f"this very record was erased at {position}", remedy))
+                faults.append(Fault(item.kind, f"this record was erased at {position}", remedy))
         if faults:
             raise Refused(faults)
 

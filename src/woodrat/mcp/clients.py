@@ -94,16 +94,16 @@ def merged(client: Client, data: bytes | None, ours: Mapping[str, Any], where: s
         text = (data or b"").decode("utf-8")
         found = json.loads(text, object_pairs_hook=_once) if text.strip() else {}
     except ValueError as error:
-        remedy = f"Put it right, or add this under {client.under!r} by hand: {json.dumps({NAME: ours})}"
+        remedy = f"Fix it, or add this under {client.under!r} by hand: {json.dumps({NAME: ours})}"
         raise Refused([Fault(where, f"is not JSON ({error})", remedy)], NOT_WRITTEN) from error
     faults = []
     if not isinstance(found, dict):
-        faults.append(Fault(where, f"expected an object, got {shown(found)}", "Put the file right, or move it away."))
+        faults.append(Fault(where, f"expected an object, got {shown(found)}", "Fix the file, or move it away."))
         raise Refused(faults, NOT_WRITTEN)
     servers = found.get(client.under, {})
     if not isinstance(servers, dict):
         problem = f"expected an object under {client.under!r}, got {shown(servers)}"
-        raise Refused([Fault(where, problem, "Put the file right.")], NOT_WRITTEN)
+        raise Refused([Fault(where, problem, "Fix the file.")], NOT_WRITTEN)
     before = servers.get(NAME)
     others = ("command", "args") if "url" in ours else ("url", "headers")
     kept = {name: said for name, said in before.items() if name not in others} if isinstance(before, dict) else {}
@@ -115,7 +115,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         twice = next(name for number, (name, _) in enumerate(pairs) if name in dict(pairs[:number]))
-        raise ValueError(f"the key {shown(twice)} stands more than once in one object")
+        raise ValueError(f"the key {shown(twice)} appears more than once in one object")
     return found
 
 

@@ -31,7 +31,7 @@ def answer_to(data: bytes) -> dict[str, Any] | None:
     except Refused as refusal:
         return _answer_to_unread(data, refusal)
     if not isinstance(found, dict):
-        problem = "several messages stand in one" if isinstance(found, list) else f"got {shown(found)}"
+        problem = "there are several messages in one" if isinstance(found, list) else f"got {shown(found)}"
         return failed(None, NO_REQUEST, [Fault("", problem, "Send one message at a time, an object.")])
     if "method" not in found and ("result" in found or "error" in found):
         return None  # an answer, of which the SDK knows whether anything was asked

@@ -235,7 +235,7 @@ def bounded(answer: dict[str, Any]) -> dict[str, Any]:
     """Return an answer that was read, or refuse one that no client would take."""
     size = len(orjson.dumps(answer))
     if size > ANSWER_BYTES_MAX:
-        problem = f"the answer has {size} bytes, more than the {ANSWER_BYTES_MAX} that clients take"
+        problem = f"the answer has {size} bytes, and clients accept at most {ANSWER_BYTES_MAX}"
         remedy = "Ask for less: without details, with a limit, one entity, one field, a decision of a run."
         raise Refused([Fault("arguments", problem, remedy)], "Nothing was changed.")
     return answer

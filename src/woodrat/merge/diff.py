@@ -174,5 +174,5 @@ def apply(changes: Iterable[EntityChange], state: Mapping[str, Values]) -> dict[
 
 def _elsewhere(what: str) -> Outdated:
     return Outdated(
-        f"{what}: the diff was not made from this state. Nothing was changed. Make the diff anew.", {"at": what}
+        f"{what}: the diff was not made from this state. Nothing was changed. Make the diff again.", {"at": what}
     )

@@ -123,5 +123,5 @@ def garbled(what: str) -> Corrupt:
     """Return the error for something derived that cannot be read; the log still has all it was made of."""
     return Corrupt(
         f"{what} cannot be read. Nothing was changed, and the log is not what is damaged. "
-        "`woodrat rebuild` makes it again; `woodrat verify` says what else is amiss."
+        "`woodrat rebuild` makes it again; `woodrat verify` says what else is wrong."
     )

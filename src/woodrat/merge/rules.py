@@ -141,7 +141,7 @@ def find_policy(name: PolicyName, policies: Mapping[str, Policy]) -> Policy:
     found = policies.get(str(name))
     if found is None or found.name != name:
         raise Unavailable(
-            f"Merge policy {name} with code {name.code} is not loaded here, so nothing that needs it is folded. "
+            f"Merge policy {name} with code {name.code} is not loaded here, so nothing that needs it can be merged. "
             "Nothing was written. Open the ledger with that policy.",
             {"policy": name.to_json()},
         )

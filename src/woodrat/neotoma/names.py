@@ -83,7 +83,7 @@ def known(given: Mapping[str, Any]) -> dict[str, Any]:
     for name in _ENTITIES:
         stated = told.get(name)
         if isinstance(stated, str) and not ids.is_id("entity", stated) and "/" not in stated:
-            remedy = "`entities/query` shows those there are."
+            remedy = "`entities/query` lists them."
             raise NotFound(f"{name} {shown(stated)}: there is no such entity. Nothing was done. {remedy}")
     if isinstance(told.get("entity_type"), str):
         told["entity_type"] = type_of(told["entity_type"])

@@ -69,7 +69,7 @@ def snapshot(past: Past, given: Given) -> dict[str, Any]:
     name = _relation(past, given)
     kept = reads.observations(past.context, name)
     if not kept:
-        raise NotFound(f"There is no {_words(given)}. Nothing was read. `list_relationships` shows those there are.")
+        raise NotFound(f"There is no {_words(given)}. Nothing was read. `list_relationships` lists them.")
     said = past.show(name)
     return {
         "snapshot": told(past, given, said.fields, deleted=said.deleted),
@@ -142,7 +142,7 @@ def mark(verb: str, ledger: Ledger, given: Given) -> Any:
     try:
         return getattr(ledger, verb)(name, **said)
     except NotFound:
-        remedy = "`list_relationships` shows those there are."
+        remedy = "`list_relationships` lists them."
         raise NotFound(f"There is no {_words(given)}. Nothing was written. {remedy}") from None
 
 

@@ -63,7 +63,7 @@ def checked(verb: Verb, body: Any) -> Given:
     faults = []
     known = (*verb.needs, *verb.takes, *_UNHEEDED)
     for name in sorted(set(body) - set(known)):
-        faults.append(Fault(name, "no such field", f"Send {', '.join((*verb.needs, *verb.takes)) or 'none'}."))
+        faults.append(Fault(name, "unknown field", f"Send {', '.join((*verb.needs, *verb.takes)) or 'none'}."))
     given = {name: value for name, value in body.items() if value is not None and name not in _UNHEEDED}
     faults += [Fault(name, "is missing", "Send it.") for name in verb.needs if name not in given]
     for name, value in given.items():
@@ -278,7 +278,7 @@ def _by_identifier(past: Past, given: Given, done: Any) -> dict[str, Any]:
     words, kind = given["identifier"], given.get("entity_type")
     found = _identified(past, words, kind)
     if found is None:
-        raise NotFound(f"{shown(words)}: nothing is known by it. Nothing was read. Store it, or search for it.")
+        raise NotFound(f"{shown(words)}: nothing matches. Nothing was read. Store it, or search for it.")
     told = shapes.whole(past, found)
     return {**told, "entities": [told], "total": 1}
 

@@ -61,7 +61,7 @@ def position_of(view: View, what: object) -> int:
     head = view.head().position
     found = view.observation_by_id(what) if digest is None else view.observation(digest, head)
     if found is None:
-        problem = f"There is no observation {what} here. {NOT_PROVEN} `observations list` shows those there are."
+        problem = f"There is no observation {what} here. {NOT_PROVEN} `observations list` lists them."
         raise NotFound(problem, {"observation": what})
     return found.position
 
@@ -93,7 +93,7 @@ class Gathered:
         """Add entries by position, within the bound."""
         self.positions.update(positions)
         if len(self.positions) > ENTRIES_MAX:
-            problem = f"more than {ENTRIES_MAX} entries lie behind it"
+            problem = f"more than {ENTRIES_MAX} entries are behind it"
             remedy = "Name one decision as RUN#stage, or single observations."
             raise Refused([Fault("what", problem, remedy)], NO_CAPSULE)
 
@@ -142,7 +142,7 @@ class Gathered:
         """Gather one observation."""
         found = self.tracer.observation(id)
         if found is None:
-            raise _missing("observation", id, self.tracer.through, "`observations list` shows those there are.")
+            raise _missing("observation", id, self.tracer.through, "`observations list` lists them.")
         self.said(found)
         return {"kind": "observation", "observation": found.observation.name}
 
@@ -154,7 +154,7 @@ class Gathered:
         if name not in snapshot.fields:
             known = ", ".join(snapshot.fields) or "no field"
             raise NotFound(
-                f"{ref}#{name}: nothing is believed of it at position {self.tracer.through}. {NO_CAPSULE} "
+                f"{ref}#{name}: it has no value at position {self.tracer.through}. {NO_CAPSULE} "
                 f"The entity has {known}.",
                 {"entity": str(ref), "field": name, "position": self.tracer.through},
             )
@@ -210,13 +210,13 @@ def gather_run(gathered: Gathered, what: str) -> dict[str, Any]:
     tracer = gathered.tracer
     bodies = _bodies(id, tracer.view.run(id, tracer.through))
     if not bodies:
-        raise _missing("run", id, tracer.through, "`runs list` shows those there are.")
+        raise _missing("run", id, tracer.through, "`runs list` lists them.")
     decided = [(entry, body) for entry, body in bodies if entry.kind == "run.decided"]
     claimed = [body for _, body in decided if not mark or body.get("stage") == stage]
     if mark and not claimed:
         stages = ", ".join(dict.fromkeys(str(body.get("stage")) for _, body in decided))
         raise NotFound(
-            f"{id} did not decide {shown(stage)}. {NO_CAPSULE} It decided {stages or 'nothing'}.",
+            f"{id} has no decision {shown(stage)}. {NO_CAPSULE} It decided {stages or 'nothing'}.",
             {"run": id, "stage": stage},
         )
     gathered.add(entry.position for entry, _ in bodies)

@@ -345,6 +345,6 @@ def _made(id: str, make: Any) -> Any:
     except Exception as error:
         told = " ".join(str(error).split())[: relay.SAID_CHARACTERS_MAX]
         raise Unavailable(
-            f"The embedder {id} cannot be loaded: {told}. {NOTHING_SCORED} Put its files right, or use ngram-v1.",
+            f"The embedder {id} cannot be loaded: {told}. {NOTHING_SCORED} Fix its files, or use ngram-v1.",
             {"embedder": id},
         ) from error

@@ -189,7 +189,7 @@ def scope_faults(scope: object, principal: object, conversation: object) -> list
     for name, value in ((PRINCIPAL, principal), (CONVERSATION, conversation)):
         if value is None and scope == name:
             faults.append(
-                Fault(name, f"the scope is {name}, and none is given", f"Say which {name}, or widen the scope.")
+                Fault(name, f"the scope is {name}, and no {name} is named", f"Say which {name}, or widen the scope.")
             )
         elif value is not None and not isinstance(value, str):
             faults.append(Fault(name, f"expected text, got {shown(value)}", f"Send the {name} as text."))

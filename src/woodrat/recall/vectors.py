@@ -42,7 +42,7 @@ def pack(values: Sequence[Any], dimension: int) -> bytes:
     try:
         floats = [float(value) for value in values]
     except (TypeError, ValueError, OverflowError):
-        raise Refused([_fault("a component that is no number")], "Nothing was scored.") from None
+        raise Refused([_fault("a component that is not a number")], "Nothing was scored.") from None
     if not all(map(math.isfinite, floats)):
         raise Refused([_fault("a component that is not finite")], "Nothing was scored.")
     top = max(map(abs, floats))

@@ -156,7 +156,7 @@ def _first_basis(context: Context, ids: Sequence[str]) -> int:
             if not steps:
                 unknown.append(id)
             elif steps[0][0] != "run.started":
-                faults.append(Fault(f"run {id}", "its beginning is not in the log", "Leave it out."))
+                faults.append(Fault(f"run {id}", "its start is not in the log", "Leave it out."))
             else:
                 position = basis_of(steps[0][1])
                 first = position if first is None else min(first, position)
@@ -165,7 +165,7 @@ def _first_basis(context: Context, ids: Sequence[str]) -> int:
             " …" if len(unknown) > UNKNOWN_SAID_MAX else ""
         )
         told = f"There is no run {named} here" if len(unknown) == 1 else f"There are no runs {named} here"
-        raise NotFound(f"{told}. {NOTHING_REPLAYED} `runs list` shows those there are.", {"runs": unknown})
+        raise NotFound(f"{told}. {NOTHING_REPLAYED} `runs list` lists them.", {"runs": unknown})
     if faults:
         raise Refused(faults, NOTHING_REPLAYED)
     return BEFORE_ALL if first is None else first

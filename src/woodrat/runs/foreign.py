@@ -166,7 +166,7 @@ class _Transcript:
             waiting = (c for c in self._calls.values() if "result" not in c and c["name"] == message.get("name"))
             made = next(waiting, None)
         if made is None:
-            problem = f"{shown(id)} answers no tool call before it"
+            problem = f"{shown(id)} does not answer an earlier tool call"
             remedy = "Send the assistant's message with that tool call before the result."
             self._faults.append(Fault(f"{path}/tool_call_id", problem, remedy))
             return

@@ -52,7 +52,7 @@ def predicate_faults(predicate: object, path: str) -> list[Fault]:
     flags = getattr(getattr(predicate, "__code__", None), "co_flags", 0)
     problem = next((said for bit, said in _LATER.items() if type(flags) is int and flags & bit), None)
     if problem is None and isinstance(predicate, type):
-        problem = "a class is no predicate"
+        problem = "a class is not a predicate"
     if problem is None:
         return []
     return [Fault(path, f"{predicate_name(predicate)}: {problem}", "Send a plain function that returns true or false.")]

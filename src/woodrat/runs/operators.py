@@ -201,7 +201,7 @@ def operator_faults(op: object, operand: object, path: str) -> list[Fault]:
     plain = _plain_operand(operand)
     problem, remedy = f"{op} got {shown(operand)}", ""
     if has_mark(plain):
-        problem = f"{problem}, which JSON cannot say"
+        problem = f"{problem}, which JSON cannot express"
         remedy = "Send a text, a number, a boolean, null, a list or an object."
     elif op == "exists":
         remedy = "" if type(plain) is bool else "Send true or false."

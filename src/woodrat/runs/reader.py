@@ -255,7 +255,7 @@ def run_record(recounter: Recounter, id: object) -> RunRecord:
     found = recounter.find(id)
     if found is None:
         raise NotFound(
-            f"There is no run {id} at position {recounter.through}. Nothing was changed. `runs` lists what there is.",
+            f"There is no run {id} at position {recounter.through}. Nothing was changed. `runs list` lists them.",
             {"run": id, "position": recounter.through},
         )
     return found

@@ -171,7 +171,7 @@ class Relay:
         with context.engine.view(context.tenant) as view:
             last = max(entry.position for entry in owned(run_id, view.run(run_id, view.head().position)))
         if position is not None and last > position:
-            problem = f"it has gone on since: its last entry is at {last}, not {position}"
+            problem = f"it was continued since: its last entry is at {last}, not {position}"
             remedy = "See who records it; if nobody does, resume it again."
             raise Refused([Fault(f"run {run_id}", problem, remedy)], "Nothing was resumed.")
         self.forget(context.tenant, run_id)  # whoever told it so far does not any more

@@ -96,7 +96,7 @@ class Rule:
         if found:
             raise Refused(found, NOTHING_DECIDED)
         for name in sorted(set(value) - {"chosen", "when", "label"}):
-            found.append(Fault(f"{path}/{name}", "no such part of a rule", "Send chosen, when and label."))
+            found.append(Fault(f"{path}/{name}", "unknown part of a rule", "Send chosen, when and label."))
         for name in ("chosen", "when"):
             if name not in value:
                 found.append(Fault(f"{path}/{name}", "missing", "State it."))

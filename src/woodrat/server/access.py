@@ -69,11 +69,11 @@ def grant_faults(grants: Iterable[str]) -> list[Fault]:
     """Return everything wrong with grants."""
     remedy = f"Grant {', '.join(GRANTS)}, one of them for a type as in write:contact, or * for everything."
     listed = tuple(grants)
-    found = [] if listed else [Fault("grants", "a key is made for something, and none are named", remedy)]
+    found = [] if listed else [Fault("grants", "missing; a key needs at least one grant", remedy)]
     for grant in listed:
         verb, colon, type = grant.partition(":")
         if grant != EVERYTHING and (verb not in GRANTS or (colon and (verb == METRICS or ids.type_faults(type)))):
-            found.append(Fault("grants", f"{shown(grant)} is no grant", remedy))
+            found.append(Fault("grants", f"{shown(grant)} is not a grant", remedy))
     return found
 
 
@@ -84,7 +84,7 @@ def check(caller: Caller, grant: str, given: Mapping[str, Any]) -> None:
         about = "" if types is None else f" for {', '.join(sorted(types))}"
         raise Forbidden(
             f"This key may not {_DOING[grant]}{about}. {NOTHING_DONE} Ask for a key with the grant {grant!r}, "
-            "or name a type that it carries.",
+            "or name a type that this key covers.",
             {"grant": grant},
         )
     if EVERYTHING not in caller.grants and READ not in caller.grants:

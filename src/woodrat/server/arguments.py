@@ -46,7 +46,7 @@ def arguments(
     for name, values in asked.items():
         param = in_query.get(name)
         if param is None:
-            faults.append(Fault(name, "no such parameter", _known(in_query)))
+            faults.append(Fault(name, "unknown parameter", _known(in_query)))
         else:
             _take(found, param, _typed(param, values, faults))
     if body is not ABSENT:
@@ -56,7 +56,7 @@ def arguments(
         for name, value in body.items():
             param = in_body.get(name)
             if param is None:
-                faults.append(Fault(f"/{pointer_part(name)}", "no such argument", _known(in_body)))
+                faults.append(Fault(f"/{pointer_part(name)}", "unknown argument", _known(in_body)))
             elif value is not None:
                 found[param.name] = value
     for param in params:
@@ -79,7 +79,7 @@ def take_condition(route: Route, given: dict[str, Any], condition: str, *, none:
     outcome = "Nothing was written." if route.writes else NO_READ
     named = tags(condition)
     if not any(param.name == "if_version" for param in route.params) or (none and route.verb != "store"):
-        raise Refused([Fault(name, "this address takes no such condition", "Leave the header out.")], outcome)
+        raise Refused([Fault(name, "this address does not support conditions", "Leave the header out.")], outcome)
     if none and named != ["*"]:
         raise Refused([Fault(name, f"got {shown(condition)}", "Send * for what is not known yet, or If-Match.")])
     if named is None:
@@ -87,8 +87,8 @@ def take_condition(route: Route, given: dict[str, Any], condition: str, *, none:
     versions = [int(match[1]) for match in map(_VERSION.match, named) if match is not None]
     if not versions and named != ["*"]:
         raise Outdated(
-            f"{name}: {shown(condition)} is no ETag of an entity here. Nothing was written. Read it again and decide "
-            "anew.",
+            f"{name}: {shown(condition)} is not an ETag of an entity here. Nothing was written. Read it again, "
+            "then decide.",
             {"expected": condition},
         )
     wanted: Any = NEW if none else KNOWN if not versions else versions[0] if len(versions) == 1 else versions

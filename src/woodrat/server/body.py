@@ -145,7 +145,7 @@ def too_large(bytes_max: int, size: int | None = None) -> Rejected:
 def document(data: bytes, path: str = "") -> Any:
     """Return the value of a JSON body; faults say where in it they are."""
     if not data.strip():
-        raise Refused([Fault(path or "(body)", "there is nothing in it", "Send a JSON object.")])
+        raise Refused([Fault(path or "(body)", "it is empty", "Send a JSON object.")])
     return form.parse(data)
 
 
@@ -191,7 +191,7 @@ def lines(data: bytes) -> Lines:
         parse_records(records, amiss)
         faults = sorted([*faults, *(found.refused(Refused(amiss)).faults if amiss else ())], key=_by_line)
     if not records and not faults:
-        faults.append(Fault("(body)", "there is nothing in it", "Send a record a line."))
+        faults.append(Fault("(body)", "it is empty", "Send one record per line."))
     if faults:
         raise Refused(faults)
     return found

@@ -85,7 +85,7 @@ def check(exchange: Exchange, limits: Limits) -> None:
     stated = (exchange.header(b"x-forwarded-host") if limits.proxied else None) or exchange.header(b"host") or ""
     name = name_of(stated)
     if name is None and stated:
-        text = f"host: {shown(stated)} is no name or address with a port. {NOTHING_DONE} Send the server's name."
+        text = f"host: {shown(stated)} is not a name or address with a port. {NOTHING_DONE} Send the server's name."
         raise Rejected(400, text)
     if name not in limits.hosts:
         text = f"host: {shown(stated)} is not a name of this server. {NOTHING_DONE} Call it by one of its names."

@@ -123,7 +123,7 @@ class Keyring:
         chosen = tuple(sorted(set(grants)))
         faults = ids.tenant_faults(tenant) + ids.agent_faults(agent, "agent") + grant_faults(chosen)
         if isinstance(tenant, str) and tenant.startswith(OWN_TENANTS):
-            faults.append(Fault("tenant", f"{tenant} holds what the server keeps for itself", "Name another tenant."))
+            faults.append(Fault("tenant", f"{tenant} is reserved for the server itself", "Name another tenant."))
         if priority_max is not None and type(priority_max) is not int:
             faults.append(Fault("priority_max", f"got {shown(priority_max)}", "Send a whole number."))
         if expires_at is not None:
@@ -237,7 +237,7 @@ class Callers:
             raise Rejected(401, text, ((b"www-authenticate", b"Bearer"),), code=Forbidden.code)
         if caller is None:
             text = (
-                f"There is no key, or it opens nothing. {NOTHING_DONE} Send a key: Authorization: Bearer wrat_…, which "
+                f"The API key is missing or not valid. {NOTHING_DONE} Send a key: Authorization: Bearer wrat_…, which "
                 "is WOODRAT_TOKEN on the command line and key= in Python."
             )
             raise Rejected(401, text, ((b"www-authenticate", b"Bearer"),), code=Forbidden.code)

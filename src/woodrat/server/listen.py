@@ -28,8 +28,8 @@ def place(host: str, port: int) -> tuple[str, int]:
             probe.bind((address, port))
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
-                text = f"{spelled(host, port)} is taken: somebody listens there. {NOT_STARTED} "
-                raise Unavailable(text + "End that, or serve on another --port.", {"port": port}) from error
+                text = f"{spelled(host, port)} is in use by another process. {NOT_STARTED} "
+                raise Unavailable(text + "Stop it, or use another --port.", {"port": port}) from error
             problem = f"{spelled(host, port)} cannot be listened on ({error.strerror})"
             remedy = "Name an address of this machine, and a port that this user may have."
             raise Refused([Fault("--host", problem, remedy)], NOT_STARTED) from error
@@ -47,7 +47,7 @@ def _address(host: str) -> str:
         found = socket.getaddrinfo(bare, None, type=socket.SOCK_STREAM)
     except (socket.gaierror, UnicodeError) as error:
         remedy = "Name an address of this machine, such as 127.0.0.1."
-        raise Refused([Fault("--host", f"{host} is no address ({error})", remedy)], NOT_STARTED) from error
+        raise Refused([Fault("--host", f"{host} is not an address ({error})", remedy)], NOT_STARTED) from error
     # Of both kinds the older: whoever says localhost mostly calls that.
     return str(min(found, key=lambda item: item[0] != socket.AF_INET)[4][0])
 
@@ -74,5 +74,5 @@ def certificate_faults(cert: Path, key: Path) -> list[Fault]:
     except (ssl.SSLError, ValueError) as error:
         told = getattr(error, "reason", None) or str(error)
         remedy = "Give a certificate in PEM and its own key, without a passphrase."
-        faults.append(Fault("--tls-cert", f"{cert} and {key} do not go together ({told})", remedy))
+        faults.append(Fault("--tls-cert", f"{cert} and {key} do not belong together ({told})", remedy))
     return faults

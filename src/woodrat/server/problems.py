@@ -20,7 +20,7 @@ PROBLEMS: tuple[tuple[int, str, str, str, Mapping[str, Any]], ...] = (
     (
         400,
         "refused",
-        "The input is at fault; nothing was written.",
+        "The request is invalid; nothing was written.",
         'limit: expected a whole number, got "many" (text). Send digits.\nNothing was read.',
         {
             "faults": [
@@ -31,25 +31,24 @@ PROBLEMS: tuple[tuple[int, str, str, str, Mapping[str, Any]], ...] = (
     (
         401,
         "forbidden",
-        "There is no key, or none we know.",
-        "There is no key, or it opens nothing. Nothing was done. Send a key: Authorization: Bearer wrat_…, which is "
+        "The API key is missing or not valid.",
+        "The API key is missing or not valid. Nothing was done. Send a key: Authorization: Bearer wrat_…, which is "
         "WOODRAT_TOKEN on the command line and key= in Python.",
         {},
     ),
     (
         403,
         "forbidden",
-        "The key does not carry the grant, or the page's origin is not allowed.",
+        "The key does not have the grant, or the page's origin is not allowed.",
         "This key may not write for task. Nothing was done. Ask for a key with the grant 'write', or name a type that "
-        "it carries.",
+        "this key covers.",
         {"grant": "write"},
     ),
     (
         404,
         "not_found",
         "There is no such thing in this tenant, at this moment.",
-        "contact/Bob: nothing is known of it at position 1. Nothing was changed. Look for it with a search, or read at "
-        "a later moment.",
+        "contact/Bob: not known at position 1. Nothing was changed. Search for it, or read at a later moment.",
         {"entity": "contact/Bob", "position": 1},
     ),
     (
@@ -63,8 +62,8 @@ PROBLEMS: tuple[tuple[int, str, str, str, Mapping[str, Any]], ...] = (
         412,
         "outdated",
         "A condition stated by the caller no longer holds.",
-        "contact/Ana Rivera: expected it at version 0, it is at version 1. Nothing was written. Read it again and "
-        "decide anew.",
+        "contact/Ana Rivera: expected it at version 0, it is at version 1. Nothing was written. Read it again, "
+        "then decide.",
         {"entity": "contact/Ana Rivera", "expected": 0, "actual": 1},
     ),
     (
@@ -105,9 +104,9 @@ PROBLEMS: tuple[tuple[int, str, str, str, Mapping[str, Any]], ...] = (
     (
         500,
         "unavailable",
-        "Stored bytes disagree with their digest (`corrupt`), or the server failed; its log says where.",
-        "The server failed at this request, 9efb025574215f56; its log says how. Whether something was written is not "
-        "known. Send the same call with the same Idempotency-Key again.",
+        "Stored bytes do not match their digest (`corrupt`), or the server failed; see its log.",
+        "The server failed on this request, 9efb025574215f56; see its log. It is not known whether anything was "
+        "written. Send the same call with the same Idempotency-Key again.",
         {},
     ),
     (
@@ -149,9 +148,7 @@ def closed() -> Rejected:
 
 def failure(request: str) -> Rejected:
     """Return what to say of a mistake of our own."""
-    text = (
-        f"The server failed at this request, {request}; its log says how. Whether something was written is not known. "
-    )
+    text = f"The server failed on this request, {request}; see its log. It is not known whether anything was written. "
     return Rejected(500, text + "Send the same call with the same Idempotency-Key again.", code="unavailable")
 
 

@@ -65,7 +65,7 @@ class Reads:
             raise
         except TimeoutError:
             text = (
-                f"The answer took more than {self._read_seconds:g} seconds and was given up. Nothing was "
+                f"The answer took more than {self._read_seconds:g} seconds and was cancelled. Nothing was "
                 "changed. Ask for less, such as one entity, one type or a page."
             )
             raise Rejected(503, text, code="unavailable") from None

@@ -278,7 +278,7 @@ class Exchange:
             message = await self._receive()
             if message["type"] == "http.disconnect":
                 # Whoever sent broken chunks is still there to be told; whoever is gone does not hear it.
-                text = f"The body broke off, or is not framed as HTTP has it. {NOTHING_DONE} Send all of it again."
+                text = f"The body ended early, or is not valid HTTP. {NOTHING_DONE} Send the whole request again."
                 raise Rejected(400, text, ((b"connection", b"close"),))
             yield message.get("body", b"")
             if not message.get("more_body"):

@@ -66,7 +66,7 @@ class LogStreams:
                 through = await self._reads.look_up(lambda: past_at(ledger, given["as_of"], None).position)
             await exchange.stream(requests.LINES, lines(ledger, self._threads, after, through, limit))
             return
-        endless = [Fault(name, "what is followed has no end", "Leave it out.") for name in _ENDS if name in given]
+        endless = [Fault(name, "a stream has no end", "Leave it out.") for name in _ENDS if name in given]
         if endless:
             raise Refused(endless, NO_READ)
         last = exchange.header(b"last-event-id")

@@ -108,10 +108,11 @@ class Hooks:
         faults = [*ids.tenant_faults(tenant), *_url_faults(url, inside=inside)]
         chosen = kinds if isinstance(kinds, list | tuple | set) else [kinds]
         if isinstance(tenant, str) and tenant.startswith(OWN_TENANTS):
-            faults.append(Fault("tenant", f"{tenant} holds what the server keeps for itself", "Name another tenant."))
+            faults.append(Fault("tenant", f"{tenant} is reserved for the server itself", "Name another tenant."))
         for kind in chosen:
             if not isinstance(kind, str) or kind not in KINDS:
-                faults.append(Fault("kinds", f"{shown(kind)} is no kind of entry", f"Send {', '.join(sorted(KINDS))}."))
+                problem = f"{shown(kind)} is not a kind of entry"
+                faults.append(Fault("kinds", problem, f"Send {', '.join(sorted(KINDS))}."))
         if type(after) is not int or after < -1:
             faults.append(Fault("after", f"got {shown(after)}", "Send a position, 0 or more."))
         return faults
@@ -267,7 +268,7 @@ def _secret_faults(path: object) -> list[Fault]:
         reason = getattr(error, "strerror", None) or error
         return [Fault("secret_file", f"cannot read {shown(path)}: {reason}", "Name a file that can be read.")]
     if private.is_open_to_all(path):
-        problem = f"every user of this machine may read {shown(path)}"
+        problem = f"every user of this machine can read {shown(path)}"
         return [Fault("secret_file", problem, "Make it yours alone, as with chmod 600.")]
     if size < SECRET_BYTES_MIN:
         return [Fault("secret_file", f"the secret has {size} bytes", f"Use at least {SECRET_BYTES_MIN}.")]

@@ -91,9 +91,7 @@ class Workers:
             self._end(worker)
             if cancellation.cancelled:
                 raise Cancelled("The work was cancelled, as nobody waits for it. Nothing was changed. Ask again.")
-            raise Unavailable(
-                "The process that worked on the answer ended. Nothing was changed. Ask for less, or ask again later."
-            )
+            raise Unavailable("The worker process ended. Nothing was changed. Ask for less, or ask again later.")
         self._give_back(worker)
         if "failed" in answer:
             raise WorkerFailed(answer["failed"])

@@ -96,7 +96,7 @@ def parse_rules(
         names = [part.field for part in rule.parts]
         for place, name in enumerate(names):
             if known_fields is not None and name not in known_fields and name != _UNREADABLE:
-                problem = f'"{name}" is no field of this closed schema'
+                problem = f'"{name}" is not a field of this closed schema'
                 faults.append(Fault(f"{here}/{place}", problem, "Add it to properties, or name another field."))
         if len(set(names)) < len(names):
             faults.append(Fault(here, f"the rule {rule.text} names a field twice", "Name each field once."))

@@ -40,7 +40,7 @@ def faults(value: object, path: str) -> list[Fault]:
     if not value:
         return [Fault(path, "empty", f"Send any of {known}, or leave it out.")]
     found = [
-        Fault(f"{path}/{pointer_part(str(key))}", "no such part of a locator", f"Use {known}.")
+        Fault(f"{path}/{pointer_part(str(key))}", "unknown part of a locator", f"Use {known}.")
         for key in sorted(map(str, value.keys() - _PARTS))
     ]
     for name in _NUMBERS:
@@ -59,7 +59,7 @@ def faults(value: object, path: str) -> list[Fault]:
     pointer = value.get("pointer")
     if isinstance(pointer, str) and not _POINTER.fullmatch(pointer):
         remedy = "Send a JSON Pointer (RFC 6901) such as /items/0/price."
-        found.append(Fault(f"{path}/pointer", f"{shown(pointer)} is no JSON Pointer", remedy))
+        found.append(Fault(f"{path}/pointer", f"{shown(pointer)} is not a JSON Pointer", remedy))
     return found
 
 
@@ -122,8 +122,8 @@ def mismatches(locator: Mapping[str, Any], content: Content, path: str) -> list[
         problem = f"the source has {len(content.lines)} lines, and {last} is past the last"
         found.append(Fault(f"{path}/{name}", problem, "Count lines from 1, as the source has them."))
     if "quote" in locator and locator["quote"] not in content.text:
-        problem = f"the source does not say {shown(locator['quote'])}"
-        found.append(Fault(f"{path}/quote", problem, "Copy the words from the source to the letter, or leave it out."))
+        problem = f"the source does not contain {shown(locator['quote'])}"
+        found.append(Fault(f"{path}/quote", problem, "Copy the words from the source exactly, or leave it out."))
     if "pointer" in locator and content.json is not None and follow(content.json[0], locator["pointer"]) is None:
         problem = f"the source has nothing at {shown(locator['pointer'])}"
         found.append(Fault(f"{path}/pointer", problem, "Point at a value that the source has, such as /items/0."))

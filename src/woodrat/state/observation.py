@@ -466,7 +466,7 @@ def _part_faults(value: Mapping[str, Any], path: str) -> list[Fault]:
     """Return what is wrong with the parts of a body, an object that any door lets in."""
     found: list[Fault] = []
     for key in sorted(set(value) - _KEYS):
-        found.append(Fault(f"{path}/{pointer_part(key)}", "no such part of an observation", "Leave it out."))
+        found.append(Fault(f"{path}/{pointer_part(key)}", "unknown part of an observation", "Leave it out."))
     missing = {"agent", "entity", "observed_at", "op", "priority", "valid_from"} - set(value)
     for key in sorted(missing):
         found.append(Fault(f"{path}/{key}", "missing", "State it."))
@@ -496,7 +496,7 @@ def _part_faults(value: Mapping[str, Any], path: str) -> list[Fault]:
     found += _shape_faults(value, path)
     found += optional_faults(value, path)
     if "locator" in value and "source" not in value and "interpretation" not in value:
-        problem = "it leads into no source"
+        problem = "a locator needs a source"
         found.append(Fault(f"{path}/locator", problem, "Name the source or the interpretation, or leave it out."))
     return found
 
@@ -530,7 +530,7 @@ def stating_faults(fields: object, remove: object, path: str) -> list[Fault]:
                 Fault(
                     f"{path}/remove/{pointer_part(name)}",
                     f"expected a list of elements, got {shown(elements)}",
-                    "List what is to be taken out of the collection.",
+                    "List the elements to remove.",
                 )
             )
     return found

@@ -29,7 +29,7 @@ class Measure(NamedTuple):
 
 @lru_cache(maxsize=4_096)
 def measure(pattern: str) -> Measure:
-    """Return the length of a pattern and whether it searches; one that is no regular expression gets some answer."""
+    """Return the length of a pattern and whether it searches; one that is not a regular expression gets some answer."""
     searches = False
     outer: list[int] = []
     length = last = at = 0

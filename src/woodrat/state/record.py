@@ -168,9 +168,7 @@ def _record(item: object, path: str, faults: list[Fault]) -> Record | None:
     for key in sorted(set(about) - _ABOUT):
         known = ", ".join(sorted(_ABOUT))
         faults.append(
-            Fault(
-                f"{path}/$/{pointer_part(key)}", "not known here", f"Use {known}; plain keys of the record are fields."
-            )
+            Fault(f"{path}/$/{pointer_part(key)}", "unknown name", f"Use {known}; plain keys of the record are fields.")
         )
     faults += stating_faults(value, None, path) + stating_faults(None, about.get("remove"), f"{path}/$")
     times: dict[str, str | None] = {}

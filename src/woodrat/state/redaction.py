@@ -61,7 +61,7 @@ def hidden(given: object, outcome: str = "Nothing was opened.") -> frozenset[str
         raise Refused([Fault("redact", f"expected patterns of keys, got {shown(given)}", remedy)], outcome)
     wrong = [item for item in items if not isinstance(item, str) or not item.strip("*")]
     if wrong and not isinstance(given, str):
-        problem = f"{shown(wrong[0])} is no pattern of a key"
+        problem = f"{shown(wrong[0])} is not a pattern of keys"
         raise Refused([Fault("redact", problem, "Name a key; * may stand for a part of it.")], outcome)
     return Hidden(item for item in items if item and isinstance(item, str)) or NOTHING
 

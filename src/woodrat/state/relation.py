@@ -27,7 +27,7 @@ def relation(start: Ref, type: str, end: Ref, key: str | None = None) -> Ref:
     if type == SAME_AS:
         found = same_as_faults(start, end)
         if key is not None:
-            found.append(Fault("key", "same_as takes no key", "Leave the key out: two entities are one, or not."))
+            found.append(Fault("key", "same_as takes no key", "Leave the key out: two entities are the same, or not."))
         if found:
             raise Refused(found)
         start, end = sorted((start, end), key=lambda ref: str(ref).encode())
@@ -43,12 +43,12 @@ def same_as_faults(start: Ref, end: Ref) -> list[Fault]:
     """Return why two entities cannot be joined."""
     found: list[Fault] = []
     if start == end:
-        found.append(Fault("same_as", f"{start} is already itself", "Name two different entities."))
+        found.append(Fault("same_as", f"{start} is named twice", "Name two different entities."))
     if start.type != end.type:
-        problem = f"{start} and {end} are of two types"
-        found.append(Fault("same_as", problem, "Join entities of one type; relate others by another relation type."))
+        problem = f"{start} and {end} have different types"
+        found.append(Fault("same_as", problem, "Merge entities of one type; relate others by another relation type."))
     if SAME_AS in (start.type, end.type):
-        found.append(Fault("same_as", "a same_as relation cannot itself be joined", "Join the entities it names."))
+        found.append(Fault("same_as", "a same_as relation cannot itself be merged", "Merge the entities it names."))
     return found
 
 

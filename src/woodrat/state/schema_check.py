@@ -40,7 +40,7 @@ def entity_type(document: dict[str, Any], stated: str | None) -> tuple[str, list
         remedy = 'Name the type, or put it into the schema as "title".'
         return "", [Fault("/title", "the schema does not say which entity type it describes", remedy)]
     if ids.type_faults(title, "/title"):
-        problem = f"the title {plain(title)} is no entity type, such as tool_config"
+        problem = f"the title {plain(title)} is not an entity type such as tool_config"
         return "", [Fault("/title", problem, "Name the type beside the schema, or change its title.")]
     return title, []
 
@@ -100,7 +100,7 @@ def _keyword_faults(schema: dict[str, Any], path: str, place: str) -> list[Fault
             remedy = f"Did you mean {MARK}{close[0]}?" if close else f"Known are {', '.join(PLACES)}."
             faults.append(Fault(f"{path}/{pointer_part(keyword)}", f"there is no keyword {keyword}", remedy))
         elif PLACES[keyword] != place:
-            problem = f"{keyword} stands where it has no meaning"
+            problem = f"{keyword} has no meaning here"
             faults.append(Fault(f"{path}/{keyword}", problem, f"It belongs {PLACES[keyword]}."))
     return faults
 
@@ -115,7 +115,7 @@ def _reference_faults(
         if not isinstance(target, str):
             continue
         if not target.startswith("#"):
-            problem = f"{keyword} {plain(target)} leads out of the schema"
+            problem = f"{keyword} {plain(target)} points outside the schema"
             remedy = "Copy what it points at into $defs, and point there with #/$defs/…."
             faults.append(Fault(f"{path}/{keyword}", problem, remedy))
         elif pointed_at(document, target) is None and unquoted(target[1:]) not in anchors:
@@ -168,7 +168,7 @@ def _pattern_faults(schema: dict[str, Any], path: str, *, compile: bool) -> list
         try:
             validator({"pattern": pattern})
         except ValueError:
-            problem = f"{plain(pattern)} is no regular expression"
+            problem = f"{plain(pattern)} is not a regular expression"
             faults.append(Fault(where, problem, "Write it as ECMA 262 says."))
     return faults
 

@@ -78,6 +78,7 @@ def record(
     except Unavailable as problem:
         where = "The rows were" if exported.out is None else f"{exported.out} was"
         raise Unavailable(
-            f"{where} written, and the log could not be told: {problem} Export again, or without a record.",
+            f"{where} written, but the export could not be recorded in the log: {problem} "
+            "Export again, or without a record.",
             {"out": exported.out},
         ) from problem

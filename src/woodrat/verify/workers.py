@@ -147,7 +147,7 @@ def _feed(
                     break
         except (EOFError, OSError, ValueError, pickle.UnpicklingError) as error:
             # A value error is a pipe that was closed here, since another process had failed before.
-            problem = "A process that was to help has ended. Nothing was changed. Verify again with one job."
+            problem = "A worker process ended. Nothing was changed. Verify again with one job."
             failed = Unavailable(problem)
             failed.__cause__ = error
             said.put((_FAILED, number, failed))

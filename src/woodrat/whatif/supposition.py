@@ -116,7 +116,8 @@ def suppose(
     for id in named:
         if not id.startswith(("obs_", "src_", "int_")):
             remedy = (
-                "Name an observation (obs_…), a source (src_…) or an interpretation (int_…); agents go by themselves."
+                "Name an observation (obs_…), a source (src_…) or an interpretation (int_…); "
+                "use without_agents for agents."
             )
             faults.append(Fault("without", f"{shown(id)} is none of these", remedy))
     agents = _texts("without_agents", without_agents, faults)
@@ -135,7 +136,7 @@ def suppose(
         faults.append(Fault("sweep", f"{found.sweep.name} is set as well", "Set it or sweep it."))
     if found.is_empty and not faults:
         remedy = "Take something away (without) or put something in its place (set, rules, thresholds, sweep)."
-        faults.append(Fault("what-if", "nothing is supposed", remedy))
+        faults.append(Fault("what-if", "nothing is changed", remedy))
     return found
 
 
@@ -193,7 +194,7 @@ def _thresholds(given: object, faults: list[Fault]) -> dict[str, Json]:
         rest, _, op = name.rpartition(".")
         if "." not in rest.strip("."):
             remedy = f"Name it as stage.fact.operator, the operator one of {', '.join(OPERATORS)}."
-            faults.append(Fault("thresholds", f"{shown(name)} names no threshold", remedy))
+            faults.append(Fault("thresholds", f"{shown(name)} is not a threshold", remedy))
             continue
         wrong = operator_faults(op, value, f"thresholds {name}") or form.faults(value, f"thresholds {name}")
         if wrong:
@@ -254,16 +255,16 @@ def _values(text: str, faults: list[Fault]) -> tuple[Json, ...]:
     match = _RANGE.fullmatch(text)
     if match is None:
         if ".." in text:
-            faults.append(Fault("sweep", f"{shown(text)} is no range of numbers", _SWEEP_FORM))
+            faults.append(Fault("sweep", f"{shown(text)} is not a range of numbers", _SWEEP_FORM))
             return ()
         return _some((_value(item.strip()) for item in text.split(",") if item.strip()), faults)
     low, high = Fraction(match[1]), Fraction(match[2])
     if match[3] is not None and (not _STEP.fullmatch(match[3]) or not Fraction(match[3])):
-        faults.append(Fault("sweep", f"{shown(match[3])} is no step", "Give a number greater than 0 after the colon."))
+        faults.append(Fault("sweep", f"{shown(match[3])} is not a step", "Send a number above 0 after the colon."))
         return ()
     step = Fraction(match[3] or 1)
     if low > high:
-        faults.append(Fault("sweep", f"{match[1]}..{match[2]} holds no value", "Put the smaller number first."))
+        faults.append(Fault("sweep", f"{match[1]}..{match[2]} contains no value", "Put the smaller number first."))
         return ()
     count = int((high - low) // step) + 1
     if count > SWEEP_VALUES_MAX:

@@ -183,7 +183,7 @@ def _named(tracer: Tracer, asked: WhatIfQuestion) -> list[Entry]:
         if stage and stage not in stages:
             known = ", ".join(dict.fromkeys(filter(None, stages))) or "nothing"
             raise NotFound(
-                f"{id} did not decide {shown(stage)}. Nothing was changed. It decided {known}.",
+                f"{id} has no decision {shown(stage)}. Nothing was changed. It decided {known}.",
                 {"run": id, "stage": stage},
             )
         found.update((entry.position, entry) for entry in entries if entry.kind == "run.started")
@@ -191,7 +191,7 @@ def _named(tracer: Tracer, asked: WhatIfQuestion) -> list[Entry]:
     if missing:
         names = ", ".join(missing[:20]) + (f" and {len(missing) - 20} more" if len(missing) > 20 else "")
         raise NotFound(
-            f"There is no run {names} at position {tracer.through}. Nothing was changed. `runs` lists what there is.",
+            f"There is no run {names} at position {tracer.through}. Nothing was changed. `runs list` lists them.",
             {"run": missing[0], "runs": missing, "position": tracer.through},
         )
     return [found[position] for position in sorted(found)]
@@ -263,7 +263,7 @@ def _in_vain(supposer: Supposer, any_decision: bool) -> tuple[str, ...]:
     lost = [name for name in supposition.thresholds if f"threshold {name}" not in met]
     if lost:
         remedy = "Name a stage, a fact and an operator that stand in a recorded rule; `runs show` shows the rules."
-        problem = "no rule that is data of a decision asked about has such a condition"
+        problem = "no rule of these decisions that is stored as data has such a condition"
         raise Refused([Fault(f"thresholds {name}", problem, remedy) for name in lost], NO_READ)
     fields = {
         f"{ref}#{name}": f"{resolve_ref(tracer.reader, ref)}#{name}" for ref, name, _ in supposition.field_values()

@@ -64,7 +64,7 @@ def check_place(path: str) -> None:
         pass
     except OSError as error:
         raise Unavailable(
-            f"{path}: cannot be looked at ({error.strerror}). Nothing was opened. Check the permissions.",
+            f"{path}: cannot be accessed ({error.strerror}). Nothing was opened. Check the permissions.",
             {"path": path},
         ) from error
     if os.path.isdir(path):
@@ -75,7 +75,7 @@ def check_place(path: str) -> None:
         raise Refused([Fault("db", problem, "Name a file.")], outcome="Nothing was opened.")
     folder = os.path.dirname(os.path.realpath(path))  # of the file itself, where the path is a link to it
     if not os.path.isdir(folder):
-        problem = f"{folder} is not there"
+        problem = f"{folder} does not exist"
         raise Refused([Fault("db", problem, "Create the folder first.")], outcome="Nothing was opened.")
     kind = _file_system(folder)
     if kind in _NETWORK:
@@ -112,10 +112,10 @@ def connect(
     """Open a connection with the one set of settings that is safe, and close every way around them.
 
     `vfs` names another way to the disk than the system's own: tests record what is written, or let it fail.
-    `unchanging` is the file where it lies on a read-only medium.
+    `unchanging` is the file where it is on a read-only medium.
     """
     if readonly and not os.path.exists(path):
-        problem = f"{path} is not there"
+        problem = f"{path} does not exist"
         raise Refused([Fault("db", problem, "Open it for writing once.")], outcome="Nothing was opened.")
     if not readonly and vfs is None and not os.path.lexists(path):
         private.make(path)  # SQLite gives the files beside it the same mode
@@ -392,7 +392,7 @@ def translation(error: apsw.Error, path: str) -> WoodratError | None:
             problem = f"{path}: a part of the file is missing ({error})"
             return Corrupt(f"{problem}. Stop writing, copy the file, and restore a backup.", found)
         case apsw.ConnectionClosedError() | apsw.ThreadingViolationError():
-            return Unavailable("The ledger was closed meanwhile. Nothing of this call was written. Open it again.")
+            return Unavailable("The ledger was closed. Nothing of this call was written. Open it again.")
         case apsw.FullError():
             return Unavailable(
                 f"{path}: the disk is full. Nothing of this call was written, and all earlier writes are safe. "
@@ -407,13 +407,13 @@ def translation(error: apsw.Error, path: str) -> WoodratError | None:
             )
         case apsw.BusyError() | apsw.LockedError():
             return Unavailable(
-                f"{path}: another process held the file for {BUSY_MILLISECONDS // 1000} seconds. "
+                f"{path}: another process locked the file for {BUSY_MILLISECONDS // 1000} seconds. "
                 "Nothing of this call was written. Send the same call again.",
                 found,
             )
         case apsw.IOError() if is_flush(error):
             return Unavailable(
-                f"{path}: a flush to the disk failed ({error}). Whether this call was written is not known: it is "
+                f"{path}: a flush to the disk failed ({error}). It is not known whether this call was written: it is "
                 "there whole or not at all. All that was acknowledged is safe, and reads go on, but no more writes are "
                 "taken here. Check the disk, close the ledger and open it again; sent again under its idempotency key, "
                 "the same call is stored once.",

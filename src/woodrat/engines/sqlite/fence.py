@@ -35,8 +35,8 @@ class Fence:
         """Refuse a write if the fence is up."""
         if self._up:
             raise Unavailable(
-                f"{self._path}: a flush to the disk failed earlier, so no more writes are taken here. Nothing of this "
-                "call was written; all that was acknowledged is safe, and reads go on. Check the disk, close the "
+                f"{self._path}: a flush to the disk failed earlier, so no more writes are accepted here. Nothing of "
+                "this call was written; all that was acknowledged is safe, and reads go on. Check the disk, close the "
                 "ledger and open it again, then send the same call again.",
                 {"path": self._path, "fenced": True},
             )

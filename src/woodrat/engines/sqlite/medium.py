@@ -62,7 +62,7 @@ class Unchanging:
         """Refuse to go on reading a file that was changed after all."""
         if self._now() != self._was:
             raise Unavailable(
-                f"{self._path}: the file lies on a read-only medium, and was changed from elsewhere since it was "
+                f"{self._path}: the file is on a read-only medium, and was changed elsewhere since it was "
                 "opened. Nothing was read. Open the ledger again.",
                 {"path": self._path},
             )
@@ -90,7 +90,7 @@ def check_writable(path: str) -> None:
     """Refuse to write to a file on a read-only medium, in words."""
     if is_readonly(path):
         raise Unavailable(
-            f"{path}: it lies on a read-only medium, where nothing can be written. Nothing of this call was written. "
+            f"{path}: it is on a read-only medium, where nothing can be written. Nothing of this call was written. "
             "To read it, open it read-only (readonly=True; commands that only read do so); to write, copy it to "
             "another folder.",
             {"path": path, "readonly": True},

@@ -118,7 +118,7 @@ class _Closing:
             "source": "There is no such source here",
             "agent": f"{scope.agent} said nothing here",
         }.get(scope.kind, f"{scope.ref}: nothing was ever said of it here")
-        return f"{what}. {NO_ERASURE} Look for it with a search, or in `woodrat log`."
+        return f"{what}. {NO_ERASURE} Search for it, or in `woodrat log`."
 
     def _entries(self, kinds: Collection[str] | None = None) -> Iterator[tuple[int, str, bytes]]:
         """Yield every entry that has a body; read part by part, since plans are made inside transactions too."""

@@ -83,9 +83,7 @@ def scope_of(view: View, what: object, agent: object, subject: object) -> Scope:
     if isinstance(text, str) and text.startswith("src_"):
         source = ids.digest_of("source", text) or view.source_by_id(text)
         if source is None or view.source(source) is None:
-            raise NotFound(
-                f"There is no source {text} here. {NO_ERASURE} `sources list` shows those there are.", {"source": text}
-            )
+            raise NotFound(f"There is no source {text} here. {NO_ERASURE} `sources list` lists them.", {"source": text})
         return Scope("source", source=source)
     if isinstance(text, str) and "#" in text:
         name, _, field = text.rpartition("#")
@@ -108,7 +106,7 @@ def _ref(view: View, text: object) -> Ref:
     if isinstance(text, str) and ids.is_id("entity", text):
         found = view.entity_by_id(text)
         if found is None:
-            raise NotFound(f"There is no entity {text} here. {NO_ERASURE} Look for it with a search.", {"entity": text})
+            raise NotFound(f"There is no entity {text} here. {NO_ERASURE} Search for it.", {"entity": text})
         return found
     try:
         return text if isinstance(text, Ref) else ids.parse_ref(text, "what")
@@ -282,7 +280,7 @@ def _planned(
     scope = scope_of(view, what, agent, subject) if records is None else Scope(records.scope, records=records)
     plan = close(view, scope, key, erasures.macs)
     if plan.quoted.is_in(reason):
-        problem = "it quotes what is to be erased, and would be kept"
+        problem = "it quotes what is to be erased, and the log keeps it"
         raise Refused([Fault("reason", problem, "Say why without naming whom or what.")], NO_ERASURE)
     return plan, scope
 

@@ -48,7 +48,7 @@ def backup(context: Context, out: object, *, force: bool, progress: Progress | N
     engine = context.engine
     path = files.path_in(out, "out", NO_BACKUP)
     if not isinstance(engine, SqliteEngine):
-        problem = f"a ledger of the {engine.name} engine is in no file"
+        problem = f"a ledger of the {engine.name} engine is not in a file"
         raise Refused([Fault("backup", problem, "Export its log, or copy it into a file.")], NO_BACKUP)
     if same_file(path, engine.path):
         raise Refused([Fault("out", f"{path} is the ledger itself", "Name another file.")], NO_BACKUP)
@@ -100,7 +100,7 @@ def _checked(engine: Engine, partial: str) -> dict[str, dict[str, Any]]:
 
 def _damaged(path: str, what: str) -> Corrupt:
     return Corrupt(
-        f"{path}: the copy is not what was copied ({what}). {NO_BACKUP} Check the disk, and verify the ledger.",
+        f"{path}: the copy differs from the original ({what}). {NO_BACKUP} Check the disk, and verify the ledger.",
         {"path": path},
     )
 

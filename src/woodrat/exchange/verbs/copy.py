@@ -91,9 +91,9 @@ def copy(
         raise Refused(faults, NOTHING_COPIED)
     old, new = _path(source, "from"), _path(target, "to")
     if not os.path.exists(old):
-        raise Refused([Fault("from", f"{old} is not there", "Name a ledger's file.")], NOTHING_COPIED)
+        raise Refused([Fault("from", f"{old} does not exist", "Name a ledger's file.")], NOTHING_COPIED)
     if same_file(old, new):
-        raise Refused([Fault("to", f"{new} is what is to be copied", "Name another file.")], NOTHING_COPIED)
+        raise Refused([Fault("to", f"{new} is the ledger to copy", "Name another file.")], NOTHING_COPIED)
     engine = engine_for(old, readonly=True)
     try:
         known = registry(policies)
@@ -172,7 +172,7 @@ def _check_empty(engine: Engine, tenant: TenantId) -> None:
 def _path(db: str | os.PathLike[str], name: str) -> str:
     path = path_of(db)
     if path is None:
-        problem = "what is kept in memory is gone with its process"
+        problem = "a ledger in memory is gone when its process ends"
         raise Refused([Fault(name, problem, "Name a file.")], NOTHING_COPIED)
     return path
 
@@ -193,7 +193,7 @@ def copy_log(
     with context.engine.view(context.tenant) as copied:
         if root_at(copied, last + 1) != root:
             raise Corrupt(
-                "The copy has another root than what was copied. Do not use it; check the disk.", {"root": root}
+                "The root of the copy differs from the original. Do not use it; check the disk.", {"root": root}
             )
     if erasures:
         writer = Writer(context)
@@ -209,7 +209,7 @@ def _warnings(context: Context) -> tuple[str, ...]:
     where = "" if context.erasures is None else f" in {context.erasures.keys.folder}"
     return (
         f"There is no erasure key{where}: what was erased after this was written may be back. Name the folder of keys "
-        "with --signing-keys or keys= and copy anew, or run `woodrat erase --again` on the copy before it is used.",
+        "with --signing-keys or keys= and copy again, or run `woodrat erase --again` on the copy before it is used.",
     )
 
 

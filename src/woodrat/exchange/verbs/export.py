@@ -69,7 +69,7 @@ def check_range(view: View, after: object, through: int) -> int:
             start, end = write_of(view, position)
             if position != end:
                 problem = f"position {position} is inside the write from {start} to {end}"
-                remedy = f"Use {end}, or {start - 1}: a write is whole or not there."
+                remedy = f"Use {end}, or {start - 1}: a write cannot be split."
                 raise Refused([Fault(name, problem, remedy)], NOTHING_EXPORTED)
     return after
 
@@ -200,7 +200,7 @@ def _line_end(file: BinaryIO, before: int) -> int:
 
 
 def not_ours(entry: Entry) -> Refused:
-    problem = f"it ends with position {entry.position} of {entry.log}, which is not what stands there in this log"
+    problem = f"it ends with position {entry.position} of {entry.log}, which differs from this log"
     return Refused(
         [Fault("out", problem, "Name the export of this log, or another file.")], "The file was left as it is."
     )

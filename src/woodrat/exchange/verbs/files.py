@@ -24,16 +24,16 @@ def check_free(path: str, name: str, outcome: str, *, force: bool) -> None:
     if os.path.isdir(path):
         raise Refused([Fault(name, f"{path} is a directory", "Name a file in it.")], outcome)
     if not os.path.isdir(folder):
-        raise Refused([Fault(name, f"{folder} is not there", "Create the folder first.")], outcome)
+        raise Refused([Fault(name, f"{folder} does not exist", "Create the folder first.")], outcome)
     if os.path.lexists(path) and not force:
-        problem = f"{path} is there already"
+        problem = f"{path} already exists"
         raise Refused([Fault(name, problem, "Name another file, or use --force (force=True) to replace it.")], outcome)
 
 
 def unwritable(path: str, error: OSError, outcome: str) -> WoodratError:
     """Return the error for a file that cannot be written."""
     reason = error.strerror or str(error)
-    return Unavailable(f"{path}: cannot be written ({reason}). {outcome} Put it right and try again.", {"path": path})
+    return Unavailable(f"{path}: cannot be written ({reason}). {outcome} Fix it and try again.", {"path": path})
 
 
 def put(partial: str, path: str) -> None:

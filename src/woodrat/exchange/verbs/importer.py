@@ -73,7 +73,7 @@ class Taking:
 
     def __init__(self, context: Context, *, overlaps: bool = False) -> None:
         if context.stand_in is not None:
-            raise Refused([Fault("import", "a replay takes in nothing", "Import outside of it.")])
+            raise Refused([Fault("import", "not possible during a replay", "Import outside the replay.")])
         self._context = context
         self._merger: Merger | None = None
         self._waiting: list[Whole] = []
@@ -200,7 +200,7 @@ class Taking:
         theirs = head.size == 0 or self._overlaps or first.log == head.log
         if theirs and first.position > head.size:
             end = "is empty" if head.size == 0 else f"ends at {head.position}"
-            problem = f"the log goes on at position {first.position}, and this ledger, to be its clone, {end}"
+            problem = f"the file starts at position {first.position}, and this ledger {end}"
             remedy = f"Import what comes before it too: export after position {head.position}."
             raise Refused([Fault("position", problem, remedy)], NOTHING_TAKEN)
         fits = head.recorded_at is None or first.recorded_at > head.recorded_at
@@ -242,4 +242,4 @@ def is_database(path: str, outcome: str) -> bool:
 
 def _unreadable(path: str, error: OSError, outcome: str) -> Unavailable:
     reason = error.strerror or str(error)
-    return Unavailable(f"{path}: cannot be read ({reason}). {outcome} Put it right and try again.", {"path": path})
+    return Unavailable(f"{path}: cannot be read ({reason}). {outcome} Fix it and try again.", {"path": path})

@@ -67,7 +67,7 @@ def sync(
     `other` is the context of a ledger that is open, a server, or what names one or the other.
     """
     if not pulls and not pushes:
-        raise Refused([Fault("sync", "neither direction is asked for", "Pull, push or both.")], NOT_SYNCED)
+        raise Refused([Fault("sync", "both directions are switched off", "Pull, push or both.")], NOT_SYNCED)
     if isinstance(other, str) and other.startswith(("http://", "https://")):
         from woodrat.exchange.relay.remote_peer import Far
 
@@ -78,7 +78,7 @@ def sync(
             server.close()
     if key is not None:
         remedy = "Leave it out, or name a server such as http://localhost:8787."
-        raise Refused([Fault("key", "only a server takes a key", remedy)], NOT_SYNCED)
+        raise Refused([Fault("key", "only a server accepts a key", remedy)], NOT_SYNCED)
     if isinstance(other, Server):
         from woodrat.exchange.relay.remote_peer import Far
 
@@ -89,7 +89,7 @@ def sync(
         return _exchange(context, Near(other, "another ledger", writes=pushes), pulls, pushes, progress)
     path = path_of(other) if isinstance(other, str | os.PathLike) else files.path_in(other, "other", NOT_SYNCED)
     if path is None:
-        raise Refused([Fault("other", "nothing is kept in :memory:", "Name a file, or send a ledger.")], NOT_SYNCED)
+        raise Refused([Fault("other", "a new :memory: ledger is empty", "Name a file, or send a ledger.")], NOT_SYNCED)
     if importer.is_database(path, NOT_SYNCED):
         theirs = _opened(context, path, readonly=not pushes)
         try:
@@ -97,8 +97,8 @@ def sync(
         finally:
             theirs.engine.close()
     if pushes and not pulls:
-        problem = f"{path} is an exported log, which nothing is pushed to"
-        raise Refused([Fault("other", problem, "Use `export log` to make it anew.")], NOT_SYNCED)
+        problem = f"{path} is an exported log, which cannot be pushed to"
+        raise Refused([Fault("other", problem, "Use `export log` to write it again.")], NOT_SYNCED)
     pulled = importer.import_file(context, path, progress)
     return Synced(path, pulled, None, followed_fingerprint(context), None)
 

@@ -111,7 +111,7 @@ class Keys:
     def _check_private(self, name: str) -> None:
         """Refuse a key that every user of the machine may read: whoever has it can do what its holder can."""
         if private.is_open_to_all(self.path(name)):
-            problem = f"every user of this machine may read {self.path(name)}"
+            problem = f"every user of this machine can read {self.path(name)}"
             remedy = f"Run `chmod 600 {self.path(name)}`; if somebody may have read it, make another."
             raise Refused([Fault("keys", problem, remedy)], "Nothing was done with it.")
 
@@ -243,7 +243,7 @@ def make(folder: str | os.PathLike[str], clock: Clock, name: str | None = None) 
     except OSError as error:
         raise Unavailable(
             f"{error.filename or keys.folder}: {error.strerror}. No key was written over. "
-            "Name another folder with --signing-keys or WOODRAT_SIGNING_KEYS, or put it right and call init again.",
+            "Name another folder with --signing-keys or WOODRAT_SIGNING_KEYS, or fix it and call init again.",
             {"path": keys.folder},
         ) from error
     return Made(keys, tuple(made), keys.verifier if os.path.exists(keys.path(PUBLIC)) else None)
@@ -257,7 +257,7 @@ def _make_signer(keys: Keys, clock: Clock, name: str | None) -> list[str]:
             raise Refused(
                 [
                     Fault(
-                        "keys", f"{public} is there and {secret} is not", "Put the private key back, or move both away."
+                        "keys", f"{public} exists and {secret} does not", "Put the private key back, or move both away."
                     )
                 ],
                 "Nothing was made.",

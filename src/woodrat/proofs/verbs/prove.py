@@ -53,7 +53,7 @@ def prove_consistency(context: Context, signer: Signing, old: object, new: objec
         hashes = tree.consistency_proof(view.nodes(), first.size, second.size)
     if not tree.verify_consistency(first.size, second.size, first.root, second.root, hashes):
         raise Corrupt(
-            f"The checkpoint of {second.size} entries does not go on from that of {first.size} in this ledger. "
+            f"The checkpoint of {second.size} entries does not extend that of {first.size} in this ledger. "
             f"{NOT_PROVEN} One of them is of another history; verify the ledger.",
             {"damage": "forked", "from": first.to_json(), "to": second.to_json()},
         )

@@ -310,7 +310,7 @@ class Signing:
                 problem = "there are no entries to sign"
                 raise Refused([Fault("checkpoint", problem, "Store something first.")], "Nothing was signed.")
             if reason is not None and found is None:
-                problem = "there is nothing to accept: the log goes on from its last checkpoint"
+                problem = "there is nothing to accept: the log extends its last checkpoint"
                 remedy = "Leave the new epoch out."
                 raise Refused([Fault("new_epoch", problem, remedy)], "Nothing was signed.")
             known = (*(() if seen is None else seen[:1]), *self.remembered())
@@ -358,7 +358,7 @@ class Signing:
         root = view.head().frontier.root()
         if not tree.verify_consistency(last.size, size, last.root, root, proof):
             raise Corrupt(
-                f"{last.log}: the tree of {size} entries, root {root.hex()}, does not go on from that of "
+                f"{last.log}: the tree of {size} entries, root {root.hex()}, does not extend that of "
                 f"{last.size}, root {last.root.hex()}. Nothing was signed. Rebuild the derived tables, then "
                 "verify the ledger.",
                 {"damage": "tree", "log": last.log, "size": size, "checkpoint": last.to_json()},

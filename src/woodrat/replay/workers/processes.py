@@ -90,7 +90,7 @@ def plan_faults(context: Context, function: str | None, opener: str | None) -> l
         problem = f"other processes do not have the merge policies {own}"
         faults.append(Fault("jobs", problem, "Leave out jobs and timeout_seconds."))
     if opener is None:
-        problem = "other processes are not told how to open this ledger"
+        problem = "other processes cannot open this ledger"
         faults.append(Fault("jobs", problem, "Replay through a ledger that woodrat.open made."))
     if function is None:
         problem = "other processes cannot import this function"

@@ -77,7 +77,7 @@ class Beginning:
                 ref = ids.parse_ref(text, name)
                 snapshot = draft.before.find(ref)
                 if snapshot is None:
-                    message = f"{ref}: nothing is known of it. The run names it without a version. Store it first."
+                    message = f"{ref}: not known. The run names it without a version. Store it first."
                     unknown.append(NotFound(message, {"entity": str(ref)}))
                     said.append({"entity": str(ref)})
                     continue

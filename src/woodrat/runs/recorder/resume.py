@@ -76,9 +76,9 @@ def carried_on(log: LocalLog, run_id: str, *, on_unknown: OnUnknown = FAIL, on_e
     try:
         _claim(log, run, "resume", begun, said, steps)
     except Refused as refusal:
-        problem = "somebody else has resumed it at the same moment"
+        problem = "another process resumed it at the same time"
         raise Refused(
-            [Fault(f"run {run_id}", problem, "See what comes of that first.")], "Nothing was resumed."
+            [Fault(f"run {run_id}", problem, "Wait for the outcome first.")], "Nothing was resumed."
         ) from refusal
     return run
 
@@ -116,7 +116,7 @@ def continued(
         place, traceparent = current.named_by_environment()
         place = place or trace.traced(traceparent)
         if place is None:
-            problem = f"neither an id nor {trace.RUN_VARIABLE} names one"
+            problem = f"neither an id nor {trace.RUN_VARIABLE} names a run"
             remedy = "Send the run's id, or start this process with the variables of run.environment()."
             raise Refused([Fault("run", problem, remedy)], NOTHING_RECORDED)
     else:
@@ -152,7 +152,7 @@ def _event(kind: str, body: Body) -> object:
 def begun_again(log: RunLog, run_id: str, started: Body, on_error: str) -> Run:
     """Return a run as its beginning in the log describes it."""
     if not started:
-        problem = "its beginning is not in the log"
+        problem = "its start is not in the log"
         raise Refused([Fault(f"run {run_id}", problem, "Start another run.")], "Nothing was resumed.")
     return begin(
         log,

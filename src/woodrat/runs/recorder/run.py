@@ -165,7 +165,7 @@ class Run(RunPast, RunWrites, StepRecorder):
         """End the run, for callers that cannot use `with`. A run ends once."""
         if status not in STATUSES:
             remedy = f"Use one of {', '.join(STATUSES)}."
-            raise Refused([Fault("status", f"no such end of a run: {shown(status)}", remedy)], NOTHING_RECORDED)
+            raise Refused([Fault("status", f"unknown status of a run: {shown(status)}", remedy)], NOTHING_RECORDED)
         with self.lock:
             if self.state == NEW:
                 raise refused(self.id, "it has not started", "Start it first.")

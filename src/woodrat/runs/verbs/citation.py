@@ -94,7 +94,7 @@ def _observation_faults(reader: Reader, cited: _Cited, path: str, own: bool) -> 
     if group is None:
         if not own:
             return
-        problem = f"{shown(cited.entity)} is no entity, and observations are cited of it"
+        problem = f"{shown(cited.entity)} is not an entity, and observations of it are cited"
         yield Fault(f"{path}/entity", problem, "Send it as type/key.")
         return
     from woodrat.ledger.plans import find_observation
@@ -105,7 +105,7 @@ def _observation_faults(reader: Reader, cited: _Cited, path: str, own: bool) -> 
             problem = f"there is no observation {shown(id)} at position {reader.asof.position}"
             yield Fault(f"{path}/{cited.name}", problem, "Cite what was there when it was read.")
         elif stored.observation.entity not in group:
-            problem = f"{shown(id)} speaks of {stored.observation.entity}, not of {cited.entity}"
+            problem = f"{shown(id)} is about {stored.observation.entity}, not {cited.entity}"
             yield Fault(f"{path}/{cited.name}", problem, "Cite observations of the entity that was read.")
 
 

@@ -101,7 +101,7 @@ def _not_a_trajectory(item: object, path: str) -> Fault:
         problem = "this is a snapshot, which shows results and responses only in part"
         return Fault(path, problem, "Name the run by its id, with --other-db (other=) if it is of another ledger.")
     if isinstance(item, dict) and "query" in item:
-        problem = "a told run happens when it is recorded"
+        problem = "a run without times happens when it is recorded"
         return Fault(
             path, problem, "Record it with `woodrat runs import` first and name the run, or send a trajectory."
         )
@@ -115,7 +115,7 @@ def _items(document: object, outcome: str) -> list[Any]:
         if isinstance(item, dict) and item.keys() >= _RECORD:
             path = f"/{number}" if isinstance(document, list) else ""
             remedy = "Send a snapshot (`woodrat runs show RUN --format snapshot`), or name the run by its id."
-            faults.append(Fault(path, "this is a run record, which is an answer and no document of a run", remedy))
+            faults.append(Fault(path, "this is a run record, which cannot be imported", remedy))
     if not items:
         faults.append(Fault("", "there is no run in it", "Send a run, or a list of runs or entries."))
     if faults:
@@ -186,7 +186,7 @@ def _check_not_recorded(context: Context, runs: Sequence[trajectory.Told]) -> No
                 known = run_record(recounter, told.run)
             if not known.previews_only:
                 remedy = "Leave runId out to import the snapshot as another run."
-                faults.append(Fault(f"run {told.run}", "the log has it already, with whole results", remedy))
+                faults.append(Fault(f"run {told.run}", "the log already has it, with complete results", remedy))
     if faults:
         raise Refused(faults, NOTHING_RECORDED)
 
@@ -206,7 +206,7 @@ class _Told:
         self._document = document
         for name in sorted(set(document) - _ABOUT - _END):
             remedy = f"Send {', '.join(sorted(_ABOUT | _END))}."
-            faults.append(Fault(f"{path}/{pointer_part(name)}", "no such part of a run", remedy))
+            faults.append(Fault(f"{path}/{pointer_part(name)}", "unknown part of a run", remedy))
         if not isinstance(document.get("query"), str):
             faults.append(
                 Fault(f"{path}/query", f"got {shown(document.get('query'))}", "Send what was asked, as text.")

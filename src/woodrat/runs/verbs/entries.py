@@ -148,7 +148,7 @@ def continued_by(context: Context, run: str, items: Any) -> list[tuple[str, dict
         if kind_of(item) == "run.started":
             faults.append(Fault(f"/{number}/kind", "the run has begun", "Send its steps and its end."))
         if kind_of(item) == JUDGED:
-            faults.append(Fault(f"/{number}/kind", "a judgement is no step of a run", "Use `runs.judge`."))
+            faults.append(Fault(f"/{number}/kind", "a judgement is not a step of a run", "Use `runs.judge`."))
     if faults:
         raise Refused(faults, NOTHING_RECORDED)
     clock, items = context.clock, _without(_signed(items, context.agent, own=True), context.hidden)
@@ -347,7 +347,7 @@ def _told_otherwise(entries: Sequence[_Entry]) -> list[Fault]:
         if entry.kind in ("run.started", "run.ended", JUDGED) or body.get("begun") is True:
             continue
         if first.setdefault((entry.run, entry.kind, str(body.get("span"))), entry.body) != entry.body:
-            problem = f"step {body.get('step')} ({entry.kind.removeprefix('run.')}) is known otherwise"
+            problem = f"step {body.get('step')} ({entry.kind.removeprefix('run.')}) is already recorded differently"
             faults.append(Fault(entry.run, problem, "Send the trace as it was, or give it another id to keep both."))
     return faults
 
@@ -358,7 +358,7 @@ def _body_faults(body: Mapping[str, Any], path: str) -> list[Fault]:
     if type(step) is not int or step < 0:
         faults.append(Fault(f"{path}/step", f"got {shown(step)}", "Send a whole number, 0 or more."))
     if not isinstance(span, str) or not span:
-        faults.append(Fault(f"{path}/span", f"got {shown(span)}", "Send text that tells this step from others."))
+        faults.append(Fault(f"{path}/span", f"got {shown(span)}", "Send text that identifies this step."))
     if "agent" in body:
         faults += ids.agent_faults(body["agent"], f"{path}/agent")
     return faults

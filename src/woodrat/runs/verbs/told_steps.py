@@ -47,7 +47,7 @@ def _object(given: Any, path: str, needed: Sequence[str], known: Sequence[str]) 
         raise Refused([Fault(path, f"expected an object, got {shown(given)}", f"Send {', '.join(needed)}.")])
     faults = [Fault(f"{path}/{name}", "missing", "State it.") for name in needed if name not in given]
     for name in sorted(set(given) - set(known)):
-        faults.append(Fault(f"{path}/{pointer_part(name)}", "no such part", f"Send {', '.join(known)}."))
+        faults.append(Fault(f"{path}/{pointer_part(name)}", "unknown part", f"Send {', '.join(known)}."))
     if faults:
         raise Refused(faults)
     return given
