@@ -91,11 +91,9 @@ def _whole_on_request(answer: Callable[..., Any]) -> Callable[..., Any]:
 # What a server does differently
 
 
-def _blame(
-    past: Past, ref: str, field: str | None = None, *, excerpts: bool = False
-) -> Mapping[str, tuple[Verdict, ...]]:
+def _blame(past: Past, ref: str, field: str | None = None, **asked: Any) -> Mapping[str, tuple[Verdict, ...]]:
     """Show claims on the fields of an entity; an address may name the field after a #."""
-    return wire.blamed(past, ref, field, excerpts=excerpts)
+    return wire.blamed(past, ref, field, **asked)
 
 
 def _verify(ledger: Ledger, **asked: Any) -> Verified:
