@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from woodrat.adapters import openai as openai
     from woodrat.api.aio import AsyncLedger, aopen
     from woodrat.api.aio_run import AsyncRun
     from woodrat.api.ledger import Ledger
@@ -205,12 +206,28 @@ _HOMES = {
 """The module that each name comes from."""
 
 
+_ADAPTERS = {"openai": "openai"}
+"""The recorders of frameworks, each with the extra that installs what it needs."""
+
+
 def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _ADAPTERS:
+        try:
+            globals()[name] = import_module(f"{__name__}.adapters.{name}")
+        except ModuleNotFoundError as missing:
+            if str(missing.name).startswith(__name__):
+                raise
+            raise ModuleNotFoundError(
+                f"woodrat.{name} needs the package {missing.name}, which is not installed. Nothing was recorded. "
+                f"Install it: pip install 'woodrat[{_ADAPTERS[name]}]'.",
+                name=missing.name,
+            ) from missing
+        return globals()[name]
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
     found = getattr(import_module(f"{__name__}.{home}"), "open_ledger" if name == "open" else name)
     globals()[name] = found
     return found
