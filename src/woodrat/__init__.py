@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from woodrat.adapters import langgraph as langgraph
     from woodrat.adapters import openai as openai
     from woodrat.api.aio import AsyncLedger, aopen
     from woodrat.api.aio_run import AsyncRun
@@ -206,7 +207,10 @@ _HOMES = {
 """The module that each name comes from."""
 
 
-_ADAPTERS = {"openai": "openai"}
+_ADAPTERS = {
+    "langgraph": "langgraph",
+    "openai": "openai",
+}
 """The recorders of frameworks, each with the extra that installs what it needs."""
 
 

@@ -8,10 +8,11 @@ while recording is a problem of the run and never the framework's.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context, copy_context
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import woodrat
 
@@ -88,10 +89,37 @@ def tool_step(run: woodrat.Run, name: str, arguments: object, inside: Step | Non
     return Step(run, lambda: run.tool(name, **named), inside)
 
 
-def choose(run: woodrat.Run, stage: str, chosen: object, because: str | None, on: Iterable[woodrat.Fact] = ()) -> None:
-    """Record a branch that a model or a framework took, with what it went by."""
+def choose(run: woodrat.Run, stage: str, chosen: object, because: str, on: Mapping[str, Any]) -> None:
+    """Record a branch that a model or a framework took, with the values it went by."""
     with guarded(run):
-        run.decide(stage, {fact.name: fact for fact in on}, [], default=chosen, rationale=because)
+        run.decide(stage, dict(on), [], default=chosen, rationale=because)
+
+
+def begun(
+    ledger: woodrat.Ledger | None, query: str, inputs: Mapping[str, Any], about: Mapping[str, Any]
+) -> woodrat.Run | None:
+    """Return a run of its own for a call of a framework, begun now; none when that is not possible."""
+    if ledger is None:
+        return None
+    run: woodrat.Run = ledger.run(query, **{"inputs": dict(inputs), **about})
+    try:
+        return run.start()
+    except Exception as problem:
+        if run.on_error == "raise":
+            raise
+        run.keep_problem(problem)
+        return None
+
+
+_call_ids: WeakKeyDictionary[woodrat.Run, dict[str, str]] = WeakKeyDictionary()
+
+
+def call_name(run: woodrat.Run, call_id: Any) -> Any:
+    """Return which call of its run an id means, by number: ids are made up anew every time."""
+    if not isinstance(call_id, str):
+        return call_id
+    known = _call_ids.setdefault(run, {})
+    return known.setdefault(call_id, f"call_{len(known) + 1}")
 
 
 def parsed(text: object) -> Any:
