@@ -186,8 +186,12 @@ class Request:
                 return await send(offline)
         try:
             answer = await send(client)
-        except BaseException as error:
+        except Exception as error:
             await asyncio.to_thread(step.close, error=error)
+            raise
+        except BaseException as error:
+            # Without a worker thread: a task that is being cancelled may not wait for one.
+            step.close(error=error)
             raise
         if self.stream and self.raw is None:
             return RecordedAsyncStream(answer, Reading(self, step))

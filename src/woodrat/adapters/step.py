@@ -82,11 +82,69 @@ class Step:
             self._context.run(self.call.__exit__, type(error) if error is not None else None, error, None)
 
 
+class TaskStep:
+    """One call of a tool or a model whose code is awaited here: what it does is recorded inside of this step."""
+
+    def __init__(self, run: woodrat.Run, make: Callable[[], Any]) -> None:
+        self.run = run
+        """The run it is a step of."""
+        self.call: Any = None
+        """The `woodrat.Call`; none when it could not be begun."""
+        self._make = make
+
+    async def enter(self) -> TaskStep:
+        """Begin the call."""
+        with guarded(self.run):
+            call = self._make()
+            await call.__aenter__()
+            self.call = call
+        return self
+
+    @property
+    def recorded(self) -> bool:
+        """Whether the log has the answer, of a run that is replayed or resumed."""
+        return self.call is not None and bool(self.call.recorded)
+
+    async def leave_replayed(self) -> Any:
+        """End with the log's answer and return that, or raise the error that was recorded."""
+        error, result = self.call.recorded_error, self.call.result
+        await self.leave(result, error=error)
+        if error is not None:
+            raise error
+        return result
+
+    async def leave(
+        self,
+        result: object = None,
+        *,
+        usage: Mapping[str, int] | None = None,
+        error: BaseException | None = None,
+        at_once: bool = False,
+    ) -> None:
+        """Say how the call ended; `at_once` without waiting, as a task must that is being cancelled."""
+        if self.call is None:
+            return
+        with guarded(self.run):
+            self.call.result = result
+            if usage is not None:
+                self.call.usage = usage
+            how = (type(error) if error is not None else None, error, None)
+            if at_once or not isinstance(error, Exception | None):
+                self.call.__exit__(*how)
+            else:
+                await self.call.__aexit__(*how)
+
+
+def tool_call(run: woodrat.Run, name: str, arguments: object) -> Any:
+    """Return the call of a tool, not begun yet; arguments without names are its `input`."""
+    if isinstance(arguments, dict) and all(isinstance(key, str) for key in arguments):
+        return run.tool(name, **arguments)
+    return run.tool(name, **({} if arguments is None else {"input": arguments}))
+
+
 def tool_step(run: woodrat.Run, name: str, arguments: object, inside: Step | None = None) -> Step:
     """Return the step of a tool's call, not opened yet."""
-    given = arguments if isinstance(arguments, dict) and all(isinstance(key, str) for key in arguments) else None
-    named = given if given is not None else ({} if arguments is None else {"input": arguments})
-    return Step(run, lambda: run.tool(name, **named), inside)
+    return Step(run, lambda: tool_call(run, name, arguments), inside)
 
 
 def choose(run: woodrat.Run, stage: str, chosen: object, because: str, on: Mapping[str, Any]) -> None:
