@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from woodrat.adapters import langgraph as langgraph
     from woodrat.adapters import openai as openai
+    from woodrat.adapters import openai_agents as openai_agents
     from woodrat.adapters import pydantic_ai as pydantic_ai
     from woodrat.api.aio import AsyncLedger, aopen
     from woodrat.api.aio_run import AsyncRun
@@ -211,6 +212,7 @@ _HOMES = {
 _ADAPTERS = {
     "langgraph": "langgraph",
     "openai": "openai",
+    "openai_agents": "openai-agents",
     "pydantic_ai": "pydantic-ai",
 }
 """The recorders of frameworks, each with the extra that installs what it needs."""
