@@ -362,6 +362,20 @@ def test_parsed_answers_and_raw_responses_are_recorded(ledger: woodrat.Ledger) -
     assert ledger.runs.replay(run.id, agent).same
 
 
+def test_bytes_that_the_caller_reads_are_left_alone(ledger: woodrat.Ledger) -> None:
+    """Where the caller asks for the bytes, they are not read for the record; the run says that they are not there."""
+    client = woodrat.openai.wrap(FakeServer(lambda messages: says("hello")).client())
+    messages: Any = [{"role": "user", "content": QUESTION}]
+    with ledger.run(QUESTION) as run:
+        with client.chat.completions.with_streaming_response.create(model="small-1", messages=messages) as response:
+            assert b"hello" in response.read()
+        raw = client.chat.completions.with_raw_response.create(model="small-1", messages=messages, stream=True)
+        assert "hello" in "".join(chunk.choices[0].delta.content or "" for chunk in raw.parse())
+    shown = ledger.runs.show(run.id)
+    assert [model.response for model in shown.models] == [None, None]
+    assert [note.text for note in shown.notes] == ["small-1: the answer was read as raw bytes and is not recorded"] * 2
+
+
 def test_the_client_behaves_the_same_when_recording_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """A recorder that fails at every step changes no answer, no stream and no error; the run names the problem."""
     ledger = woodrat.open(":memory:", agent="loan-officer")

@@ -8,6 +8,7 @@ while recording is a problem of the run and never the framework's.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context, copy_context
@@ -170,14 +171,16 @@ def begun(
 
 
 _call_ids: WeakKeyDictionary[woodrat.Run, dict[str, str]] = WeakKeyDictionary()
+_call_ids_lock = threading.Lock()
 
 
 def call_name(run: woodrat.Run, call_id: Any) -> Any:
     """Return which call of its run an id means, by number: ids are made up anew every time."""
     if not isinstance(call_id, str):
         return call_id
-    known = _call_ids.setdefault(run, {})
-    return known.setdefault(call_id, f"call_{len(known) + 1}")
+    with _call_ids_lock:
+        known = _call_ids.setdefault(run, {})
+        return known.setdefault(call_id, f"call_{len(known) + 1}")
 
 
 def parsed(text: object) -> Any:
