@@ -186,6 +186,26 @@ def test_a_replay_is_answered_from_the_log(ledger: woodrat.Ledger, loop: Any) ->
     assert not other.same
 
 
+def test_a_run_that_was_cut_off_is_resumed_without_paying_twice(ledger: woodrat.Ledger) -> None:
+    """What the log holds is not asked again; from there on the server is."""
+
+    def cut_off() -> Any:
+        raise SystemExit("killed here")
+
+    run = ledger.run(QUESTION).start()
+    with run.current(), pytest.raises(SystemExit):
+        chat(woodrat.openai.wrap(FakeServer(decides).client()), cut_off)
+    interrupted = run.id
+    del run
+    server = FakeServer(decides)
+    client = woodrat.openai.wrap(server.client())
+    resumed = ledger.runs.resume(interrupted, lambda _: chat(client, lambda: {"creditScore": 580}))
+    assert resumed.answer == "Rejected, sorry."
+    assert len(server.requests) == 1
+    shown = ledger.runs.show(interrupted)
+    assert (shown.status, len(shown.models), len(shown.tool_calls)) == ("done", 2, 1)
+
+
 def test_a_tool_that_records_itself_is_recorded_once(ledger: woodrat.Ledger) -> None:
     """Whether a tool is marked with `woodrat.tool` or not, each call of it is one step."""
     client = woodrat.openai.wrap(FakeServer(decides).client())
