@@ -7,6 +7,7 @@ import operator
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -17,9 +18,11 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
-from langgraph.types import Command, Send
+from langgraph.types import Command, Send, interrupt
+from pydantic import BaseModel
 
 import woodrat
 
@@ -191,6 +194,52 @@ def test_commands_sends_and_mapped_routes_are_decisions(ledger: woodrat.Ledger) 
     assert run.decisions[0].facts_origin["score"]["kind"] == "input"
     invoke(compiled, ledger, {"score": 700})
     assert [made.chosen for made in last_run(ledger).decisions] == ["high", "False"]
+
+
+class LoanModel(BaseModel):
+    """A state that is a model."""
+
+    score: int = 0
+    text: str = ""
+
+
+@dataclass
+class LoanRecord:
+    """A state that is a dataclass, with a value that is no JSON."""
+
+    score: int = 0
+    text: str = ""
+    handle: object = field(default_factory=object)
+
+
+@pytest.mark.parametrize("kind", [LoanModel, LoanRecord])
+def test_states_of_any_kind_are_facts(ledger: woodrat.Ledger, kind: Any) -> None:
+    """Routes over models and dataclasses have their values as facts, whatever those are."""
+    graph: Any = StateGraph(kind)
+    graph.add_node("look", lambda state: {"text": "seen"})
+    graph.add_node("high", lambda state: Command(goto=END, update={"text": "high"}))
+    graph.add_edge(START, "look")
+    graph.add_conditional_edges("look", lambda state: "high" if state.score > 600 else END)
+    invoke(graph.compile(), ledger, {"score": 700})
+    first, second = last_run(ledger).decisions
+    assert (first.chosen, first.facts["score"], first.facts["text"]) == ("high", 700, "seen")
+    assert (second.chosen, second.facts["text"]) == ("__end__", "high")
+
+
+def test_a_graph_that_waits_for_a_person_is_two_runs(ledger: woodrat.Ledger) -> None:
+    """What comes before an interrupt is a run, and what a person's answer sets off is another."""
+    graph: Any = StateGraph(Loan)
+    graph.add_node("ask", lambda state: {"text": interrupt("sure?")})
+    graph.add_edge(START, "ask")
+    graph.add_conditional_edges("ask", lambda state: END)
+    compiled = graph.compile(checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "1"}, "callbacks": [woodrat.langgraph.callback(ledger)]}
+    compiled.invoke({"score": 1}, config)
+    compiled.invoke(Command(resume="yes"), config)
+    second, first = (ledger.runs.show(run.id) for run in ledger.runs.list().items)
+    assert (first.query, first.status, first.decisions) == ('{"score": 1}', "done", ())
+    assert (second.inputs, second.answer) == ({"resume": "yes"}, {"path": [], "score": 1, "text": "yes"})
+    assert [made.chosen for made in second.decisions] == ["__end__"]
 
 
 def test_parts_of_a_node_are_no_routes(ledger: woodrat.Ledger) -> None:

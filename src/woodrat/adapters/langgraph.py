@@ -8,6 +8,7 @@ they part no two runs.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -295,7 +296,8 @@ def said(value: Any, run: woodrat.Run | None) -> Any:
     if isinstance(value, BaseMessage):
         return message_of(value, run)
     if isinstance(value, Command):
-        return {"goto": targets_of(value.goto), "update": said(value.update, run)}
+        parts = {"goto": targets_of(value.goto), "update": said(value.update, run), "resume": said(value.resume, run)}
+        return {name: part for name, part in parts.items() if part}
     if isinstance(value, Mapping):
         return {str(name): said(item, run) for name, item in value.items()}
     if isinstance(value, list | tuple) and type(value) in (list, tuple):
@@ -378,9 +380,9 @@ def targets_of(chosen: Any) -> list[str]:
 
 def facts_in(state: Any) -> dict[str, Any]:
     """Return what a route could go by: the values of the state, of its messages the last one."""
-    plain = said(state, None)
+    members = state if isinstance(state, Mapping) else getattr(state, "__dict__", {})
     facts: dict[str, Any] = {}
-    for name, value in plain.items() if isinstance(plain, dict) else ():
+    for name, value in said(members, None).items():
         if isinstance(value, list) and value and isinstance(value[-1], dict) and "role" in value[-1]:
             last = value[-1]
             facts[f"{name}.last"] = [call["name"] for call in last.get("tool_calls") or ()] or last.get("content")
@@ -401,7 +403,8 @@ def _is_state(inputs: Any, state: Any) -> bool:
 
 def _updated(state: Any, update: Any) -> Any:
     """Return a state with what a command changes in it."""
-    return {**state, **update} if isinstance(state, Mapping) and isinstance(update, Mapping) else state
+    members = state if isinstance(state, Mapping) else getattr(state, "__dict__", {})
+    return {**members, **update} if isinstance(update, Mapping) else state
 
 
 def _listed(value: Any) -> list[Any]:
@@ -413,4 +416,4 @@ def _text_of(value: Any) -> str:
         return value
     parts = [part.get("text") for part in value if isinstance(part, dict)] if isinstance(value, list) else []
     texts = [text for text in parts if isinstance(text, str)]
-    return " ".join(texts) if texts else repr(value)
+    return " ".join(texts) if texts else json.dumps(value, ensure_ascii=False, default=str)
