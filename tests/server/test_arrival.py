@@ -30,11 +30,10 @@ def test_what_was_decided_by_arrival(server: Server) -> None:
     assert winner["reason"] == "arrived later; no observation time was given"
     assert (winner["by_arrival"], winner["assigned"], loser["by_arrival"]) == (True, True, False)
     (listed,) = server.call("GET", "/v1/conflicts?arrival=true").json["items"]
-    assert listed[0] == "contact/Ana"
-    assert listed[1]["field"] == "city"
+    assert (listed["entity"], listed["field"]) == ("contact/Ana", "city")
     assert server.call("GET", "/v1/conflicts").json["items"] == []
     then = server.call("GET", f"/v1/conflicts?arrival=true&as_of={first['position']}").json
-    assert then == {"items": [], "position": first["position"]}
+    assert then == {"items": [], "cursor": None, "position": first["position"]}
     assert server.call("GET", "/v1/conflicts?arrival=perhaps").status == 400
 
 
@@ -97,4 +96,4 @@ def test_neotomas_records_are_marked(server: Server) -> None:
         sent = server.call("POST", "/neotoma/store", {"entities": [entity], "idempotency_key": city}, key="dev-local")
         assert sent.status == 200
     listed = server.call("GET", "/v1/conflicts?arrival=true").json["items"]
-    assert [found[1]["field"] for found in listed] == ["city"]
+    assert [conflict["field"] for conflict in listed] == ["city"]

@@ -112,7 +112,7 @@ def test_ids_are_completed_from_afar(server: Server, run: Run, engine: SqliteEng
     assert run("store", f"--json={json.dumps(things)}", *afar)[0] == 0
     listed = json.loads(run("entities", "list", "--entity-type", "thing", *afar)[1])["items"]
     (shared, _), *_ = Counter(thing["entity_id"][:5] for thing in listed).most_common(1)
-    contract = json.loads(run("sources", "list", *afar)[1])["sources"][0]["source"]
+    contract = json.loads(run("sources", "list", *afar)[1])["items"][0]["source"]
     runs = [found["id"] for found in json.loads(run("runs", "list", *afar)[1])["items"]]
     asked = (
         ("show", entity[:9]),

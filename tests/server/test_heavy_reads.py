@@ -49,7 +49,17 @@ def test_every_heavy_verb_is_one() -> None:
         for tool in tools.tools().values()
         for action in tool.actions.values()
     }
-    assert answered >= {"diff", "runs_diff", "timeline", "lineage", "impact", "stale", "what_if", "infer", "conflicts"}
+    assert answered >= {
+        "diff",
+        "runs_diff",
+        "timeline",
+        "lineage",
+        "impact",
+        "stale",
+        "what_if",
+        "schemas_infer",
+        "conflicts",
+    }
 
 
 def test_another_process_answers_the_same(start: Start, engine: SqliteEngine) -> None:

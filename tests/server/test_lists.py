@@ -329,7 +329,7 @@ def test_a_diff_says_where_its_moments_are(served: tuple[Any, Ledger]) -> None:
     assert changes == here.diff(3, here.position, ANA)
     assert (changes.before, changes.after, len(changes)) == (3, here.position, 1)
     assert [change.entity for change in changes] == [ANA]
-    assert changes.to_json()["from"] == 3
+    assert changes.to_json()["before"] == 3
     assert not far.diff(3, 3)
     against = far.diff_against([here.at(3).show(ANA)], ANA)
     assert (against.before, against.after, against.changes) == (None, here.position, changes.changes)

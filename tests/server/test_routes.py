@@ -42,7 +42,7 @@ def test_two_agents_disagree(server: Server) -> None:
     assert [claim["wins"] for claim in claims] == [True, False]
     found = server.call("GET", "/v1/search?query=ana+riv&entity_type=contact").json["items"]
     assert [hit["snapshot"]["entity"] for hit in found] == ["contact/Ana Rivera"]
-    changed = server.call("GET", f"/v1/diff?from={first['position']}").json["items"]
+    changed = server.call("GET", f"/v1/diff?from={first['position']}").json["changes"]
     assert [field["field"] for field in changed[0]["fields"]] == ["city"]
 
 

@@ -145,7 +145,7 @@ def test_runs_are_compared_and_supposed(server: Server) -> None:
     assert "approved" in str(supposed)
     flip = server.call("POST", "/v1/bisect", {"what": "loan/42", "when": {"creditScore": {"gte": 600}}}).json
     assert "creditScore" in str(flip)
-    assert server.call("POST", "/v1/diff-against", {"known": []}).json["items"]
+    assert server.call("POST", "/v1/diff-against", {"known": []}).json["changes"]
 
 
 def test_a_rule_that_is_faulty_or_lacks_a_fact_is_refused(start: Start) -> None:
