@@ -1,0 +1,68 @@
+"""Model answer: what a call of a model did, beside what it said: tools asked for, data returned, a failure.
+
+Prose is wording. Tools that a model asks for are behaviour, and so is data that it returns; where the run records the
+calls of those tools as steps of their own, these steps say it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from woodrat.canon import form
+from woodrat.canon.form import Json
+from woodrat.compare import contrast
+from woodrat.compare.change import NO_CHANGES, Changes, changes
+from woodrat.compare.contrast import differing, without_call_ids
+from woodrat.compare.value_difference import opened
+from woodrat.runs import messages
+from woodrat.runs.steps import ModelCall
+
+Matters = Callable[[Json, Json], bool]
+"""Tells of two volatile values whether a run used either."""
+
+
+def did(call: ModelCall, tools: Collection[str]) -> Json:
+    """Return what an answer comes to besides prose: tools asked for that are no steps, or data; none for prose."""
+    called = messages.calls(call.response)
+    if called:
+        apart: list[Json] = [{"name": name, "args": args} for name, args in called if name not in tools]
+        return apart or None
+    text = messages.text_in(call.response)
+    if text is not None:
+        data = opened(text)
+        return None if data is text else data
+    plain = isinstance(call.response, dict | list) and not _is_message(call.response)
+    return without_call_ids(call.response) if plain else None
+
+
+def _is_message(response: object) -> bool:
+    return isinstance(response, dict) and ("role" in response or "content" in response or "tool_calls" in response)
+
+
+def done_otherwise(
+    p: ModelCall, q: ModelCall, tools: tuple[Collection[str], Collection[str]], matters: Matters
+) -> Changes:
+    """Return in what two answers of models differ besides prose."""
+    one, two = did(p, tools[0]), did(q, tools[1])
+    if one is None or two is None:
+        calls = [messages.calls(call.response) for call in (p, q)]
+        if (one is None) == (two is None) or not any(calls):
+            return NO_CHANGES
+    return changes(one, two, matters)
+
+
+def failed_otherwise(p: ModelCall, q: ModelCall) -> bool:
+    """Return whether one of two calls failed, or both did in another way."""
+    return p.errored != q.errored or not form.same(p.error, q.error)
+
+
+def asked_in_other_words(p: ModelCall, q: ModelCall, matters: Matters) -> tuple[bool, Changes]:
+    """Return whether two requests differ in more than what every run makes up anew, and in what."""
+    if differing(p.parameters, q.parameters) or p.model != q.model:
+        return True, NO_CHANGES
+    if contrast.same_request(p, q):
+        return False, NO_CHANGES
+    if p.messages is None or q.messages is None:
+        return True, NO_CHANGES
+    found = changes(without_call_ids(p.messages), without_call_ids(q.messages), matters)
+    return bool(found.behaviour or found.wording) or not found.set_aside, found
