@@ -258,17 +258,35 @@ class _Alignment:
         return False
 
     def _merged(self) -> list[Row]:
-        """Return the rows: between two pairs in order the steps of the second run alone, then those of the first."""
+        """Return the rows: between two pairs in order the steps of the second run alone, then those of the first.
+
+        Steps taken in another order have their row where the first of the two runs took them.
+        """
         found: list[Row] = []
         waiting: list[Row] = []
-        taken = {self.partner[i] for i in self.moved}
+        moved = {self.partner[i]: i for i in self.moved}
+        shown: set[int] = set()
         j = 0
+
+        def pass_over(end: int) -> None:
+            for right in self.b[j:end]:
+                place = moved.get(right.place)
+                if place is None:
+                    found.append((None, right))
+                elif place not in shown:
+                    shown.add(place)
+                    found.append((self.a[place], right))
+
         for step in self.a:
             other = self.partner.get(step.place)
-            if other is None or step.place in self.moved:
-                waiting.append((step, None if other is None else self.b[other]))
-                continue
-            found += [(None, right) for right in self.b[j:other] if right.place not in taken]
-            found += [*waiting, (step, self.b[other])]
-            waiting, j = [], other + 1
-        return [*found, *((None, right) for right in self.b[j:] if right.place not in taken), *waiting]
+            if other is None:
+                waiting.append((step, None))
+            elif step.place not in self.moved:
+                pass_over(other)
+                found += [*waiting, (step, self.b[other])]
+                waiting, j = [], other + 1
+            elif step.place not in shown:
+                shown.add(step.place)
+                waiting.append((step, self.b[other]))
+        pass_over(len(self.b))
+        return [*found, *waiting]

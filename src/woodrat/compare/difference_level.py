@@ -18,7 +18,14 @@ from woodrat.compare.alignment import ComparedStep, Row
 from woodrat.compare.cause import BEHAVIOUR, OUTCOME, WORDING
 from woodrat.compare.change import NO_CHANGES, Changes, changes
 from woodrat.compare.contrast import without_call_ids
-from woodrat.compare.model_answer import Matters, asked_in_other_words, did, done_otherwise, failed_otherwise
+from woodrat.compare.model_answer import (
+    Matters,
+    asked_in_other_words,
+    did,
+    done_otherwise,
+    failed_otherwise,
+    told_otherwise,
+)
 from woodrat.compare.usage import START, Usage
 from woodrat.compare.wording import reworded
 from woodrat.record_json import Record
@@ -31,6 +38,9 @@ _ASKS_A_PERSON: Final = re.compile(
     r"(?i)(?:ask|prompt|message|reply|respond|talk)_?(?:to_?)?(?:the_?)?(?:user|human|customer)|(?:human|user)_?input"
 )
 """Names of tools whose results are the words of a person."""
+
+SMALL_NUMBER_MAX: Final = 10_000
+"""Below this a number, such as a duration, may turn up again by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +100,16 @@ class Levels:
         """Return whether two calls of models were asked something else, or in other words."""
         return row in self._asked_otherwise
 
+    def hands_over(
+        self, side: int, pair: tuple[ComparedStep, ComparedStep], other: tuple[ComparedStep, ComparedStep]
+    ) -> bool:
+        """Return whether one of two steps was handed what the other was the first to return; `side` has the first."""
+        for usage, one, two in zip((self._usages[side], self._usages[1 - side]), pair, other, strict=True):
+            earlier, later = sorted((one, two), key=lambda step: step.place)
+            if usage.takes_from(earlier.place, later.part):
+                return True
+        return False
+
     def _take(self, row: int, where: str, found: Changes) -> Changes:
         for part, kind in found.set_aside:
             path = part.path or ""
@@ -102,11 +122,12 @@ class Levels:
         one, two = self._usages
 
         def matters(first: Json, second: Json) -> bool:
-            sides = ((one, places[0], first), (two, places[1], second))
-            return any(
+            used = (
                 usage.used_after(place, value) or (handed and usage.known_before(place, value))
-                for usage, place, value in sides
+                for usage, place, value in ((one, places[0], first), (two, places[1], second))
             )
+            # A small number is met again by chance; that both runs do so is none.
+            return all(used) if _is_small(first) or _is_small(second) else any(used)
 
         return matters
 
@@ -172,15 +193,17 @@ class Levels:
         otherwise, request = asked_in_other_words(p, q, matters)
         if otherwise and self._follows_set_aside(p, q, request):
             otherwise = False
+        handed = False
         if otherwise:
             self._asked_otherwise.add(number)
+            handed = not any(self._tools) and told_otherwise(p, q)
         else:
             self._take(number, "messages", request)
         if form.same(without_call_ids(p.response), without_call_ids(q.response)) and not failed_otherwise(p, q):
-            return WORDING if otherwise else None
+            return BEHAVIOUR if handed else WORDING if otherwise else None
         answer = done_otherwise(p, q, (self._tools[0], self._tools[1]), matters)
         self._results[number] = self._take(number, "response", answer)
-        if answer.behaviour or failed_otherwise(p, q):
+        if answer.behaviour or failed_otherwise(p, q) or handed:
             return BEHAVIOUR
         prose = changes(without_call_ids(p.response), without_call_ids(q.response), matters)
         if not prose.behaviour and not prose.wording and not otherwise:
@@ -221,6 +244,10 @@ class Levels:
         # The last words of a model to the user are prose; anything else is what the run was for.
         spoken = all(_spoken(run) for run in (a, b))
         return WORDING if spoken else OUTCOME
+
+
+def _is_small(value: Json) -> bool:
+    return isinstance(value, int) and abs(value) < SMALL_NUMBER_MAX
 
 
 def _stated(write: Write) -> Json:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from woodrat.compare import contrast
+from woodrat.compare.align import align
 from woodrat.compare.alignment import ComparedStep, Row, side_by_side, steps_of
 from woodrat.compare.cause import BEHAVIOUR, KINDS, NO_LINEAGE, NONE, OUTCOME, WORDING, Cause, Lineage
 from woodrat.compare.contrast import RUNS, Sides
@@ -156,16 +157,19 @@ class _Comparison:
         return sorted(number for number, cause in self.causes.items() if cause.level != WORDING)
 
     def _reordered(self) -> list[int]:
-        """Return the rows of steps that one run took later, or earlier, than the order of rows."""
-        found: list[int] = []
-        for side in (0, 1):
-            last = -1
-            for number, row in enumerate(self.steps, 1):
-                step = row[side]
-                if step is not None and row[1 - side] is not None:
-                    if step.place < last and number not in found:
-                        found.append(number)
-                    last = max(last, step.place)
+        """Return the rows of steps that the two runs took in another order, as few as possible."""
+        paired = [
+            (number, left.place, right.place)
+            for number, (left, right) in enumerate(self.steps, 1)
+            if left is not None and right is not None and left.kind != "model"
+        ]
+        found: set[int] = set()
+        for side in (1, 2):
+            places = [row[side] for row in paired]
+            if places != sorted(places):
+                ordered = sorted(range(len(paired)), key=places.__getitem__)
+                kept = {i for i, j in align(range(len(paired)), ordered) if i is not None and j is not None}
+                found |= {paired[i][0] for i in range(len(paired)) if i not in kept}
         return sorted(found)
 
     # Rows

@@ -15,14 +15,18 @@ from woodrat.canon.form import Json
 from woodrat.compare import contrast
 from woodrat.compare.alignment import ComparedStep, Row
 from woodrat.compare.cause import BEHAVIOUR, OUTCOME, WORDING, Cause
-from woodrat.compare.change import pair_of, told
+from woodrat.compare.change import changes, pair_of, told
 from woodrat.compare.contrast import RUNS, Sides, differing, short
 from woodrat.compare.difference_level import Levels
 from woodrat.compare.logs import Logs
+from woodrat.compare.model_answer import failed_otherwise
+from woodrat.compare.order import bound_by_effect
 from woodrat.compare.prompt import PromptPart, prompt_part
 from woodrat.compare.shift import Shift
 from woodrat.compare.usage import Usage
-from woodrat.compare.value_difference import Difference, differences, joined
+from woodrat.compare.value_difference import ADDED, REMOVED, Difference, differences, joined
+from woodrat.compare.volatile import is_volatile
+from woodrat.compare.wording import is_prose
 from woodrat.records import replace
 from woodrat.runs import messages
 from woodrat.runs.account import DONE
@@ -31,6 +35,8 @@ from woodrat.runs.steps import Decision, ModelCall, Read, ToolCall, Write
 
 _VERBS: Final = {"read": "read it", "tool": "called it", "model": "asked it", "decision": "made it"}
 _SIDES: Final = ("first", "second")
+INSTEAD_STEPS_MAX: Final = 8
+"""How many rows after a step of one run another tool with the same arguments may stand to be called in its place."""
 
 
 class Explanation:
@@ -282,12 +288,11 @@ class Explanation:
         # What the other run did at this point, and whether that is something of its own as well.
         following = self._next(number, lacking, step)
         details = {"only": _SIDES[which], **({"args": step.part.args} if isinstance(step.part, ToolCall) else {})}
-        both_took = any(
-            row[which] is None and beside.key == step.key for row in self.steps if (beside := row[lacking]) is not None
-        )
-        if both_took and step.kind != "model":
-            text = f"both {_VERBS.get(step.kind, 'said it')}, {only} earlier"
-            return self._unprompted(number, "step", text, details)
+        passed = self._passed(which, step)
+        if passed is not None:
+            earlier = self.sides.name(which if passed[0] else lacking)
+            text = f"both {_VERBS.get(step.kind, 'said it')}, {earlier} earlier, before the {passed[1]}"
+            return self._unprompted(number, "step", text, {**details, "before": passed[1]})
         if following is not None and following[0].name == step.name and isinstance(step.part, ToolCall):
             return self._instead(number, step, following[0], which)
         if following is not None and following[1]:
@@ -298,8 +303,37 @@ class Explanation:
         text = f"only {only} {_VERBS.get(step.kind, 'said it')}{args}"
         return self._unprompted(number, "step", text, details)
 
+    def _passed(self, which: int, step: ComparedStep) -> tuple[bool, str] | None:
+        """Return whether the run of a step took it before the other run did, and before what that the other took first.
+
+        Of the steps in between the one that it depends on is named, or that depends on it; none where the other run
+        did not take the step, or where both took it at one point.
+        """
+        lacking = 1 - which
+        alone = [found for row in self.steps if row[which] is None and (found := row[lacking]) is not None]
+        other = next((found for found in alone if found.key == step.key), None)
+        if other is None or step.kind == "model":
+            return None
+        crossed = [
+            (own, theirs)
+            for row in self.steps
+            if (own := row[which]) is not None and (theirs := row[lacking]) is not None and own.kind != "model"
+            if (step.place < own.place) != (other.place < theirs.place)
+        ]
+        handed = (pair for pair in crossed if self.levels.hands_over(which, (step, other), pair))
+        bound = (pair for pair in crossed if bound_by_effect(step.part, pair[0].part))
+        named = next((pair for found in (handed, bound, crossed) for pair in found), None)
+        return None if named is None else (step.place < named[0].place, named[0].label)
+
     def _next(self, number: int, side: int, step: ComparedStep) -> tuple[ComparedStep, bool] | None:
-        """Return the next step of a side after a row, and whether that is one of its own; models only by models."""
+        """Return what a side did in place of a step, and whether that is a step of its own.
+
+        That is another tool soon after with the same arguments, or else the next step; of a model a model's.
+        """
+        for row in self.steps[number : number + INSTEAD_STEPS_MAX]:
+            found = row[side]
+            if found is not None and row[1 - side] is None and _args(step) and _same_args(found, step):
+                return found, True
         for row in self.steps[number:]:
             found = row[side]
             if found is not None and (found.kind == "model") == (step.kind == "model"):
@@ -314,14 +348,17 @@ class Explanation:
         p, q = (item.part for item in pair)
         assert isinstance(p, ToolCall)
         assert isinstance(q, ToolCall)
-        parts = differences(p.args, q.args)
+        parts = changes(p.args, q.args, lambda _, __: False).behaviour
         details = {"tool": p.name, "first": p.args, "second": q.args, "only": _SIDES[which]}
         if not parts:
             args = f", with {_args(step)}" if _args(step) else ""
             text = f"{self.sides.name(which)} called it once more{args}"
             return self._unprompted(number, "step", text, details)
-        text = f"it was called with {told(parts[0], self.sides)}{contrast.more(len(parts) - 1, 'part')}"
-        text = f"{text}, which {self.sides.name(which)} did next"
+        if parts[0].kind not in (ADDED, REMOVED):
+            what = f"{told(parts[0], self.sides)}{contrast.more(len(parts) - 1, 'part')}"
+        else:  # the two calls have little in common: all that they were handed tells more
+            what = self.both(*(_args(item) or "nothing" for item in pair))
+        text = f"it was called with {what}, which {self.sides.name(which)} did next"
         return _at(parts[0], self._unprompted(number, "step", text, details))
 
     def _found(self, read: Read, which: int) -> Cause | None:
@@ -370,10 +407,11 @@ class Explanation:
         details: dict[str, Any] = {"request": p.request, "first": p.response, "second": q.response}
         if self.levels.asked_otherwise(number):
             part = prompt_part(p, q, self.earlier, self.sides)
-            if self.levels.of(number) == BEHAVIOUR:
+            answers = self.levels.result(number).behaviour or failed_otherwise(p, q)
+            if self.levels.of(number) == BEHAVIOUR and answers:
                 details["prompt"] = None if part is None else dict(part.details)
                 return self._decisive(), replace(answered, kind="prompt", text=f"it {answered.text}", details=details)
-            return self._earliest(), self._prompt(part, p, q)
+            return self._earliest(self.levels.of(number) or WORDING), self._prompt(part, p, q)
         if p.request is None and p.messages is None:
             text = f"it {answered.text}, and what it was asked is not recorded"
             return self._earliest(self.levels.of(number) or WORDING), replace(answered, text=text, details=details)
@@ -517,8 +555,23 @@ def _is_long(values: Sequence[Json]) -> bool:
 
 def _args(step: ComparedStep) -> str:
     """Return the arguments of a tool in short; nothing where there are none."""
+    return short(contrast.values(telling)) if (telling := _telling_args(step)) else ""
+
+
+def _telling_args(step: ComparedStep) -> dict[str, Json]:
+    """Return the arguments of a tool without prose and without what every run makes up anew, where there are others."""
     args = step.part.args if isinstance(step.part, ToolCall) else None
-    return short(contrast.values(args)) if isinstance(args, dict) and args else ""
+    if not isinstance(args, dict):
+        return {}
+    telling = {
+        name: value for name, value in args.items() if not is_prose(value, name) and not is_volatile(name, value)
+    }
+    return telling or args
+
+
+def _same_args(step: ComparedStep, other: ComparedStep) -> bool:
+    """Return whether two calls of tools were handed the same, but for prose and what every run makes up anew."""
+    return form.same(_telling_args(step), _telling_args(other))
 
 
 def _with_args(step: ComparedStep) -> str:

@@ -14,6 +14,7 @@ from woodrat.compare import contrast
 from woodrat.compare.change import NO_CHANGES, Changes, changes
 from woodrat.compare.contrast import differing, without_call_ids
 from woodrat.compare.value_difference import opened
+from woodrat.compare.volatile import steady
 from woodrat.runs import messages
 from woodrat.runs.steps import ModelCall
 
@@ -49,6 +50,29 @@ def done_otherwise(
         if (one is None) == (two is None) or not any(calls):
             return NO_CHANGES
     return changes(one, two, matters)
+
+
+def told_otherwise(p: ModelCall, q: ModelCall) -> bool:
+    """Return whether two models were handed other results of tools, which their messages alone tell of."""
+    one, two = ([_result(message) for message in _listed(call.messages)] for call in (p, q))
+    return len(one) == len(two) and any(
+        x is not None and y is not None and not form.same(x, y) for x, y in zip(one, two, strict=True)
+    )
+
+
+def _listed(found: Json) -> list[Json]:
+    return found if isinstance(found, list) else []
+
+
+def _result(message: Json) -> Json:
+    """Return the data in a message, which is what a tool returned; none where it is words."""
+    if not isinstance(message, dict) or messages.calls(message):
+        return None
+    gist = messages.gist(message)
+    data = opened(gist) if isinstance(gist, str) else gist
+    if isinstance(data, dict | list) and data is not message:
+        return steady(data)
+    return steady(data) if message.get("role") in ("tool", "function") and data is not message else None
 
 
 def failed_otherwise(p: ModelCall, q: ModelCall) -> bool:

@@ -1,8 +1,9 @@
 """Order: whether two steps may be taken in either order without it making a difference.
 
-A step depends on another where it was handed a value that the other returned first, or where one of them changes
-something and both name the same thing. Looking up twice, or changing two different things, may happen in any order.
-Choices keep their order.
+A step depends on another where it was handed an identifier that the other returned first, or where one of them changes
+something and both name the same thing, or one changes what the other looked up; where one only looks, plain words such
+as a city's name do not count. Looking up twice, or changing two different things, may happen in any order. Choices keep
+their order.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from typing import Final
 
 from woodrat.canon.form import Json
-from woodrat.compare.usage import asked_with, marks
+from woodrat.compare.usage import asked_with, came_of, identifies, marks
 from woodrat.runs.steps import Decision, Part, Read, ToolCall, Write
 
 _LOOKUPS_TEXT: Final = (
@@ -36,7 +37,18 @@ def bound_by_effect(part: Part | Write, other: Part | Write) -> bool:
         return True
     if only_looks(part) and only_looks(other):
         return False
-    return not {*marks(_names(part))}.isdisjoint(marks(_names(other)))
+    shared = {*marks(_names(part))}.intersection(marks(_names(other)))
+    if any(identifies(mark) for mark in shared) or (shared and not only_looks(part) and not only_looks(other)):
+        return True
+    return _acts_on(part, other) or _acts_on(other, part)
+
+
+def _acts_on(part: Part | Write, other: Part | Write) -> bool:
+    """Return whether a step changes something by an identifier that another, which only looks, returned."""
+    if only_looks(part) or not only_looks(other):
+        return False
+    returned = {*marks(came_of(other))}
+    return any(identifies(mark) and mark in returned for mark in marks(asked_with(part)))
 
 
 def _names(part: Part | Write) -> Json:

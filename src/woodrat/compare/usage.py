@@ -6,8 +6,10 @@ most comparisons have none.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import Final
 
 from woodrat.canon.form import Json
 from woodrat.compare import volatile
@@ -16,8 +18,11 @@ from woodrat.runs import messages
 from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Decision, Part, Read, ToolCall, Write
 
-START = -1
+START: Final = -1
 """The place of what a run was given."""
+IDENTIFIER_CHARACTERS_MIN: Final = 4
+"""How long an identifier is at least."""
+_IDENTIFIER: Final = re.compile(r"(?!\d{4}-\d\d-\d\d)(?=.*\d)(?!-?\d{1,4}(?:\.\d+)?$)(?!-?\d+\.\d+$)\S+")
 
 
 def marks(value: Json) -> Iterator[str]:
@@ -87,9 +92,10 @@ class Usage:
         return "\n".join(texts)
 
     def takes_from(self, place: int, part: Part | Write) -> bool:
-        """Return whether a step was handed a value that the step at `place` was the first to return."""
+        """Return whether a step was handed an identifier that the step at `place` was the first to return."""
         return any(
-            self._first_source.get(mark) == place and mark not in self._user_texts for mark in marks(asked_with(part))
+            self._first_source.get(mark) == place and identifies(mark) and mark not in self._user_texts
+            for mark in marks(asked_with(part))
         )
 
     def used_after(self, place: int, value: Json) -> bool:
@@ -99,6 +105,11 @@ class Usage:
     def known_before(self, place: int, value: Json) -> bool:
         """Return whether the run was given a value, or an earlier step returned it."""
         return any(self._first_source.get(mark, place) < place for mark in _told(value))
+
+
+def identifies(mark: str) -> bool:
+    """Return whether a value names one thing, such as an order number: dates, amounts and plain words do not."""
+    return "@" in mark or (len(mark) >= IDENTIFIER_CHARACTERS_MIN and _IDENTIFIER.fullmatch(mark) is not None)
 
 
 def _told(value: Json) -> set[str]:

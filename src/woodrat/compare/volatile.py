@@ -72,6 +72,13 @@ def _kind(found: re.Match[str]) -> str:
     return f"\0{found.lastgroup}\0"
 
 
+def is_volatile(name: str, value: Json) -> bool:
+    """Return whether a value looks as if every run made it up anew, by itself or by the name it stands under."""
+    if isinstance(value, str):
+        return _TOKENS.fullmatch(value) is not None or volatile(name, value, f"{value}0") is not None
+    return volatile(name, value, value) is not None
+
+
 def tokens(text: str) -> list[str]:
     """Return what is volatile in a text."""
     return [match.group() for match in _TOKENS.finditer(text)]
