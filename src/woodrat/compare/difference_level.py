@@ -76,8 +76,10 @@ class Levels:
         self.inputs = NO_CHANGES
         """In what the inputs differ."""
         self._levels: list[str | None] = [self._start()]
+        self._parted = self._levels[0] is not None
         for number, row in enumerate(steps, 1):
             self._levels.append(self._step(number, *row))
+            self._parted = self._parted or self._levels[-1] is not None
         self._levels.append(self._end())
 
     def of(self, row: int) -> str | None:
@@ -190,7 +192,7 @@ class Levels:
 
     def _model(self, number: int, p: ModelCall, q: ModelCall, places: tuple[int, int]) -> str | None:
         matters = self._matters(places, handed=False)
-        otherwise, request = asked_in_other_words(p, q, matters)
+        otherwise, request = asked_in_other_words(p, q, matters, parted=self._parted)
         if otherwise and self._follows_set_aside(p, q, request):
             otherwise = False
         handed = False
@@ -205,8 +207,10 @@ class Levels:
         self._results[number] = self._take(number, "response", answer)
         if answer.behaviour or failed_otherwise(p, q) or handed:
             return BEHAVIOUR
+        if otherwise:
+            return WORDING
         prose = changes(without_call_ids(p.response), without_call_ids(q.response), matters)
-        if not prose.behaviour and not prose.wording and not otherwise:
+        if not prose.behaviour and not prose.wording:
             self._take(number, "response", prose)
             return None
         return WORDING
@@ -215,7 +219,7 @@ class Levels:
         """Return whether two digests of requests differ only because of what was set aside before."""
         if p.model != q.model or contrast.differing(p.parameters, q.parameters) or p.messages is None:
             return False
-        if not self.set_aside or any(self._levels):
+        if not self.set_aside or self._parted:
             return False
         return not request.behaviour and not request.wording
 

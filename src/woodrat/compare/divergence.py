@@ -182,7 +182,7 @@ class _Comparison:
             step = left or right
             assert step is not None
             p, q = (None if side is None else side.part for side in (left, right))
-            sides = (None if p is None else contrast.done(p, q), None if q is None else contrast.done(q, p))
+            sides = contrast.both_done(p, q)
             places = (None if p is None else p.position, None if q is None else q.position)
             rows.append(self._row(number, step.kind, step.label, sides, places, self._alone(left, right)))
         rows.append(self._row(last, "answer", "answer", (contrast.ending(a), contrast.ending(b)), (a.end, b.end)))

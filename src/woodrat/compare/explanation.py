@@ -403,6 +403,9 @@ class Explanation:
             text = f"the parameter {names[0]} was {self.pair(one, other)}{more}"
             found = Cause("parameters", text, {"parameter": names[0], "first": one, "second": other})
             return None, replace(found, path=names[0], other_path=names[0], first=one, second=other)
+        earliest = self._earliest()
+        if earliest is not None and self.levels.of(number) == WORDING and self.levels.asked_otherwise(number):
+            return earliest, Cause("prompt", "", {})
         answered = self._answered(number, p, q)
         details: dict[str, Any] = {"request": p.request, "first": p.response, "second": q.response}
         if self.levels.asked_otherwise(number):

@@ -45,10 +45,10 @@ def done_otherwise(
 ) -> Changes:
     """Return in what two answers of models differ besides prose."""
     one, two = did(p, tools[0]), did(q, tools[1])
-    if one is None or two is None:
-        calls = [messages.calls(call.response) for call in (p, q)]
-        if (one is None) == (two is None) or not any(calls):
-            return NO_CHANGES
+    if one is None and two is None:
+        return NO_CHANGES
+    if (one is None or two is None) and not any(messages.calls(call.response) for call in (p, q)):
+        return NO_CHANGES
     return changes(one, two, matters)
 
 
@@ -80,9 +80,14 @@ def failed_otherwise(p: ModelCall, q: ModelCall) -> bool:
     return p.errored != q.errored or not form.same(p.error, q.error)
 
 
-def asked_in_other_words(p: ModelCall, q: ModelCall, matters: Matters) -> tuple[bool, Changes]:
-    """Return whether two requests differ in more than what every run makes up anew, and in what."""
+def asked_in_other_words(p: ModelCall, q: ModelCall, matters: Matters, *, parted: bool) -> tuple[bool, Changes]:
+    """Return whether two requests differ in more than what every run makes up anew, and in what.
+
+    Where the runs have parted already, requests with different digests differ; their messages need not be compared.
+    """
     if differing(p.parameters, q.parameters) or p.model != q.model:
+        return True, NO_CHANGES
+    if parted and p.request is not None and q.request is not None and p.request != q.request:
         return True, NO_CHANGES
     if contrast.same_request(p, q):
         return False, NO_CHANGES

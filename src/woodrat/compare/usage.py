@@ -22,6 +22,9 @@ START: Final = -1
 """The place of what a run was given."""
 IDENTIFIER_CHARACTERS_MIN: Final = 4
 """How long an identifier is at least."""
+TOKEN_CHARACTERS_MIN: Final = 10
+"""How long a text is at least that holds an id or a time besides other words."""
+_OPENING: Final = ("{", "[", " ", "\n")
 _IDENTIFIER: Final = re.compile(r"(?!\d{4}-\d\d-\d\d)(?=.*\d)(?!-?\d{1,4}(?:\.\d+)?$)(?!-?\d+\.\d+$)\S+")
 
 
@@ -29,15 +32,18 @@ def marks(value: Json) -> Iterator[str]:
     """Yield what a value can be recognised by: its plain values that say much, and the ids and times in its texts."""
     todo = [value]
     while todo:
-        item = opened(todo.pop())
-        if isinstance(item, dict):
+        item = todo.pop()
+        if isinstance(item, str):
+            if item[:1] in _OPENING and (held := opened(item)) is not item:
+                todo.append(held)
+            elif len(item) > 2:
+                yield item
+                if len(item) > TOKEN_CHARACTERS_MIN:
+                    yield from volatile.tokens(item)
+        elif isinstance(item, dict):
             todo.extend(item.values())
         elif isinstance(item, list):
             todo.extend(item)
-        elif isinstance(item, str):
-            if says_much(item):
-                yield item
-                yield from volatile.tokens(item)
         elif says_much(item):
             yield str(item)
 
