@@ -179,7 +179,7 @@ class Levels:
             self._came_otherwise.add(number)
             return BEHAVIOUR
         one, two = (call.error if call.errored else call.result for call in (p, q))
-        if not form.same(one, two):
+        if one != two or not form.same(one, two):
             prose = _ASKS_A_PERSON.search(p.name) is not None
             found = changes(one, two, self._matters(places, handed=False), prose=prose)
             self._results[number] = self._take(number, "error" if p.errored else "result", found)
@@ -201,15 +201,19 @@ class Levels:
             handed = not any(self._tools) and told_otherwise(p, q)
         else:
             self._take(number, "messages", request)
-        if form.same(without_call_ids(p.response), without_call_ids(q.response)) and not failed_otherwise(p, q):
-            return BEHAVIOUR if handed else WORDING if otherwise else None
+        failed = failed_otherwise(p, q)
+        if otherwise:
+            answer = self._take(number, "response", done_otherwise(p, q, (self._tools[0], self._tools[1]), matters))
+            self._results[number] = answer
+            return BEHAVIOUR if answer.behaviour or failed or handed else WORDING
+        answers = (without_call_ids(p.response), without_call_ids(q.response))
+        if answers[0] == answers[1] and form.same(*answers) and not failed:
+            return None
         answer = done_otherwise(p, q, (self._tools[0], self._tools[1]), matters)
         self._results[number] = self._take(number, "response", answer)
-        if answer.behaviour or failed_otherwise(p, q) or handed:
+        if answer.behaviour or failed:
             return BEHAVIOUR
-        if otherwise:
-            return WORDING
-        prose = changes(without_call_ids(p.response), without_call_ids(q.response), matters)
+        prose = changes(*answers, matters)
         if not prose.behaviour and not prose.wording:
             self._take(number, "response", prose)
             return None

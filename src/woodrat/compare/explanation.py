@@ -270,7 +270,7 @@ class Explanation:
             root, cause = self._wrote(number, p, q)
         if root is not None and level == BEHAVIOUR and self.levels.of(root) != BEHAVIOUR:
             root = None
-        self._settle(number, root, replace(cause, level=level))
+        self._settle(number, root, cause if root is not None else replace(cause, level=level))
         self._remember(number, left, right)
 
     def _alone(self, number: int, left: ComparedStep | None, right: ComparedStep | None) -> Cause:

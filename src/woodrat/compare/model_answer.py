@@ -24,6 +24,8 @@ Matters = Callable[[Json, Json], bool]
 
 def did(call: ModelCall, tools: Collection[str]) -> Json:
     """Return what an answer comes to besides prose: tools asked for that are no steps, or data; none for prose."""
+    if _asks_only_for(call.response, tools):
+        return None
     called = messages.calls(call.response)
     if called:
         apart: list[Json] = [{"name": name, "args": args} for name, args in called if name not in tools]
@@ -34,6 +36,16 @@ def did(call: ModelCall, tools: Collection[str]) -> Json:
         return None if data is text else data
     plain = isinstance(call.response, dict | list) and not _is_message(call.response)
     return without_call_ids(call.response) if plain else None
+
+
+def _asks_only_for(response: object, tools: Collection[str]) -> bool:
+    """Return whether an answer in the neutral format, the common case, asks only for tools whose calls are steps."""
+    if not isinstance(response, dict) or isinstance(response.get("content"), list):
+        return False
+    asked = response.get("tool_calls")
+    return (
+        bool(asked) and isinstance(asked, list) and all(isinstance(c, dict) and c.get("name") in tools for c in asked)
+    )
 
 
 def _is_message(response: object) -> bool:

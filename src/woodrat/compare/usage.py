@@ -20,7 +20,7 @@ from woodrat.runs.steps import Decision, Part, Read, ToolCall, Write
 
 START: Final = -1
 """The place of what a run was given."""
-IDENTIFIER_CHARACTERS_MIN: Final = 4
+IDENTIFIER_CHARACTERS_MIN: Final = 3
 """How long an identifier is at least."""
 TOKEN_CHARACTERS_MIN: Final = 10
 """How long a text is at least that holds an id or a time besides other words."""
