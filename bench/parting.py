@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from random import Random
+from typing import Any
 
 import woodrat
 from bench.records import ENTITIES_MAX, Records
@@ -13,6 +16,8 @@ from woodrat.api.ledger import Ledger
 
 CONTRACTS = 10
 """Entities that a run reads in turn; one of them is overwritten between two runs."""
+CHAT_STEPS = 500
+"""Steps of each of two chats, calls of models and of tools in turn."""
 CROWD_STEPS = 20
 """Steps of each run of a crowd."""
 
@@ -23,6 +28,12 @@ def rows() -> list[Row]:
     """Return what is measured."""
     return [
         Row("runs-diff", "runs diff of two runs of {s.batch:,} steps / reading their entries", 6, _diff),
+        Row(
+            "runs-diff-chat",
+            f"runs diff of two noisy chats of {CHAT_STEPS} steps / reading their entries",
+            6,
+            _diff_chat,
+        ),
         Row("runs-diff-many", "the same after {s.runs:,} other runs / in a ledger of its own", 1.5, _diff_many),
         Row("runs-group", "runs group of {s.runs:,} runs / reading their entries", 6, _group),
     ]
@@ -69,6 +80,43 @@ def _diff(stage: Stage) -> Figure:
             warm=2,
             seconds=stage.scale.seconds,
         )
+
+
+def _chat(number: int) -> dict[str, Any]:
+    """Return a chat with tools: other words, ids and times in each, two calls in another order, one other argument."""
+    rng = Random(number)
+    messages: list[dict[str, Any]] = [{"role": "user", "content": f"Hello, this is what I ask you for: {rng.random()}"}]
+    turns = list(range(CHAT_STEPS // 2))
+    turns[5], turns[6] = (turns[6], turns[5]) if number else (turns[5], turns[6])
+    for turn in turns:
+        call, product = f"call_{rng.getrandbits(64):016x}", turn + (number if turn == CHAT_STEPS // 3 else 0)
+        arguments = json.dumps({"product": f"P-{product:05d}", "fields": ["price", "stock"]})
+        function = {"name": "get_product", "arguments": arguments}
+        words = f"Let me have a look at the next one of your list, and then we will see: {rng.random()}"
+        messages.append({"role": "assistant", "content": words, "tool_calls": [{"id": call, "function": function}]})
+        found = {
+            "price": product * 3,
+            "stock": {"girona": turn, "lugo": 7},
+            "request_id": f"{rng.getrandbits(128):032x}",
+        }
+        messages.append({"role": "tool", "tool_call_id": call, "content": json.dumps(found)})
+    return {
+        "id": f"chat-{number}",
+        "messages": [*messages, {"role": "assistant", "content": "That is all, thank you."}],
+    }
+
+
+def _diff_chat(stage: Stage) -> Figure:
+    """Two chats that are worded differently throughout, and differ in one argument."""
+    with woodrat.open(str(stage.folder / "diff-chat.db")) as ledger:
+        pair = [ledger.runs.import_(_chat(number))[0] for number in (0, 1)]
+
+        def ours(_: object) -> None:
+            found = ledger.runs.diff(*pair)
+            assert found.cause is not None, "they part"
+            assert found.cause.path == "product", "at the other argument"
+
+        return take_turns([[None]] * 30, ours, lambda _: _read(ledger, pair), warm=2, seconds=stage.scale.seconds)
 
 
 def _diff_many(stage: Stage) -> Figure:

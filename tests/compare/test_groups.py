@@ -105,10 +105,13 @@ def test_other_inputs_are_set_aside() -> None:
     assert (found.total, found.same) == (5, False)
 
 
-def test_runs_with_nothing_in_common_say_so() -> None:
-    """A run of the same question with no step like those of the others."""
+def test_a_run_with_no_step_like_the_others_parts_at_once() -> None:
+    """A run of the same question that went on with another tool: both are named."""
     found = gather(runs((2, [tool()], {}), (1, [tool("weather")], {})))
-    assert found.sentence == "2 of 3 runs agree; one has nothing in common with them."
+    assert found.sentence == (
+        "2 of 3 runs agree; one parts at step 1, the tool weather: the main runs went on with the tool bureau and this "
+        "one with the tool weather."
+    )
 
 
 def test_keys_that_tell_too_much_apart_are_joined_again() -> None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MARKS = {"same": "", "differs": "|", "first": "<", "second": ">"}
 """What stands beside a row."""
+SET_ASIDE_MAX = 8
+"""How many of the values that were set aside are named; JSON has them all."""
 
 
 def group(call: Call) -> Answer:
@@ -130,6 +132,12 @@ def show_divergence(paper: Paper, found: Divergence) -> None:
     parted = [YELLOW if row.step == found.step else DIM if row.mark == "same" else "" for row in found.rows]
     paper.table(("", "STEP", "WHAT", "FIRST", "SECOND"), rows, parted)
     paper.line(found.sentence, GREEN if found.same else BOLD)
+    if found.wording is not None:
+        paper.line(found.wording)
+    if found.set_aside:
+        named = [f"{aside.path} of step {aside.step} ({aside.kind})" for aside in found.set_aside]
+        more = f" and {len(named) - SET_ASIDE_MAX} more" if len(named) > SET_ASIDE_MAX else ""
+        paper.line(f"Set aside, as every run makes it up anew: {', '.join(named[:SET_ASIDE_MAX])}{more}.", DIM)
 
 
 def show_crowd(paper: Paper, crowd: Crowd) -> None:

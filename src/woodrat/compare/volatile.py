@@ -72,6 +72,43 @@ def _kind(found: re.Match[str]) -> str:
     return f"\0{found.lastgroup}\0"
 
 
+def is_volatile(name: str, value: Json) -> bool:
+    """Return whether a value looks as if every run made it up anew, by itself or by the name it stands under."""
+    if isinstance(value, str):
+        return _TOKENS.fullmatch(value) is not None or volatile(name, value, f"{value}0") is not None
+    return volatile(name, value, value) is not None
+
+
+def tokens(text: str) -> list[str]:
+    """Return what is volatile in a text."""
+    return [match.group() for match in _TOKENS.finditer(text)]
+
+
+def steady_text(spelled: str) -> str:
+    """Return a value spelled as JSON with what is volatile in it replaced by its kind, by its look or by its name."""
+    found = _TOKENS.sub(_kind, spelled)
+    return _MEMBER.sub(_member, found) if _NAMES.search(found) else found
+
+
+_NAMES: Final = re.compile(
+    r"(?i)(?:id|uid|nonce|etag|checksum|fingerprint|salt|signature|cursor|at|time|ts|stamp|created|updated|modified"
+    r"|expires|expiry|now|started|ended|epoch|duration|elapsed|latency|took)(?:_ms|_s|ms)?\":"
+)
+"""Whether a spelled value may have a member whose name says that it is volatile."""
+_MEMBER: Final = re.compile(r'"([A-Za-z][\w-]*)":(?:"([A-Za-z0-9+/=_.:-]{6,})"|(-?\d[\d.eE+-]*))')
+
+
+def _member(found: re.Match[str]) -> str:
+    name, text, number = snake(found[1]), found[2], found[3]
+    if text is not None:
+        kept = not (_ID_NAME.search(name) and _TOKEN_LIKE.fullmatch(text))
+    else:
+        size = abs(float(number)) if _DURATION_NAME.search(name) or _TIME_NAME.search(name) else 0.0
+        timed = _TIME_NAME.search(name) and any(low <= size <= high for low, high in _EPOCH)
+        kept = not (_DURATION_NAME.search(name) or timed)
+    return found.group() if kept else f'"{found[1]}":\0'
+
+
 def steady(value: Json) -> Json:
     """Return a value with what is volatile in its texts replaced by its kind, so that two runs can be compared."""
     if isinstance(value, str):

@@ -276,7 +276,7 @@ class Call:
         return {**said, "once": True} if self.once else said
 
     def _outcome(self) -> dict[str, Json]:
-        return {"result": values.bounded(self.result, hidden=self._hidden)}
+        return {"result": values.bounded(self.result, values.RESULT_BYTES_MAX, self._hidden)}
 
     def _kept(self, body: Mapping[str, Json]) -> Json:
         """Return the result as recorded."""
@@ -329,7 +329,7 @@ class ModelCall(Call):
 
     def _outcome(self) -> dict[str, Json]:
         response = values.plain(self.result, self._hidden)
-        body: dict[str, Json] = {"response": values.bounded(response)}
+        body: dict[str, Json] = {"response": values.bounded(response, values.RESULT_BYTES_MAX)}
         usage = usage_of(self.usage) or usage_of(response.get("usage") if isinstance(response, dict) else None)
         if usage:
             body["usage"] = usage
