@@ -105,22 +105,22 @@ def test_files_need_no_database(cli: Cli, db: Path) -> None:
 
 
 def test_a_crowd_is_a_tree(kline: Cli) -> None:
-    """`runs group` prints clusters with their cause and outcome, those set aside, and the sentence last."""
+    """`runs group` prints clusters with their cause and outcome, the inputs that differ, and the sentence last."""
     runs = [pipeline(kline, query="Other?"), *(pipeline(kline) for _ in range(3))]
     overwrite(kline)
     runs.append(pipeline(kline))
     ran = kline("runs", "group", *runs, "--exit-code")
-    assert (ran.code, ran.json["main"]["agree"], ran.json["total"]) == (1, 3, 5)
+    assert (ran.code, ran.json["main"]["agree"], ran.json["total"]) == (1, 4, 5)
     lines = kline("runs", "group", "--subject", "contract/kline", "-o", "table").out.splitlines()
-    assert lines[0] == "3 of 4 runs took the main way"
+    assert lines[0] == "4 of 5 runs took the main way"
     assert lines[1] == "  terms=standard; answer: (no answer)"
     assert lines[3] == "1 run parts at step 1, the read of contract/kline"
     assert lines[4].startswith("  billing-bot wrote payment_terms Net-45 (was Net-30) at position")
-    assert "1 set aside: Other?; contract/kline" in lines
+    assert "inputs that differ: query" in lines
     assert lines[-1] == ran.json["sentence"]
-    assert lines[-1].startswith("3 of 4 runs agree; one parts at step 1")
+    assert lines[-1].startswith("4 of 5 runs agree; one parts at step 1")
     same = kline("runs", "group", "--same-inputs-as", runs[1], "--agent", "contract-bot").json
-    assert (same["total"], same["aside"]) == (4, [])
+    assert (same["total"], same["differing_inputs"]) == (4, [])
     assert kline("runs", "group", "--query", "Other?", "--exit-code").code == 0
 
 
