@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
@@ -33,6 +33,8 @@ VALUE_CHARACTERS_MAX: Final = 200
 """How much of a text stands for it; of a longer one its beginning and a digest."""
 PROSE_WORDS: Final = 8
 """From how many words on a text is prose."""
+NUMBER_MAX: Final = 1e300
+"""Up to which size numbers are compared with bounds."""
 REPEATS: Final = (2, 3, 5, 10)
 """How many calls of one tool are worth a feature."""
 START: Final = 0
@@ -131,15 +133,23 @@ class FeatureTable:
         """Take in one run."""
         _Reading(self, len(self.tracks), record).take_in()
 
+    def numbers_of(self, slot: tuple[str, str, str]) -> tuple[array[int], array[float], array[int]]:
+        """Return the numbers of a slot, to add to."""
+        known = self.numbers.get(slot)  # type: ignore[call-overload]
+        if known is None:
+            known = self.numbers[Slot(*slot)] = (array("I"), array("d"), array("I"))
+        return known  # type: ignore[no-any-return]
+
     def known(self, slot: Slot, value: Json) -> int | None:
         """Return the number of the feature that a slot has a value; none where it is not followed."""
         return self._known.get(Feature(*slot, _plain(value)))
 
-    def number_of(self, feature: Feature, valued: bool) -> int | None:
-        """Return the number of a feature; none for one that is not followed."""
-        number = self._known.get(feature)
-        if number is not None:
-            return number
+    def number_of(self, feature: tuple[str, str, str, Json], valued: bool) -> int | None:
+        """Return the number of a feature; none for one that is not followed. Any tuple of its members will do."""
+        number = self._known.get(feature)  # type: ignore[call-overload]
+        return self._follow(Feature(*feature), valued) if number is None else number
+
+    def _follow(self, feature: Feature, valued: bool) -> int | None:
         if len(self.features) >= FEATURES_MAX:
             self.full = True
             self.overflow.add(feature.slot)
@@ -185,14 +195,14 @@ class _Reading:
         table.tracks.append(self._track)
         for kind, text in ((AGENT, record.agent), (CODE, record.code)):
             if text is not None:
-                self._note(Feature(kind, "", "", text), START, True)
+                self._note((kind, "", "", text), START, True)
         for path, value in leaves({"query": record.query, "principal": record.principal, **record.inputs}):
             if value is not None:
-                self._value(Slot(INPUT, "", path), value, START)
-                self._origin(value, f"the input {path}", 0, True)
+                self._value((INPUT, "", path, value), START)
+                self._origin(value, INPUT, path, "", 0)
         if record.subject is not None:
             for text in (record.subject, record.subject.partition("/")[2]):
-                self._origin(text, "the subject", 0, True)
+                self._origin(text, INPUT, "", "", 0)
         last = 0
         for number, part in behaviour(record):
             last = number
@@ -206,42 +216,42 @@ class _Reading:
                 self._decision(part, number)
             elif isinstance(part, Write):
                 self._write(part, number)
-        ending = Slot(ENDING, record.status, "")
-        parts = [(path, value) for path, value in leaves(record.answer)] if record.answer is not None else []
-        self._finish(ending, [*((ending._replace(path=path), value) for path, value in parts)], last + 1, 0)
+        answer = [(ENDING, record.status, path, value) for path, value in leaves(record.answer)]
+        self._finish((ENDING, record.status, ""), answer, last + 1, 0)
 
     # The kinds of steps
 
     def _model(self, part: ModelCall, number: int) -> None:
         if part.model is not None:
-            self._note(Feature(MODEL, "", "", part.model), number, True)
+            self._note((MODEL, "", "", part.model), number, True)
         for path, value in leaves(dict(part.parameters)):
-            self._value(Slot(PARAMETER, "", path), value, number)
+            self._value((PARAMETER, "", path, value), number)
 
     def _tool(self, part: ToolCall, number: int) -> None:
-        level, values = 0, []
+        level, name = 0, part.name
+        values: list[tuple[str, str, str, Json]] = []
         for path, value in leaves(part.args):
-            slot = Slot(ARGUMENT, part.name, path)
-            self._note(Feature(GIVEN, part.name, path, None), number, False)
-            if says_much(value):
-                origin = self._origins.get(value)
-                level = level if origin is None else max(level, origin[1] + 1)
-                self._note(Feature(ORIGIN, part.name, path, None if origin is None else origin[0]), number, True)
-            values.append((slot, value))
-        self._step(f"tool {part.name}", number)
+            self._note((GIVEN, name, path, None), number, False)
+            origin = self._origins.get(value)
+            if origin is not None:
+                level = max(level, origin[1] + 1)
+                self._note((ORIGIN, name, path, origin[0]), number, True)
+            elif says_much(value):
+                self._note((ORIGIN, name, path, None), number, True)
+            values.append((ARGUMENT, name, path, value))
+        self._step(f"tool {name}", number)
         if part.errored:
-            values += ((Slot(ERROR, part.name, path), value) for path, value in leaves(part.error))
-            self._note(Feature(ERROR, part.name, "", None), number, False)
+            values += ((ERROR, name, path, value) for path, value in leaves(part.error))
+            self._note((ERROR, name, "", None), number, False)
         for path, value in leaves(part.result):
-            values.append((Slot(RESULT, part.name, path), value))
-            self._origin(value, f"{path or 'the result'} of {part.name}", level, False)
-        if part.once:
-            self._block += 1
-        self._finish(Slot("tool", part.name, ""), values, number, level)
+            values.append((RESULT, name, path, value))
+            self._origin(value, RESULT, path, name, level)
+        self._block += part.once
+        self._finish(("tool", name, ""), values, number, level)
         self._block += part.once
 
     def _read(self, part: Read, number: int) -> None:
-        values = []
+        values: list[tuple[str, str, str, Json]] = []
         entity = part.entity or ""
         names = self._table.entity_names(entity, self._record.subject) if entity else ("",)
         self._step(f"read of {names[-1]}" if entity else part.within or "read", number)
@@ -249,73 +259,77 @@ class _Reading:
             for path, value in leaves(shown):
                 place = f"{field}{'.' if path and path[0] != '[' else ''}{path}"
                 for name in names[1:]:
-                    self._value(Slot(READ, name, place), value, number)
-                values.append((Slot(READ, names[0], place), value))
-                self._origin(value, f"{place} of {names[-1]}", 0, False)
+                    self._value((READ, name, place, value), number)
+                values.append((READ, names[0], place, value))
+                self._origin(value, READ, place, names[-1], 0)
         if not part.found:
-            self._note(Feature(READ, names[0], "", None), number, False)
-        self._finish(Slot("read", names[0], ""), values, number, 0)
+            self._note((READ, names[0], "", None), number, False)
+        self._finish(("read", names[0], ""), values, number, 0)
 
     def _decision(self, part: Decision, number: int) -> None:
         self._step(f"decision {part.stage}", number)
         for condition in part.conditions:
             for path, value in leaves(condition.actual):
-                self._value(Slot(FACT, part.stage, condition.key + path), value, number)
+                self._value((FACT, part.stage, condition.key + path, value), number)
         rule = "default" if part.default else part.rule
-        chosen = [(Slot(DECISION, part.stage, path), value) for path, value in leaves(part.chosen)]
-        self._value(Slot(DECISION, part.stage, "rule"), _plain(rule), number)
-        self._barrier(Slot("decision", part.stage, ""), chosen, number)
+        chosen = [(DECISION, part.stage, path, value) for path, value in leaves(part.chosen)]
+        self._value((DECISION, part.stage, "rule", rule), number)
+        self._barrier(("decision", part.stage, ""), chosen, number)
 
     def _write(self, part: Write, number: int) -> None:
         name = self._table.entity_names(part.entity, self._record.subject)[-1]
         self._step(f"write of {name}" if part.op == "assert" else f"{part.op} of {name}", number)
-        values = [(Slot(WRITE, name, path), value) for path, value in leaves(dict(part.fields))]
-        self._barrier(Slot("write", name, part.op), values, number)
+        values = [(WRITE, name, path, value) for path, value in leaves(dict(part.fields))]
+        self._barrier(("write", name, part.op), values, number)
 
     # What is kept
 
-    def _barrier(self, name: Slot, values: list[tuple[Slot, Json]], number: int) -> None:
+    def _barrier(self, name: tuple[str, str, str], values: list[tuple[str, str, str, Json]], number: int) -> None:
         """Keep a step that nothing may be moved across."""
         self._block += 1
         self._finish(name, values, number, 0)
         self._block += 1
 
-    def _finish(self, name: Slot, values: Sequence[tuple[Slot, Json]], number: int, level: int) -> None:
+    def _finish(
+        self, name: tuple[str, str, str], values: Iterable[tuple[str, str, str, Json]], number: int, level: int
+    ) -> None:
         """Keep a step with its values; a value that is an input of the run counts as that input."""
         held = []
-        for slot, value in values:
-            feature = self._value(slot, value, number)
-            origin = self._origins.get(value) if says_much(value) else None
+        for item in values:
+            feature = self._value(item, number)
+            origin = self._origins.get(item[3])
             if origin is not None and origin[2]:
-                feature = self._table.number_of(Feature(f"{slot.kind} as given", *slot[1:], origin[0]), False)
+                feature = self._table.number_of((f"{item[0]} as given", item[1], item[2], origin[0]), False)
             if feature is not None:
                 held.append(feature)
-        step = self._table.number_of(Feature(*name, None), False)
+        step = self._table.number_of((*name, None), False)
         if step is not None:
             held.sort()
             self._track.steps.extend((self._block, level, step, len(held), *held))
 
     def _step(self, label: str, number: int) -> None:
-        step = self._note(Feature(STEP, label, "", None), number, False)
+        step = self._note((STEP, label, "", None), number, False)
         if step is None:
             return
         count = self._counts[step] = self._counts.get(step, 0) + 1
         if count == 1:
             self._track.order.append((step, number))
         if count in REPEATS:
-            self._note(Feature(REPEAT, label, "", count), number, False)
+            self._note((REPEAT, label, "", count), number, False)
 
-    def _value(self, slot: Slot, value: Json, number: int) -> int | None:
-        plain = _plain(value)
+    def _value(self, item: tuple[str, str, str, Json], number: int) -> int | None:
+        """Keep that a slot has a value; `item` is the slot and the value."""
+        kind, name, path, value = item
         if type(value) in (int, float):
-            runs, numbers, steps = self._table.numbers.setdefault(slot, (array("I"), array("d"), array("I")))
-            if (not runs or runs[-1] != self._run) and abs(value) < 1e300:  # type: ignore[arg-type]
+            runs, numbers, steps = self._table.numbers_of((kind, name, path))
+            if (not runs or runs[-1] != self._run) and abs(value) < NUMBER_MAX:  # type: ignore[arg-type]
                 runs.append(self._run)
                 numbers.append(value)  # type: ignore[arg-type]
                 steps.append(number)
-        return self._note(Feature(*slot, plain), number, True)
+            return self._note(item, number, True)
+        return self._note((kind, name, path, _plain(value)), number, True)
 
-    def _note(self, feature: Feature, number: int, valued: bool) -> int | None:
+    def _note(self, feature: tuple[str, str, str, Json], number: int, valued: bool) -> int | None:
         found = self._table.number_of(feature, valued)
         if found is not None and found not in self._seen:
             self._seen.add(found)
@@ -324,9 +338,17 @@ class _Reading:
             places.steps.append(number)
         return found
 
-    def _origin(self, value: Json, where: str, level: int, given: bool) -> None:
-        if says_much(value):
-            self._origins.setdefault(value, (where, level, given))
+    def _origin(self, value: Json, kind: str, path: str, name: str, level: int) -> None:
+        """Keep where a value was first met."""
+        if value not in self._origins and says_much(value):
+            self._origins[value] = (_origin_words(kind, path, name), level, kind == INPUT)
+
+
+@lru_cache(maxsize=65_536)
+def _origin_words(kind: str, path: str, name: str) -> str:
+    if kind == INPUT:
+        return f"the input {path}" if path else "the subject"
+    return f"{path or 'the result'} of {name}"
 
 
 def behaviour(record: RunRecord) -> Iterator[tuple[int, Part | Write]]:
@@ -348,6 +370,9 @@ def behaviour(record: RunRecord) -> Iterator[tuple[int, Part | Write]]:
         yield number, write
 
 
+_joined = lru_cache(maxsize=65_536)(joined)
+
+
 def leaves(value: Json) -> Iterator[tuple[str, Json]]:
     """Yield the plain values inside a value with their paths, in which all items of a list stand at one place."""
     value = opened(value)
@@ -363,7 +388,7 @@ def leaves(value: Json) -> Iterator[tuple[str, Json]]:
             item = opened(item)
         if isinstance(item, dict):
             if depth < DEPTH_MAX:
-                todo.extend((joined(path, name), inner, depth + 1) for name, inner in reversed(item.items()))
+                todo.extend((_joined(path, name), inner, depth + 1) for name, inner in reversed(item.items()))
         elif isinstance(item, list):
             left -= 1
             yield f"{path}.length" if path else "length", len(item)
