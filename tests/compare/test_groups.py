@@ -128,6 +128,11 @@ def test_volatile_values_and_independent_order_part_no_runs() -> None:
 
     found = gather(runs(*((1, calls(number), {}) for number in range(4))))
     assert found.sentence == "All 4 runs agree."
+    stories = ((1, [*calls(2 * number), tool("mail", number > 2)], {}) for number in range(4))
+    assert gather(runs(*stories)).sentence == (
+        "3 of 4 runs agree; one parts at step 4, the tool mail: called with the same arguments it returned false in "
+        "the main runs and true in this one."
+    ), "the ids and times before it are no reason"
     dependent = [tool("lookup", {"token": "abc-123"}), tool("rates", {"rate": 3}, token="abc-123")]
     found = gather(runs((2, dependent, {}), (1, [dependent[1], dependent[0]], {})))
     assert found.main.agree == 2, "what uses a result of another is not independent of it"

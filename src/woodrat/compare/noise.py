@@ -1,7 +1,8 @@
 """Noise: which values say nothing about the behaviour of the runs of a group, and runs without them.
 
 Of a place with many values only those count that many runs share, and prose counts only where it is always the same.
-Where the runs were given different inputs, values that hardly two runs share are taken to follow from these.
+Where the runs were given different inputs, values that hardly two runs share are taken to follow from these; in a large
+group, so are three values or more of which none is that of every second run.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from woodrat.compare.features import (
     is_prose,
 )
 from woodrat.compare.value_difference import joined, opened, says_much
+from woodrat.compare.volatile import steady
 from woodrat.records import replace
 from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import ModelCall, Part, Read, ToolCall
@@ -29,6 +31,8 @@ VALUES_MAX: Final = 8
 """How many values of one place tell runs apart; where there are more, only those that many runs share."""
 COMMON: Final = 0.25
 """How large a part of the runs must share one of many values, for it to tell them apart."""
+RUNS_MIN: Final = 20
+"""From how many runs on values of which none is that of every second run are taken to vary by chance."""
 HIDDEN: Final = "(differs from run to run)"
 """What stands where a value is noise."""
 
@@ -51,7 +55,10 @@ class Noise:
                 continue
             sizes = [len(table.places[number].runs) for number in values]
             many = len(values) > VALUES_MAX or slot in table.overflow
-            scattered = varied and len(values) > 2 and len(values) > sum(sizes) / 2
+            scattered = len(values) > 2 and (
+                (varied and len(values) > sum(sizes) / 2)
+                or (len(table.tracks) >= RUNS_MIN and max(sizes) < sum(sizes) / 2)
+            )
             prose = len(values) > 1 and any(is_prose(table.features[number].value) for number in values)
             if many or scattered or prose:
                 least = COMMON * len(table.tracks)
@@ -99,7 +106,7 @@ class Noise:
         if says_much(value) and value in given:
             return HIDDEN
         number = self._table.known(slot, value)
-        return value if number is not None and self.telling[number] else HIDDEN
+        return steady(value) if number is not None and self.telling[number] else HIDDEN
 
 
 def _differing_inputs(table: FeatureTable) -> tuple[str, ...]:

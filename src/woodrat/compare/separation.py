@@ -20,12 +20,14 @@ from woodrat.compare.features import (
     FACT,
     NUMBER,
     ORDER,
+    ORIGIN,
     START,
     STEP,
     Feature,
     FeatureTable,
     Places,
     Slot,
+    is_prose,
     value_of,
 )
 from woodrat.compare.trait_words import clause, value_words
@@ -58,7 +60,7 @@ _RANKS: Final = {
             ("read", "argument", "decision", "write"),
             (FACT, "result", "error", NUMBER),
             ("given", "repeat"),
-            ("origin", ORDER),
+            (ORIGIN, ORDER),
         )
     )
     for kind in kinds
@@ -106,8 +108,23 @@ class Trait(Record):
 
     @derived
     def share(self) -> float:
-        """What part of the bad runs it explains."""
-        return round(self.bad / self.bad_total, 4) if self.bad_total else 0.0
+        """What part of the bad runs has it, from 0 to 1."""
+        return _ratio(self.bad, self.bad_total)
+
+    @derived
+    def bad_rate(self) -> float:
+        """What part of the runs that have it is bad."""
+        return _ratio(self.bad, self.bad + self.good)
+
+    @derived
+    def bad_rate_otherwise(self) -> float:
+        """What part of the other runs is bad."""
+        others = self.bad_total - self.bad
+        return _ratio(others, others + self.good_total - self.good)
+
+
+def _ratio(part: int, whole: int) -> float:
+    return round(part / whole, 4) if whole else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,13 +382,16 @@ class _Separating:
         ]
         hints: list[_Candidate] = []
         for candidate in sorted(closest, key=lambda item: (item.log_p, *self._rank(item))):
-            if all(_likeness(candidate.carriers, item.carriers) < ALIKE for item in hints):
+            if not is_prose(self._features[candidate.feature].value) and all(
+                _likeness(candidate.carriers, item.carriers) < ALIKE for item in hints
+            ):
                 hints.append(candidate)
         return tuple(self._trait(hint, tried, [hint]) for hint in hints[:HINTS_MAX])
 
     def _trait(self, candidate: _Candidate, tried: int, alike: Sequence[_Candidate]) -> Trait:
         feature = self._features[candidate.feature]
-        usual, usual_good = self._usual(feature) if candidate.present else (None, 0)
+        compared = candidate.present and feature.kind != ORIGIN
+        usual, usual_good = self._usual(feature) if compared else (None, 0)
         texts = [self._clause(item) for item in alike]
         text = self._clause(candidate)
         return Trait(
