@@ -118,6 +118,26 @@ def test_other_inputs_part_no_runs() -> None:
     ).replace("step 3", f"step {found.main.clusters[0].step}")
 
 
+def test_other_subjects_and_entities_part_no_runs() -> None:
+    """Runs about other entities did the same if they read the same of their own, and many entities count as one."""
+
+    def steps(number: int) -> list[Said]:
+        score = 640 if number == 11 else 580
+        return [
+            read(score, entity=f"loan/{number}"),
+            read(1, entity=f"branch/b{number}"),
+            read(2, entity="policy/risk"),
+            decided(score),
+        ]
+
+    stories: Any = [(1, steps(number), {"start": {"subject": f"loan/{number}"}}) for number in range(12)]
+    found = gather(runs(*stories))
+    assert found.sentence == (
+        "11 of 12 runs agree; one parts at step 1, the read of loan/0: creditScore was 580 in the main runs and 640 in "
+        "this one."
+    )
+
+
 def test_volatile_values_and_independent_order_part_no_runs() -> None:
     """Random ids and times are the same everywhere, and calls that do not depend on each other come in any order."""
 
@@ -128,7 +148,7 @@ def test_volatile_values_and_independent_order_part_no_runs() -> None:
 
     found = gather(runs(*((1, calls(number), {}) for number in range(4))))
     assert found.sentence == "All 4 runs agree."
-    stories = ((1, [*calls(2 * number), tool("mail", number > 2)], {}) for number in range(4))
+    stories: Any = ((1, [*calls(2 * number), tool("mail", number > 2)], {}) for number in range(4))
     assert gather(runs(*stories)).sentence == (
         "3 of 4 runs agree; one parts at step 4, the tool mail: called with the same arguments it returned false in "
         "the main runs and true in this one."

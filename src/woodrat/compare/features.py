@@ -25,6 +25,8 @@ VALUES_MAX: Final = 256
 """How many values of one slot are followed; those that come later are not."""
 FEATURES_MAX: Final = 200_000
 """How many features are followed in all."""
+ENTITIES_MAX: Final = 8
+"""How many entities of one type tell runs apart; where there are more, it is the type that counts."""
 LEAVES_MAX: Final = 200
 """How many plain values of one argument list or result are looked at."""
 DEPTH_MAX: Final = 32
@@ -52,6 +54,8 @@ STEP, ARGUMENT, RESULT, ERROR, READ, DECISION, FACT, WRITE = (
 )
 INPUT, MODEL, PARAMETER, AGENT, CODE = "input", "model", "parameter", "agent", "code"
 GIVEN, ORIGIN, REPEAT, ORDER, NUMBER, ENDING = "given", "origin", "repeat", "order", "number", "ending"
+READ_STEP: Final = "read of"
+"""The kind of the feature that stands for a read as a step; those of other steps are `tool`, `decision`, `write of`."""
 BEHAVIOUR: Final = frozenset({ARGUMENT, RESULT, ERROR, READ, DECISION, WRITE, ENDING})
 """Kinds of slots whose values tell the behaviour of two runs apart."""
 
@@ -165,6 +169,10 @@ class FeatureTable:
         self.places.append(Places())
         return number
 
+    def is_one_of_many(self, entity: str) -> bool:
+        """Tell whether the runs have to do with more entities of a type than tell them apart."""
+        return len(self._entities.get(entity.split("/", 1)[0], ())) > ENTITIES_MAX
+
     def entity_names(self, entity: str, subject: str | None) -> tuple[str, ...]:
         """Return under which names an entity is followed: itself, unless there are many like it, and its type."""
         kind = entity.split("/", 1)[0]
@@ -253,18 +261,21 @@ class _Reading:
     def _read(self, part: Read, number: int) -> None:
         values: list[tuple[str, str, str, Json]] = []
         entity = part.entity or ""
-        names = self._table.entity_names(entity, self._record.subject) if entity else ("",)
+        given = self._origins.get(entity.partition("/")[2])
+        subject = entity if given is not None and given[2] else self._record.subject
+        names = self._table.entity_names(entity, subject) if entity else ("",)
         self._step(f"read of {names[-1]}" if entity else part.within or "read", number)
         for field, shown in part.values.items():
             for path, value in leaves(shown):
                 place = f"{field}{'.' if path and path[0] != '[' else ''}{path}"
-                for name in names[1:]:
-                    self._value((READ, name, place, value), number)
-                values.append((READ, names[0], place, value))
+                values += ((READ, name, place, value) for name in names)
                 self._origin(value, READ, place, names[-1], 0)
         if not part.found:
-            self._note((READ, names[0], "", None), number, False)
-        self._finish(("read", names[0], ""), values, number, 0)
+            values += ((READ, name, "", None) for name in names)
+        self._table.number_of(
+            (READ_STEP, names[-1], "", None), False
+        )  # where there are many, it is the type that counts
+        self._finish((READ_STEP, names[0], ""), values, number, 0)
 
     def _decision(self, part: Decision, number: int) -> None:
         self._step(f"decision {part.stage}", number)
@@ -280,7 +291,7 @@ class _Reading:
         name = self._table.entity_names(part.entity, self._record.subject)[-1]
         self._step(f"write of {name}" if part.op == "assert" else f"{part.op} of {name}", number)
         values = [(WRITE, name, path, value) for path, value in leaves(dict(part.fields))]
-        self._barrier(("write", name, part.op), values, number)
+        self._barrier(("write of", name, part.op), values, number)
 
     # What is kept
 

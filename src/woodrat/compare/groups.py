@@ -17,7 +17,7 @@ from woodrat.compare import contrast
 from woodrat.compare.cause import NO_LINEAGE, Cause, Lineage
 from woodrat.compare.contrast import Sides
 from woodrat.compare.divergence import compare, where
-from woodrat.compare.features import FeatureTable, Track, behaviour
+from woodrat.compare.features import READ_STEP, FeatureTable, Track, behaviour
 from woodrat.compare.logs import FIRST
 from woodrat.compare.noise import Noise
 from woodrat.compare.separation import Separation, separate
@@ -171,6 +171,7 @@ class _Gathering:
         for rank, number in enumerate(ranked):
             self._ranks[number] = rank
         self._names = ranked
+        self._places = [self._place(number) for number in range(len(ranked))]
         shared: dict[tuple[int, ...], tuple[int, ...]] = {}
         order = sorted(range(len(table.tracks)), key=lambda n: (table.tracks[n].started_at, table.tracks[n].id))
         self._ways = [
@@ -179,6 +180,13 @@ class _Gathering:
             for track in (table.tracks[number],)
         ]
 
+    def _place(self, number: int) -> int:
+        """Return the rank of a step's name; a read of one of many entities counts as a read of its type."""
+        kind, name, path, _ = self._table.features[number]
+        if kind == READ_STEP and "/" in name and self._table.is_one_of_many(name):
+            number = self._table.number_of((kind, name.split("/", 1)[0], path, None), False) or number
+        return self._ranks[number]
+
     def _keys(self, track: Track) -> Iterable[tuple[int, ...]]:
         """Return what a run did, step by step; calls that do not depend on each other stand in a fixed order."""
         steps, place, keys = track.steps, 0, []
@@ -186,7 +194,7 @@ class _Gathering:
         while place < len(steps):
             block, level, name, count = steps[place : place + 4]
             held = steps[place + 4 : place + 4 + count]
-            keys.append((block, level, ranks[name], *sorted(ranks[n] for n in held if telling[n])))
+            keys.append((block, level, self._places[name], *sorted(ranks[n] for n in held if telling[n])))
             place += 4 + count
         last = keys.pop()
         keys.sort()
@@ -234,9 +242,9 @@ class _Gathering:
         self, beside: RunRecord, record: RunRecord, sides: Sides
     ) -> tuple[int | None, str | None, Cause | None]:
         """Return at which step a run parts from another, what stands there, and why; nothing where it does not."""
-        found = compare(
-            self._noise.without(beside, beside), self._noise.without(record, beside), self._lineage, sides=sides
-        )
+        lineage = self._lineage if beside.subject == record.subject else NO_LINEAGE
+        pair = self._noise.without(beside, beside), self._noise.without(record, beside)
+        found = compare(*pair, lineage, sides=sides)
         cause = found.cause
         if found.same or cause is None:
             return None, None, None
@@ -256,7 +264,7 @@ class _Gathering:
         if place + 1 >= len(way.keys):
             return "the answer"
         kind, name, *_ = self._table.features[self._names[way.keys[place][1]]]
-        return f"step {place + 1}, the {kind}{' of' if kind in ('read', 'write') else ''} {name}"
+        return f"step {place + 1}, the {kind} {name}"
 
 
 def _sides(stayed: int, left: int) -> Sides:

@@ -20,6 +20,7 @@ from woodrat.compare.features import (
     FeatureTable,
     Slot,
     is_prose,
+    value_of,
 )
 from woodrat.compare.value_difference import joined, opened, says_much
 from woodrat.compare.volatile import steady
@@ -53,6 +54,10 @@ class Noise:
         for slot, values in table.slots.items():
             if slot.kind not in BEHAVIOUR:
                 continue
+            if slot.kind == READ and "/" in slot.name and table.is_one_of_many(slot.name):
+                for number in values:
+                    telling[number] = 0  # the same is followed under its type
+                continue
             sizes = [len(table.places[number].runs) for number in values]
             many = len(values) > VALUES_MAX or slot in table.overflow
             scattered = len(values) > 2 and (
@@ -71,23 +76,35 @@ class Noise:
         given = {value for value in _plain_values(dict(record.inputs)) if says_much(value)}
         if record.subject is not None:
             given.update((record.subject, record.subject.partition("/")[2]))
-        steps = tuple(self._step(part, record, given) for part in record.steps if not isinstance(part, ModelCall))
-        return replace(record, query=like.query, inputs=like.inputs, subject=like.subject, steps=steps)
+        steps = tuple(self._step(part, record, like, given) for part in record.steps if not isinstance(part, ModelCall))
+        writes = tuple(
+            replace(write, entity=self._entity(write.entity, record, like, given)) for write in record.writes
+        )
+        return replace(record, query=like.query, inputs=like.inputs, subject=like.subject, steps=steps, writes=writes)
 
-    def _step(self, part: Part, record: RunRecord, given: set[Json]) -> Part:
+    def _entity(self, entity: str, record: RunRecord, like: RunRecord, given: set[Json]) -> str:
+        """Return what stands for an entity: the subject of the other run for the run's own, no name for one of many."""
+        if entity == record.subject and like.subject is not None:
+            return like.subject
+        kind, _, key = entity.partition("/")
+        return f"{kind}/{HIDDEN}" if key in given or self._table.is_one_of_many(entity) else entity
+
+    def _step(self, part: Part, record: RunRecord, like: RunRecord, given: set[Json]) -> Part:
         if isinstance(part, ToolCall):
             args = self._value(part.args, Slot(ARGUMENT, part.name, ""), given)
             result = self._value(part.result, Slot(RESULT, part.name, ""), given)
             return replace(part, args=args, result=result)
         if isinstance(part, Read) and part.entity:
-            name = self._table.entity_names(part.entity, record.subject)[0]
+            entity = self._entity(part.entity, record, like, given)
+            whole = entity != part.entity or part.entity == record.subject
+            name = part.entity.split("/", 1)[0] if whole else part.entity
             fields = {
                 field: item
                 for field, item in part.fields.items()
                 if isinstance(item, dict)
                 and self._value(shown := item.get("value"), Slot(READ, name, field), given) == shown
             }
-            return replace(part, fields=fields)
+            return replace(part, entity=entity, fields=fields)
         return part
 
     def _value(self, value: Any, slot: Slot, given: set[Json]) -> Json:
@@ -106,7 +123,7 @@ class Noise:
         if says_much(value) and value in given:
             return HIDDEN
         number = self._table.known(slot, value)
-        return steady(value) if number is not None and self.telling[number] else HIDDEN
+        return value_of(steady(value)) if number is not None and self.telling[number] else HIDDEN
 
 
 def _differing_inputs(table: FeatureTable) -> tuple[str, ...]:
