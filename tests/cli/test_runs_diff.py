@@ -124,6 +124,34 @@ def test_a_crowd_is_a_tree(kline: Cli) -> None:
     assert kline("runs", "group", "--query", "Other?", "--exit-code").code == 0
 
 
+def test_what_separates_good_from_bad_is_a_table(cli: Cli, tmp_path: Path) -> None:
+    """`runs group --attribute` prints what bad runs did and good ones did not, with counts; hints are marked."""
+    path = tmp_path / "runs.jsonl"
+    calls = [{"kind": "tool", "name": "refund", "args": {"method": method}, "result": 1} for method in ("card", "cash")]
+    documents = [
+        {
+            "id": f"r{n}",
+            "query": "Refund?",
+            "steps": [calls[n % 3 == 0]],
+            "task": 7,
+            "reward": 0.2 if n % 3 == 0 else 0.8,
+        }
+        for n in range(24)
+    ]
+    path.write_text("".join(json.dumps(document) + "\n" for document in documents))
+    assert cli("runs", "import", str(path)).code == 0
+    words = ("runs", "group", "--attribute", "task=7", "-o", "table")
+    out = cli(*words, "--reward-min", "0.5").out
+    assert "16 of 24 runs took the main way (16 good, 0 bad)" in out
+    (row,) = [line.split() for line in out.splitlines() if line.strip().startswith("8/8")]
+    assert (row[:3], " ".join(row[4:])) == (["8/8", "0/16", "1"], "called refund with method cash")
+    assert "rewards lie between 0.2 and 0.8" in cli(*words).out
+    few = cli(
+        "runs", "group", *cli("runs", "import", str(path)).json["runs"][:4], "--reward-min", "0.5", "-o", "table"
+    ).out
+    assert "chance could do all of this:" in few
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

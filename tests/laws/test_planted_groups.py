@@ -15,7 +15,7 @@ from woodrat.runs.record import RunRecord
 pytestmark = [pytest.mark.laws, pytest.mark.timeout(1800)]
 
 FULL = os.environ.get("WOODRAT_LAWS") == "full"
-SEEDS = 120 if FULL else 4
+SEEDS = 120 if FULL else 3
 NAMED_MIN = 0.95
 """In how many groups the cause must be named, or that there is none."""
 

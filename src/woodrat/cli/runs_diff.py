@@ -137,7 +137,7 @@ def show_divergence(paper: Paper, found: Divergence) -> None:
 def show_crowd(paper: Paper, crowd: Crowd) -> None:
     """Print the clusters as a tree, what separates good from bad, and the sentence."""
     main = crowd.main
-    paper.line(f"{main.agree} of {len(main.runs)} runs took the main way{_verdicts(main)}", GREEN)
+    paper.line(f"{main.agree} of {len(main.runs)} runs took the main way{_verdicts(main, main.clusters)}", GREEN)
     _outcome(paper, main, "  ")
     _clusters(paper, main, "", CLUSTERS_MAX)
     if crowd.differing_inputs:
@@ -162,8 +162,13 @@ def show_crowd(paper: Paper, crowd: Crowd) -> None:
     paper.line(crowd.sentence, GREEN if crowd.same else BOLD)
 
 
-def _verdicts(cluster: Cluster) -> str:
-    return f" ({cluster.good} good, {cluster.bad} bad)" if cluster.good or cluster.bad else ""
+def _verdicts(cluster: Cluster, without: Sequence[Cluster] = ()) -> str:
+    """Return how many runs of a cluster are good and bad, those of some of its own clusters left out."""
+    if not cluster.good and not cluster.bad:
+        return ""
+    good = cluster.good - sum(inner.good for inner in without)
+    bad = cluster.bad - sum(inner.bad for inner in without)
+    return f" ({good} good, {bad} bad)"
 
 
 def _clusters(paper: Paper, above: Cluster, indent: str, limit: int) -> None:

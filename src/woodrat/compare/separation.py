@@ -468,13 +468,12 @@ def _sentence(
             return f"{text}."
         if not exact_test.is_significant(exact_test.smallest_log_p(bad, bad, judged), 1):
             text = f"{counts}, too few to tell anything from chance ({tried})"
-        return f"{text}; the closest: {_spread(hints[0])}, which chance could do (p = {_p(hints[0].p_value)})."
+        return f"{text}; the closest: {_spread(hints[0])}, which chance could do (p {_p(hints[0].p_value)})."
     clauses = "; ".join(f"{_spread(trait)}{_usual_words(trait)}, {_when(trait)}" for trait in traits)
     sentence = f"{counts}. What separates them: {clauses}. "
     worst = max(trait.p_value for trait in traits)
-    sentence += (
-        f"Chance alone would do {'this' if len(traits) == 1 else 'any of this'} with p = {_p(worst)} at most ({tried})."
-    )
+    each, most = ("this", "") if len(traits) == 1 else ("each of these", " or less")
+    sentence += f"Chance alone would do {each} with p {_p(worst)}{most}, corrected for {tried}."
     if unexplained:
         has = "bad run has" if unexplained == 1 else "bad runs have"
         sentence += f" {unexplained} {has} none of it."
@@ -495,4 +494,4 @@ def _when(trait: Trait) -> str:
 
 
 def _p(value: float) -> str:
-    return "less than 0.000001" if value < 1e-6 else f"{value:.2g}"
+    return "< 0.000001" if value < 1e-6 else "< 0.001" if value < 1e-3 else f"= {value:.2g}"
