@@ -172,7 +172,7 @@ class PastRuns:
         until: StartedUntil | None = None,
         reward_min: RewardMin | None = None,
     ) -> Crowd:
-        """Group runs by what they did, and say what separates good from bad.
+        """Group runs, and say what separates good from bad.
 
         Return many runs clustered by where they part from the way most took, with what separates good runs from bad.
 
