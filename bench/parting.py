@@ -20,6 +20,10 @@ CHAT_STEPS = 500
 """Steps of each of two chats, calls of models and of tools in turn."""
 CROWD_STEPS = 20
 """Steps of each run of a crowd."""
+MANY_STEPS = 50
+"""Steps of each run of a large crowd."""
+IMPORTED = 100
+"""Runs of a large crowd that are imported at once."""
 
 RULES = [woodrat.Rule("standard", {"payment_terms": "Net-30"}, label="Short terms")]
 
@@ -36,6 +40,12 @@ def rows() -> list[Row]:
         ),
         Row("runs-diff-many", "the same after {s.runs:,} other runs / in a ledger of its own", 1.5, _diff_many),
         Row("runs-group", "runs group of {s.runs:,} runs / reading their entries", 6, _group),
+        Row(
+            "runs-group-many",
+            "runs group of {s.many_runs:,} runs of 50 steps / of a tenth of them, a run",
+            1.5,
+            _group_many,
+        ),
     ]
 
 
@@ -161,6 +171,50 @@ def _group(stage: Stage) -> Figure:
             warm=1,
             seconds=stage.scale.seconds,
         )
+
+
+def _group_many(stage: Stage) -> Figure:
+    """A large crowd with noise and a reason why some runs are bad, against a tenth of it, per run."""
+    many = stage.scale.many_runs
+    few = max(1, many // 10)
+    with (
+        woodrat.open(str(stage.folder / "crowd-many.db")) as large,
+        woodrat.open(str(stage.folder / "crowd-few.db")) as small,
+    ):
+        for ledger, count in ((large, many), (small, few)):
+            random = Random("crowd")
+            for start in range(0, count, IMPORTED):
+                numbers = range(start, min(start + IMPORTED, count))
+                ledger.runs.import_([_noisy(number, random) for number in numbers])
+
+        def group(ledger: Ledger) -> None:
+            separation = ledger.runs.group(agent=ledger.context.agent).separation
+            assert separation is not None, "they have rewards"
+            assert few < 100 or separation.traits[0].text == "called tool_7 with mode fast", "and a reason"
+
+        return take_turns(
+            [[None]] * 3,
+            lambda _: group(large),
+            lambda _: group(small),
+            per=many,
+            per_against=few,
+            seconds=stage.scale.seconds,
+        )
+
+
+def _noisy(number: int, random: Random) -> dict[str, Any]:
+    """Return a run of many steps as a document: values that vary, and one argument that makes it bad."""
+    bad = random.random() < 0.2
+    steps: list[dict[str, Any]] = []
+    for place in range(MANY_STEPS):
+        if place % 2:
+            steps.append({"kind": "model", "model": "small-1", "response": f"I did {random.random()} of it."})
+            continue
+        args = {"key": f"k-{number}", "mode": "fast" if bad and place == 14 else "safe", "size": random.randint(1, 5)}
+        result = {"total": random.random(), "id": f"{random.getrandbits(128):032x}", "rows": [random.randint(1, 9)] * 3}
+        steps.append({"kind": "tool", "name": f"tool_{place // 2}", "args": args, "result": result})
+    about = {"query": f"Do {number}.", "inputs": {"key": f"k-{number}"}, "reward": 0 if bad else 1}
+    return {"id": f"crowd-{number}", **about, "steps": steps, "answer": "Done."}
 
 
 def _parted(ledger: Ledger, pair: tuple[str, str]) -> None:
