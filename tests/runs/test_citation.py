@@ -69,17 +69,17 @@ def own(ledger: Ledger, run: str, entry: dict[str, Any]) -> object:
 
 DOORS = {"live": live, "record": recorded, "record of one's own": own}
 FORGED: dict[str, tuple[Callable[[Said], dict[str, Any]], str]] = {
-    "a read of another entity": (lambda s: s.read(s.of_43, s.at_43), "speaks of loan/43, not of loan/42"),
+    "a read of another entity": (lambda s: s.read(s.of_43, s.at_43), "is about loan/43, not loan/42"),
     "a read of what came later": (lambda s: s.read(s.later, s.at_43), "there is no observation"),
     "a read beyond the end": (lambda s: s.read(s.of_42, 99), "99 is beyond the end of the log"),
     "a read as of beyond the end": (lambda s: s.read(s.of_42, s.at_42, as_of=99), "99 is beyond the end of the log"),
     "a read of nothing": (lambda s: s.read("obs_" + "b" * 26, s.at_later), "there is no observation"),
     "one of many": (
         lambda s: {**s.read(s.of_42, s.at_later), "fields": {"a": {"observations": [s.of_42, s.of_43]}}},
-        "speaks of loan/43",
+        "is about loan/43",
     ),
-    "a fact of another entity": (lambda s: s.decided(s.of_43, s.at_43, rule=False), "speaks of loan/43"),
-    "a condition on another entity": (lambda s: s.decided(s.of_43, s.at_43, rule=True), "speaks of loan/43"),
+    "a fact of another entity": (lambda s: s.decided(s.of_43, s.at_43, rule=False), "is about loan/43"),
+    "a condition on another entity": (lambda s: s.decided(s.of_43, s.at_43, rule=True), "is about loan/43"),
     "a condition on what came later": (lambda s: s.decided(s.later, s.at_42, rule=True), "there is no observation"),
     "a condition beyond the end": (lambda s: s.decided(s.of_42, 99, rule=True), "99 is beyond the end of the log"),
 }
@@ -116,7 +116,7 @@ def test_entities_that_are_one_are_cited_for_each_other(said: Said) -> None:
     """Once two entities are joined a read of one shows what was said of the other; before that it does not."""
     said.ledger.merge("loan/42", "loan/43")
     said.ledger.runs.import_([{**said.read(said.of_43, said.ledger.position), "run": said.run.id}])
-    with pytest.raises(woodrat.Refused, match="speaks of loan/43"):
+    with pytest.raises(woodrat.Refused, match="is about loan/43"):
         said.ledger.runs.import_([{**said.read(said.of_43, said.at_43), "run": said.run.id, "span": "b" * 16}])
 
 

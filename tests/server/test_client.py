@@ -498,7 +498,7 @@ def test_a_run_of_another_agent_takes_no_entries(agents: tuple[Any, Any, Ledger]
         with pytest.raises(woodrat.Refused, match="Nothing was recorded"):
             a.link.transport.post(path, {"entries": [entry]})
     odd = {"kind": "run.read", "entity": "no reference", "fields": {"x": 1, "y": {"observation": 1}}}
-    with pytest.raises(woodrat.Refused, match="is no entity"):
+    with pytest.raises(woodrat.Refused, match="is not an entity"):
         a.link.transport.post(path, {"entries": [odd]})
     run.end(answer="yes")
     assert here.runs.show(run.id).answer == "yes"
