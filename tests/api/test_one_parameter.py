@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from woodrat.api import link
+from woodrat.api import link, verbs
 from woodrat.api.coroutine import coroutine
 from woodrat.api.verb import Verb, verb, verbs_of
 from woodrat.cli import fast_parser, parser
@@ -206,3 +206,21 @@ def test_what_is_wrong_with_a_value_is_told_by_what_was_typed(monkeypatch: pytes
             Call(given).ask(Ledger())  # type: ignore[arg-type]
         assert [fault.path for fault in refused.value.faults] == paths
         assert str(refused.value).endswith("\nNothing was read.")
+
+
+READS = ["search", "query", "elements", "history", "blame", "observations", "related", "diff", "conflicts", "timeline"]
+WRITES = ["store", "correct", "retract", "delete", "restore", "relate", "merge", "split"]
+
+
+@pytest.mark.parametrize("name", [*READS, *WRITES])
+def test_a_verb_of_a_run_takes_what_the_verb_of_the_ledger_takes(name: str) -> None:
+    """A run names what it records itself and passes on all else, so that a new parameter is there without a change."""
+    from inspect import Parameter as Argument
+    from inspect import signature
+
+    from woodrat.runs.recorder.run import Run
+
+    declared = verbs.verbs()[name]
+    taken = signature(getattr(Run, name)).parameters.values()
+    passed_on = any(argument.kind is Argument.VAR_KEYWORD for argument in taken)
+    assert passed_on, f"Run.{name} would not take a parameter that {declared.name} gains"

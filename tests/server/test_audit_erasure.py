@@ -109,14 +109,14 @@ def test_names_that_still_exist_are_shown(
     reading(server, secret)
     server.app.close()
     main(["keys", "audit", "--db", str(tmp_path / "served.db"), "--signing-keys", folder, "-o", "json"])
-    shown = json.loads(capsys.readouterr().out)["reads"]
+    shown = json.loads(capsys.readouterr().out)["items"]
     targets = {one["target"] for one in shown}
     assert {PERSON, "contact/bob@example.com"} <= targets
     assert not any(is_pseudonym(target) for target in targets)
     other = tmp_path / "other"
     make_keys(other, FixedClock(seed="other"))
     main(["keys", "audit", "--db", str(tmp_path / "served.db"), "--signing-keys", str(other), "-o", "json"])
-    shown = json.loads(capsys.readouterr().out)["reads"]
+    shown = json.loads(capsys.readouterr().out)["items"]
     assert all(is_pseudonym(one["target"]) for one in shown if one["verb"] == "show")
 
 

@@ -190,7 +190,7 @@ def test_doctor_names_the_addresses_of_webhooks(tmp_path: Path) -> None:
     assert woodrat("--db", db, "webhooks", "remove", id).returncode == 0
     assert json.loads(woodrat("--db", db, "doctor", "-o", "json").stdout)["outgoing_addresses"] == []
     assert woodrat("--db", db, "webhooks", "remove", id).returncode == 3
-    assert json.loads(woodrat("--db", db, "webhooks", "dead-letters", "-o", "json").stdout) == {"dead_letters": []}
+    assert json.loads(woodrat("--db", db, "webhooks", "dead-letters", "-o", "json").stdout) == {"items": []}
 
 
 def test_a_full_disk_is_told(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,40 +91,34 @@ class RunPast:
         found: Elements = self._one("elements", ref, asked, lambda reads: reads.ask("elements", ref, field, **given))
         return found
 
-    def history(
-        self, ref: str | Ref, field: str | None = None, *, limit: int = LIMIT, cursor: str | None = None
-    ) -> Page[Step]:
-        """Return how belief about an entity changed; a read of it."""
-        page = _page(limit, cursor)
+    def history(self, ref: str | Ref, field: str | None = None, **given: Any) -> Page[Step]:
+        """Return how an entity changed as `Ledger.history` does; a read of it."""
+        further = _stated(given)
         found: Page[Step] = self._one(
-            "history", ref, {"field": field, **page}, lambda reads: reads.ask("history", ref, field, **page)
+            "history", ref, {"field": field, **further}, lambda reads: reads.ask("history", ref, field, **further)
         )
         return found
 
-    def blame(
-        self, ref: str | Ref, field: str | None = None, *, excerpts: bool = False
-    ) -> dict[str, tuple[Verdict, ...]]:
-        """Return what became of every claim on an entity's fields; a read of it."""
-        asked = {"field": field, **({"excerpts": True} if excerpts else {})}
+    def blame(self, ref: str | Ref, field: str | None = None, **given: Any) -> dict[str, tuple[Verdict, ...]]:
+        """Return what became of every claim as `Ledger.blame` does; a read of the entity."""
+        further = _stated(given)
         found: dict[str, tuple[Verdict, ...]] = self._one(
-            "blame", ref, asked, lambda reads: reads.ask("blame", ref, field, excerpts=excerpts)
+            "blame", ref, {"field": field, **further}, lambda reads: reads.ask("blame", ref, field, **further)
         )
         return found
 
-    def observations(self, ref: str | Ref, *, limit: int = LIMIT, cursor: str | None = None) -> Page[Stored]:
-        """Return the observations of an entity; a read of it."""
-        page = _page(limit, cursor)
-        found: Page[Stored] = self._one("observations", ref, page, lambda reads: reads.ask("observations", ref, **page))
+    def observations(self, ref: str | Ref, **given: Any) -> Page[Stored]:
+        """Return the observations of an entity as `Ledger.observations` does; a read of it."""
+        further = _stated(given)
+        found: Page[Stored] = self._one(
+            "observations", ref, further, lambda reads: reads.ask("observations", ref, **further)
+        )
         return found
 
-    def related(
-        self, ref: str | Ref, *, depth: int = 1, limit: int = LIMIT, cursor: str | None = None
-    ) -> Page[Related]:
-        """Return the relations at an entity; a read of it."""
-        page = _page(limit, cursor)
-        found: Page[Related] = self._one(
-            "related", ref, {"depth": depth, **page}, lambda reads: reads.ask("related", ref, depth=depth, **page)
-        )
+    def related(self, ref: str | Ref, *, depth: int = 1, **given: Any) -> Page[Related]:
+        """Return the relations at an entity as `Ledger.related` does; a read of it."""
+        asked = {"depth": depth, **_stated(given)}
+        found: Page[Related] = self._one("related", ref, asked, lambda reads: reads.ask("related", ref, **asked))
         return found
 
     def diff(self, before: Moment, after: Moment, ref: str | Ref | None = None, **given: Any) -> Changes:
@@ -133,37 +127,20 @@ class RunPast:
         found: Changes = self._many("diff", asked, lambda reads: reads.ask("diff", before, after, ref, **given))
         return found
 
-    def conflicts(
-        self,
-        entity_type: str | None = None,
-        *,
-        arrival: bool = False,
-        limit: int = LIMIT,
-        cursor: str | None = None,
-    ) -> Page[EntityConflict]:
-        """Return every field in conflict, or decided only by arrival; a read of no entity in particular."""
-        page = _page(limit, cursor)
-        asked = {"entity_type": entity_type, **({"arrival": True} if arrival else {}), **page}
+    def conflicts(self, entity_type: str | None = None, **given: Any) -> Page[EntityConflict]:
+        """Return every field in conflict as `Ledger.conflicts` does; a read of no entity in particular."""
+        further = _stated(given)
         found: Page[EntityConflict] = self._many(
-            "conflicts", asked, lambda reads: reads.ask("conflicts", entity_type, arrival=arrival, **page)
+            "conflicts",
+            {"entity_type": entity_type, **further},
+            lambda reads: reads.ask("conflicts", entity_type, **further),
         )
         return found
 
-    def timeline(
-        self,
-        *,
-        since: str | None = None,
-        until: str | None = None,
-        limit: int = LIMIT,
-        cursor: str | None = None,
-    ) -> Page[Event]:
-        """Return what was seen, across all entities; a read of no entity in particular."""
-        page = _page(limit, cursor)
-        found: Page[Event] = self._many(
-            "timeline",
-            {"since": since, "until": until, **page},
-            lambda reads: reads.ask("timeline", since=since, until=until, **page),
-        )
+    def timeline(self, **given: Any) -> Page[Event]:
+        """Return what was observed when as `Ledger.timeline` does; a read of no entity in particular."""
+        asked = {"since": None, "until": None, **_stated(given)}
+        found: Page[Event] = self._many("timeline", asked, lambda reads: reads.ask("timeline", **asked))
         return found
 
     # ------------------------------------------------------------------------------------------ recording
@@ -279,10 +256,13 @@ class RunPast:
             run.record_step("run.read", begun, *({**place, **body} for body in bodies))
 
 
-def _page(limit: int, cursor: str | None) -> dict[str, Any]:
-    """Return which page was asked for; the first one of the usual length is not said, as nobody did before."""
-    asked: dict[str, Any] = {} if limit == LIMIT and type(limit) is int else {"limit": limit}
-    return asked if cursor is None else {**asked, "cursor": cursor}
+def _stated(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a caller states beyond the defaults: a recording has no arguments that change nothing."""
+
+    def is_default(name: str, value: object) -> bool:
+        return type(value) is int and value == LIMIT if name == "limit" else value is None or value is False
+
+    return {name: value for name, value in given.items() if not is_default(name, value)}
 
 
 def _args(asked: Mapping[str, Any]) -> dict[str, Json]:
