@@ -351,7 +351,8 @@ def lock(arguments: Sequence[str]) -> int:
         get_uv()
     LOCK.parent.mkdir(exist_ok=True)
     # Not every extra: onnx is heavy, and its tests are asked for by name.
-    named = ("testing", "recall", "proof", "server", "mcp", "otlp")
+    frameworks = ("openai", "langgraph", "openai-agents", "pydantic-ai")
+    named = ("testing", "recall", "proof", "server", "mcp", "otlp", *frameworks)
     extras = tuple(word for name in named for word in ("--extra", name))
     what = ("pyproject.toml", "--universal", *extras, "--group", "dev", "--generate-hashes")
     # The oldest Python is named, so the lock does not depend on the one that happens to be in .venv.

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from random import Random
+from typing import Any
 
 import woodrat
 from bench.records import ENTITIES_MAX, Records
@@ -13,8 +16,14 @@ from woodrat.api.ledger import Ledger
 
 CONTRACTS = 10
 """Entities that a run reads in turn; one of them is overwritten between two runs."""
+CHAT_STEPS = 500
+"""Steps of each of two chats, calls of models and of tools in turn."""
 CROWD_STEPS = 20
 """Steps of each run of a crowd."""
+MANY_STEPS = 50
+"""Steps of each run of a large crowd."""
+IMPORTED = 100
+"""Runs of a large crowd that are imported at once."""
 
 RULES = [woodrat.Rule("standard", {"payment_terms": "Net-30"}, label="Short terms")]
 
@@ -23,8 +32,20 @@ def rows() -> list[Row]:
     """Return what is measured."""
     return [
         Row("runs-diff", "runs diff of two runs of {s.batch:,} steps / reading their entries", 6, _diff),
+        Row(
+            "runs-diff-chat",
+            f"runs diff of two noisy chats of {CHAT_STEPS} steps / reading their entries",
+            6,
+            _diff_chat,
+        ),
         Row("runs-diff-many", "the same after {s.runs:,} other runs / in a ledger of its own", 1.5, _diff_many),
         Row("runs-group", "runs group of {s.runs:,} runs / reading their entries", 6, _group),
+        Row(
+            "runs-group-many",
+            "runs group of {s.many_runs:,} runs of 50 steps / of a tenth of them, a run",
+            1.5,
+            _group_many,
+        ),
     ]
 
 
@@ -71,6 +92,43 @@ def _diff(stage: Stage) -> Figure:
         )
 
 
+def _chat(number: int) -> dict[str, Any]:
+    """Return a chat with tools: other words, ids and times in each, two calls in another order, one other argument."""
+    rng = Random(number)
+    messages: list[dict[str, Any]] = [{"role": "user", "content": f"Hello, this is what I ask you for: {rng.random()}"}]
+    turns = list(range(CHAT_STEPS // 2))
+    turns[5], turns[6] = (turns[6], turns[5]) if number else (turns[5], turns[6])
+    for turn in turns:
+        call, product = f"call_{rng.getrandbits(64):016x}", turn + (number if turn == CHAT_STEPS // 3 else 0)
+        arguments = json.dumps({"product": f"P-{product:05d}", "fields": ["price", "stock"]})
+        function = {"name": "get_product", "arguments": arguments}
+        words = f"Let me have a look at the next one of your list, and then we will see: {rng.random()}"
+        messages.append({"role": "assistant", "content": words, "tool_calls": [{"id": call, "function": function}]})
+        found = {
+            "price": product * 3,
+            "stock": {"girona": turn, "lugo": 7},
+            "request_id": f"{rng.getrandbits(128):032x}",
+        }
+        messages.append({"role": "tool", "tool_call_id": call, "content": json.dumps(found)})
+    return {
+        "id": f"chat-{number}",
+        "messages": [*messages, {"role": "assistant", "content": "That is all, thank you."}],
+    }
+
+
+def _diff_chat(stage: Stage) -> Figure:
+    """Two chats that are worded differently throughout, and differ in one argument."""
+    with woodrat.open(str(stage.folder / "diff-chat.db")) as ledger:
+        pair = [ledger.runs.import_(_chat(number))[0] for number in (0, 1)]
+
+        def ours(_: object) -> None:
+            found = ledger.runs.diff(*pair)
+            assert found.cause is not None, "they part"
+            assert found.cause.path == "product", "at the other argument"
+
+        return take_turns([[None]] * 30, ours, lambda _: _read(ledger, pair), warm=2, seconds=stage.scale.seconds)
+
+
 def _diff_many(stage: Stage) -> Figure:
     """Two runs in a ledger that holds much else, against the same two in a ledger of their own."""
     with (
@@ -113,6 +171,50 @@ def _group(stage: Stage) -> Figure:
             warm=1,
             seconds=stage.scale.seconds,
         )
+
+
+def _group_many(stage: Stage) -> Figure:
+    """A large crowd with noise and a reason why some runs are bad, against a tenth of it, per run."""
+    many = stage.scale.many_runs
+    few = max(1, many // 10)
+    with (
+        woodrat.open(str(stage.folder / "crowd-many.db")) as large,
+        woodrat.open(str(stage.folder / "crowd-few.db")) as small,
+    ):
+        for ledger, count in ((large, many), (small, few)):
+            random = Random("crowd")
+            for start in range(0, count, IMPORTED):
+                numbers = range(start, min(start + IMPORTED, count))
+                ledger.runs.import_([_noisy(number, random) for number in numbers])
+
+        def group(ledger: Ledger) -> None:
+            separation = ledger.runs.group(agent=ledger.context.agent).separation
+            assert separation is not None, "they have rewards"
+            assert few < 100 or separation.traits[0].text == "called tool_7 with mode fast", "and a reason"
+
+        return take_turns(
+            [[None]] * 3,
+            lambda _: group(large),
+            lambda _: group(small),
+            per=many,
+            per_against=few,
+            seconds=stage.scale.seconds,
+        )
+
+
+def _noisy(number: int, random: Random) -> dict[str, Any]:
+    """Return a run of many steps as a document: values that vary, and one argument that makes it bad."""
+    bad = random.random() < 0.2
+    steps: list[dict[str, Any]] = []
+    for place in range(MANY_STEPS):
+        if place % 2:
+            steps.append({"kind": "model", "model": "small-1", "response": f"I did {random.random()} of it."})
+            continue
+        args = {"key": f"k-{number}", "mode": "fast" if bad and place == 14 else "safe", "size": random.randint(1, 5)}
+        result = {"total": random.random(), "id": f"{random.getrandbits(128):032x}", "rows": [random.randint(1, 9)] * 3}
+        steps.append({"kind": "tool", "name": f"tool_{place // 2}", "args": args, "result": result})
+    about = {"query": f"Do {number}.", "inputs": {"key": f"k-{number}"}, "reward": 0 if bad else 1}
+    return {"id": f"crowd-{number}", **about, "steps": steps, "answer": "Done."}
 
 
 def _parted(ledger: Ledger, pair: tuple[str, str]) -> None:

@@ -51,14 +51,20 @@ class Scale:
     """Observations of those it is compared with."""
     runs: int
     """Runs a ledger has when the cost of recording is compared with that in a new one."""
+    many_runs: int
+    """Runs of a large group."""
     seconds: float
     """Time after which a row begins no further turn."""
 
 
 # Twelve thousand bodies are more pages than the write-ahead log has when it is taken over, so that it is grown, on both
 # sides, before anything is measured: a commit into a log that still grows costs twice as much.
-FULL = Scale(batch=1_000, few=1_000, depth=20, many=50_000, long=100_000, short=100, runs=2_000, seconds=10)
-QUICK = Scale(batch=1_000, few=1_000, depth=12, many=10_000, long=10_000, short=100, runs=200, seconds=3)
+FULL = Scale(
+    batch=1_000, few=1_000, depth=20, many=50_000, long=100_000, short=100, runs=2_000, many_runs=10_000, seconds=10
+)
+QUICK = Scale(
+    batch=1_000, few=1_000, depth=12, many=10_000, long=10_000, short=100, runs=200, many_runs=1_000, seconds=3
+)
 
 
 class Told:

@@ -12,6 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from woodrat.adapters import langgraph as langgraph
+    from woodrat.adapters import openai as openai
+    from woodrat.adapters import openai_agents as openai_agents
+    from woodrat.adapters import pydantic_ai as pydantic_ai
     from woodrat.api.aio import AsyncLedger, aopen
     from woodrat.api.aio_run import AsyncRun
     from woodrat.api.ledger import Ledger
@@ -204,12 +208,33 @@ _HOMES = {
 """The module that each name comes from."""
 
 
+_ADAPTERS = {
+    "langgraph": "langgraph",
+    "openai": "openai",
+    "openai_agents": "openai-agents",
+    "pydantic_ai": "pydantic-ai",
+}
+"""The recorders of frameworks, each with the extra that installs what it needs."""
+
+
 def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _ADAPTERS:
+        try:
+            globals()[name] = import_module(f"{__name__}.adapters.{name}")
+        except ModuleNotFoundError as missing:
+            if str(missing.name).startswith(__name__):
+                raise
+            raise ModuleNotFoundError(
+                f"woodrat.{name} needs the package {missing.name}, which is not installed. Nothing was recorded. "
+                f"Install it: pip install 'woodrat[{_ADAPTERS[name]}]'.",
+                name=missing.name,
+            ) from missing
+        return globals()[name]
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
     found = getattr(import_module(f"{__name__}.{home}"), "open_ledger" if name == "open" else name)
     globals()[name] = found
     return found

@@ -21,7 +21,7 @@ from woodrat.engines.sqlite.connection import WAL_PAGES
 
 ROWS = tuple(row for row in bench.all_rows(quick=True) if not row.name.startswith("recall-"))
 """Every row but those that need many runs first."""
-TINY = Scale(batch=10, few=10, depth=2, many=40, long=40, short=4, runs=3, seconds=0)
+TINY = Scale(batch=10, few=10, depth=2, many=40, long=40, short=4, runs=3, many_runs=12, seconds=0)
 
 
 @pytest.fixture

@@ -107,23 +107,51 @@ def test_files_need_no_database(cli: Cli, db: Path) -> None:
 
 
 def test_a_crowd_is_a_tree(kline: Cli) -> None:
-    """`runs group` prints clusters with their cause and outcome, those set aside, and the sentence last."""
+    """`runs group` prints clusters with their cause and outcome, the inputs that differ, and the sentence last."""
     runs = [pipeline(kline, query="Other?"), *(pipeline(kline) for _ in range(3))]
     overwrite(kline)
     runs.append(pipeline(kline))
     ran = kline("runs", "group", *runs, "--exit-code")
-    assert (ran.code, ran.json["main"]["agree"], ran.json["total"]) == (1, 3, 5)
+    assert (ran.code, ran.json["main"]["agree"], ran.json["total"]) == (1, 4, 5)
     lines = kline("runs", "group", "--subject", "contract/kline", "-o", "table").out.splitlines()
-    assert lines[0] == "3 of 4 runs took the main way"
+    assert lines[0] == "4 of 5 runs took the main way"
     assert lines[1] == "  terms=standard; answer: (no answer)"
     assert lines[3] == "1 run parts at step 1, the read of contract/kline"
     assert lines[4].startswith("  billing-bot wrote payment_terms Net-45 (was Net-30) at position")
-    assert "1 set aside: Other?; contract/kline" in lines
+    assert "inputs that differ: query" in lines
     assert lines[-1] == ran.json["sentence"]
-    assert lines[-1].startswith("3 of 4 runs agree; one parts at step 1")
+    assert lines[-1].startswith("4 of 5 runs agree; one parts at step 1")
     same = kline("runs", "group", "--same-inputs-as", runs[1], "--agent", "contract-bot").json
-    assert (same["total"], same["aside"]) == (4, [])
+    assert (same["total"], same["differing_inputs"]) == (4, [])
     assert kline("runs", "group", "--query", "Other?", "--exit-code").code == 0
+
+
+def test_what_separates_good_from_bad_is_a_table(cli: Cli, tmp_path: Path) -> None:
+    """`runs group --attribute` prints what bad runs did and good ones did not, with counts; hints are marked."""
+    path = tmp_path / "runs.jsonl"
+    calls = [{"kind": "tool", "name": "refund", "args": {"method": method}, "result": 1} for method in ("card", "cash")]
+    documents = [
+        {
+            "id": f"r{n}",
+            "query": "Refund?",
+            "steps": [calls[n % 3 == 0]],
+            "task": 7,
+            "reward": 0.2 if n % 3 == 0 else 0.8,
+        }
+        for n in range(24)
+    ]
+    path.write_text("".join(json.dumps(document) + "\n" for document in documents))
+    assert cli("runs", "import", str(path)).code == 0
+    words = ("runs", "group", "--attribute", "task=7", "-o", "table")
+    out = cli(*words, "--reward-min", "0.5").out
+    assert "16 of 24 runs took the main way (16 good, 0 bad)" in out
+    (row,) = [line.split() for line in out.splitlines() if line.strip().startswith("8/8")]
+    assert (row[:3], " ".join(row[4:])) == (["8/8", "0/16", "1"], "called refund with method cash")
+    assert "rewards lie between 0.2 and 0.8" in cli(*words).out
+    few = cli(
+        "runs", "group", *cli("runs", "import", str(path)).json["runs"][:4], "--reward-min", "0.5", "-o", "table"
+    ).out
+    assert "chance could do all of this:" in few
 
 
 @pytest.mark.parametrize(

@@ -96,8 +96,8 @@ STORIES: dict[str, tuple[RunRecord, RunRecord, str]] = {
     "prompt": (
         ran(model(messages=[{"role": "user", "content": "Be strict."}])),
         other(model("Hm.", request="cd", messages=[{"role": "user", "content": "Be kind."}])),
-        "They parted at step 1, the model small-1: message 1 of the request was Be strict. in the first run and "
-        "Be kind. in the second; the answer follows from it.",
+        "They parted at step 1, the model small-1: message 1 of the request (the words of the user) was Be strict. in "
+        "the first run and Be kind. in the second; the answer follows from it.",
     ),
     "parameters": (
         ran(model(parameters={"temperature": 0})),
@@ -127,6 +127,12 @@ STORIES: dict[str, tuple[RunRecord, RunRecord, str]] = {
         ran(read(), tool("fraud"), decided()),
         other(read(), decided(), answer="No."),
         "They parted at step 2, the tool fraud: only the first run called it; the answer is the same.",
+    ),
+    "wording": (
+        ran(tool("note", text="The customer would like to have a new card.")),
+        other(tool("note", text="A new card is what the customer asks for.")),
+        "They parted at step 1, the tool note: it was called with text=The customer would like to have a new card. in "
+        "the first run and text=A new card is what the customer asks for. in the second; the answer follows from it.",
     ),
     "unrecorded": (
         ran(read()),
@@ -178,13 +184,13 @@ FAILED: Said = ("run.tool", {"name": "pay", "args": {}, "error": {"type": "Timeo
         (
             [tool("a"), tool("b"), tool("c")],
             [tool("b"), tool("a"), tool("c")],
-            "They parted at step 1, the tool b: both called it, the second run earlier; the answer is the same.",
+            "They are the same in all 3 steps and in the answer, one step in another order that makes no difference.",
         ),
         (
             [tool("search", 1, q="x", page=1)],
             [tool("search", 1, q="y", page=1)],
-            "They parted at step 1, the tool search: it was given q=x in the first run and q=y in the second, and "
-            "nothing recorded before it differs; the answer is the same.",
+            "They parted at step 1, the tool search: it was called with q=x in the first run and q=y in the second, "
+            "and nothing recorded before it differs; the answer is the same.",
         ),
         (
             [tool("client", {"name": "Kim", "city": "Oslo"})],

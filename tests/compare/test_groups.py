@@ -73,42 +73,98 @@ def test_clusters_part_further() -> None:
 
 
 def test_several_places_and_several_ways() -> None:
-    """Places are named by how many part there; one place with several answers says in how many ways."""
-    answers: list[tuple[int, list[Said], dict[str, Any]]] = [
-        (1, [tool(), read(580), decided(580), model(text)], {}) for text in "xyz"
+    """Places are named by how many part there; one place with several results says in how many ways."""
+    results: list[tuple[int, list[Said], dict[str, Any]]] = [
+        (1, [tool(), read(580), decided(580), tool("mail", text)], {}) for text in "xyz"
     ]
-    found = gather(runs((6, [tool(), read(580), decided(580), model("w")], {}), *answers, (1, HIGH, {})))
+    found = gather(runs((6, [tool(), read(580), decided(580), tool("mail", "w")], {}), *results, (1, HIGH, {})))
     assert found.sentence == (
-        "6 of 10 runs agree; 3 part at step 4, the model small-1, in 3 ways, for one: asked the same it answered w in "
-        "the main runs and x in this one; one parts at step 2, the read of loan/42: creditScore was 580 in the main "
-        "runs and 640 in this one."
+        "6 of 10 runs agree; 3 part at step 4, the tool mail, in 3 ways, for one: called with the same arguments it "
+        "returned w in the main runs and x in this one; one parts at step 2, the read of loan/42: creditScore was 580 "
+        "in the main runs and 640 in this one."
     )
 
 
 def test_no_two_agree() -> None:
     """When every run is different it is said, and the one that began first is the measure."""
-    found = gather(runs(*((1, [model(text)], {"answer": text}) for text in "abc")))
-    assert found.sentence.startswith("No two of 3 runs agree; 2 part at step 1, the model small-1, in 2 ways")
+    found = gather(runs(*((1, [tool("mail", text)], {"answer": text}) for text in "abc")))
+    assert found.sentence.startswith("No two of 3 runs agree; 2 part at step 1, the tool mail, in 2 ways")
     assert found.main.representative == named(0)
 
 
-def test_other_inputs_are_set_aside() -> None:
-    """Runs that were asked or given something else take no part, and it is said."""
-    found = gather(
-        runs((3, LOW, {}), (1, LOW, {"start": {"inputs": {"amount": 2}}}), (1, HIGH, {"start": {"query": "?"}}))
-    )
-    assert found.sentence == "All 3 runs agree; 2 were set aside for their other inputs."
-    assert [(aside.query, dict(aside.inputs), aside.runs) for aside in found.aside] == [
-        ("Approve?", {"amount": 2}, (named(3),)),
-        ("?", {}, (named(4),)),
+def test_wording_parts_no_runs() -> None:
+    """What models write, and answers in many words, do not part runs that did the same."""
+    texts = [f"Thank you for waiting, I have looked into it {number} times now." for number in range(4)]
+    stories = ((1, [tool(), model(text, request=text), read(580)], {"answer": text}) for text in texts)
+    found = gather(runs(*stories))
+    assert (found.sentence, found.same) == ("All 4 runs agree.", True)
+
+
+def test_other_inputs_part_no_runs() -> None:
+    """Runs that were given something else take part; an argument that repeats an input is the same in all of them."""
+    stories: list[tuple[int, list[Said], dict[str, Any]]] = [
+        (
+            1,
+            [tool("find", {"order": key, "total": 20 + len(key)}, key=key), *(HIGH if key == "o-4711" else LOW)],
+            {"start": {"query": f"What about {key}?", "inputs": {"order": key, "lang": "en"}}},
+        )
+        for key in ("o-1001", "o-2002", "o-3003", "o-4711")
     ]
-    assert (found.total, found.same) == (5, False)
+    found = gather(runs(*stories))
+    assert (found.total, found.main.agree, found.differing_inputs) == (4, 3, ("order", "query"))
+    assert found.sentence == (
+        "3 of 4 runs agree; one parts at step 3, the read of loan/42: creditScore was 580 in the main runs and 640 in "
+        "this one."
+    ).replace("step 3", f"step {found.main.clusters[0].step}")
 
 
-def test_runs_with_nothing_in_common_say_so() -> None:
-    """A run of the same question with no step like those of the others."""
+def test_other_subjects_and_entities_part_no_runs() -> None:
+    """Runs about other entities did the same if they read the same of their own, and many entities count as one."""
+
+    def steps(number: int) -> list[Said]:
+        score = 640 if number == 11 else 580
+        return [
+            read(score, entity=f"loan/{number}"),
+            read(1, entity=f"branch/b{number}"),
+            read(2, entity="policy/risk"),
+            decided(score),
+        ]
+
+    stories: Any = [(1, steps(number), {"start": {"subject": f"loan/{number}"}}) for number in range(12)]
+    found = gather(runs(*stories))
+    assert found.sentence == (
+        "11 of 12 runs agree; one parts at step 1, the read of loan/0: creditScore was 580 in the main runs and 640 in "
+        "this one."
+    )
+
+
+def test_volatile_values_and_independent_order_part_no_runs() -> None:
+    """Random ids and times are the same everywhere, and calls that do not depend on each other come in any order."""
+
+    def calls(number: int) -> list[Said]:
+        lookup = tool("lookup", {"request_id": f"{number:032x}a", "at": f"2026-01-0{number + 1}T10:00:00Z", "ok": True})
+        pair = [lookup, tool("rates", {"rate": 3})]
+        return [*(reversed(pair) if number % 2 else pair), decided(580)]
+
+    found = gather(runs(*((1, calls(number), {}) for number in range(4))))
+    assert found.sentence == "All 4 runs agree."
+    stories: Any = ((1, [*calls(2 * number), tool("mail", number > 2)], {}) for number in range(4))
+    assert gather(runs(*stories)).sentence == (
+        "3 of 4 runs agree; one parts at step 4, the tool mail: called with the same arguments it returned false in "
+        "the main runs and true in this one."
+    ), "the ids and times before it are no reason"
+    dependent = [tool("lookup", {"token": "abc-123"}), tool("rates", {"rate": 3}, token="abc-123")]
+    found = gather(runs((2, dependent, {}), (1, [dependent[1], dependent[0]], {})))
+    assert found.main.agree == 2, "what uses a result of another is not independent of it"
+
+
+def test_a_run_with_no_step_like_the_others_parts_at_once() -> None:
+    """A run of the same question that went on with another tool: both are named."""
     found = gather(runs((2, [tool()], {}), (1, [tool("weather")], {})))
-    assert found.sentence == "2 of 3 runs agree; one has nothing in common with them."
+    assert found.sentence == (
+        "2 of 3 runs agree; one parts at step 1, the tool weather: the main runs went on with the tool bureau and this "
+        "one with the tool weather."
+    )
 
 
 def test_keys_that_tell_too_much_apart_are_joined_again() -> None:
@@ -123,7 +179,7 @@ def test_keys_that_tell_too_much_apart_are_joined_again() -> None:
 
 @given(st.lists(STEPS, min_size=1, max_size=6), st.randoms(use_true_random=False))
 def test_the_order_in_which_runs_are_given_does_not_show(stories: list[list[Said]], random: Any) -> None:
-    """Clusters and sentence depend on the set of runs alone; every run is in one cluster or set aside, once."""
+    """Clusters and sentence depend on the set of runs alone; every run is in one cluster, once."""
     records = [ran(*steps, id=named(number)) for number, steps in enumerate(stories)]
     shuffled = [*records, *records]
     random.shuffle(shuffled)
@@ -131,9 +187,6 @@ def test_the_order_in_which_runs_are_given_does_not_show(stories: list[list[Said
     assert gather(shuffled) == found
     assert sorted(found.main.runs) == sorted(record.id for record in records)
     assert found.main.agree + sum(_agreeing(cluster) for cluster in found.main.clusters) == len(records)
-    by_id = {record.id: record for record in records}
-    for cluster in found.main.clusters:
-        assert compare(by_id[found.main.representative], by_id[cluster.representative]).step == cluster.step
 
 
 def _agreeing(cluster: Cluster) -> int:
@@ -153,7 +206,7 @@ def test_a_thousand_runs_are_compared_once_a_cluster(monkeypatch: pytest.MonkeyP
     assert len(compared) == 2
     compared.clear()
     monkeypatch.setattr(groups, "EXPLAINED_MAX", 3)
-    found = gather(runs((3, LOW, {}), *((1, [model(str(number))], {}) for number in range(10))))
+    found = gather(runs((3, LOW, {}), *((1, [tool(f"tool {number}")], {}) for number in range(10))))
     assert len(compared) == 3
     assert [cluster.cause is None for cluster in found.main.clusters].count(False) >= 1
     assert all(cluster.label is not None or cluster.cause is not None for cluster in found.main.clusters)

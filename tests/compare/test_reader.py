@@ -428,8 +428,36 @@ def test_a_crowd_of_runs(ledger: woodrat.Ledger) -> None:
     ):
         assert (found.sentence, found.total) == (sentence, 5)
     about = ledger.runs.group(subject="contract/kline", agent="contract-bot")
-    assert about.sentence == sentence.removesuffix(".") + "; one was set aside for its other inputs."
-    assert about.to_json()["main"]["clusters"][0]["decisions"] == [{"stage": "payment-terms", "chosen": "escalate"}]
+    assert (about.total, about.differing_inputs[-1]) == (6, "query")
+    assert about.sentence.startswith("4 of 6 runs agree; one parts at step 1, the tool calendar")
+    clusters = about.to_json()["main"]["clusters"]
+    assert clusters[-1]["decisions"] == [{"stage": "payment-terms", "chosen": "escalate"}]
+
+
+def test_runs_by_attribute_and_their_rewards(ledger: woodrat.Ledger) -> None:
+    """Imported runs are chosen by what came with them, and their rewards say which are good."""
+
+    def document(number: int) -> dict[str, Any]:
+        good = number % 3 > 0
+        call = {"kind": "tool", "name": "refund", "args": {"method": "card" if good else "cash"}, "result": "ok"}
+        about = {"task": "seven" if number < 24 else 8, "reward": 0.9 if good else 0.25}
+        return {"id": f"r{number}", "query": f"Refund order {number}?", "steps": [call], **about}
+
+    ledger.runs.import_([document(number) for number in range(27)])
+    for chosen in ({"task": "seven"}, ["task=seven"], "task=seven", {"task": '"seven"'}):
+        assert ledger.runs.group(attribute=chosen).total == 24
+    assert ledger.runs.group(attribute="task=8").total == 3
+    vague = ledger.runs.group(attribute="task=seven").separation
+    assert vague is not None
+    assert vague.sentence.startswith("Nothing is known of good and bad runs: rewards lie between 0.25 and 0.9")
+    found = ledger.runs.group(attribute="task=seven", reward_min=0.5).separation
+    assert found is not None
+    assert [(trait.text, trait.bad, trait.good) for trait in found.traits] == [("called refund with method cash", 8, 0)]
+    with pytest.raises(NotFound):
+        ledger.runs.group(attribute="task=9")
+    with pytest.raises(Refused) as refusal:
+        ledger.runs.group(attribute=["task"], reward_min="much", conversation=7)  # type: ignore[arg-type]
+    assert [fault.path for fault in refusal.value.faults] == ["reward_min", "attribute/0", "conversation"]
 
 
 def test_crowds_that_cannot_be(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1260,7 +1260,7 @@ def test_a_once_tool_whose_result_was_too_long_is_not_repeated(ledger: Ledger) -
     @tool(once=True)
     def send() -> str:
         stage.done.append(1)
-        return "x" * 100_000
+        return "x" * 300_000
 
     def agent(run: Run) -> object:
         sent = send()

@@ -247,7 +247,12 @@ def test_runs_are_told_as_they_are_here(agents: tuple[Any, Any, Ledger]) -> None
     assert a.stale().items == here.stale().items
     assert len(a.stale().items) == 2
     assert a.runs.diff(*runs) == here.runs.diff(*runs)
-    assert a.runs.group(runs) == here.runs.group(runs)
+    assert a.runs.group(runs, reward_min=0.4) == here.runs.group(runs, reward_min=0.4)
+    tried = a.runs.import_(
+        [{"query": "?", "steps": [{"kind": "note", "text": "."}], "id": f"t{n}", "task": n} for n in (7, 8)]
+    )
+    for chosen in ({"task": 7}, ["task=7"], {"id": "t7"}, "id=t7"):
+        assert a.runs.group(attribute=chosen).main.runs == here.runs.group(attribute=chosen).main.runs == tried[:1]
     assert a.what_if(runs[0], set={"loan/42#creditScore": 650}) == here.what_if(
         runs[0], set={"loan/42#creditScore": 650}
     )

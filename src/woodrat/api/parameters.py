@@ -423,6 +423,13 @@ RunsOrDocuments: TypeAlias = Annotated[
     Kind("runs, by id or as documents", {"type": "array", "items": any_of(TEXT, OBJECT)}, "RUN", ids=_RUN),
 ]
 AskedThis: TypeAlias = Annotated[str, Kind("runs with this question", TEXT, "Q")]
+WithAttribute: TypeAlias = Annotated[
+    Mapping[str, Any] | Sequence[str],
+    Kind("only runs whose attribute has this value, as name=value", TEXTS, "K=V"),
+]
+RewardMin: TypeAlias = Annotated[
+    float, Kind("smallest reward of a good run (default: 1, where every reward is 0 or 1)", NUMBER, "N")
+]
 SameInputs: TypeAlias = Annotated[str, Kind("runs with the question and inputs of this run", TEXT, "RUN", ids=_RUN)]
 VerdictArg: TypeAlias = Annotated[str, Kind("good, bad, or a word of your own", TEXT, "good|bad")]
 Preferred: TypeAlias = Annotated[Any, Kind("a better answer", ANYTHING, "ANSWER")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from woodrat.api.verb import READ, RUN, verb
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         Preferred,
         Principal,
         ReasonText,
+        RewardMin,
         RunArg,
         RunOrDocument,
         RunsOrDocuments,
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
         Status,
         Subject,
         VerdictArg,
+        WithAttribute,
     )
     from woodrat.compare.divergence import Divergence
     from woodrat.compare.groups import Crowd
@@ -163,32 +166,56 @@ class PastRuns:
         query: AskedThis | None = None,
         subject: Subject | None = None,
         agent: OfAgent | None = None,
+        conversation: Conversation | None = None,
+        attribute: WithAttribute | None = None,
         same_inputs_as: SameInputs | None = None,
         since: StartedSince | None = None,
         until: StartedUntil | None = None,
+        reward_min: RewardMin | None = None,
     ) -> Crowd:
-        """Group runs by where they diverge from the majority.
+        """Group runs, and say what separates good from bad.
 
-        Returns the groups and one sentence that sums them up.
+        Returns the groups, one sentence that sums them up, and what separates good runs from bad.
 
-        Name runs, by id or as documents, or select them by question, subject, agent and start, or both.
-        `same_inputs_as` selects the runs with the same question and inputs as that run. Runs whose inputs differ from
-        those of the majority are set aside. The order of `runs` makes no difference.
+        Name runs, by id or as documents, or select them by question, subject, agent, conversation, attribute and start,
+        or both. `same_inputs_as` selects the runs with the same question and inputs as that run. Differences in
+        wording, random ids, the order of independent calls and inputs do not separate runs. A run is good or bad by its
+        judges, else by its reward (`reward_min` is the smallest good one), else, where no run has either, by whether it
+        ended in an error. The order of `runs` makes no difference.
         """
-        from woodrat.compare.reader import runs_group
+        from woodrat.compare.reader import read_attributes, runs_group
         from woodrat.runs import reader as run_reader
 
+        faults: list[Fault] = []
         if isinstance(runs, str | bytes) or not (runs is None or hasattr(runs, "__iter__")):
-            problem = f"expected a list of runs, got {shown(runs)}"
-            raise Refused([Fault("runs", problem, "Send run ids in a list.")], NO_READ)
-        given = {"query": query, "subject": subject, "agent": agent, "since": since, "until": until}
+            faults.append(Fault("runs", f"expected a list of runs, got {shown(runs)}", "Send run ids in a list."))
+        if not (reward_min is None or (type(reward_min) in (int, float) and math.isfinite(reward_min))):
+            faults.append(Fault("reward_min", f"expected a number, got {shown(reward_min)}", "Send a number."))
+        attributes = [] if attribute is None else read_attributes(attribute, faults)
+        given = {
+            "query": query,
+            "subject": subject,
+            "agent": agent,
+            "conversation": conversation,
+            "since": since,
+            "until": until,
+        }
         stated = {name: value for name, value in given.items() if value is not None}
-        if runs is None and not stated and same_inputs_as is None:
-            problem = "no runs are selected"
-            remedy = "Name runs, or send query, subject, agent, since or same_inputs_as."
-            raise Refused([Fault("runs", problem, remedy)], NO_READ)
-        asked = run_reader.ask_runs(**stated) if stated or same_inputs_as is not None else None
-        return runs_group(self.context, None if runs is None else list(runs), same_inputs_as, asked)
+        chosen = bool(stated) or same_inputs_as is not None or attribute is not None
+        if runs is None and not chosen:
+            remedy = "Name runs, or send query, subject, agent, conversation, attribute, since or same_inputs_as."
+            faults.append(Fault("runs", "no runs are selected", remedy))
+        asked = run_reader.ask_runs(faults, **stated) if chosen else None
+        if faults:
+            raise Refused(faults, NO_READ)
+        return runs_group(
+            self.context,
+            None if runs is None else [*runs],
+            same_inputs_as,
+            asked,
+            attributes=attributes,
+            reward_min=reward_min,
+        )
 
 
 class Runs(PastRuns):

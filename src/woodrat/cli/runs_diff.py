@@ -1,4 +1,4 @@
-"""Comparing runs: the commands that show two runs side by side, and group many by where they diverge."""
+"""Comparing runs: the commands that show two runs side by side, and group many by what they did."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from woodrat.cli import inputs
 from woodrat.cli.command import Answer, Call
 from woodrat.cli.runs import NO_READ, runs_of
-from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, fields, value
+from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, value
 from woodrat.errors import Fault, NotFound, Refused
 from woodrat.server import wire
 
@@ -21,14 +21,18 @@ if TYPE_CHECKING:
 
 MARKS = {"same": "", "differs": "|", "first": "<", "second": ">"}
 """What stands beside a row."""
+SET_ASIDE_MAX = 8
+"""How many of the values that were set aside are named; JSON has them all."""
+CLUSTERS_MAX = 10
+"""How many clusters are shown beside each other, the largest first."""
 
 
 def group(call: Call) -> Answer:
-    """Group runs by where they diverge."""
+    """Group runs by what they did."""
     given = call.given
-    chosen = any(name != "runs" for name in call.arguments())
+    chosen = any(name not in ("runs", "reward_min") for name in call.arguments())
     if not given.runs and not chosen:
-        remedy = "Name runs, or choose them with --same-inputs-as, --query, --subject, --agent or --since."
+        remedy = "Name runs, or choose them with --query, --subject, --agent, --conversation, --attribute or --since."
         raise Refused([Fault("RUN", "no runs to group", remedy)], NO_READ)
     runs = [_run(word) for word in given.runs] or None
     past = _ledger(call, [None] if chosen else runs or [])
@@ -130,33 +134,66 @@ def show_divergence(paper: Paper, found: Divergence) -> None:
     parted = [YELLOW if row.step == found.step else DIM if row.mark == "same" else "" for row in found.rows]
     paper.table(("", "STEP", "WHAT", "FIRST", "SECOND"), rows, parted)
     paper.line(found.sentence, GREEN if found.same else BOLD)
+    if found.wording is not None:
+        paper.line(found.wording)
+    if found.set_aside:
+        named = [f"{aside.path} of step {aside.step} ({aside.kind})" for aside in found.set_aside]
+        more = f" and {len(named) - SET_ASIDE_MAX} more" if len(named) > SET_ASIDE_MAX else ""
+        paper.line(f"Set aside, as every run makes it up anew: {', '.join(named[:SET_ASIDE_MAX])}{more}.", DIM)
 
 
 def show_crowd(paper: Paper, crowd: Crowd) -> None:
-    """Print the clusters as a tree, the runs set aside, and the sentence."""
+    """Print the clusters as a tree, what separates good from bad, and the sentence."""
     main = crowd.main
-    paper.line(f"{main.agree} of {len(main.runs)} runs took the main way", GREEN)
+    paper.line(f"{main.agree} of {len(main.runs)} runs took the main way{_verdicts(main, main.clusters)}", GREEN)
     _outcome(paper, main, "  ")
-    _clusters(paper, main, "")
-    for aside in crowd.aside:
-        given = fields(aside.inputs)
-        about = "; ".join(text for text in (aside.query or "", aside.subject or "", given) if text)
-        paper.line(f"{len(aside.runs)} set aside: {about or 'nothing was given'}", DIM)
-        paper.line(f"  {aside.runs[0]}", DIM)
+    _clusters(paper, main, "", CLUSTERS_MAX)
+    if crowd.differing_inputs:
+        paper.line(f"inputs that differ: {', '.join(crowd.differing_inputs)}", DIM)
+    separation = crowd.separation
+    if separation is not None and (traits := separation.traits or separation.hints):
+        rows = [
+            (
+                f"{trait.bad}/{trait.bad_total}",
+                f"{trait.good}/{trait.good_total}",
+                "start" if trait.step == 0 else str(trait.step),
+                f"{trait.p_value:.2g}",
+                trait.text,
+            )
+            for trait in traits
+        ]
+        if not separation.traits:
+            paper.line("chance could do all of this:", DIM)
+        paper.table(
+            ("BAD", "GOOD", "STEP", "P", "THESE RUNS"), rows, [YELLOW if separation.traits else DIM] * len(rows)
+        )
     paper.line(crowd.sentence, GREEN if crowd.same else BOLD)
 
 
-def _clusters(paper: Paper, above: Cluster, indent: str) -> None:
-    for cluster in above.clusters:
+def _verdicts(cluster: Cluster, without: Sequence[Cluster] = ()) -> str:
+    """Return how many runs of a cluster are good and bad, those of some of its own clusters left out."""
+    if not cluster.good and not cluster.bad:
+        return ""
+    good = cluster.good - sum(inner.good for inner in without)
+    bad = cluster.bad - sum(inner.bad for inner in without)
+    return f" ({good} good, {bad} bad)"
+
+
+def _clusters(paper: Paper, above: Cluster, indent: str, limit: int) -> None:
+    for cluster in above.clusters[:limit]:
         count = "1 run parts" if len(cluster.runs) == 1 else f"{len(cluster.runs)} runs part"
         if cluster.label is None:
             count = count.replace(" parts", "").replace(" part", "") + " with nothing in common"
         where = "" if cluster.label is None else f" at {cluster.label}"
-        paper.line(f"{indent}{count}{where}", YELLOW)
+        paper.line(f"{indent}{count}{where}{_verdicts(cluster)}", YELLOW)
         if cluster.cause is not None:
             paper.line(f"{indent}  {cluster.cause.text}")
         _outcome(paper, cluster, f"{indent}  ")
-        _clusters(paper, cluster, f"{indent}    ")
+        _clusters(paper, cluster, f"{indent}    ", limit)
+    rest = above.clusters[limit:]
+    if rest:
+        runs = sum(len(cluster.runs) for cluster in rest)
+        paper.line(f"{indent}and {len(rest)} more clusters with {runs} runs (all of them with -o json)", DIM)
 
 
 def _outcome(paper: Paper, cluster: Cluster, indent: str) -> None:

@@ -26,10 +26,14 @@ KINDS: Final = (
     "code",
     "in_force",
     "step",
+    "wording",
     "unrecorded",
     "nothing_in_common",
 )
 """The classes of causes."""
+
+NONE, WORDING, BEHAVIOUR, OUTCOME = "none", "wording", "behaviour", "outcome"
+"""The levels at which runs differ: what was said in prose and how models were asked; what was done; what came of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,18 @@ class Cause(Record):
     """What the clause speaks of, for programs."""
     statement: Statement | None = None
     """The observation that changed what was read, where the log has it."""
+    level: str = BEHAVIOUR
+    """`wording`, `behaviour` or `outcome`."""
+    change: str | None = None
+    """What became of the part: `changed`, `added`, `removed`, `renamed`, `moved`, `reordered` or `retyped`."""
+    path: str | None = None
+    """Where the first run has that part, within the arguments, the result or the fields; none where it has none."""
+    other_path: str | None = None
+    """Where the second run has it."""
+    first: Json = None
+    """What the first run has there, whole."""
+    second: Json = None
+    """What the second run has there, whole."""
 
 
 class Lineage(Protocol):

@@ -100,6 +100,18 @@ def result(part: ToolCall | ModelCall, beside: Any = None) -> str:
     return _gist(part.response, beside.response if isinstance(beside, ModelCall) else None)
 
 
+def both_done(p: Any, q: Any) -> tuple[str | None, str | None]:
+    """Return what two steps side by side did, in short; none for the one that is not there."""
+    if isinstance(p, ModelCall) and isinstance(q, ModelCall) and not p.errored and not q.errored:
+        one, two = (short(messages.gist(call.response)) for call in (p, q))
+        return (one, two) if one != two else (done(p, q), done(q, p))
+    if isinstance(p, ToolCall) and isinstance(q, ToolCall):
+        args = short(p.args)  # which mostly are the same on both sides
+        other = args if form.same(p.args, q.args) else short(q.args)
+        return f"{args} → {result(p)}", f"{other} → {result(q)}"
+    return None if p is None else done(p, q), None if q is None else done(q, p)
+
+
 def came(part: ToolCall | ModelCall, verb: str) -> str:
     """Return what came of a call, as the rest of a clause."""
     return f"failed with {failure(part.error)}" if part.errored else f"{verb} {result(part)}"

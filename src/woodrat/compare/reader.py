@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from woodrat.canon import ids
+from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
 from woodrat.compare import contrast
 from woodrat.compare.cause import Statement
 from woodrat.compare.divergence import Divergence, compare
 from woodrat.compare.groups import Crowd, gather
-from woodrat.errors import Fault, NotFound, Refused
+from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger.moments import NO_READ, here
 from woodrat.records import replace
 from woodrat.runs import reader as run_reader
@@ -18,8 +19,9 @@ from woodrat.runs.reader import open_recounter
 from woodrat.state import source
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from woodrat.canon.form import Json
     from woodrat.context import Context
     from woodrat.runs.reader import Recounter, Runs
     from woodrat.runs.record import RunRecord
@@ -51,37 +53,104 @@ def _compared(recounter: Recounter, first: object, second: object, other: Recoun
     return compare(a, b, LogLineage(recounter), LogLineage(other))
 
 
-def runs_group(context: Context, runs: Sequence[object] | None, like: object, asked: Runs | None) -> Crowd:
-    """Return runs clustered by where they part: those named, those a question fits, or those with the inputs of one."""
+def runs_group(
+    context: Context,
+    runs: Sequence[object] | None,
+    like: object,
+    asked: Runs | None,
+    *,
+    attributes: Sequence[tuple[str, Json]] = (),
+    reward_min: float | None = None,
+) -> Crowd:
+    """Return runs clustered by what they did: those named, those a question fits, or those with the inputs of one."""
     with open_recounter(context) as recounter:
-        return gather(_all_meant(recounter, runs, like, asked), LogLineage(recounter))
+        chosen = _Chosen(recounter, runs, like, asked, attributes)
+        return gather(chosen.records(), LogLineage(recounter), find=chosen.find, reward_min=reward_min)
 
 
-def _all_meant(
-    recounter: Recounter, runs: Sequence[object] | None, like: object, asked: Runs | None
-) -> list[RunRecord]:
-    found: list[RunRecord] = []
-    if runs is not None:
-        for number, run in enumerate(runs):
-            found += _records(recounter, run, f"runs/{number}")
-    if asked is not None:
-        model = None if like is None else run_reader.run_record(recounter, like)
-        if model is not None:
-            asked = _like(asked, model)
-        for _, record in run_reader.matching(recounter, asked):
-            if model is None or contrast.same_start(record, model):
-                found.append(record)
-            if len(found) > RUNS_MAX:
-                break
-    if len(found) > RUNS_MAX:
-        remedy = "Narrow it with since and until, or name the runs."
-        raise Refused([Fault("runs", f"there are more than {RUNS_MAX:,} runs", remedy)], NO_READ)
-    if not found:
-        raise NotFound(
-            f"There is no run to compare at position {recounter.through}. Nothing was changed. `runs list` lists them.",
-            {"position": recounter.through},
+class _Chosen:
+    """The runs that a group is made of, read one at a time; only those of documents are held."""
+
+    def __init__(
+        self,
+        recounter: Recounter,
+        runs: Sequence[object] | None,
+        like: object,
+        asked: Runs | None,
+        attributes: Sequence[tuple[str, Json]],
+    ) -> None:
+        self._recounter, self._runs, self._like, self._asked = recounter, runs or (), like, asked
+        self._attributes = attributes
+        self._held: dict[str, RunRecord] = {}
+
+    def find(self, id: str) -> RunRecord:
+        """Return a run of the group again."""
+        return self._held.get(id) or run_reader.run_record(self._recounter, id)
+
+    def records(self) -> Iterator[RunRecord]:
+        """Yield the runs; `NotFound` where there is none, `Refused` where there are too many."""
+        seen: set[str] = set()
+        for record in self._all():
+            seen.add(record.id)
+            if len(seen) > RUNS_MAX:
+                remedy = "Narrow it with since and until, or name the runs."
+                raise Refused([Fault("runs", f"there are more than {RUNS_MAX:,} runs", remedy)], NO_READ)
+            yield record
+        if not seen:
+            position = self._recounter.through
+            raise NotFound(
+                f"There is no run to compare at position {position}. Nothing was changed. `runs list` lists them.",
+                {"position": position},
+            )
+
+    def _all(self) -> Iterator[RunRecord]:
+        for number, run in enumerate(self._runs):
+            for record in _records(self._recounter, run, f"runs/{number}"):
+                if isinstance(run, dict | list):
+                    self._held[record.id] = record
+                yield record
+        if self._asked is None:
+            return
+        model = None if self._like is None else run_reader.run_record(self._recounter, self._like)
+        asked = self._asked if model is None else _like(self._asked, model)
+        for _, record in run_reader.matching(self._recounter, asked):
+            if (model is None or contrast.same_start(record, model)) and self._has_attributes(record):
+                yield record
+
+    def _has_attributes(self, record: RunRecord) -> bool:
+        return all(
+            name in record.attributes and _is_value(record.attributes[name], value) for name, value in self._attributes
         )
-    return found
+
+
+def read_attributes(stated: object, faults: list[Fault]) -> list[tuple[str, Json]]:
+    """Return attributes by name, from an object or from texts such as `task=17`."""
+    if isinstance(stated, Mapping):
+        return [(str(name), value) for name, value in stated.items()]
+    texts = [stated] if isinstance(stated, str) else stated
+    if not isinstance(texts, list | tuple):
+        problem = f"expected values by name, got {shown(stated)}"
+        faults.append(Fault("attribute", problem, "Send an object, or a list of texts such as task=17."))
+        return []
+    pairs: list[tuple[str, Json]] = []
+    for number, text in enumerate(texts):
+        name, equals, value = text.partition("=") if isinstance(text, str) else ("", "", "")
+        if name and equals:
+            pairs.append((name, value))
+        else:
+            problem = f"got {shown(text)}"
+            faults.append(Fault(f"attribute/{number}", problem, "Write the name, = and the value: task=17."))
+    return pairs
+
+
+def _is_value(value: Json, wanted: Json) -> bool:
+    """Tell whether a value is the one wanted; a text stands for itself and for what it spells as JSON."""
+    if form.same(value, wanted) or not isinstance(wanted, str):
+        return form.same(value, wanted)
+    try:
+        return form.same(value, form.parse(wanted))
+    except Refused:
+        return False
 
 
 def _like(asked: Runs, model: RunRecord) -> Runs:

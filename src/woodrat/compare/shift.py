@@ -11,6 +11,7 @@ from woodrat.compare import contrast
 from woodrat.compare.cause import Cause, Statement
 from woodrat.compare.contrast import short
 from woodrat.compare.logs import FIRST, SECOND, Logs
+from woodrat.compare.value_difference import Difference
 from woodrat.runs.steps import Read
 from woodrat.state.observation import RETRACT
 
@@ -28,8 +29,13 @@ class Shift:
         self._runs = runs
         """What the runs that are compared are called, by id."""
 
-    def of_field(self, said: Cause, name: str, p: Read, q: Read, shown: Shown, more: int) -> Cause:
-        """Return who changed a field between two reads, where a log tells; else what the records say."""
+    def of_field(
+        self, said: Cause, name: str, p: Read, q: Read, shown: Shown, more: int, part: Difference | None = None
+    ) -> Cause:
+        """Return who changed a field between two reads, where a log tells; else what the records say.
+
+        `part` is where inside the field the reads differ, where that is not all of it.
+        """
         stated = [None if item is None else self._logs.statement(side, item[0]) for side, item in enumerate(shown)]
         if shown[0] and shown[1] and shown[0][0] == shown[1][0]:
             return self.of_entity(said, name, p, q)
@@ -54,6 +60,8 @@ class Shift:
         wrote = f"{verb} {name} {short(item[1])}" if became else f"{verb} {name}, which made it {short(item[1])}"
         was = f" (was {short(before[1])})" if before is not None else " (there was none before)"
         further = contrast.more(more, "field")
+        if part is not None and became:
+            wrote, was = f"{verb} {name}", f", so that {said.text},"
         if p.found != q.found:
             wrote, was, further = f"wrote {later.entity}", ", of which nothing was known,", ""
         text = f"{later.agent} {wrote}{was} {self._place(later)}{further}"

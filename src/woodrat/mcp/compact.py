@@ -362,7 +362,9 @@ def divergence(record: Divergence) -> Compact:
     ]
     return {
         "same": record.same,
+        "level": record.level,
         "sentence": record.sentence,
+        **stated(wording=record.wording),
         **listed({"rows": (rows, short_values)}, first=record.first, second=record.second),
     }
 

@@ -18,7 +18,7 @@ from woodrat.records import dataclass
 from woodrat.runs import values
 from woodrat.runs.facts import CALLS, INPUTS, READS, Links
 from woodrat.runs.record import RunRecord, record_of
-from woodrat.runs.values import VALUE_BYTES_MAX
+from woodrat.runs.values import RESULT_BYTES_MAX, VALUE_BYTES_MAX
 from woodrat.state import schema_faults, validator
 from woodrat.state.fact import STATED
 from woodrat.state.redaction import hiding, taken_out
@@ -301,7 +301,7 @@ class _Reading:
         for member, inner in value.items() if isinstance(value, dict) else ():
             path = "/" + member.replace("~", "~0").replace("/", "~1")
             self._links.add(CALLS, member, inner, {"kind": kind, "span": span, "path": path})
-        return {name: self._kept(value)}
+        return {name: values.bounded(value, RESULT_BYTES_MAX, self._hidden)}
 
     def _decision(self, step: Mapping[str, Any], span: str) -> dict[str, Json]:
         evidence = step.get("evidence", {})

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
 
 VALUE_BYTES_MAX: Final = 65_536
-"""Bound of a result, a response, an argument list, inputs, facts, a rule's `when`, an answer; also of long text."""
+"""Bound of an argument list, inputs, messages, facts, a rule's `when`, an answer; also of long text."""
+RESULT_BYTES_MAX: Final = 262_144
+"""Bound of what a tool returned or a model answered: what two runs are compared by, and a replay answers with."""
 ITEM_BYTES_MAX: Final = 4_096
 """Bound of one actual, operand or field read; also of short text."""
 ENTRY_BYTES_MAX: Final = 262_144

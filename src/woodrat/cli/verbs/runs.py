@@ -43,7 +43,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "runs group",
         "runs_diff:group",
-        ("woodrat runs group --same-inputs-as last", "woodrat runs group run_… run_… run_…"),
+        ("woodrat runs group --attribute task=17", "woodrat runs group run_… run_… run_…"),
         verb="runs.group",
         forms={"runs": {"help": "run ids, or files with trajectories"}},
         own=(_EXIT_CODE,),

@@ -87,6 +87,12 @@ class Call:
     def _origin(self, path: str) -> Origin:
         return STATED if self.span is None else {"kind": self.kind, "span": self.span, "path": path}
 
+    @property
+    def recorded_error(self) -> Exception | None:
+        """The error that the log answers with, of a run that is resumed; a block that finds one raises it."""
+        answer = self._answer
+        return recorded_error(answer.get("error")) if answer is not None and answer.get("errored") is True else None
+
     # -- as a block
 
     def __enter__(self) -> Call:
@@ -197,6 +203,8 @@ class Call:
         """Begin the call; return whether the log has its answer, so that nothing is to be done."""
         run = self.run
         assert run is not None
+        if self.kind == Call.kind:
+            run.called[self.name] = run.called.get(self.name, 0) + 1
         if run.recording is not None:
             answer = self._recorded_answer()
             if answer is not None:
@@ -268,7 +276,7 @@ class Call:
         return {**said, "once": True} if self.once else said
 
     def _outcome(self) -> dict[str, Json]:
-        return {"result": values.bounded(self.result, hidden=self._hidden)}
+        return {"result": values.bounded(self.result, values.RESULT_BYTES_MAX, self._hidden)}
 
     def _kept(self, body: Mapping[str, Json]) -> Json:
         """Return the result as recorded."""
@@ -321,7 +329,7 @@ class ModelCall(Call):
 
     def _outcome(self) -> dict[str, Json]:
         response = values.plain(self.result, self._hidden)
-        body: dict[str, Json] = {"response": values.bounded(response)}
+        body: dict[str, Json] = {"response": values.bounded(response, values.RESULT_BYTES_MAX)}
         usage = usage_of(self.usage) or usage_of(response.get("usage") if isinstance(response, dict) else None)
         if usage:
             body["usage"] = usage

@@ -173,7 +173,7 @@ class Recording:
     def _unknown(self, name: str, args: Json, body: Body, problem: str, *, retries: bool) -> Body:
         """Settle a `once` call whose result the log does not hold: never by calling it, unless asked to."""
         if callable(self._on_unknown):
-            found = values.bounded(self._on_unknown(name, args))
+            found = values.bounded(self._on_unknown(name, args), values.RESULT_BYTES_MAX)
             return {**body, "errored": False, "result": found}
         if self._on_unknown == RETRY and retries:
             self.cut()

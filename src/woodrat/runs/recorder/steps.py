@@ -224,6 +224,8 @@ class StepRecorder:
         """Where values may have come from."""
         self.usage = {"input": 0, "output": 0}
         """Tokens spent so far."""
+        self.called: dict[str, int] = {}
+        """How often each tool was called, by its name, answered from the log or not."""
         self.written: dict[str, int] = {}
         """How often each request was written, by its name."""
         self.counter = ""

@@ -1,0 +1,122 @@
+"""Usage: where a run got a value from and what it used it for, by the values its steps were handed and returned.
+
+Only values that are unlikely to be met twice by chance are followed. The index is made when the first question comes:
+most comparisons have none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Final
+
+from woodrat.canon.form import Json
+from woodrat.compare import volatile
+from woodrat.compare.value_difference import opened, says_much
+from woodrat.runs import messages
+from woodrat.runs.record import RunRecord
+from woodrat.runs.steps import Decision, Part, Read, ToolCall, Write
+
+START: Final = -1
+"""The place of what a run was given."""
+IDENTIFIER_CHARACTERS_MIN: Final = 3
+"""How long an identifier is at least."""
+TOKEN_CHARACTERS_MIN: Final = 10
+"""How long a text is at least that holds an id or a time besides other words."""
+_OPENING: Final = ("{", "[", " ", "\n")
+_IDENTIFIER: Final = re.compile(r"(?!\d{4}-\d\d-\d\d)(?=.*\d)(?!-?\d{1,4}(?:\.\d+)?$)(?!-?\d+\.\d+$)\S+")
+
+
+def marks(value: Json) -> Iterator[str]:
+    """Yield what a value can be recognised by: its plain values that say much, and the ids and times in its texts."""
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, str):
+            if item[:1] in _OPENING and (held := opened(item)) is not item:
+                todo.append(held)
+            elif len(item) > 2:
+                yield item
+                if len(item) > TOKEN_CHARACTERS_MIN:
+                    yield from volatile.tokens(item)
+        elif isinstance(item, dict):
+            todo.extend(item.values())
+        elif isinstance(item, list):
+            todo.extend(item)
+        elif says_much(item):
+            yield str(item)
+
+
+def asked_with(part: Part | Write) -> Json:
+    """Return what a step was handed: arguments, facts, or the values of a write."""
+    if isinstance(part, ToolCall):
+        return part.args
+    if isinstance(part, Read):
+        return [part.entity, dict(part.args)]
+    if isinstance(part, Decision):
+        return [dict(part.facts), [condition.actual for condition in part.conditions]]
+    return [part.entity, dict(part.fields), dict(part.remove)] if isinstance(part, Write) else None
+
+
+def came_of(part: Part | Write) -> Json:
+    """Return what a step gave to later ones: a result, or what was read or chosen."""
+    if isinstance(part, ToolCall):
+        return part.result
+    if isinstance(part, Read):
+        return part.values
+    return part.chosen if isinstance(part, Decision) else None
+
+
+class Usage:
+    """What one run used, and where it had it from."""
+
+    def __init__(self, record: RunRecord, parts: Sequence[Part | Write]) -> None:
+        self._record, self._parts = record, parts
+
+    @cached_property
+    def _last_use(self) -> dict[str, int]:
+        return {mark: place for place, part in enumerate(self._parts) for mark in marks(asked_with(part))}
+
+    @cached_property
+    def _first_source(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for mark in marks([dict(self._record.inputs), self._record.query]):
+            found.setdefault(mark, START)
+        for place, part in enumerate(self._parts):
+            for mark in marks(came_of(part)):
+                found.setdefault(mark, place)
+        return found
+
+    @cached_property
+    def _user_texts(self) -> str:
+        texts = [self._record.query or ""]
+        for call in self._record.models:
+            for message in call.messages if isinstance(call.messages, list) else []:
+                if isinstance(message, dict) and message.get("role") in ("user", "human", "system", "developer"):
+                    texts.append(messages.text_in(message) or "")
+        return "\n".join(texts)
+
+    def takes_from(self, place: int, part: Part | Write) -> bool:
+        """Return whether a step was handed an identifier that the step at `place` was the first to return."""
+        return any(
+            self._first_source.get(mark) == place and identifies(mark) and mark not in self._user_texts
+            for mark in marks(asked_with(part))
+        )
+
+    def used_after(self, place: int, value: Json) -> bool:
+        """Return whether a later call, decision or write was handed a value, or an id or time in it."""
+        return any(self._last_use.get(mark, START) > place for mark in _told(value))
+
+    def known_before(self, place: int, value: Json) -> bool:
+        """Return whether the run was given a value, or an earlier step returned it."""
+        return any(self._first_source.get(mark, place) < place for mark in _told(value))
+
+
+def identifies(mark: str) -> bool:
+    """Return whether a value names one thing, such as an order number: dates, amounts and plain words do not."""
+    return "@" in mark or (len(mark) >= IDENTIFIER_CHARACTERS_MIN and _IDENTIFIER.fullmatch(mark) is not None)
+
+
+def _told(value: Json) -> set[str]:
+    return {*marks(value), *([str(value)] if isinstance(value, int | float) else [])}
