@@ -201,7 +201,10 @@ def test_nothing_is_compiled_before_it_is_used() -> None:
 
 
 def test_every_record_is_made_late() -> None:
-    """No module takes `dataclass` from the standard library, which would compile its methods on import."""
+    """No module takes `dataclass` from the standard library, which would compile its methods on import.
+
+    Adapters do where their framework does: it reads their fields, and costs far more to import.
+    """
     source = Path(__file__).resolve().parent.parent / "src" / "woodrat"
-    files = [file for file in source.rglob("*.py") if file.name != "records.py"]
+    files = [file for file in source.rglob("*.py") if file.name != "records.py" and file.parent.name != "adapters"]
     assert [file.name for file in files if "\nfrom dataclasses import" in file.read_text("utf-8")] == []

@@ -54,7 +54,7 @@ def tell(ledger: Ledger) -> None:
     with ledger.run("check the account", subject=ACCOUNT) as run:
         seen = run.show(ACCOUNT)
         run.model("m", request={"prompt": f"Is {PIN} a good PIN?"}, response="no")
-        run.tool("check", lambda: f"{'x' * 100_000}{PIN}")
+        run.tool("check", lambda: f"{'x' * 300_000}{PIN}")
         run.note("a blob", {"raw": PIN.encode()})
         run.answer(f"looked at {seen.entity}")
     ledger.search("first")
@@ -112,7 +112,7 @@ def guesses(nonces: set[bytes], kept: Mapping[str, Any]) -> Callable[[str], Iter
         arguments = {"observed_at": AT, "records": request(pin)}
         asked = digest("request", form.serialise({"arguments": arguments, "verb": "store"}))
         yield asked
-        yield sha256(f'"{"x" * 100_000}{pin}"'.encode()).digest()
+        yield sha256(f'"{"x" * 300_000}{pin}"'.encode()).digest()
         yield sha256(form.serialise({"prompt": f"Is {pin} a good PIN?"})).digest()
         yield sha256(pin.encode()).digest()
         body = form.serialise({**kept, "fields": {**kept["fields"], "pin": pin}})

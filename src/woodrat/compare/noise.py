@@ -26,7 +26,7 @@ from woodrat.compare.value_difference import joined, opened, says_much
 from woodrat.compare.volatile import steady
 from woodrat.records import replace
 from woodrat.runs.record import RunRecord
-from woodrat.runs.steps import ModelCall, Part, Read, ToolCall
+from woodrat.runs.steps import Read, ToolCall
 
 VALUES_MAX: Final = 8
 """How many values of one place tell runs apart; where there are more, only those that many runs share."""
@@ -76,11 +76,18 @@ class Noise:
         given = {value for value in _plain_values(dict(record.inputs)) if says_much(value)}
         if record.subject is not None:
             given.update((record.subject, record.subject.partition("/")[2]))
-        steps = tuple(self._step(part, record, like, given) for part in record.steps if not isinstance(part, ModelCall))
-        writes = tuple(
-            replace(write, entity=self._entity(write.entity, record, like, given)) for write in record.writes
+        return replace(
+            record,
+            query=like.query,
+            inputs=like.inputs,
+            subject=like.subject,
+            models=(),
+            tool_calls=tuple(self._tool_call(call, given) for call in record.tool_calls),
+            reads=tuple(self._read(part, record, like, given) for part in record.reads),
+            writes=tuple(
+                replace(write, entity=self._entity(write.entity, record, like, given)) for write in record.writes
+            ),
         )
-        return replace(record, query=like.query, inputs=like.inputs, subject=like.subject, steps=steps, writes=writes)
 
     def _entity(self, entity: str, record: RunRecord, like: RunRecord, given: set[Json]) -> str:
         """Return what stands for an entity: the subject of the other run for the run's own, no name for one of many."""
@@ -89,23 +96,24 @@ class Noise:
         kind, _, key = entity.partition("/")
         return f"{kind}/{HIDDEN}" if key in given or self._table.is_one_of_many(entity) else entity
 
-    def _step(self, part: Part, record: RunRecord, like: RunRecord, given: set[Json]) -> Part:
-        if isinstance(part, ToolCall):
-            args = self._value(part.args, Slot(ARGUMENT, part.name, ""), given)
-            result = self._value(part.result, Slot(RESULT, part.name, ""), given)
-            return replace(part, args=args, result=result)
-        if isinstance(part, Read) and part.entity:
-            entity = self._entity(part.entity, record, like, given)
-            whole = entity != part.entity or part.entity == record.subject
-            name = part.entity.split("/", 1)[0] if whole else part.entity
-            fields = {
-                field: item
-                for field, item in part.fields.items()
-                if isinstance(item, dict)
-                and self._value(shown := item.get("value"), Slot(READ, name, field), given) == shown
-            }
-            return replace(part, entity=entity, fields=fields)
-        return part
+    def _tool_call(self, call: ToolCall, given: set[Json]) -> ToolCall:
+        args = self._value(call.args, Slot(ARGUMENT, call.name, ""), given)
+        result = self._value(call.result, Slot(RESULT, call.name, ""), given)
+        return replace(call, args=args, result=result)
+
+    def _read(self, part: Read, record: RunRecord, like: RunRecord, given: set[Json]) -> Read:
+        if not part.entity:
+            return part
+        entity = self._entity(part.entity, record, like, given)
+        whole = entity != part.entity or part.entity == record.subject
+        name = part.entity.split("/", 1)[0] if whole else part.entity
+        fields = {
+            field: item
+            for field, item in part.fields.items()
+            if isinstance(item, dict)
+            and self._value(shown := item.get("value"), Slot(READ, name, field), given) == shown
+        }
+        return replace(part, entity=entity, fields=fields)
 
     def _value(self, value: Any, slot: Slot, given: set[Json]) -> Json:
         """Return a value with whatever is noise in it hidden."""
