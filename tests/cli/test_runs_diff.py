@@ -149,7 +149,13 @@ def test_what_separates_good_from_bad_is_a_table(cli: Cli, tmp_path: Path) -> No
     assert (row[:3], " ".join(row[4:])) == (["8/8", "0/16", "1"], "called refund with method cash")
     assert "rewards lie between 0.2 and 0.8" in cli(*words).out
     few = cli(
-        "runs", "group", *cli("runs", "import", str(path)).json["runs"][:4], "--reward-min", "0.5", "-o", "table"
+        "runs",
+        "group",
+        *[run["id"] for run in cli("runs", "list", "--limit", "4").json["items"]],
+        "--reward-min",
+        "0.5",
+        "-o",
+        "table",
     ).out
     assert "chance could do all of this:" in few
 
