@@ -71,6 +71,7 @@ TEXTS = list_of(is_text)
 BY = {"by": one_of("value")}
 ORIGINS: dict[str, Shape] = {
     "stated": has({"kind": is_text}),
+    "decision": has({"kind": is_text, "run": is_text, "span": is_text}),
     "input": has({"kind": is_text, "name": is_text}, BY),
     "tool": has({"kind": is_text, "span": is_text, "path": is_text}, BY),
     "model": has({"kind": is_text, "span": is_text, "path": is_text}, BY),
@@ -232,6 +233,7 @@ SHAPES: dict[str, Shape] = {
             "untried": or_cut(list_of(is_untried)),
             "otherwise": anything,
             "on_missing": one_of("skip"),
+            "chosen_by": is_object,
             "redact": TEXTS,
         },
     ),

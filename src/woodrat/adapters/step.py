@@ -151,7 +151,7 @@ def tool_step(run: woodrat.Run, name: str, arguments: object, inside: Step | Non
 def choose(run: woodrat.Run, stage: str, chosen: object, because: str, on: Mapping[str, Any]) -> None:
     """Record a branch that a model or a framework took, with the values it went by."""
     with guarded(run):
-        run.decide(stage, dict(on), [], default=chosen, rationale=because)
+        run.decided(stage, chosen, because=because, on=dict(on))
 
 
 def begun(

@@ -30,6 +30,7 @@ from woodrat.records import dataclass
 from woodrat.runs.gaps import rule_faults
 from woodrat.runs.operators import NO_FACT, operator_faults
 from woodrat.runs.rules import RAISE, Rule, as_rules
+from woodrat.runs.steps import chooser
 from woodrat.state.observation import field_name_faults
 from woodrat.state.relation import SAME_AS
 
@@ -287,6 +288,8 @@ def _tried(decision: Decision) -> tuple[Tried, ...]:
 def _inexact(decision: Decision) -> list[str]:
     """Return why a decision cannot be made again exactly."""
     found: list[str] = []
+    if decision.chosen_by is not None:
+        return [f"it was chosen {chooser(decision.chosen_by)}, without rules"]
     if decision.omitted.get("rules"):
         found.append("some of its rules are not on record")
     if not decision.default and decision.untried is None:

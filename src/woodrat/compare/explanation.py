@@ -453,6 +453,11 @@ class Explanation:
                 parent = self._parent(which, found[name][1])
                 if parent is not None:
                     return self._root(parent), Cause("unrecorded", "", {})
+        for which, made in enumerate((p, q)):
+            if made.chosen_by is not None:
+                parent = self._parent(which, {"kind": "model", "span": made.chosen_by.get("span")})
+                if parent is not None:
+                    return self._root(parent), self._model_chose(p, q)
         if names:
             first, second = one[names[0]][0], other[names[0]][0]
             parts = differences(first, second)
@@ -471,6 +476,13 @@ class Explanation:
             self._unprompted(number, "rule", text, details) if not p.rules else self._unexplained("rule", text, details)
         )
         return None, replace(cause, path="chosen", other_path="chosen", first=p.chosen, second=q.chosen)
+
+    def _model_chose(self, p: Decision, q: Decision) -> Cause:
+        """Return the cause of a choice that a model made after it had answered otherwise, in whatever words."""
+        chose = self.both(*pair_of(p.chosen, q.chosen))
+        text = f"it was chosen {_by(p)}, which answered otherwise: {chose}"
+        details = {"stage": p.stage, "first": p.chosen, "second": q.chosen}
+        return Cause("output", text, details, path="chosen", other_path="chosen", first=p.chosen, second=q.chosen)
 
     def _wrote(self, number: int, p: Write, q: Write) -> tuple[int | None, Cause]:
         found = self.levels.arguments(number)

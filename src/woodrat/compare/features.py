@@ -282,6 +282,10 @@ class _Reading:
         for condition in part.conditions:
             for path, value in leaves(condition.actual):
                 self._value((FACT, part.stage, condition.key + path, value), number)
+        if part.chosen_by is not None:
+            for name, fact in part.facts.items():
+                for path, value in leaves(fact):
+                    self._value((FACT, part.stage, name + path, value), number)
         rule = "default" if part.default else part.rule
         chosen = [(DECISION, part.stage, path, value) for path, value in leaves(part.chosen)]
         self._value((DECISION, part.stage, "rule", rule), number)

@@ -95,6 +95,9 @@ def decision(record: RunRecord, found: Decision, observe: Observe) -> Node:
         behind = _origin(record, origin, observe)
         nodes.append(Node("evidence", f"{record.id}/{found.span}/{key}", label, details, behind))
     by = "by default" if found.default else found.by(shown)
+    if found.chosen_by is not None:
+        calls = [call for call in record.models if call.span and call.span == found.chosen_by.get("span")]
+        nodes += [_call(record.id, call) for call in calls]
     details = {
         "run": record.id,
         "stage": found.stage,
@@ -143,7 +146,19 @@ def _origin(record: RunRecord, origin: Mapping[str, Any], observe: Observe) -> t
     if kind == "input":
         name = steps.text(origin.get("name")) or ""
         return (Node("input", f"{record.id}/{name}", f"input {name}", {"run": record.id, "name": name}),)
+    if kind == "decision":
+        return (_earlier_decision(record, origin, observe),)
     return (Node("stated", f"{record.id}/stated", "stated by the agent", {"run": record.id, "agent": record.agent}),)
+
+
+def _earlier_decision(record: RunRecord, origin: Mapping[str, Any], observe: Observe) -> Node:
+    """Return the decision that a fact is what was chosen of; of another run it is only named."""
+    run, span = steps.text(origin.get("run")) or "", steps.text(origin.get("span")) or ""
+    made = next((each for each in record.decisions if run == record.id and each.span == span), None)
+    if made is not None and not any(found.get("kind") == "decision" for found in evidence(made).values()):
+        return decision(record, made, observe)
+    label = f"decision {made.stage} of this run" if made is not None else f"decision of {run}"
+    return Node("decision", f"{run}/{span}", label, {"run": run, "span": span})
 
 
 def _read(

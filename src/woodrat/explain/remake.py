@@ -22,7 +22,7 @@ from woodrat.runs.account import SNAPSHOT
 from woodrat.runs.gaps import SKIP, Gap, gaps_of
 from woodrat.runs.operators import NO_CONDITION, NO_FACT, holds
 from woodrat.runs.rules import Rule, all_chosen
-from woodrat.runs.steps import SELECT, Decision, Tried
+from woodrat.runs.steps import SELECT, Decision, Tried, chooser
 from woodrat.runs.values import REDACTED
 from woodrat.state.fact import Fact
 
@@ -117,12 +117,19 @@ class Remade:
             found += [(rule, False) for rule in decision.untried or ()]
             if decision.omitted.get("rules"):
                 self._problem = "some of its rules are not on record"
-            elif not found and (not decision.default or SNAPSHOT in decision.attributes):
+            elif decision.chosen_by is not None:
+                self._problem = f"it was chosen {chooser(decision.chosen_by)}, which may choose otherwise"
+            elif not found and not (decision.default and _has_rules(decision)):
                 self._problem = "it was made elsewhere, and its rules are not on record"
         self.altered = rules is not None
         """Whether the rules are not those on record."""
         whole_looks = not decision.omitted.get("conditions")
         self._branches = [self._branch(rule, tried and whole_looks, thresholds) for rule, tried in found]
+
+    @property
+    def no_rules(self) -> str | None:
+        """Why nobody can say what it would come to on other facts; none where rules are on record."""
+        return None if self._branches else self._problem
 
     @property
     def keys(self) -> set[str]:
@@ -266,6 +273,11 @@ class Remade:
         if doubt is not None:
             raise Unknown(doubt)
         return True
+
+
+def _has_rules(decision: Decision) -> bool:
+    """Return whether the rules are on record, of which there may be none."""
+    return decision.rules_on_record and SNAPSHOT not in decision.attributes
 
 
 def remake(decision: Decision, now: Mapping[str, Fact]) -> DecisionNow:

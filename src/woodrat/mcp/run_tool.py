@@ -148,7 +148,7 @@ ACTIONS: Final[Mapping[str, RunAction]] = {
                 _parameter("query", required=True),
                 _parameter("subject", what="ref it is about"),
                 _parameter("conversation"),
-                _parameter("principal", what="on whose behalf"),
+                _parameter("principal"),
                 _parameter("inputs", OBJECT),
                 _KEY,
             ),
@@ -157,7 +157,7 @@ ACTIONS: Final[Mapping[str, RunAction]] = {
         RunAction(
             "step",
             "one of {read: ref}, {note: text}, {store: records}, {tool: {name, args, result|error}}, "
-            "{model: {model, messages, response}}",
+            "{model: {model, messages, response}}, {decided: {stage, chosen, on}}",
             (_RUN, _parameter("step", {**OBJECT, "minProperties": 1, "maxProperties": 1}, required=True), _KEY),
             _step,
             needs=lambda given: access.step_needs(given["step"]),
@@ -173,7 +173,7 @@ ACTIONS: Final[Mapping[str, RunAction]] = {
                 _parameter("rules", {"type": "array", "items": _RULE}, required=True),
                 _parameter("default", ANYTHING, "if no rule matches"),
                 _parameter("rationale"),
-                _parameter("on_missing", what="a rule lacks a fact: raise or skip"),
+                _parameter("on_missing", what="raise or skip"),
                 _KEY,
             ),
             _decide,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from woodrat.engines.port import View
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.search import Match, Matches
+    from woodrat.state.fact import Fact
 
 TENANT, PRINCIPAL, CONVERSATION = "tenant", "principal", "conversation"
 SCOPES: Final = (TENANT, PRINCIPAL, CONVERSATION)
@@ -53,6 +54,10 @@ class Recalled(Record):
     """The entry it comes from."""
     record: RunRecord
     """What the log holds about the run, as of the moment asked at."""
+
+    def facts(self) -> dict[str, Fact]:
+        """Return what the run decided as facts that a decision can be based on, by stage."""
+        return self.record.facts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +108,10 @@ class Recall(Record):
 
     def __bool__(self) -> bool:
         return self.found
+
+    def facts(self) -> dict[str, Fact]:
+        """Return what the hits decided as facts that a decision can be based on; of one stage the best hit's counts."""
+        return {name: fact for hit in reversed(self.hits) for name, fact in hit.facts().items()}
 
 
 # What was asked

@@ -42,6 +42,8 @@ from woodrat.runs.recorder.recording import (
     Body,
     Recording,
     begun_with,
+    choice_key,
+    choice_of,
     in_order,
     is_answerable,
     same_facts,
@@ -250,6 +252,27 @@ class Playback(Recording):
         if refusal is not None:
             raise refusal
         return replace(made, rationale=then.get("rationale"), span=then.get("span"))
+
+    def choice(self, stage: str, made: Mapping[str, Json], facts: Facts, hidden: Collection[str]) -> Verdict | None:
+        """Compare what is chosen with what was; nobody can say what else to choose, so the run goes on with it."""
+        self._step()
+        what, key = f"decision {stage}", choice_key(stage)
+
+        def fits(body: Body) -> bool:
+            given = body.get("facts")
+            return isinstance(given, dict) and same_facts(given, facts, hidden)
+
+        then = self._next(key, lambda body: fits(body) and form.same(body.get("chosen"), made["chosen"]))
+        then = then or self._next(key, fits) or self._next(key)
+        if then is None:
+            self._check_end()
+            self._session.note(Divergence(EXTRA, what, None, None, made["chosen"]))
+            return choice_of({**made, "stage": stage, "span": self.started.get("span")})
+        if not form.same(then.get("chosen"), made["chosen"]):
+            changes = fact_changes(then.get("facts"), cast("Any", made["facts"]), partial=False)
+            told = (then.get("chosen"), made["chosen"], None, changes or None)
+            self._session.note(Divergence(DECISION, what, step_number(then), *told))
+        return choice_of(then)
 
     def take(self, call: Call) -> Report:
         """Return the report that a write of the run was given; nothing is written."""

@@ -9,12 +9,14 @@ from woodrat.record_json import IN_PYTHON_ONLY, Record, derived
 from woodrat.records import dataclass, field
 from woodrat.runs import gaps
 from woodrat.runs import steps as run_steps
+from woodrat.runs.facts import decision_fact
 from woodrat.runs.steps import Decision, Judgement, ModelCall, Note, Part, Read, ToolCall, Write
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from woodrat.canon.form import Json
+    from woodrat.state.fact import Fact
 
 DONE, ERROR, CANCELLED = "done", "error", "cancelled"
 """How a run can have ended."""
@@ -187,6 +189,10 @@ class RunAccount(Record):
             for item in _list(self.using.get(kind))
             if isinstance(item, dict)
         )
+
+    def facts(self) -> dict[str, Fact]:
+        """Return what it decided as facts that a decision of another run can be based on, by stage; the last counts."""
+        return {made.stage: decision_fact(made.stage, made.chosen, self.id, made.span) for made in self.decisions}
 
     @property
     def observations(self) -> frozenset[str]:

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     """Finds where a plain value came from by its name and value."""
 
 
+FACTS_MAX: Final = 1_000
+"""Most facts that one choice records."""
+
 _SIMPLE = frozenset({str, int, float, bool, type(None), dict, list})
 
 
@@ -59,6 +62,59 @@ class Facts:
         return self._origins.get(name, STATED)
 
 
+def facts_among(given: object, link: Link) -> tuple[Facts, int]:
+    """Return what a choice is based on as facts, and how many were left out for their number.
+
+    It is anything that `facts_of` takes, a plain value, or a list of such. All fields of a snapshot count. Of two facts
+    with one name and different origins, the later one is called by its entity as well, or by a number.
+    """
+    items = list(given) if isinstance(given, list | tuple | set | frozenset) else [] if given is None else [given]
+    values: dict[str, Json] = {}
+    origins: dict[str, Origin] = {}
+    left_out = 0
+    for number, item in enumerate(items, 1):
+        for name, fact in _named_facts(item, number, link):
+            if fact.missing or (name in origins and _is_again(fact.origin, origins[name])):
+                continue
+            if len(origins) >= FACTS_MAX:
+                left_out += 1
+                continue
+            free = _free_name(name, fact.origin, item, origins)
+            values[free], origins[free] = fact.value, fact.origin
+    return Facts(values, origins, None), left_out
+
+
+def _named_facts(item: object, number: int, link: Link) -> Iterable[tuple[str, Fact]]:
+    """Return what one item of a list of facts says, by name."""
+    if isinstance(item, Snapshot):
+        return [(name, item.fact(name)) for name in item.fields]
+    if isinstance(item, Fact | Mapping) or (isinstance(item, Sourced) and callable(item.facts)):
+        found = facts_of(item, link)
+        return [(name, Fact(name, value, found.origin(name))) for name, value in found.values.items()]
+    name, value = f"fact {number}", number_or_plain(item)
+    if isinstance(value, dict) and not run_values.is_mark(value):  # a dataclass or a model
+        return _named_facts(value, number, link)
+    return [(name, Fact(name, value, STATED))]
+
+
+def _is_again(origin: Origin, other: Origin) -> bool:
+    """Return whether two facts are one: the same place, or the same field read twice from the same observations."""
+    return all(origin.get(part) == other.get(part) for part in {*origin, *other} if part != "position")
+
+
+def _free_name(name: str, origin: Origin, item: object, taken: Mapping[str, Origin]) -> str:
+    """Return a name that no other fact has: with the entity or the tool before it, or a number after it."""
+    called = getattr(item, "name", None)
+    if name in taken and origin.get("kind") == "read":
+        name = f"{origin.get('entity')}#{name}"
+    elif name in taken and origin.get("kind") in ("tool", "model") and isinstance(called, str) and called != name:
+        name = f"{called}.{name}"
+    free, number = name, 2
+    while free in taken:
+        free, number = f"{name} ({number})", number + 1
+    return free
+
+
 def facts_of(given: object, link: Link) -> Facts:
     """Return what a caller gave a decision as facts: a snapshot, a mapping, a call, or values from `.fact()`.
 
@@ -69,7 +125,7 @@ def facts_of(given: object, link: Link) -> Facts:
     if type(given) is not dict and not isinstance(given, Mapping):
         if isinstance(given, Fact):
             given = {given.name: given}
-        elif isinstance(given, Sourced):
+        elif isinstance(given, Sourced) and callable(given.facts):
             given = given.facts()
         elif isinstance(given, Iterable) and not isinstance(given, str | bytes):
             items = list(given)
@@ -92,6 +148,11 @@ def facts_of(given: object, link: Link) -> Facts:
             values[name] = number_or_plain(value)
             origins[name] = link(name, values[name]) or STATED
     return Facts(values, origins, None)
+
+
+def decision_fact(name: str, chosen: Json, run: str | None, span: str | None) -> Fact:
+    """Return what an earlier decision chose, as a fact of a later one."""
+    return Fact(name, chosen, STATED if run is None or not span else {"kind": "decision", "run": run, "span": span})
 
 
 def hidden_among(facts: Facts, hidden: frozenset[str]) -> frozenset[str]:

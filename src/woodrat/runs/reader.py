@@ -23,6 +23,7 @@ from woodrat.record_json import Record, derived
 from woodrat.records import dataclass
 from woodrat.runs import steps, trace
 from woodrat.runs.account import STATUSES
+from woodrat.runs.facts import decision_fact
 from woodrat.runs.record import RunRecord, record_of, status_of
 from woodrat.runs.recorder import current
 from woodrat.runs.steps import Decision, Judgement, Write
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from woodrat.engines.port import Engine, View
     from woodrat.ledger.read import Reader
     from woodrat.log.entry import Entry
+    from woodrat.state.fact import Fact
 
 INDEX: Final = "runs/covered"
 """The shelf that says how far the others go; it holds nothing itself."""
@@ -495,6 +497,11 @@ class Reason(Record):
     """What was decided, by which rule and on what evidence."""
     answer: Json
     """What the run answered."""
+
+    def facts(self) -> dict[str, Fact]:
+        """Return what was decided as a fact that another decision can be based on, under the name of the stage."""
+        made = self.decision
+        return {made.stage: decision_fact(made.stage, made.chosen, self.run, made.span)}
 
     @derived
     def position(self) -> int:

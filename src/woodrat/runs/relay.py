@@ -118,7 +118,7 @@ class Relay:
             raise
         except Refused:
             # Of a decision that is not made, what it was to be made on has been read. It may be sent again.
-            if kind in ("decide", "select"):
+            if kind in _DECISIONS:
                 spans.update(part for span in taken[:-1] for part in _parts_of(span))
             raise
         if key is not None and not stores:
@@ -265,7 +265,7 @@ class Relay:
         """
         answer: dict[str, Any] = {"run": run_id, "repeated": True}
         kind = next(iter(step))
-        if kind in ("decide", "select"):
+        if kind in _DECISIONS:
             record = _record_of(context, run_id)
             spans = (span, *_further(span))
             made = next((decision for decision in record.decisions if decision.span in spans), None)
@@ -303,10 +303,13 @@ def claim(context: Context, told: Iterable[Mapping[str, str]]) -> None:
                 write.claim(one["agent"], one["key"], kept)
 
 
+_DECISIONS: Final = ("decide", "select", "decided")
+"""The kinds of step that decide something."""
 _ANSWERED: Final = {
     "read": "snapshot",
     "decide": "verdict",
     "select": "verdict",
+    "decided": "verdict",
     "store": "report",
     "change": "report",
 }

@@ -19,7 +19,7 @@ from woodrat.record_json import Record, derived
 from woodrat.records import dataclass, replace
 from woodrat.runs import gaps, redaction
 from woodrat.runs import values as run_values
-from woodrat.runs.facts import Facts, number_or_plain
+from woodrat.runs.facts import Facts, decision_fact, number_or_plain
 from woodrat.runs.gaps import SKIP
 from woodrat.runs.inquiry import CONDITIONS_MAX, Looks, ask, predicate_faults, predicate_name, said
 from woodrat.runs.operators import NO_CONDITION, copied_when, holds, plain_when, when_faults
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from woodrat.canon.form import Json
+    from woodrat.state.fact import Fact
 
 DECIDE: Final = "decide"
 """The mode that takes the first rule that matches."""
@@ -161,6 +162,10 @@ class Verdict(Record):
     """What would have been chosen had no rule matched."""
     on_missing: str = RAISE
     """Whether a rule that is unknown makes the decision fail (`raise`), or is skipped (`skip`)."""
+    chosen_by: Mapping[str, Any] | None = None
+    """Who chose without rules: `{"model", "span", "step"}` of the model's call, or `{"agent"}`; none for rules."""
+    based_on: Mapping[str, Json] | None = None
+    """The facts that a choice without rules is based on, by name; none for rules."""
 
     @derived
     def unknown(self) -> tuple[int, ...]:
@@ -170,7 +175,7 @@ class Verdict(Record):
     @derived
     def default(self) -> bool:
         """Whether no rule matched."""
-        return not self.matched
+        return not self.matched and self.chosen_by is None
 
     @derived
     def rule(self) -> Any:
@@ -188,9 +193,14 @@ class Verdict(Record):
     def evidence(self) -> dict[str, Json]:
         """The values that the rules which matched looked at, by name, and `threshold` if there was one to compare with.
 
-        A fact that is itself called `threshold` keeps its name.
+        A fact that is itself called `threshold` keeps its name. Of a choice without rules, what it is based on.
         """
-        return evidence_of(self.rules)
+        return evidence_of(self.rules) if self.based_on is None else dict(self.based_on)
+
+    def facts(self) -> dict[str, Fact]:
+        """Return what was chosen as a fact that a later decision can be based on, under the name of the stage."""
+        name, chosen = self.stage or "decision", run_values.plain(self.chosen)
+        return {name: decision_fact(name, chosen, self.run, self.span)}
 
     def to_json(self) -> dict[str, Any]:
         """Return the verdict as plain JSON."""
@@ -216,6 +226,8 @@ def verdict_of(decision: Decision, run: str) -> Verdict:
         untried=decision.untried or (),
         otherwise=decision.otherwise,
         on_missing=decision.on_missing or RAISE,
+        chosen_by=decision.chosen_by,
+        based_on=None if decision.chosen_by is None else decision.facts,
     )
 
 
@@ -364,6 +376,19 @@ def body_of(verdict: Verdict, facts: Facts, hidden: Collection[str] = NOTHING) -
     if any(omitted.values()):
         body["omitted"] = {name: count for name, count in omitted.items() if count}
     return body
+
+
+def choice_body(verdict: Verdict, facts: Facts, hidden: Collection[str] = NOTHING) -> dict[str, Json]:
+    """Return what a `run.decided` entry says of a choice without rules, within its bounds."""
+    room = run_values.Budget(run_values.VALUE_BYTES_MAX)
+    return {
+        "mode": DECIDE,
+        "chosen": run_values.bounded(verdict.chosen, hidden=hidden),
+        "chosen_by": dict(verdict.chosen_by or {}),
+        "default": False,
+        "facts": {name: room.take(_shown(facts.values, name, hidden)) for name in facts.values},
+        "facts_origin": {name: dict(facts.origin(name)) for name in facts.values},
+    }
 
 
 def _untried(rule: Rule, hidden: Collection[str]) -> Tried:

@@ -145,6 +145,7 @@ def _decision(decision: Decision) -> dict[str, Any]:
         "rationale": decision.rationale,
         **({"omitted": dict(decision.omitted)} if decision.omitted else {}),
         **({"on_missing": decision.on_missing} if decision.on_missing is not None else {}),
+        **({"chosenBy": dict(decision.chosen_by)} if decision.chosen_by is not None else {}),
     }
 
 

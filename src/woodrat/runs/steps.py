@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.record_json import Record, derived
-from woodrat.records import dataclass
+from woodrat.record_json import IN_PYTHON_ONLY, Record, derived
+from woodrat.records import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -174,9 +174,15 @@ class Decision(Part):
     """What would have been chosen had no rule matched."""
     on_missing: str | None = None
     """`skip` where rules that are unknown were to be skipped; none where one makes the decision fail."""
+    chosen_by: Mapping[str, Any] | None = None
+    """Who chose without rules: `{"model", "span", "step"}` of the model's call, or `{"agent"}`; none for rules."""
+    rules_on_record: bool = field(default=True, compare=False, repr=False, metadata=IN_PYTHON_ONLY)
+    """Whether the entry lists the rules, of which there may be none; what was recorded elsewhere may not."""
 
     def by(self, shown: Callable[[Json], str]) -> str:
         """Return in words what it was decided by; `shown` writes a label."""
+        if self.chosen_by is not None:
+            return chooser(self.chosen_by)
         if self.default:
             skipped = sum(rule.unknown for rule in self.rules)
             return "by default, no rule matched" + (f" and {skipped} could not be decided" if skipped else "")
@@ -214,6 +220,14 @@ class Decision(Part):
         """Entities its evidence and its facts were read from, as references, sorted."""
         found = (origin.get("entity") for origin in self.origins if origin.get("kind") == "read")
         return tuple(sorted({entity for entity in found if isinstance(entity, str)}))
+
+
+def chooser(chosen_by: Mapping[str, Any]) -> str:
+    """Return in words who chose without rules: a model in one of its calls, or the agent itself."""
+    model, step = text(chosen_by.get("model")), whole(chosen_by.get("step"))
+    if model is None:
+        return "by the agent itself"
+    return f"by model {model}" if step is None else f"by model {model} in step {step}"
 
 
 def evidence_of(rules: Iterable[Tried]) -> dict[str, Json]:
@@ -449,6 +463,8 @@ def _decision(place: dict[str, Any], body: Mapping[str, Any]) -> Decision:
         untried=tuple(_tried(rule) for rule in after if isinstance(rule, dict)) if isinstance(after, list) else None,
         otherwise=body.get("otherwise"),
         on_missing="skip" if body.get("on_missing") == "skip" else None,
+        rules_on_record=isinstance(tried, list),
+        chosen_by=body["chosen_by"] if isinstance(body.get("chosen_by"), dict) else None,
     )
 
 

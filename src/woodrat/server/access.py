@@ -203,6 +203,11 @@ def step_needs(step: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield WRITE if named.get("verb") in ("store", "relate") else CORRECT, named
         elif kind in ("decide", "select"):
             yield from decision_needs(named)
+        elif kind == "decided":
+            on = named.get("on")
+            for item in on if isinstance(on, list) else [on]:
+                if isinstance(item, str):
+                    yield READ, {"ref": item}
 
 
 def decision_needs(decision: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

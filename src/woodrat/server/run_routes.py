@@ -219,7 +219,8 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/runs/{run}/steps",
         "runs_step",
         record_step,
-        "Record a step of a run: read, tool, model, decide, select, note, store or change. The server makes decisions.",
+        "Record a step of a run: read, tool, model, decide, select, decided, note, store or change. "
+        "The server makes the decisions by rules.",
         RUN,
         (_RUN, in_body("step", OBJECT, "an object whose one key is the kind of step", required=True), KEY),
         moment=False,

@@ -1706,6 +1706,7 @@ class DecisionCheck {
   origin(name, value, origin) {
     const by = get(origin, "by") === null ? "" : " (linked by name and value)";
     if (origin.kind === "stated") return "stated by the agent";
+    if (origin.kind === "decision") return `stated by the agent to be decided by ${origin.run} in span ${origin.span}`;
     if (origin.kind === "read") return this.fromRead(name, value, origin) + by;
     const key = origin.kind === "input" ? origin.name : (pointerSteps(origin.path).at(-1) ?? "");
     const { places, reasons } = this.places(origin);
@@ -1746,7 +1747,7 @@ class DecisionCheck {
 
   // A condition without an actual value: its origin says nothing of it
   nothing(name, origin) {
-    if (origin.kind === "stated") return;
+    if (origin.kind === "stated" || origin.kind === "decision") return;
     if (origin.kind === "read") {
       if (!has(origin, "entity"))
         return this.again ? this.lower(["erased"]) : this.unfounded(`${name} has a read without an entity for origin`);
@@ -1915,6 +1916,7 @@ const shape =
 const LINKED = { by: oneOf("value") };
 const ORIGINS = {
   stated: shape({ kind: any }),
+  decision: shape({ kind: any, run: isText, span: isText }),
   input: shape({ kind: any, name: isText }, LINKED),
   tool: shape({ kind: any, span: isText, path: isText }, LINKED),
   model: shape({ kind: any, span: isText, path: isText }, LINKED),
@@ -2026,6 +2028,7 @@ const SHAPES = {
         { rules: (value) => isWhole(value) && value >= 1, conditions: (value) => isWhole(value) && value >= 1 },
       ),
       ...{ untried: orCut(listOf(isUntried)), otherwise: any, on_missing: oneOf("skip"), redact: texts },
+      chosen_by: isObject,
     },
   ),
   "run.noted": ofRun({}, { text: isText, data: any }),

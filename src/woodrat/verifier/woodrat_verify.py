@@ -616,6 +616,7 @@ ORIGINS: Dict[str, Table] = {
     "input": {"name": is_text, **_BY},
     "tool": {"span": is_text, "path": is_text, **_BY},
     "model": {"span": is_text, "path": is_text, **_BY},
+    "decision": {"run": is_text, "span": is_text},
     "read": {"field": is_text, "entity?": is_text, "observations?": is_texts, "position?": is_position, **_BY},
 }
 STEP: Table = {
@@ -697,6 +698,7 @@ BODIES: Dict[str, Table] = {
         "untried?": is_untried,
         "otherwise?": is_any,
         "on_missing?": one_of("skip"),
+        "chosen_by?": is_object,
         "redact?": is_texts,
     },
     "run.noted": {**STEP, "text?": is_text, "data?": is_any},
@@ -2342,6 +2344,8 @@ class Origins:
         by = " (linked by name and value)" if "by" in origin else ""
         if kind == "stated":
             return ["Stated by the agent." if value is not MISSING else "There was no such fact."]
+        if kind == "decision":
+            return [f"Stated by the agent to be what {origin['run']} decided in span {origin['span']}."]
         if kind == "input":
             self.look_up_input(name, value, origin["name"])
             where = [f"It is input {origin['name']} of the run{by}."]

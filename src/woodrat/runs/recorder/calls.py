@@ -16,11 +16,11 @@ from weakref import WeakKeyDictionary
 
 from woodrat.errors import Fault, Refused
 from woodrat.records import dataclass
-from woodrat.runs import values
+from woodrat.runs import steps, values
 from woodrat.runs.facts import at_pointer, pointer_to
 from woodrat.runs.recorder import current
 from woodrat.runs.recorder.current import Frame
-from woodrat.runs.recorder.steps import Begun, current_recorder, milliseconds
+from woodrat.runs.recorder.steps import Begun, ModelPlace, current_recorder, milliseconds
 from woodrat.runs.recorder.streams import Items, is_stream, read_back, streamed
 from woodrat.state.fact import STATED, Fact
 from woodrat.state.redaction import hiding
@@ -344,8 +344,30 @@ class ModelCall(Call):
         assert self.run is not None and self.run.recording is not None
         return self.run.recording.model(self.name, self.request)
 
+    def _open(self, *, block: bool = False) -> bool:
+        is_answered = super()._open(block=block)
+        if not is_answered and self.span is not None:
+            self._note_place(self.span)  # what is chosen inside of the call is chosen by it
+        return is_answered
+
+    def _close(self, error: BaseException | None) -> None:
+        super()._close(error)
+        if error is None:
+            self._note_place()
+
+    def _note_place(self, *spans: str) -> None:
+        """Let the run know that this model was called last, inside the step around it and in all."""
+        run, step, under = self.run, None, None
+        if self._begun is not None:
+            step, under = self._begun.step, self._begun.under
+        elif self._answer is not None:
+            step, under = steps.whole(self._answer.get("step")), steps.text(self._answer.get("under"))
+        if run is not None and self.span is not None and step is not None:
+            run.note_model(ModelPlace(self.name, self.span, step), *(spans or (under or run.span, "")))
+
     def answered(self, load: Callable[[Any], Any] | None) -> None:
         super().answered(load)
+        self._note_place()
         usage = self._answer.get("usage") if self._answer is not None else None
         if isinstance(usage, dict) and self.run is not None:
             self.run.note_usage(usage)

@@ -8,9 +8,9 @@ from woodrat.errors import Fault, Refused, shown
 from woodrat.records import replace
 from woodrat.runs import gaps, values
 from woodrat.runs import rules as rule
-from woodrat.runs.facts import facts_of, hidden_among
+from woodrat.runs.facts import FACTS_MAX, facts_among, facts_of, hidden_among
 from woodrat.runs.recorder.steps import current_recorder
-from woodrat.runs.rules import DECIDE, NOTHING_DECIDED
+from woodrat.runs.rules import DECIDE, NOTHING_DECIDED, Verdict
 from woodrat.runs.rules import RAISE as FAIL
 from woodrat.runs.steps import SELECT
 from woodrat.runs.values import NOTHING
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from woodrat.canon.form import Json
     from woodrat.runs.recorder.steps import Begun, StepRecorder
-    from woodrat.runs.rules import Rule, Verdict
+    from woodrat.runs.rules import Rule
 
 
 def decide(
@@ -119,6 +119,64 @@ def make_decision(
         if lacking:
             run.keep_missing(gaps.problems(values.text(stage), lacking))
     return verdict
+
+
+def make_choice(
+    run: StepRecorder,
+    stage: str,
+    chosen: object,
+    because: str | None,
+    on: object,
+    model: str | None,
+    redact: Iterable[str],
+) -> Verdict:
+    """Record what was chosen without rules, by a model or by the agent itself, and what it is based on."""
+    _check_choice(stage, because, model)
+    facts, left_out = facts_among(on, run.link)
+    hidden = hidden_among(facts, run.hiding(redact, NOTHING_DECIDED))
+    reason = None if because is None else values.text(because)
+    about: dict[str, Any] = {"stage": stage, "rationale": reason, "run": run.id}
+    verdict = Verdict(DECIDE, chosen, (), (), (), chosen_by=_chooser(run, model), based_on=facts.values, **about)
+    body = rule.choice_body(verdict, facts, hidden)
+    if run.recording is not None:
+        answered = run.recording.choice(stage, body, facts, hidden)
+        if answered is not None:
+            return replace(answered, chosen=chosen, run=run.id, based_on=facts.values)
+    begun = run.begin_step()
+    if begun is None:
+        return replace(verdict, run=None)
+    body = {**begun.body(run.id), "stage": values.text(stage), **body}
+    if verdict.rationale is not None:
+        body["rationale"] = verdict.rationale
+    if further := run.hidden_further(hidden):
+        body["redact"] = further
+    run.record_step("run.decided", begun, body)
+    if left_out:
+        run.keep_missing([f"{values.text(stage)}: {left_out} facts were left out, the first {FACTS_MAX} are recorded"])
+    return replace(verdict, span=begun.span)
+
+
+def _chooser(run: StepRecorder, model: str | None) -> dict[str, Json]:
+    """Return who chose: a model in its last call, the model that the caller names, or the agent itself."""
+    call = run.latest_model()
+    if call is not None and model in (None, call.model):
+        return {"model": call.model, "span": call.span, "step": call.step}
+    return {"agent": run.agent} if model is None else {"model": values.text(model)}
+
+
+def _check_choice(stage: object, because: object, model: object) -> None:
+    """Refuse a stage that is no name, and a reason or a model that is no text."""
+    faults: list[Fault] = []
+    if not isinstance(stage, str) or not stage:
+        problem = f"expected the name of what is decided, got {shown(stage)}"
+        faults.append(Fault("stage", problem, "Send it as text."))
+    if because is not None and not isinstance(because, str):
+        faults.append(Fault("because", f"expected the reason, got {shown(because)}", "Send it as text."))
+    if model is not None and (not isinstance(model, str) or not model):
+        remedy = "Send it as text; default: the model that was called last."
+        faults.append(Fault("model", f"expected the name of a model, got {shown(model)}", remedy))
+    if faults:
+        raise Refused(faults, NOTHING_DECIDED)
 
 
 def _note_undecided(run: StepRecorder, begun: Begun | None, remark: dict[str, Json]) -> None:

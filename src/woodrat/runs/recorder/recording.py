@@ -16,7 +16,7 @@ from woodrat.canon import form
 from woodrat.canon.digest import digest
 from woodrat.errors import Fault, Refused
 from woodrat.runs import gaps, values
-from woodrat.runs.rules import RAISE, Verdict, all_chosen, attempt, refusal_of, rule_said
+from woodrat.runs.rules import RAISE, Verdict, all_chosen, attempt, refusal_of, rule_said, verdict_of
 from woodrat.runs.steps import Decision, part_of
 from woodrat.state.run_owner import is_part, owner_of
 
@@ -259,6 +259,15 @@ class Recording:
         about["on_missing"] = on_missing
         return Verdict(mode, chosen, matched, labels, made.rules, **about)
 
+    def choice(self, stage: str, made: Mapping[str, Json], facts: Facts, hidden: Collection[str]) -> Verdict | None:
+        """Return the verdict of a recorded choice without rules: the same was chosen, on the same facts."""
+
+        def fits(body: Body) -> bool:
+            return form.same(body.get("chosen"), made["chosen"]) and same_facts(body.get("facts", {}), facts, hidden)
+
+        body = self._take(choice_key(stage), fits=fits)
+        return None if body is None else choice_of(body)
+
     def _take_undecided(self, verdict: Verdict) -> Body | None:
         """Return the note of a decision that was not made then as it is not made now."""
         stage = values.text(verdict.stage)
@@ -336,6 +345,8 @@ def _key(kind: str, body: Body) -> tuple[Any, ...] | None:
             return (kind, body.get("name"), spelled(body.get("args")))
         case "run.model":
             return (kind, body.get("model"), body.get("request"))
+        case "run.decided" if "chosen_by" in body:
+            return choice_key(body.get("stage"))
         case "run.decided":
             return (kind, body.get("stage"), body.get("mode"))
         case "run.read":
@@ -355,6 +366,18 @@ def _key(kind: str, body: Body) -> tuple[Any, ...] | None:
 def undecided_key(stage: object, mode: object) -> tuple[Any, ...]:
     """Return what the note of a decision that was not made is recognised by."""
     return (gaps.UNDECIDED, stage, mode)
+
+
+def choice_key(stage: object) -> tuple[Any, ...]:
+    """Return what a choice without rules is recognised by."""
+    return ("chosen_by", values.text(stage) if isinstance(stage, str) else stage)
+
+
+def choice_of(body: Body) -> Verdict:
+    """Return the verdict that a recorded choice was."""
+    made = part_of("run.decided", 0, body)
+    assert isinstance(made, Decision)
+    return verdict_of(made, str(body.get("run")))
 
 
 def is_answerable(body: Body) -> bool:

@@ -19,7 +19,7 @@ from woodrat.runs.recorder import current
 from woodrat.runs.recorder.log import steps_of
 from woodrat.runs.recorder.recording import FAIL, RETRY, Body, OnUnknown, Recording, Steps
 from woodrat.runs.recorder.start import begin
-from woodrat.runs.recorder.steps import NOTHING_RECORDED
+from woodrat.runs.recorder.steps import NOTHING_RECORDED, ModelPlace
 from woodrat.runs.recorder.streams import drained
 from woodrat.state.meaning import Step
 from woodrat.state.run_owner import owner_of
@@ -178,6 +178,9 @@ def remember(run: StepRecorder, steps: Steps) -> None:
             run.note_result("tool", str(body.get("span")), body["result"])
         elif kind == "run.model" and "response" in body:
             run.note_result("model", str(body.get("span")), body["response"])
+            if isinstance(body.get("model"), str) and type(body.get("step")) is int:
+                call = ModelPlace(body["model"], str(body.get("span")), body["step"])
+                run.note_model(call, str(body.get("under") or run.span), "")
         elif kind == "run.read" and isinstance(body.get("fields"), dict) and isinstance(body.get("entity"), str):
             with suppress(Refused):  # what a recorder elsewhere calls an entity may be none
                 remember_read(run, parse_ref(body["entity"]), body)

@@ -12,7 +12,7 @@ from woodrat.runs import trace, values
 from woodrat.runs.recorder import current, threads
 from woodrat.runs.recorder.calls import Call, ModelCall, arguments_of, perform, recipe_of, signature_of
 from woodrat.runs.recorder.current import Frame
-from woodrat.runs.recorder.decisions import make_decision
+from woodrat.runs.recorder.decisions import make_choice, make_decision
 from woodrat.runs.recorder.reads import RunPast
 from woodrat.runs.recorder.steps import (
     ENDED,
@@ -331,6 +331,26 @@ class Run(RunPast, RunWrites, StepRecorder):
         `on_missing="skip"` such rules are skipped.
         """
         return make_decision(self, SELECT, stage, facts, rules, default, rationale, redact, on_missing)
+
+    def decided(
+        self,
+        stage: str,
+        chosen: Any,
+        *,
+        because: str | None = None,
+        on: object = (),
+        model: str | None = None,
+        redact: Iterable[str] = (),
+    ) -> Verdict:
+        """Record a choice that no rule made: a model's own, or the agent's, with the facts it is based on.
+
+            run.decided("plan", "Postgres", because="many writers", on=[loan, call.fact("/score"), {"writers": 40}])
+
+        `on` is a list of facts: snapshots, calls, values from `.fact()`, verdicts, what was recalled, values by name.
+        It was chosen by `model`, default: the model that was called last, in the same step or in the run; in a run
+        without one, by the agent itself. What such a choice would be on other facts is unknown.
+        """
+        return make_choice(self, stage, chosen, because, on, model, redact)
 
     def tool(self, name: str, function: Callable[..., Any] | None = None, /, *arguments: Any, **given: Any) -> Any:
         """Call a tool and record it: arguments, result or error, duration. Returns the `Call`.

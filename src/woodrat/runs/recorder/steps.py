@@ -182,6 +182,14 @@ class WriteStep(Protocol):
         """Return the idempotency key of a call that states none: the same when the run is resumed and says it again."""
 
 
+class ModelPlace(NamedTuple):
+    """A call of a model, by which a choice can be told to be that model's."""
+
+    model: str
+    span: str
+    step: int
+
+
 class StepRecorder:
     """The steps of one run, recorded one after the other; what the verbs of a run are made of."""
 
@@ -224,6 +232,8 @@ class StepRecorder:
         """Where values may have come from."""
         self.usage = {"input": 0, "output": 0}
         """Tokens spent so far."""
+        self.models: dict[str, ModelPlace] = {}
+        """The last call of a model inside each span, and of all under the empty one."""
         self.called: dict[str, int] = {}
         """How often each tool was called, by its name, answered from the log or not."""
         self.written: dict[str, int] = {}
@@ -409,6 +419,16 @@ class StepRecorder:
             with self.lock:
                 for name, value in result.items():
                     self.links.add(CALLS, name, value, {"kind": kind, "span": span, "path": pointer_to(name)})
+
+    def note_model(self, call: ModelPlace, *spans: str) -> None:
+        """Remember a call of a model as the last one inside some spans."""
+        with self.lock:
+            self.models.update(dict.fromkeys(spans, call))
+
+    def latest_model(self) -> ModelPlace | None:
+        """Return the call of a model that the caller is in, or the last one inside the same step, or of the run."""
+        with self.lock:
+            return self.models.get(self.place()) or self.models.get("")
 
     def note_usage(self, usage: Mapping[str, Json]) -> None:
         """Add up what a call cost."""

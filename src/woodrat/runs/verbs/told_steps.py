@@ -208,6 +208,30 @@ def _decision(mode: str) -> Callable[[Any, str], Callable[[Run], object]]:
     return make
 
 
+def _decided(given: Any, path: str) -> Callable[[Run], object]:
+    about = _object(given, path, ["stage", "chosen"], ["stage", "chosen", "because", "on", "model", "redact"])
+    stage, on = _text(about["stage"], f"{path}/stage"), about.get("on", [])
+    for name in ("because", "model"):
+        if name in about:
+            _text(about[name], f"{path}/{name}")
+    further = {name: about[name] for name in ("because", "model", "redact") if name in about}
+    items = on if isinstance(on, list) else [on]
+    faults = [
+        Fault(f"{path}/on/{number}", f"got {shown(item)}", "Send an entity as type/key, or values by name.")
+        for number, item in enumerate(items)
+        if not isinstance(item, str | dict)
+    ]
+    if faults:
+        raise Refused(faults, rule.NOTHING_DECIDED)
+
+    def call(run: Run) -> object:
+        # A reference stands for what is read of that entity then.
+        facts = [run.show(item) if isinstance(item, str) else item for item in items]
+        return run.decided(stage, about["chosen"], on=facts, **further)
+
+    return call
+
+
 _DECISION: Final = ["stage", "facts", "rules", "default", "rationale", "redact", "on_missing"]
 _STEPS: Final[Mapping[str, Callable[[Any, str], Callable[[Run], object]]]] = {
     "read": _read,
@@ -215,6 +239,7 @@ _STEPS: Final[Mapping[str, Callable[[Any, str], Callable[[Run], object]]]] = {
     "model": _model,
     "decide": _decision("decide"),
     "select": _decision("select"),
+    "decided": _decided,
     "note": _note,
     "store": _store,
     "change": _change,

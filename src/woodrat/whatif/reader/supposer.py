@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from woodrat.canon import form
 from woodrat.explain import lineage
 from woodrat.explain.reader import read_by, read_ref
-from woodrat.explain.remake import SAME, UNMOVED, DecisionNow, Remade, Threshold, facts_of, is_whole
+from woodrat.explain.remake import SAME, UNKNOWN, UNMOVED, DecisionNow, Remade, Threshold, facts_of, is_whole
 from woodrat.records import replace
 from woodrat.runs import steps
 from woodrat.runs.steps import Decision, ModelCall, Part, Read, ToolCall
@@ -274,7 +274,7 @@ class Supposer:
         """Return the facts that would be others, what it would come to in which cases, and if a sweep concerns it."""
         remade = self._remade(decision)
         values, origins = facts_of(decision), _origins(decision)
-        keys = remade.keys
+        keys = remade.keys if remade.no_rules is None else {*origins, *values, *self.supposition.facts}
         changes: list[FactChange] = []
         doubts: dict[str, Doubt] = {}
         swept: list[str] = []
@@ -295,14 +295,35 @@ class Supposer:
                 elif key not in values or not form.same(values[key], change.now):
                     now[key] = change.now
                     moved.add(key)
+        if remade.no_rules is not None:
+            unknown = yield from self._without_rules(run, decision)
+            if unknown is not None or moved or swept or doubts:
+                again = DecisionNow(UNKNOWN, None, None, unknown or remade.no_rules)
+                return self._shown(changes), [(0, self.cases, again)], True
         stretches = [
             (start, stop, self._case(remade, start, now, moved, swept, values, doubts))
             for start, stop in self._stretches(remade, swept, values, doubts)
         ]
         concerned = bool(swept) or any(again.outcome != SAME for _, _, again in stretches)
-        # What was to be hidden stays so; only what the caller supposed is known to the caller.
-        shown = (replace(c, now=REDACTED) if c.before == REDACTED and c.observations_now else c for c in changes)
-        return tuple(shown), stretches, concerned
+        return self._shown(changes), stretches, concerned
+
+    @staticmethod
+    def _shown(changes: Iterable[FactChange]) -> tuple[FactChange, ...]:
+        """Return changes as they may be shown: what was hidden stays so, but for what the caller supposed."""
+        return tuple(replace(c, now=REDACTED) if c.before == REDACTED and c.observations_now else c for c in changes)
+
+    def _without_rules(self, run: str, decision: Decision) -> Generator[tuple[str, int], Doubt | None, str | None]:
+        """Return why a choice whose rules are not on record may have come out otherwise; none where it would not.
+
+        Of a run that was recorded elsewhere nobody knows all that it met, and what is supposed outright is not said to
+        be met by anyone. Otherwise it is what the run met before.
+        """
+        problem = Remade(decision).no_rules
+        supposed = self.supposition
+        if decision.chosen_by is None or supposed.facts or supposed.rules or supposed.thresholds or self.swept_fact:
+            return problem
+        shaken = yield run, decision.position
+        return None if shaken is None else f"{problem}; before, {shaken[1]}"
 
     def _remade(self, decision: Decision) -> Remade:
         stage = decision.stage
