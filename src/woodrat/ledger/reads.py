@@ -184,9 +184,8 @@ def blame(
             )
         asked = names if field is None else [field]
         if not excerpts:
-            return {name: blame.blame(observations, members, rules, name) for name in asked}
-        read = Excerpts(reader.view, reader.asof.position).of
-        return {name: blame.blame(observations, members, rules, name, read) for name in asked}
+            return blame.blame_fields(observations, members, rules, asked)
+        return blame.blame_fields(observations, members, rules, asked, Excerpts(reader.view, reader.asof.position).of)
 
 
 def conflicts(context: Context, entity_type: str | None = None, *, arrival: bool = False) -> tuple[EntityConflict, ...]:
