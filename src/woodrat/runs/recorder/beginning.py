@@ -50,6 +50,8 @@ class Beginning:
     """The W3C traceparent it was started with."""
     recall: bool
     """Whether it answers from memory."""
+    forked_from: Mapping[str, Any] | None = None
+    """The run and step it is a fork of, and what was edited there."""
 
     def body(self, agent: str, hidden: frozenset[str]) -> dict[str, Json]:
         """Return what `run.started` says that does not depend on the log."""
@@ -64,6 +66,7 @@ class Beginning:
             "attributes": values.bounded(self.attributes, hidden=hidden) or None,
             "recall": True if self.recall else None,
             "redact": [*sorted(hidden)] or None,
+            "forked_from": None if self.forked_from is None else dict(self.forked_from),
         }
         return {name: value for name, value in stated.items() if value is not None}
 

@@ -250,6 +250,8 @@ class StepRecorder:
         """The step of the run inside which it is continued here."""
         self.recording: Recording | None = None
         """What the log answers while the run is resumed; none otherwise."""
+        self.inherited: Recording | None = None
+        """What answers from the recording of another run, once this one has started; none but in a fork."""
         self.problems: list[Exception] = []
         """What could not be recorded, and which facts rules asked for and did not get (`MissingFact`)."""
         self._spans: Iterator[str] | None = None
@@ -410,6 +412,8 @@ class StepRecorder:
         """Remember what a snapshot showed."""
         with self.lock:
             for name, origin in origins.items():
+                if origin["kind"] != "read":
+                    continue  # edited, in a fork
                 self.links.add(READS, name, snapshot.fields[name], origin)
                 self.links.see(snapshot.entity, origin["observations"])
 
