@@ -40,6 +40,8 @@ UNDECLARED = {
     "log.import_": "it reads a file; its lines are sent to /v1/log",
     "log.sync": "a ledger that is here syncs with a server",
     "runs.carry_on": "resume is made of it",
+    "runs.fork": "it runs the agent's code, which is here",
+    "runs.forked": "fork is made of it",
     "runs.continue_": "a run is recorded step by step, at addresses of its own",
     "runs.replay": "it runs the agent's code, which is here",
     "runs.resume": "it runs the agent's code, which is here",

@@ -319,6 +319,64 @@ def test_a_killed_run_is_resumed(told: Cli, tmp_path: Path, monkeypatch: pytest.
     assert told(*words, "--as", "loan-officer").code == 2
 
 
+FORKED = """
+import woodrat
+
+def approve(run):
+    print("thinking")
+    score = run.tool("bureau", lambda id: {"score": 640, "note": "a=b"}, run.inputs["id"]).result["score"]
+    chosen = run.decide("risk", {"score": score}, [woodrat.Rule("no", {"score": {"lt": 600}})], default="yes").chosen
+    run.tool("notify", lambda text: open("sent", "a").write(text), chosen)
+    return chosen
+"""
+
+
+def test_a_run_is_forked(told: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the recording to the edit, live after it; the fork is shown with its parent, and diff names the edit."""
+    (tmp_path / "fork_agent.py").write_text(FORKED)
+    monkeypatch.chdir(tmp_path)
+    run = record(
+        told,
+        inputs={"id": "42"},
+        steps=[
+            {"tool": {"name": "bureau", "args": {"id": "42"}, "result": {"score": 640, "note": "a=b"}}},
+            {"decide": {"stage": "risk", "facts": {"score": 640}, "rules": [NO], "default": "yes"}},
+            {"tool": {"name": "notify", "args": {"text": "yes"}, "result": 3}},
+        ],
+        answer="yes",
+    )
+    words = ("runs", "fork", run, "--at", "1", "--with", "fork_agent:approve")
+    ran = told(*words, "--set", "result.score=580", "--set", 'result.note="c=d"')
+    assert (ran.code, ran.json["answer"], ran.json["from_log"]) == (0, "no", 1)
+    assert ran.json["set"] == {"result.score": 580, "result.note": "c=d"}
+    assert "thinking" in ran.err
+    assert (tmp_path / "sent").read_text() == "no"
+    fork = ran.json["run"]
+    assert told("runs", "show", fork).json["forked_from"]["run"] == run
+    page = told("runs", "show", fork, "-o", "table").out
+    assert f"{run} at step 1 (tool bureau): result.note = c=d (was a=b), result.score = 580 (was 640)" in page
+    listed = told("runs", "list").json["items"]
+    assert [item["forked_from"] is not None for item in listed] == [True, False]
+    assert "fork of" in told("runs", "list", "-o", "table").out
+    assert told("runs", "diff", run, fork).json["sentence"].startswith("The edit is the cause: in the second run, ")
+    paper = told(*words, "--set", "result.score=1", "-o", "table")
+    assert "1 steps were answered from the recording" in paper.out
+    stopped = told(*words, "--set", "result.score=580", "--tools", "recorded", "-o", "table")
+    assert (stopped.code, "it does not hold tool notify" in stopped.out) == (1, True)
+    for wrong, told_why in (
+        (("--set", "result.scor=580"), "it has note, score"),
+        (("--set", "score"), "expected name=value"),
+        (("--set", "x=1", "--set", "x=2"), "x is set twice"),
+    ):
+        refused = told(*words, *wrong)
+        assert (refused.code, told_why in refused.err) == (2, True), refused.err
+    missing = told("runs", "fork", run, "--at", "7", "--set", "result=1", "--with", "fork_agent:approve")
+    assert (missing.code, "Name one of 0 start, 1 tool bureau, 3 tool notify" in missing.err) == (2, True)
+
+
+NO: dict[str, Any] = {"chosen": "no", "when": {"score": {"lt": 600}}}
+
+
 @pytest.mark.parametrize(
     ("function", "words"),
     [

@@ -621,6 +621,42 @@ def test_of_two_who_resume_a_run_one_is_refused(agents: tuple[Any, Any, Ledger],
         a.runs.resume(other.id, print, on_unknown="maybe")
 
 
+def test_a_run_is_forked_through_the_server(agents: tuple[Any, Any, Ledger]) -> None:
+    """The agent's code runs here, answered from the recording to the edit; the fork is recorded at the server."""
+    a, b, here = agents
+    calls: list[Any] = []
+
+    def bureau() -> Any:
+        calls.append("bureau")
+        return {"score": 640}
+
+    def agent(run: Any) -> Any:
+        run.store({"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"})
+        city = run.show("contact/Ana Rivera").fields["city"]
+        score = run.tool("bureau", bureau).result["score"]
+        run.model("small-1", lambda: calls.append(score))
+        chosen = run.decided("plan", f"{city} {score}", because="so", on=[run.show("contact/Ana Rivera")]).chosen
+        run.store({"entity_type": "contact", "name": "Ana Rivera", "score": score})
+        return chosen
+
+    with a.run("Check?", subject="contact/Ana Rivera") as run:
+        run.answer(agent(run))
+    (made,) = a.runs.show(run.id).decisions
+    assert made.by(str) == "by model small-1 in step 4"
+    calls.clear()
+    for ledger in (a, here, b):
+        found = ledger.runs.fork(run.id, agent, at=3, set={"result.score": 580})
+        assert (found.status, found.answer, found.stopped) == ("done", "Barcelona 580", None)
+        record = here.runs.show(found.run)
+        assert record.forked_from is not None
+        assert (record.forked_from["run"], record.agent) == (run.id, "b" if ledger is b else "a")
+        assert [write.fields for write in record.writes] == [{"name": "Ana Rivera", "score": 580}]
+        assert a.runs.diff(run.id, found.run).sentence.startswith("The edit is the cause: in the second run")
+    assert calls == [580, 580, 580]
+    with pytest.raises(woodrat.Refused, match="has no step 30"):
+        a.runs.fork(run.id, agent, at=30, set={"result.score": 580})
+
+
 def test_runs_inside_are_resumed_too(agents: tuple[Any, Any, Ledger], monkeypatch: Any) -> None:
     """What a run started inside another had done answers as well, and an ended one is not begun again."""
     a, _, here = agents

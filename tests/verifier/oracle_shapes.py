@@ -120,7 +120,11 @@ def is_ascending(value: Any) -> bool:
 
 READ_FIELD = has({"value": anything}, {"observation": is_text, "observations": TEXTS})
 EVERY: dict[str, Shape] = {"run": is_text, "step": is_whole, "span": is_text, "agent": is_text}
-EVERY_MAY: dict[str, Shape] = {"started_at": is_text, "under": is_text, "duration_ms": anything, "attributes": anything}
+EVERY_MAY: dict[str, Shape] = {
+    **dict.fromkeys(("started_at", "under"), is_text),
+    **dict.fromkeys(("duration_ms", "attributes"), anything),
+    "copy_of": is_object,
+}
 
 
 def of_run(must: dict[str, Shape], may: dict[str, Shape]) -> Shape:
@@ -188,6 +192,7 @@ SHAPES: dict[str, Shape] = {
             "basis": is_object,
             "parent": is_object,
             "using": is_object,
+            "forked_from": is_object,
             "recall": is_true,
             "redact": TEXTS,
             "fallback": TEXTS,
@@ -200,6 +205,7 @@ SHAPES: dict[str, Shape] = {
             "position": is_from(-1),
             "as_of": is_from(-1),
             "fields": or_cut(object_of(READ_FIELD)),
+            "edited": is_object,
             "args": anything,
         },
     ),

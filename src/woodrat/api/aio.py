@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from woodrat.explain.stale import Stale
     from woodrat.explain.workers import Subscription
     from woodrat.replay.result import Replayed
+    from woodrat.runs.recorder.fork import Forked
     from woodrat.runs.recorder.resume import Resumed
 
 P = ParamSpec("P")
@@ -86,6 +87,22 @@ class AsyncRuns(AsyncPastRuns):
             result = await invoke(agent, AsyncRun(carried))
             answer_with(carried, result)
         return resumed(carried, result)
+
+    async def fork(self, run: str, with_: Callable[..., Any], **given: Any) -> Forked:
+        """Fork a run, as `Runs.fork` does; an async function is given the run as it is here."""
+        from woodrat.runs.recorder.fork import Stopped, ended
+        from woodrat.runs.recorder.resume import answer_with, invoke
+
+        if not inspect.iscoroutinefunction(getattr(with_, "recorded_function", with_)):
+            return await asyncio.to_thread(self.target.fork, run, with_, **given)
+        made = await asyncio.to_thread(self.target.forked, run, **given)
+        async with made:
+            try:
+                result = await invoke(with_, AsyncRun(made))
+                answer_with(made, result)
+            except (Stopped, Exception) as problem:
+                return await asyncio.to_thread(ended, made, None, problem)
+            return await asyncio.to_thread(ended, made, result)
 
     async def replay(self, runs: Any, agent: Callable[..., Any], **given: Any) -> Replayed:
         """Run an agent's function again on recorded runs, as `Runs.replay` does; an async one is given async runs."""

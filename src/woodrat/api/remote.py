@@ -316,6 +316,15 @@ class RemoteRuns(RemoteNamespace, Runs):
 
         return carried_on(self.ledger.run_log(), run, on_unknown=on_unknown, on_error=on_error)
 
+    def forked(
+        self, run: str, *, at: int | str, set: Mapping[str, Any], tools: str = "live", on_error: str = "note"
+    ) -> Run:
+        """Return a new run that is a fork of another and has not started; the whole log is fetched for it."""
+        from woodrat.runs.recorder.fork import fork_of
+
+        source = cast("Ledger", self.ledger.local_copy([run])).context
+        return fork_of(self.ledger.run_log(), source, run, at=at, edited=set, tools=tools, on_error=on_error)
+
     def replay(self, runs: Any, agent: Callable[..., Any], **given: Any) -> Replayed:
         """Run an agent's function again on recorded runs, as `Runs.replay` does; the whole log is fetched for it."""
         from woodrat.replay import verbs as replay_verbs

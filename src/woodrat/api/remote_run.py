@@ -149,6 +149,7 @@ class RemoteLog:
             place = trace.Place(frame.run.id, frame.span)
         if place is not None:
             told["parent"] = place.run if place.span is None else f"{place.run}/{place.span}"
+        told["forked_from"] = None if begun.forked_from is None else dict(begun.forked_from)
         if run.has_stated_id:
             told["id"] = run.id
         return told

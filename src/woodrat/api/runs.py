@@ -12,7 +12,7 @@ from woodrat.ledger.moments import NO_READ
 from woodrat.runs.recorder import current
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from woodrat.api.namespace import Readable, Writable
     from woodrat.api.parameters import (
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.report import Report
     from woodrat.replay.result import Replayed
     from woodrat.runs.record import RunRecord
+    from woodrat.runs.recorder.fork import Forked
     from woodrat.runs.recorder.resume import Resumed
     from woodrat.runs.recorder.run import Run
 
@@ -263,6 +264,41 @@ class Runs(PastRuns):
         from woodrat.runs.recorder.resume import carried_on
 
         return carried_on(self.ledger.run_log(), run, on_unknown=on_unknown, on_error=on_error)
+
+    def fork(
+        self,
+        run: str,
+        with_: Callable[..., Any],
+        *,
+        at: int | str,
+        set: Mapping[str, Any],
+        tools: str = "live",
+        on_error: str = "note",
+    ) -> Forked:
+        """Fork a run: answer from its recording up to a step, edit that step, and go on for real.
+
+        A new run is recorded. `at` is the number of a step, or its span. `set` holds values by path: at step 0
+        `inputs.amount` or `query`, at a tool `result.score` or `error`, at a model `response` or `prompt`, at a read
+        `fields.score`.
+
+        `with_` is the agent's function, called as `resume` calls it. Up to the step, reads, tools, models and writes
+        are answered from the recording and copied into the new run; decisions are made anew. After it everything is
+        live, but tools marked `once` are never called again for an effect that was recorded. With `tools="recorded"`
+        tools are answered from the rest of the recording, and the fork stops where it has no answer. It also stops
+        where the agent leaves the recording before the step.
+        """
+        from woodrat.runs.recorder.fork import fork
+
+        return fork(self.forked(run, at=at, set=set, tools=tools, on_error=on_error), with_)
+
+    def forked(
+        self, run: str, *, at: int | str, set: Mapping[str, Any], tools: str = "live", on_error: str = "note"
+    ) -> Run:
+        """Return a new run that is a fork of another and has not started, for `fork`."""
+        from woodrat.runs.recorder.fork import fork_of
+
+        source = self.ledger.context
+        return fork_of(self.ledger.run_log(), source, run, at=at, edited=set, tools=tools, on_error=on_error)
 
     def replay(
         self,

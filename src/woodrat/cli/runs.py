@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 from woodrat.cli import inputs
@@ -13,6 +14,8 @@ from woodrat.errors import Fault, Refused, Unavailable
 from woodrat.server import wire
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from woodrat.api.past import Past
     from woodrat.runs.reader import Reason
     from woodrat.runs.record import RunRecord
@@ -67,7 +70,8 @@ def runs(call: Call) -> Answer:
                 record.status,
                 "; ".join(_choice(decision) for decision in record.decisions),
                 record.verdict or "",
-                record.query or "",
+                (record.query or "")
+                + ("" if record.forked_from is None else f" (fork of {record.forked_from.get('run')})"),
             )
             for record in page.items
         ]
@@ -133,6 +137,7 @@ def _record(paper: Paper, r: RunRecord) -> None:
         "session": r.session,
         "pipeline": r.pipeline,
         "parent": None if r.parent is None else r.parent.get("run"),
+        "fork of": None if r.forked_from is None else forked_from(r.forked_from).removeprefix("fork of "),
         "code": r.code,
         "started at": time(r.started_at),
         "ended at": time(r.ended_at),
@@ -316,6 +321,41 @@ def resume(call: Call) -> Answer:
             paper.line(f"  answer: {value(found.answer)}")
 
     return Answer(found.to_json(), text)
+
+
+def fork(call: Call) -> Answer:
+    """Run again from a step of a recorded run, with something edited there."""
+    given = call.given
+    agent = inputs.function(given.function, "--with")
+    at = int(given.at) if given.at.isascii() and given.at.isdigit() else given.at
+    edits = inputs.once(given.edits, "--set")
+    ledger = call.ledger(UPDATE)
+    # What the agent prints must not end up in the answer.
+    with redirect_stdout(sys.stderr):
+        found = ledger.runs.fork(given.run, agent, at=at, set=edits, tools=given.tools)
+    done = found.stopped is None and found.status == "done"
+
+    def text(paper: Paper) -> None:
+        paper.line(f"{found.run} is {found.status}.", GREEN if done else RED)
+        paper.line(f"  {forked_from({**found.to_json(), 'run': found.parent})}")
+        paper.line(f"  {found.from_log} steps were answered from the recording", DIM)
+        if found.stopped is not None:
+            paper.line(f"  stopped: {found.stopped}", YELLOW)
+        if found.answer is not None:
+            paper.line(f"  answer: {value(found.answer)}")
+        paper.line(f"  woodrat runs diff {found.parent} {found.run}", DIM)
+
+    return Answer(found.to_json(), text, code=wire.DONE if done else wire.FOUND_SOMETHING)
+
+
+def forked_from(told: Mapping[str, Any]) -> str:
+    """Return in words what a run is a fork of, and what was edited."""
+    edited, was = (item if isinstance(item := told.get(name), dict) else {} for name in ("set", "was"))
+    changes = ", ".join(
+        f"{path} = {value(new)}" + (f" (was {value(was[path])})" if path in was else "") for path, new in edited.items()
+    )
+    what = f" ({told['what']})" if told.get("what") else ""
+    return f"fork of {told.get('run')} at step {told.get('step')}{what}: {changes}"
 
 
 def why(call: Call) -> Answer:

@@ -14,6 +14,7 @@ from woodrat.record_json import Record
 from woodrat.records import dataclass
 
 KINDS: Final = (
+    "edit",
     "input",
     "state",
     "schema",

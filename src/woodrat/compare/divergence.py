@@ -7,8 +7,8 @@ observation shows a value that is the same, nor what every run makes up anew and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from woodrat.compare import contrast
 from woodrat.compare.align import align
@@ -84,6 +84,8 @@ class Divergence(Record):
     """Values that every run makes up anew and that neither run used, row by row."""
     reordered: tuple[int, ...] = ()
     """Rows of steps that the two runs took in another order, which makes no difference."""
+    edit: Mapping[str, Any] | None = None
+    """Where one run is a fork of the other, what was edited: as `forked_from` of the fork."""
 
 
 def compare(

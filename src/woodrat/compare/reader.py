@@ -10,6 +10,7 @@ from woodrat.canon.ids import Ref
 from woodrat.compare import contrast
 from woodrat.compare.cause import Statement
 from woodrat.compare.divergence import Divergence, compare
+from woodrat.compare.edit import completed, with_edit
 from woodrat.compare.groups import Crowd, gather
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger.moments import NO_READ, here
@@ -48,9 +49,10 @@ def runs_diff(context: Context, first: object, second: object, other: Context | 
 def _compared(recounter: Recounter, first: object, second: object, other: Recounter | None) -> Divergence:
     a = _record(recounter, first, "first")
     b = a if other is None and first == second else _record(other or recounter, second, "second")
+    a, b = completed(a, b), completed(b, a)
     if other is None or isinstance(second, dict | list):
-        return compare(a, b, LogLineage(recounter))
-    return compare(a, b, LogLineage(recounter), LogLineage(other))
+        return with_edit(compare(a, b, LogLineage(recounter)), a, b)
+    return with_edit(compare(a, b, LogLineage(recounter), LogLineage(other)), a, b)
 
 
 def runs_group(

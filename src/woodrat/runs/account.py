@@ -64,6 +64,8 @@ class RunAccount(Record):
     """The end of the log when it began: `{"log", "position"}`."""
     parent: Mapping[str, Any] | None
     """The step of another run that started it: `{"run", "span"}`."""
+    forked_from: Mapping[str, Any] | None
+    """The run and step it is a fork of, and the edit: `{"run", "step", "span", "what", "set", "was"}`."""
     trace: str | None
     """The W3C traceparent it was started with, where that names no run of this log; of a run that came as spans, the
     id of their trace."""

@@ -100,6 +100,7 @@ def record_of(
         code=run_steps.text(begun.get("code")),
         basis=run_steps.mapping(begun.get("basis")) or None,
         parent=run_steps.mapping(begun.get("parent")) or None,
+        forked_from=run_steps.mapping(begun.get("forked_from")) or None,
         trace=(trace := run_steps.text(begun.get("trace"))),
         linked=() if linked is None else tuple(sorted(linked(id, trace))),
         using=run_steps.mapping(begun.get("using")),

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
 
 _VALUES: Final[Mapping[str, tuple[str, ...]]] = {
-    "run.started": ("inputs",),
-    "run.read": ("args",),
+    "run.started": ("inputs", "forked_from"),
+    "run.read": ("args", "edited"),
     "run.model": ("messages", "parameters", "response"),
     "run.tool": ("args", "result"),
     "run.decided": ("chosen", "otherwise", "facts"),

@@ -392,7 +392,7 @@ def part_of(kind: str, position: int, body: Mapping[str, Any]) -> Part | None:
                 log=text(body.get("log")),
                 effective=text(body.get("effective")),
                 found=body.get("found", True) is True,
-                fields=mapping(body.get("fields")),
+                fields={**mapping(body.get("fields")), **_edited(body.get("edited"))},
                 within=text(body.get("within")),
                 args=mapping(body.get("args")),
             )
@@ -441,6 +441,11 @@ def part_of(kind: str, position: int, body: Mapping[str, Any]) -> Part | None:
                 agent=text(body.get("agent")),
             )
     return None
+
+
+def _edited(told: object) -> dict[str, Any]:
+    """Return the fields that a fork has edited: no observation is behind them."""
+    return {name: {"value": value} for name, value in mapping(told).items()}
 
 
 def _decision(place: dict[str, Any], body: Mapping[str, Any]) -> Decision:

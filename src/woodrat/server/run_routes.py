@@ -209,6 +209,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             in_body("recall", FLAG, "whether it answers from memory"),
             in_body("traceparent", TEXT, "the W3C trace context it is part of"),
             in_body("id", TEXT, "the id of the run; default: a new one"),
+            in_body("forked_from", OBJECT, "the run and step it is a fork of, and what was edited there"),
             KEY,
         ),
         moment=False,

@@ -1943,7 +1943,7 @@ const isReadField = shape({ value: any }, { observation: isText, observations: t
 const ofRun = (must, may) =>
   shape(
     { run: isText, step: isWhole, span: isText, agent: isText, ...must },
-    { started_at: isText, under: isText, duration_ms: any, attributes: any, ...may },
+    { started_at: isText, under: isText, duration_ms: any, attributes: any, copy_of: isObject, ...may },
   );
 const CALL = { error: any, errored: isBoolean, redact: texts, shape: any };
 const observationShape = shape(
@@ -1995,6 +1995,7 @@ const SHAPES = {
         parent: isObject,
         trace: isText,
         using: isObject,
+        forked_from: isObject,
         recall: isTrue,
         redact: texts,
         fallback: texts,
@@ -2005,7 +2006,7 @@ const SHAPES = {
     { found: isBoolean },
     {
       ...{ log: isText, position: place, effective: isText, entity: isText, fields: orCut(mapOf(isReadField)) },
-      ...{ within: isText, args: any, as_of: place, schema: isText },
+      ...{ within: isText, args: any, as_of: place, schema: isText, edited: isObject },
     },
   ),
   "run.model": ofRun(

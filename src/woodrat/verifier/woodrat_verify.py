@@ -628,6 +628,7 @@ STEP: Table = {
     "under?": is_text,
     "duration_ms?": is_any,
     "attributes?": is_any,
+    "copy_of?": is_object,
 }
 OBSERVATION: Table = {
     "agent": is_text,
@@ -655,7 +656,7 @@ BODIES: Dict[str, Table] = {
         **dict.fromkeys(("name?", "query?", "subject?", "principal?", "conversation?", "code?", "trace?"), is_text),
         "inputs?": is_object,  # cut inputs are an object too
         "shape?": is_any,
-        **dict.fromkeys(("basis?", "parent?", "using?"), is_object),
+        **dict.fromkeys(("basis?", "parent?", "using?", "forked_from?"), is_object),
         "recall?": is_true,
         "redact?": is_texts,
         "fallback?": is_texts,
@@ -667,6 +668,7 @@ BODIES: Dict[str, Table] = {
         "as_of?": is_position,
         "found": is_boolean,
         "fields?": is_fields_read,
+        "edited?": is_object,
         "args?": is_any,
     },
     "run.model": {

@@ -89,6 +89,36 @@ COMMANDS: tuple[Command, ...] = (
         more="Recorded steps are answered from the log; from the first missing step on, it runs for real.",
     ),
     Command(
+        "runs fork",
+        "runs:fork",
+        (
+            "woodrat runs fork run_… --at 2 --set result.score=580 --with agents.loans:approve",
+            "woodrat runs fork last --at 0 --set inputs.amount=9000 --with agents.loans:approve --tools recorded",
+        ),
+        what="Run again from a step, with something edited there.",
+        own=(
+            argument("run", metavar="RUN", ids=("run",), help="id of the run"),
+            argument("--at", required=True, metavar="STEP", help="number of the step to edit, or its span"),
+            argument(
+                "--set",
+                dest="edits",
+                action="append",
+                required=True,
+                metavar="PATH=VALUE",
+                help="what to change: inputs.NAME, query, result, error, response, prompt, fields.NAME (repeatable)",
+            ),
+            FUNCTION,
+            argument(
+                "--tools",
+                choices=("live", "recorded"),
+                default="live",
+                help="after the edit, call tools, or answer them from the recording only (default: live)",
+            ),
+        ),
+        writes=True,
+        more="Up to the step the recording answers. Exits with 1 if the fork stops or ends in an error.",
+    ),
+    Command(
         "runs replay",
         "replay:replay",
         (

@@ -53,6 +53,8 @@ class Beginning:
     """Whether it answers from memory."""
     inputs_shape: list[Json] | None = None
     """The shape of the inputs, where they came as JSON from a recorder elsewhere."""
+    forked_from: Mapping[str, Any] | None = None
+    """The run and step it is a fork of, and what was edited there."""
 
     def body(self, agent: str, hidden: frozenset[str]) -> dict[str, Json]:
         """Return what `run.started` says that does not depend on the log."""
@@ -69,6 +71,7 @@ class Beginning:
             "attributes": values.bounded(self.attributes, hidden=hidden) or None,
             "recall": True if self.recall else None,
             "redact": [*sorted(hidden)] or None,
+            "forked_from": None if self.forked_from is None else dict(self.forked_from),
         }
         return {name: value for name, value in stated.items() if value is not None}
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import builtins
 import sys
 from functools import wraps
+from hashlib import sha256
 from inspect import Parameter, Signature, iscoroutine, iscoroutinefunction, signature
-from types import FunctionType, MappingProxyType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
+from types import FunctionType, MappingProxyType, MethodType
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
 from weakref import WeakKeyDictionary
 
+from woodrat.canon import form
 from woodrat.errors import Fault, Refused
 from woodrat.records import dataclass
 from woodrat.runs import steps, values
@@ -28,7 +30,7 @@ from woodrat.state.fact import STATED, Fact
 from woodrat.state.redaction import hiding
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
     from contextvars import Token
     from types import TracebackType
 
@@ -212,6 +214,8 @@ class Call:
         if run.recording is not None:
             answer = self._recorded_answer()
             if answer is not None:
+                if run.recording.copies:
+                    return self._copied(answer, block)
                 self.span = str(answer["span"])
                 if answer.get("begun") is True:
                     return self._settled(answer)
@@ -227,6 +231,20 @@ class Call:
             if self.once:
                 run.record_step(f"run.{self.kind}", self._begun, {**self._body(), "begun": True})
         return False
+
+    def _copied(self, answer: Mapping[str, Json], block: bool) -> bool:
+        """Answer from the recording of another run, and record the call in this one."""
+        run = self.run
+        assert run is not None
+        assert run.recording is not None
+        self._answer, self.recorded, self.result = answer, True, self._kept(answer)
+        self._begun = run.begin_step()
+        self.span = None if self._begun is None else self._begun.span
+        if not block and self._begun is not None:
+            run.record_step(f"run.{self.kind}", self._begun, run.recording.copied(answer, self._begun, run.id))
+            run.recording.answered_whole(answer)
+            run.recording.copy_inside(run, answer.get("span"), self._begun.span)
+        return not block
 
     def _settled(self, answer: Mapping[str, Json]) -> bool:
         """Carry on a call that has only begun, in its old place: with the result found out for it, or live."""
@@ -253,13 +271,23 @@ class Call:
             body.update(self._outcome())
         if self._answer is not None:
             # A block cannot be left out; what it did again is only recorded when it came out differently.
-            assert run.recording is not None
-            if all(self._answer.get(name) == value for name, value in body.items() if name != SHAPE):
+            recording = run.recording
+            assert recording is not None
+            is_edited = recording.is_edited(self._answer) and error is None
+            if is_edited or all(self._answer.get(name) == value for name, value in body.items() if name != SHAPE):
+                if is_edited:
+                    self.result = self._kept(self._answer)
                 run.note_result(self.kind, str(self.span), self._kept(self._answer))
+                if recording.copies and self._begun is not None:
+                    run.record_step(
+                        f"run.{self.kind}", self._begun, recording.copied(self._answer, self._begun, run.id)
+                    )
                 return
-            run.recording.differed(self.kind, self.name, self._answer, body)
-            self.recorded, self._begun = False, run.begin_step()
-            self.span = None if self._begun is None else self._begun.span
+            recording.differed(self.kind, self.name, self._answer, body)
+            self.recorded = False
+            if not recording.copies:
+                self._begun = run.begin_step()
+                self.span = None if self._begun is None else self._begun.span
         if self._begun is None:
             return
         measured = milliseconds(self._begun.at, run.log.clock.now())
@@ -334,8 +362,12 @@ class ModelCall(Call):
         messages: Json,
         parameters: Json,
         usage: Mapping[str, int] | None,
+        sent: object = None,
     ) -> None:
         super().__init__(run, name, args)
+        self._sent = sent
+        self._takes_prompt = False
+        self._is_prompt_edited = False
         self.request = request
         """Hex SHA-256 of the canonical request."""
         self.messages = messages
@@ -368,7 +400,47 @@ class ModelCall(Call):
         assert self.run is not None and self.run.recording is not None
         return self.run.recording.model(self.name, self.request)
 
+    @property
+    def prompt(self) -> Any:
+        """The messages to send: those given to `run.model`, or in a fork those that were edited."""
+        self._takes_prompt = True
+        return self._sent
+
+    def perform(
+        self,
+        function: Callable[..., Any],
+        arguments: tuple[Any, ...] = (),
+        given: Mapping[str, Any] = MappingProxyType({}),
+        load: Callable[[Any], Any] | None = None,
+    ) -> Any:
+        """Call a function as this call; one that takes an argument is given the messages."""
+        if not arguments and takes_argument(function):
+            self._takes_prompt = True
+            # Read when the function is called: only then it is known whether the prompt is edited.
+            return super().perform(function, cast("Any", _Prompt(self)), given, load)
+        return super().perform(function, arguments, given, load)
+
+    def _edit_prompt(self, messages: Json, block: bool) -> None:
+        """Send other messages than the agent asked to, in a fork."""
+        assert self.run is not None
+        if not block and not self._takes_prompt:
+            self._refuse_prompt("its function takes no argument")
+        asked = {"messages": messages, "model": self.name, "parameters": self.parameters}
+        self.request = sha256(form.serialise(values.plain(asked, self._hidden))).hexdigest()
+        self.messages = values.bounded(messages, hidden=self._hidden)
+        self._sent, self._is_prompt_edited = messages, True
+
+    def _refuse_prompt(self, problem: str) -> None:
+        assert self.run is not None
+        assert self.run.recording is not None
+        remedy = "write run.model(name, lambda messages: …, messages=…), or send call.prompt inside a block"
+        self.run.recording.stop(f"the edited prompt cannot reach model {self.name}, as {problem}; {remedy}")
+
     def _open(self, *, block: bool = False) -> bool:
+        if self.run is not None and self.run.recording is not None:
+            messages = self.run.recording.prompt(self.name, self.request)
+            if messages is not None:
+                self._edit_prompt(messages, block)
         is_answered = super()._open(block=block)
         if not is_answered and self.span is not None:
             self._note_place(self.span)  # what is chosen inside of the call is chosen by it
@@ -378,6 +450,8 @@ class ModelCall(Call):
         super()._close(error)
         if error is None:
             self._note_place()
+            if self._is_prompt_edited and not self._takes_prompt:
+                self._refuse_prompt("its block did not ask for call.prompt")
 
     def _note_place(self, *spans: str) -> None:
         """Let the run know that this model was called last, inside the step around it and in all."""
@@ -395,6 +469,26 @@ class ModelCall(Call):
         usage = self._answer.get("usage") if self._answer is not None else None
         if isinstance(usage, dict) and self.run is not None:
             self.run.note_usage(usage)
+
+
+class _Prompt:
+    """The messages of a call as the arguments of a function."""
+
+    def __init__(self, call: ModelCall) -> None:
+        self._call = call
+
+    def __iter__(self) -> Iterator[Any]:
+        yield self._call.prompt
+
+
+def takes_argument(function: Callable[..., Any]) -> bool:
+    """Return whether a function needs an argument; only plain functions and methods are looked at."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return False
+    own = 1 if isinstance(function, MethodType) else 0
+    defaults = getattr(function, "__defaults__", None) or ()
+    return bool(code.co_argcount - own - len(defaults) > 0)
 
 
 def usage_of(found: object) -> dict[str, Json]:

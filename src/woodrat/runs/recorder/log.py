@@ -308,6 +308,8 @@ class _Beginning:
             body["parent"] = {"run": parent.run} if parent.span is None else {"run": parent.run, "span": parent.span}
         if self._traceparent is not None:
             body["trace"] = self._traceparent
+        if beginning.forked_from is not None and not draft.view.run(str(beginning.forked_from["run"]), position):
+            raise unknown_run(str(beginning.forked_from["run"]))
         body["basis"] = {"log": draft.log, "position": position}
         using, unknown = beginning.using(draft)
         if using:

@@ -151,7 +151,9 @@ class RunPast:
         if recording is None:
             return self._reads, False
         position = recording.read(verb, _args(asked), self._as_of, self._reads.valid_at)
-        return (self._reads, False) if position is None else (self._reads.at(position), True)
+        if position is None:
+            return self._reads, False
+        return recording.answering(self._reads.at(position)), not recording.copies
 
     def _one(self, verb: str, ref: str | Ref, further: Mapping[str, Any], ask: Callable[[Reads], Any]) -> Any:
         """Ask something about one entity, at one position."""
@@ -213,10 +215,14 @@ class RunPast:
         origins = {name: snapshot.fact(name).origin for name in snapshot.fields}
         run.note_snapshot(snapshot, origins)
         fields: dict[str, Json] = {}
+        edited: dict[str, Json] = {}
         for name, value in snapshot.fields.items():
             shown = values.REDACTED if name in run.hidden else value
             if run.hidden and shown is value:
                 shown = values.plain(value, run.hidden)
+            if origins[name]["kind"] != "read":  # nobody said what a fork has edited
+                edited[name] = room.take(shown)
+                continue
             named = origins[name]["observations"]
             said: dict[str, Json] = {"observation": named[0], "value": room.take(shown)}
             if len(named) > 1:
@@ -225,6 +231,8 @@ class RunPast:
         body: dict[str, Json] = {"entity": str(snapshot.entity), "position": snapshot.position, "found": True}
         if (schema := snapshot.schema) is not None:
             body["schema"] = schema
+        if edited:
+            body["edited"] = edited
         return {**body, "fields": fields}
 
     def _nothing(self, entity: str, position: int) -> dict[str, Json]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from woodrat.canon.form import Json
+    from woodrat.ledger.report import Report
     from woodrat.log.entry import Entry
     from woodrat.runs.facts import Facts
     from woodrat.runs.rules import Rule
@@ -53,6 +54,9 @@ class Recording:
 
     replays: ClassVar[bool] = False
     """Whether the run is only replayed: what the log does not hold is not done, and nothing is written."""
+
+    copies: ClassVar[bool] = False
+    """Whether it answers another run than the recorded one, which records what it is answered as steps of its own."""
 
     def __init__(self, steps: Steps, on_unknown: OnUnknown = FAIL, *, live: bool = False) -> None:
         self._steps = steps
@@ -189,6 +193,32 @@ class Recording:
     def model(self, model: str, request: str) -> Body | None:
         """Return the recorded call of a model, if it can be answered."""
         return self._take(("run.model", model, request), fits=is_answerable)
+
+    def prompt(self, model: str, request: str) -> Json:
+        """Return the messages that a call of a model sends in place of its own, in a fork; none otherwise."""
+        return None
+
+    def stop(self, statement: str) -> None:
+        """End a fork that cannot go on."""
+
+    def is_edited(self, body: Mapping[str, Json]) -> bool:
+        """Return whether an answer was edited, in a fork."""
+        return False
+
+    def answering(self, reads: Any) -> Any:
+        """Return the reads that answer the read that was asked for last; in a fork they may show what was edited."""
+        return reads
+
+    def report(self, key: str) -> Report | None:
+        """Return what a write of the recorded run was answered, in a fork; it is not written again then."""
+        return None
+
+    def copied(self, body: Mapping[str, Json], begun: Any, run: str) -> dict[str, Json]:
+        """Return the entry of another run that a recorded step becomes, in a fork."""
+        raise NotImplementedError
+
+    def copy_inside(self, run: Any, span: object, new: str) -> None:
+        """Copy what happened inside a call that is answered whole, in a fork."""
 
     def answered_whole(self, body: Mapping[str, Json]) -> None:
         """Take note that a call is answered without being made; of a block the steps inside happen again."""

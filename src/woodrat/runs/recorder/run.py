@@ -139,6 +139,7 @@ class Run(RunPast, RunWrites, StepRecorder):
             self.state = NEW
             raise
         self.keep_unrestored("inputs", None, self.beginning.shaped_inputs(self.hidden)[2])
+        self.recording = self.inherited
         return self
 
     def _adopted(self) -> bool:
@@ -147,10 +148,15 @@ class Run(RunPast, RunWrites, StepRecorder):
         if around is None or around.recording is None:
             return False
         # Inside a replay no run is begun, wherever it would be recorded.
+        if self.inherited is not None:
+            return False
         if not around.recording.replays and (self.has_stated_id or not around.log.is_same(self.log)):
             return False
         recording = around.recording.child(self.log, self.told())
         if recording is None:
+            return False
+        if recording.copies:
+            self.inherited = recording
             return False
         self.take_over(recording)
         self.log.adopted(around.log)
@@ -373,7 +379,7 @@ class Run(RunPast, RunWrites, StepRecorder):
     def model(
         self,
         model: str,
-        function: Callable[[], Any] | None = None,
+        function: Callable[..., Any] | None = None,
         /,
         *,
         messages: object = None,
@@ -384,7 +390,8 @@ class Run(RunPast, RunWrites, StepRecorder):
     ) -> Any:
         """Call a model and record it: request digest, response, parameters, usage. Returns the `Call`.
 
-        With a function (of no arguments) it is called at once, or answered from the log when the run is resumed. With
+        With a function it is called at once, or answered from the log when the run is resumed; one that takes an
+        argument is given the messages, which a fork may edit. With
         `response` a call that was made is recorded. With neither the call is a context manager: set `call.result`, and
         `call.usage` where the response does not say it itself. The digest is of `request` as a whole where it is given,
         and else of model, messages and parameters.
@@ -400,6 +407,7 @@ class Run(RunPast, RunWrites, StepRecorder):
             messages=None if messages is None else values.bounded(messages, hidden=self.hidden),
             parameters=values.bounded(dict(parameters or {}), hidden=self.hidden),
             usage=usage,
+            sent=messages,
         )
         if function is not None:
             return call.perform(function)

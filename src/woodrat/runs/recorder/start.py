@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from woodrat.canon import ids
 from woodrat.errors import Fault, Refused, shown
@@ -38,6 +39,7 @@ def begin(
     recall: bool = False,
     traceparent: object = None,
     inputs_shape: object = None,
+    forked_from: object = None,
 ) -> Run:
     """Return a run that will be recorded in a log, not started yet; what is wrong with the arguments is refused."""
     arguments = Arguments()
@@ -76,6 +78,7 @@ def begin(
         trace=traceparent if isinstance(traceparent, str) else None,
         recall=bool(recall),
         inputs_shape=inputs_shape if isinstance(inputs_shape, list) else None,
+        forked_from=_fork(forked_from, faults),
     )
     if agent is not None:
         faults += ids.agent_faults(agent, "agent")
@@ -87,6 +90,18 @@ def begin(
         redact=hidden,
         on_error=str(on_error),
     )
+
+
+def _fork(given: object, faults: list[Fault]) -> Mapping[str, Any] | None:
+    """Return what a caller says the run is a fork of."""
+    if given is None:
+        return None
+    found = given if isinstance(given, Mapping) else {}
+    if not run_faults(found.get("run")) and type(found.get("step")) is int and isinstance(found.get("set"), Mapping):
+        return {name: found[name] for name in ("run", "step", "span", "what", "set", "was") if name in found}
+    remedy = 'Send {"run", "step", "set"}: the run, the step, and what was edited there, by path.'
+    faults.append(Fault("forked_from", f"got {shown(given)}", remedy))
+    return None
 
 
 def parent_of(given: object, faults: list[Fault]) -> Place | None:

@@ -254,6 +254,8 @@ class StepRecorder:
         """The step of the run inside which it is continued here."""
         self.recording: Recording | None = None
         """What the log answers while the run is resumed; none otherwise."""
+        self.inherited: Recording | None = None
+        """What answers from the recording of another run, once this one has started; none but in a fork."""
         self.problems: list[Exception] = []
         """What could not be recorded, which facts rules asked for and did not get (`MissingFact`), and which values a
         replay cannot hand out as they were (`UnrestoredValue`)."""
@@ -424,6 +426,8 @@ class StepRecorder:
         """Remember what a snapshot showed."""
         with self.lock:
             for name, origin in origins.items():
+                if origin["kind"] != "read":
+                    continue  # edited, in a fork
                 self.links.add(READS, name, snapshot.fields[name], origin)
                 self.links.see(snapshot.entity, origin["observations"])
 

@@ -64,6 +64,8 @@ class RunWrites(StepRecorder):
         step = self._begin_write()
         try:
             report = self.log.write(step, verb, arguments, about)
+        except _Answered as known:
+            return known.report
         except Unavailable:
             step.give_back()  # the same call again is a retry, and must have the same key
             raise
@@ -79,6 +81,14 @@ class RunWrites(StepRecorder):
                 problem = "it has ended" if self.state == ENDED else "it has not started"
                 raise refused(self.id, problem, "Write through the ledger instead.", "Nothing was written.")
             return RunWriteStep(self, self.take_number().step)
+
+
+class _Answered(Exception):
+    """Ends a write that a run of which this one is a fork has made already."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__()
+        self.report = report
 
 
 class RunWriteStep:
@@ -108,6 +118,8 @@ class RunWriteStep:
             count = recorder.written.get(name, 0)
             recorder.written[name] = count + 1
             self._taken.append(name)
+        if recorder.recording is not None and (report := recorder.recording.report(f"{name}.{count}")) is not None:
+            raise _Answered(report)
         return f"{self.run}.{recorder.counter}{name}.{count}"
 
     def give_back(self) -> None:
