@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
@@ -66,7 +67,7 @@ class Agent:
         messages: list[dict[str, Any]] = [{"role": "user", "content": json.dumps(run.inputs)}]
         while True:
             asked = list(messages)
-            answer = run.model("small-1", lambda asked=asked: self.client.create(asked), messages=asked).result
+            answer = run.model("small-1", partial(self.client.create, asked), messages=asked).result
             messages.append(answer)
             if not answer.get("tool_calls"):
                 break

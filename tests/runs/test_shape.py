@@ -152,7 +152,7 @@ def test_what_cannot_be_restored_is_named(value: Any, named: str) -> None:
 
 def test_what_a_model_hides_is_in_no_shape() -> None:
     """A field that a model does not show, or shows otherwise, is named; its value is nowhere."""
-    value = Secret(secret=pydantic.SecretStr("hunter2"), masked="hunter3", raw=b"hunter4")
+    value = Secret(secret=pydantic.SecretStr("hunter2"), masked="hunter3", raw=b"hunter4", left_out=1)
     kept, shape, problems = recorded(value)
     assert b"hunter" not in form.serialise([kept, shape, list(problems)])
     assert {problem.partition(":")[0] for problem in problems} == {
@@ -297,7 +297,8 @@ def test_no_class_that_a_log_names_runs(name: Any, family: str) -> None:
     RAN.clear()
     assert {"os", "subprocess", "tempfile"} <= sys.modules.keys()  # they are there, and refused all the same
     before = set(sys.modules)
-    for value in ({"text": "ls"}, ["ls"], "ls", 1):
+    given: list[Any] = [{"text": "ls"}, ["ls"], "ls", 1]
+    for value in given:
         made = restored(value, [{"type": family, "class": name, "member": "text"}])
         assert made.value == value
         assert len(made.problems) == 1
@@ -368,8 +369,8 @@ def test_a_shape_does_not_hang() -> None:
 
 def test_a_shape_that_does_not_fit_leaves_that_part() -> None:
     """Only the part whose shape does not fit is left as JSON; the place and the reason are named."""
-    value = {"a": "not a number", "b": ["2.5"]}
-    shape = [{"type": "decimal"}, {"parts": 1}, {"order": [1, 0], "parts": [2, 1]}]
+    value: Any = {"a": "not a number", "b": ["2.5"]}
+    shape: Any = [{"type": "decimal"}, {"parts": 1}, {"order": [1, 0], "parts": [2, 1]}]
     made = restored(value, shape)
     assert made.value == {"b": [Decimal("2.5")], "a": "not a number"}
     assert made.problems == ("/a: its shape does not fit (InvalidOperation)",)
