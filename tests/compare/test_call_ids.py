@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.runs.story import body, entries
 
-from woodrat.compare.contrast import without_call_ids
 from woodrat.compare.divergence import compare
 from woodrat.compare.groups import gather
+from woodrat.runs.messages import without_call_ids
 from woodrat.runs.record import record_of
 
 

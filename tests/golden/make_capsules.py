@@ -86,7 +86,7 @@ def story(ledger: woodrat.Ledger) -> dict[str, str]:
 
     @woodrat.tool
     def bureau(number: str) -> dict[str, Any]:
-        return {"score": 580.5, "history": ["late", "paid/~"]}
+        return {"history": ["late", "paid/~"], "score": 580.5}
 
     inputs = {"amount": 5000, "currency": "EUR"}
     with ledger.run("Should we approve application #42?", subject="loan/42", inputs=inputs) as run:

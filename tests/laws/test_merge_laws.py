@@ -254,7 +254,8 @@ def test_provenance(case: Case, data: st.DataObject) -> None:
         claims = [claim_of(o, name) for o in stating if _fits(o, name, rules)]
         assert (origin.claims, origin.misfits) == (len(claims), len(stating) - len(claims))
         setting = [live[digest] for digest in shown.observations]
-        winners = {claim.digest for claim in claims if policy.verdict(held, claim, claims)[0]}
+        verdicts = zip(claims, policy.verdicts(held, claims), strict=True)
+        winners = {claim.digest for claim, (wins, _) in verdicts if wins}
         if isinstance(policy, Top):
             assert form.serialise(said.fields[name]) == form.serialise(value)
             assert winners == {said.digest}, "blame names another winner"

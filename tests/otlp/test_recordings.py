@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.otlp.test_translation import shown, taken_in
 
-from woodrat.otlp import spans
 from woodrat.otlp.endpoint import record
-from woodrat.otlp.spans import Batch, Span
-from woodrat.otlp.translation import entries
+from woodrat.runs.foreign import spans
+from woodrat.runs.foreign.span_entries import entries
+from woodrat.runs.foreign.spans import Batch, Span
 
 FOLDER = Path(__file__).parent / "fixtures" / "frameworks"
 RECORDED: dict[str, tuple[Span, ...]] = {

@@ -755,7 +755,9 @@ def test_oversized_and_unserialisable_values_are_marked(ledger: Ledger) -> None:
     assert UNSERIALISABLE in last(ledger, run.id, "run.started")["inputs"]["lock"]
     assert last(ledger, run.id, "run.noted")["text"].endswith("… [100000 bytes]")
     assert UNSERIALISABLE in last(ledger, run.id, "run.ended")["answer"]
-    assert run.problems == []
+    named = "inputs: cannot be restored: _thread.lock at /lock: it is kept as a text that shows it"
+    assert last(ledger, run.id, "run.ended")["problems"] == [named]
+    assert [str(problem) for problem in run.problems] == [named]
 
 
 def test_very_long_arguments_and_queries_fit(ledger: Ledger) -> None:

@@ -220,7 +220,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk_loses_nothing(small_disk: Path, tmp_path: Path) -> None:
-    """A write that does not fit is refused whole with exit 4; reads go on, and with space again writes do too."""
+    """A batch that does not fit is refused whole with exit 4; reads go on, and with space again writes do too."""
     db = small_disk / "agents.db"
     assert run("store", "--json", BARCELONA, db=db)[0] == 0
     file = tmp_path / "records.jsonl"

@@ -21,7 +21,9 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger import find, reads
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.pages import PAGE_MAX, Page, make_cursor
+from woodrat.ledger.read import Reader
 from woodrat.server.keys import Keyring
+from woodrat.state import observation, source
 from woodrat.testing.clock import FixedClock
 
 ANA, BO = "person/Ana", "person/Bo"
@@ -284,13 +286,12 @@ def test_a_server_refuses_the_same(served: tuple[Any, Ledger], waits: bool) -> N
 @pytest.mark.parametrize(
     ("name", "module", "function"),
     [
-        ("observations", reads, "observations"),
+        ("observations of one", reads, "observations"),
         ("history", reads, "history"),
-        ("conflicts", reads, "conflicts"),
         ("related", reads, "related"),
         ("duplicates", reads, "duplicates"),
         ("search", find, "search"),
-        ("query", find, "query"),
+        ("query sorted", find, "query"),
     ],
 )
 def test_iterating_computes_a_list_once(monkeypatch: pytest.MonkeyPatch, name: str, module: Any, function: str) -> None:
@@ -309,6 +310,33 @@ def test_iterating_computes_a_list_once(monkeypatch: pytest.MonkeyPatch, name: s
     assert len(computed) == 1
     list_verb(ledger, name)(**LISTS[name], limit=1, cursor=page.cursor)
     assert len(computed) == 2
+
+
+@pytest.mark.parametrize("name", ["query", "observations", "conflicts", "sources.list"])
+def test_a_page_reads_what_it_returns(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A page of a list that is walked asks the engine for no more, however much there is beyond it."""
+    ledger = woodrat.open(":memory:", tenant="lists", agent="crm")
+    for agent in ("crm", "erp"):
+        records = [{"entity_type": "person", "id": f"{n:04}", "city": agent} for n in range(1_000)]
+        ledger.as_agent(agent).store(records)
+    for n in range(40):
+        ledger.sources.add(f"page {n}".encode())
+    seen: list[object] = []
+
+    def counted(read: Callable[..., Any]) -> Callable[..., Any]:
+        def reading(*arguments: Any) -> Any:
+            seen.append(arguments)
+            return read(*arguments)
+
+        return reading
+
+    for owner, function in ((Reader, "state"), (observation, "stored"), (source, "stored")):
+        monkeypatch.setattr(owner, function, counted(getattr(owner, function)))
+    page = list_verb(ledger, name)(limit=3)
+    following = list_verb(ledger, name)(limit=3, cursor=page.cursor)
+    assert len(page.items) == len(following.items) == 3
+    assert not set(map(str, page.items)) & set(map(str, following.items))
+    assert 0 < len(seen) <= 40
 
 
 def test_a_page_without_items_is_false() -> None:

@@ -188,6 +188,7 @@ SHAPES: dict[str, Shape] = {
         {
             **texts("name query subject principal conversation code trace"),
             "inputs": or_cut(is_object),
+            "shape": anything,
             "basis": is_object,
             "parent": is_object,
             "using": is_object,
@@ -212,7 +213,7 @@ SHAPES: dict[str, Shape] = {
         {},
         {
             **texts("model request"),
-            **any_of("messages parameters response usage error"),
+            **any_of("messages parameters response shape usage error"),
             "errored": is_boolean,
             "redact": TEXTS,
         },
@@ -221,7 +222,7 @@ SHAPES: dict[str, Shape] = {
         {},
         {
             "name": is_text,
-            **any_of("args result error"),
+            **any_of("args result shape error"),
             **dict.fromkeys(("errored", "once", "begun"), is_boolean),
             "redact": TEXTS,
         },

@@ -25,6 +25,7 @@ from woodrat.runs.recorder.log import PENDING_MAX, check_id
 from woodrat.runs.recorder.recording import Recording
 from woodrat.runs.recorder.resume import begun_again, check_on_unknown
 from woodrat.runs.recorder.steps import NOTHING_RECORDED, RUNNING
+from woodrat.runs.shape import shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -136,8 +137,9 @@ class RemoteLog:
     def _told_beginning(self, run: StepRecorder) -> dict[str, Any]:
         begun, frame = run.beginning, current.current_frame()
         told: dict[str, Any] = {"query": begun.query, **{name: getattr(begun, name) for name in _STATED}}
-        # Hidden values stay here.
-        told["inputs"] = values.plain(dict(begun.inputs), run.hidden) or None
+        # Hidden values stay here, and so do the types of Python but for their names.
+        inputs = values.plain(dict(begun.inputs), run.hidden)
+        told["inputs"], told["inputs_shape"] = inputs or None, shape_of(begun.inputs, inputs).shape
         told["attributes"] = values.plain(dict(begun.attributes), run.hidden) or None
         told["redact"] = sorted(run.hidden) or None
         told["runbook"], told["tool_configs"] = list(begun.runbooks) or None, list(begun.tool_configs) or None

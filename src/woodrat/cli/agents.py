@@ -35,7 +35,8 @@ def mcp(call: Call) -> Answer:
 def import_otlp(call: Call) -> Answer:
     """Record the spans of a file as runs."""
     from woodrat.cli import inputs
-    from woodrat.otlp import endpoint, spans
+    from woodrat.otlp import endpoint
+    from woodrat.runs.foreign import spans
 
     file = call.given.file
     data = inputs.read(file, "FILE", spans.NOT_RECORDED)

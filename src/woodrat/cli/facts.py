@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import ExitStack
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from woodrat.cli import inputs
+from woodrat.cli.bulk_store import BulkStore, check_key, summarised
 from woodrat.cli.command import CREATE, UPDATE, Answer, Call, at_moment
 from woodrat.cli.progress import bar
+from woodrat.cli.record_lines import BATCH_RECORDS, RecordFile
 from woodrat.cli.tables import DIM, GREEN, YELLOW, Paper, changed
 from woodrat.errors import Fault, Refused
 from woodrat.state import locator
 
 if TYPE_CHECKING:
-    from woodrat.api.ledger import Ledger
-    from woodrat.ledger.report import Report
+    from collections.abc import Iterator
 
-MANY_RECORDS = 1_000
-"""From how many records on a terminal is told that they are being stored."""
+    from woodrat.ledger.report import Report
 
 
 def store(call: Call) -> Answer:
@@ -26,30 +27,104 @@ def store(call: Call) -> Answer:
     if (given.json is None) == (given.file is None):
         problem = "no records" if given.json is None else "--json and --file are both given"
         raise Refused([Fault("woodrat store", problem, "Send records with either --json or --file.")])
-    records: Any = inputs.document(given.json, "--json") if given.json is not None else inputs.records(given.file)
-    content = None if given.source is None else inputs.read(given.source, "--source")
-    ledger = call.ledger(CREATE)
-    many = isinstance(records, list) and len(records) >= MANY_RECORDS
-    with bar(f"Storing {len(records)} records", "records") if many else nullcontext():
-        return told(_stored(call, ledger, records, content), "Stored")
+    if given.json is not None:
+        records = inputs.document(given.json, "--json")
+        return told(_Storing(call).store(records, given.idempotency_key, given.dry_run), "Stored")
+    with ExitStack() as open_files:
+        file = open_files.enter_context(RecordFile(given.file))
+        answer = _store_lines(call, file) if file.is_lines() else _store_document(call, file)
+        if answer.streams:
+            open_files.pop_all()  # it is read on while the answer is printed
+        return answer
 
 
-def _stored(call: Call, ledger: Ledger, records: Any, content: bytes | None) -> Report:
-    """Store records, after the source they come from if there is one."""
+def _store_document(call: Call, file: RecordFile) -> Answer:
+    """Store a file that is one JSON value: one call, however many records it lists."""
     given = call.given
-    report: Report
-    if content is None:
-        report = call.ask(ledger, records=records)
+    records: Any = file.document()
+    storing = _Storing(call)
+    if not isinstance(records, list) or len(records) <= BATCH_RECORDS:
+        return told(storing.store(records, given.idempotency_key, given.dry_run), "Stored")
+    with bar(f"Storing {len(records)} records", "records"):
+        report = storing.store(records, given.idempotency_key, given.dry_run)
+    if given.details:
+        return told(report, "Stored")
+    return summarised(report, file.name, len(records), given.idempotency_key)
+
+
+def _store_lines(call: Call, file: RecordFile) -> Answer:
+    """Store a file of one record a line: one call if it is one batch, else batch by batch."""
+    given = call.given
+    batches = file.batches()
+    first, second = next(batches), next(batches, None)
+    if second is None:
+        if first.faults:
+            raise Refused(first.faults)
+        try:
+            return told(_Storing(call).store(first.records, given.idempotency_key, given.dry_run), "Stored")
+        except Refused as refusal:
+            raise Refused(file.placed(refusal, first)) from None
+    if given.if_version is not None:
+        problem = f"the file has more than {BATCH_RECORDS} records, which are stored in batches"
+        raise Refused([Fault("--if-version", problem, "Use it with one batch, or leave it out.")])
+    from woodrat.ledger.write import KEY_BYTES_MAX
+
+    check_key(given.idempotency_key, KEY_BYTES_MAX)
+    total = file.checked() if file.is_readable_twice else None
+    bulk = BulkStore(file, given.idempotency_key, _Storing(call).store, dry_run=given.dry_run, total=total)
+    every = chain([first, second], batches)
+    if not given.details:
+        return bulk.answer(every)
+
+    def stored() -> Iterator[Report]:
+        with file:
+            yield from bulk.reports(every)
+
+    reports = stored()
+
+    def text(paper: Paper) -> None:
+        for report in reports:
+            told(report, "Stored").text(paper)
+        bulk.summary.text(paper)
+
+    return Answer(None, text, lines=(report.to_json() for report in reports), streams=True)
+
+
+class _Storing:
+    """Stores records as a command says, after the source they come from if it names one."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._content = None if call.given.source is None else inputs.read(call.given.source, "--source")
+        self._ledger = call.ledger(CREATE)
+        self._source: str | None = None
+
+    def store(self, records: Any, key: str | None, dry_run: bool) -> Report:
+        """Store records under a key, or try to."""
+        call, ledger, content = self._call, self._ledger, self._content
+        # Only what differs from what was typed: errors name options for what was.
+        made: dict[str, Any] = {}
+        if key != call.given.idempotency_key:
+            made["idempotency_key"] = key
+        if dry_run != call.given.dry_run:
+            made["dry_run"] = dry_run
+        report: Report
+        if content is None:
+            report = call.ask(ledger, records=records, **made)
+            return report
+        if self._source is None:
+            # A refused record must not leave its source behind, so all is tried before the first write.
+            tried: Report = call.ask(
+                ledger, records=_unlocated(records, content), **{**made, "idempotency_key": None, "dry_run": True}
+            )
+            if dry_run:
+                return tried
+            # Two writes need two keys; the first is made from the second, so that sending the call again repeats both.
+            source_key = None if key is None else f"{key}/source"
+            name = file_name(call.given.source)
+            self._source = str(ledger.sources.add(content, name=name, idempotency_key=source_key))
+        report = call.ask(ledger, records=records, source=self._source, **made)
         return report
-    # A refused record must not leave its source behind, so all is tried before the first write.
-    report = call.ask(ledger, records=_unlocated(records, content), idempotency_key=None, dry_run=True)
-    if given.dry_run:
-        return report
-    # Two writes need two keys; the first is made from the second, so that sending the call again repeats both.
-    key = None if given.idempotency_key is None else f"{given.idempotency_key}/source"
-    source = ledger.sources.add(content, name=file_name(given.source), idempotency_key=key)
-    report = call.ask(ledger, records=records, source=source)
-    return report
 
 
 def _unlocated(records: Any, content: bytes) -> Any:

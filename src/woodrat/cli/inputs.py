@@ -44,17 +44,21 @@ def read(path: str, what: str, outcome: str = NOTHING_WRITTEN) -> bytes:
             with open(path, "rb") as file:
                 data = file.read(INPUT_BYTES_MAX + 1)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        problem = f"cannot read {shown(path)}: {reason}"
-        remedy = "Name a file that can be read, or - for standard input."
-        raise Refused([Fault(what, problem, remedy)], outcome) from error
+        raise unreadable(path, what, error, outcome) from error
     if len(data) > INPUT_BYTES_MAX:
         problem = f"{shown(path)} has more than {INPUT_BYTES_MAX} bytes"
         raise Refused([Fault(what, problem, "Send it in several calls.")], outcome)
     return data
 
 
-def records(path: str, what: str = "--file", outcome: str = NOTHING_WRITTEN) -> Json:
+def unreadable(path: str, what: str, error: Exception, outcome: str = NOTHING_WRITTEN) -> Refused:
+    """Return the refusal of a file that cannot be read."""
+    reason = getattr(error, "strerror", None) or error
+    problem = f"cannot read {shown(path)}: {reason}"
+    return Refused([Fault(what, problem, "Name a file that can be read, or - for standard input.")], outcome)
+
+
+def records(path: str, what: str, outcome: str) -> Json:
     """Return the objects of a file: a JSON list, one JSON object, or one object a line."""
     data = read(path, what, outcome)
     name = "standard input" if path == "-" else path
@@ -89,7 +93,7 @@ def _lines(data: bytes, name: str, outcome: str) -> Json:
                 try:
                     found.append(form.parse(line.strip(b"\r")))
                 except Refused as refusal:
-                    faults += [_on_line(fault, name, number) for fault in refusal.faults]
+                    faults += [on_line(fault, name, number) for fault in refusal.faults]
             if tell is not None:
                 tell(number, len(lines))
     if faults:
@@ -97,7 +101,7 @@ def _lines(data: bytes, name: str, outcome: str) -> Json:
     return found
 
 
-def _on_line(fault: Fault, name: str, number: int) -> Fault:
+def on_line(fault: Fault, name: str, number: int) -> Fault:
     """Return a fault of one line: every line is line 1 to the parser, and the file's own number is what helps."""
     if "line 1 " in fault.problem:
         return Fault(f"{name}{fault.path}", fault.problem.replace("line 1 ", f"line {number} ", 1), fault.remedy)

@@ -105,10 +105,12 @@ def _run(words: list[str]) -> int:
             follows = answer.follows
             _answer(answer, given.output, sys.stdout, call)
             return answer.code
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         if follows:
             return wire.DONE
-        _print(f"\nInterrupted. {NOTHING_CHANGED if given.command.reads else WHOLE_OR_NOT}")
+        # A command that knows what is stored by then says so itself.
+        outcome = interrupt.args[0] if interrupt.args else NOTHING_CHANGED if given.command.reads else WHOLE_OR_NOT
+        _print(f"\nInterrupted. {outcome}")
         return wire.INTERRUPTED
 
 

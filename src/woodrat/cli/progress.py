@@ -11,8 +11,8 @@ from woodrat.cli.tables import columns
 
 BAR_WIDTH = 24
 
-Tell = Callable[[int, int], object]
-"""Is told how much is done, and how much there is."""
+Tell = Callable[[int, int | None], object]
+"""Is told how much is done, and how much there is; `None` where that is not known."""
 
 
 @contextmanager
@@ -37,7 +37,10 @@ def bar(what: str, unit: str, *, at_once: bool = True) -> Iterator[Tell | None]:
             stream.write("\r" + text + " " * shorter)
             stream.flush()
 
-    def tell(done: int, whole: int) -> None:
+    def tell(done: int, whole: int | None) -> None:
+        if whole is None:
+            draw(f"{what}  {done} {unit}"[:width])
+            return
         share = done / whole if whole else 1.0
         full = int(share * BAR_WIDTH)
         text = f"{what}  [{'#' * full}{'·' * (BAR_WIDTH - full)}]  {int(share * 100):>3} % of {whole} {unit}"

@@ -15,12 +15,12 @@ from typing import Any, Final
 
 from woodrat.canon import form
 from woodrat.compare.align import align
-from woodrat.compare.contrast import without_call_ids
 from woodrat.compare.order import bound_by_effect
 from woodrat.compare.usage import Usage
 from woodrat.compare.volatile import steady_text
 from woodrat.compare.wording import NAMED_PROSE_WORDS_MIN, is_prose
 from woodrat.records import dataclass
+from woodrat.runs.messages import without_call_ids
 from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Decision, ModelCall, Part, Read, ToolCall, Write
 

@@ -11,6 +11,7 @@ from woodrat.canon.form import Json
 from woodrat.records import dataclass
 from woodrat.runs import messages
 from woodrat.runs.account import DONE
+from woodrat.runs.messages import without_call_ids
 from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Condition, Decision, ModelCall, Read, ToolCall, Tried, Write
 from woodrat.runs.values import REDACTED
@@ -334,39 +335,3 @@ def asked(record: RunRecord) -> str:
     """Return what a run was asked and given, in short."""
     given = values(record.inputs)
     return short("; ".join(text for text in (record.query or "", given) if text) or "(nothing is known)")
-
-
-# Call ids: what a model's provider calls each request for a tool. They are made up anew every time and say nothing, so
-# they are left out wherever answers and messages of models are compared; the record keeps them.
-
-_CALL_IDS: Final = frozenset({"tool_call_id", "tool_use_id", "toolCallId", "toolUseId", "call_id"})
-"""Members that are ids of calls wherever they stand."""
-_CALL_TYPES: Final = frozenset(
-    {"tool_call", "tool_call_response", "tool_use", "tool_result", "function", "function_call", "function_call_output"}
-)
-"""Types of objects whose `id` is one."""
-_CALL_ARGUMENTS: Final = ("arguments", "args", "input")
-
-
-def without_call_ids(value: Any) -> Json:
-    """Return an answer or messages of a model without the ids of calls."""
-    if isinstance(value, list):
-        return [without_call_ids(item) for item in value]
-    if not isinstance(value, dict):
-        return value  # type: ignore[no-any-return]
-    called = _is_call(value)
-    return {
-        name: without_call_ids(item)
-        for name, item in value.items()
-        if name not in _CALL_IDS and not (called and name == "id")
-    }
-
-
-def _is_call(value: dict[str, Any]) -> bool:
-    """Tell whether an object is a request for a tool, or a tool's answer to one."""
-    kind = value.get("type")
-    if isinstance(kind, str) and kind in _CALL_TYPES:
-        return True
-    return isinstance(value.get("function"), dict) or (
-        "name" in value and any(name in value for name in _CALL_ARGUMENTS)
-    )

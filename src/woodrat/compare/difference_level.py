@@ -17,7 +17,6 @@ from woodrat.compare import contrast
 from woodrat.compare.alignment import ComparedStep, Row
 from woodrat.compare.cause import BEHAVIOUR, OUTCOME, WORDING
 from woodrat.compare.change import NO_CHANGES, Changes, changes
-from woodrat.compare.contrast import without_call_ids
 from woodrat.compare.model_answer import (
     Matters,
     asked_in_other_words,
@@ -31,6 +30,7 @@ from woodrat.compare.wording import reworded
 from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.runs import messages
+from woodrat.runs.messages import without_call_ids
 from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Decision, ModelCall, Read, ToolCall, Write
 

@@ -12,10 +12,11 @@ from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.compare import contrast
 from woodrat.compare.change import NO_CHANGES, Changes, changes
-from woodrat.compare.contrast import differing, without_call_ids
+from woodrat.compare.contrast import differing
 from woodrat.compare.value_difference import opened
 from woodrat.compare.volatile import steady
 from woodrat.runs import messages
+from woodrat.runs.messages import without_call_ids
 from woodrat.runs.steps import ModelCall
 
 Matters = Callable[[Json, Json], bool]

@@ -9,11 +9,12 @@ from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.compare import contrast
 from woodrat.compare.change import pair_of
-from woodrat.compare.contrast import Sides, without_call_ids
+from woodrat.compare.contrast import Sides
 from woodrat.compare.usage import came_of, marks
 from woodrat.compare.value_difference import differences
 from woodrat.records import dataclass
 from woodrat.runs import messages
+from woodrat.runs.messages import without_call_ids
 from woodrat.runs.steps import ModelCall, Part, Write
 
 _WRITERS: Final = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -270,14 +270,27 @@ class MemoryView:
     def entity_by_id(self, id: str) -> Ref | None:
         return self.tables.entity_ids.get(id)
 
-    def entities(self, type: str | None, through: int) -> Sequence[Ref]:
-        refs = (
-            stored[0].observation.entity for stored in self.tables.by_entity.values() if stored[0].position <= through
-        )
-        return sorted(
-            (ref for ref in refs if type is None or ref.type == type),
-            key=lambda ref: (ref.type.encode(), ref.key.encode()),
-        )
+    def entities(
+        self,
+        type: str | None,
+        through: int,
+        *,
+        after: Ref | None = None,
+        limit: int | None = None,
+        reverse: bool = False,
+    ) -> Sequence[Ref]:
+        names, said = self.tables.by_name, self.tables.by_entity
+        start, end = 0, len(names)
+        if type is not None:
+            start = bisect_left(names, (type.encode(), b""))
+            end = bisect_left(names, (type.encode() + b"\0", b""))
+        if after is not None and reverse:
+            end = min(end, bisect_left(names, _name(after)))
+        elif after is not None:
+            start = max(start, bisect_right(names, _name(after)))
+        places = range(end - 1, start - 1, -1) if reverse else range(start, end)
+        refs = (Ref(names[place][0].decode(), names[place][1].decode()) for place in places)
+        return list(islice((ref for ref in refs if said[ref.digest][0].position <= through), limit))
 
     def touched(self, after: int, through: int) -> Collection[Ref]:
         found = self.tables.in_order
@@ -548,6 +561,8 @@ class MemoryTransaction(MemoryView):
             self._add(t.namers.setdefault(name, []), stored, t.namers, name)
         if entity.digest not in t.by_entity:
             self._set(t.entity_ids, id_of("entity", entity.digest), entity)
+            insort(t.by_name, _name(entity))
+            self._undo.append(lambda: t.by_name.pop(bisect_left(t.by_name, _name(entity))))
             for end in dict.fromkeys(endpoints(entity) or ()):
                 edges = t.relations.setdefault(end.digest, [])
                 self._add(edges, (stored.position, entity), t.relations, end.digest)
@@ -573,6 +588,10 @@ class MemoryTransaction(MemoryView):
         else:
             self._undo.append(lambda: items.pop(key))
         items[key] = item
+
+
+def _name(ref: Ref) -> tuple[bytes, bytes]:
+    return ref.type.encode(), ref.key.encode()
 
 
 def _key(ref: Ref) -> bytes:

@@ -30,6 +30,8 @@ class MemoryTables:
     namers: dict[bytes, list[Stored]] = field(default_factory=dict)
     by_entity: dict[bytes, list[Stored]] = field(default_factory=dict)
     entity_ids: dict[str, Ref] = field(default_factory=dict)
+    by_name: list[tuple[bytes, bytes]] = field(default_factory=list)
+    """Types and keys of all entities, sorted."""
     relations: dict[bytes, list[tuple[int, Ref]]] = field(default_factory=dict)
     sharing: dict[tuple[str, str, str], list[Ref]] = field(default_factory=dict)
     schemas: dict[str, list[tuple[int, Schema]]] = field(default_factory=dict)

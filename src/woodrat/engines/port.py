@@ -279,8 +279,20 @@ class View(Protocol):
     def entity_by_id(self, id: str) -> Ref | None:
         """Return the entity with this short id."""
 
-    def entities(self, type: str | None, through: int) -> Sequence[Ref]:
-        """Return every entity anything was ever said of, by type and then key, both as UTF-8 bytes."""
+    def entities(
+        self,
+        type: str | None,
+        through: int,
+        *,
+        after: Ref | None = None,
+        limit: int | None = None,
+        reverse: bool = False,
+    ) -> Sequence[Ref]:
+        """Return every entity anything was ever said of, by type and then key, both as UTF-8 bytes.
+
+        With `after`, those that come after it in that order, or before it with `reverse`; at most `limit` of them. A
+        page costs what it returns, whatever else there is, but for entities that were not yet known at `through`.
+        """
 
     def touched(self, after: int, through: int) -> Collection[Ref]:
         """Return the entities with an observation after one position and up to another."""

@@ -62,8 +62,8 @@ def what_stays(plan: Plan) -> tuple[Stays, ...]:
         why = "others state the same; the positions are listed under shared"
         found.append(Stays(f"values of {', '.join(sorted(plan.shared))} where others state them", why))
     if plan.unsearched:
-        why = "only their beginnings were ever kept, with a digest of the whole; their runs did not read what went"
-        found.append(Stays(f"{plan.unsearched} values of runs that were cut when they were recorded", why))
+        why = "of a cut value only the beginning was kept, and bytes say no words; their runs did not read what went"
+        found.append(Stays(f"{plan.unsearched} values of runs that were cut or are bytes", why))
     return tuple(found)
 
 
@@ -104,7 +104,7 @@ class Certificate(Record):
     shared: Mapping[str, tuple[int, ...]]
     """Fields with values that others state too, and positions where they do; there they still stand."""
     unsearched: int
-    """Recorded values that had been cut for their size, whose missing parts nobody can search."""
+    """Recorded values that nobody can search whole: cut for their size, or bytes that are no text."""
     derived: tuple[str, ...]
     """What is derived from the log, and was dropped and made again without what went."""
     purged: bool

@@ -58,7 +58,7 @@ class Plan:
     shared: dict[str, list[int]] = field(default_factory=dict)
     """Fields whose values others state too, with positions where they do."""
     unsearched: int = 0
-    """Values of runs that were cut when they were recorded, and could not be searched whole."""
+    """Values of runs that could not be searched whole: cut when they were recorded, or bytes that are no text."""
     ids: set[str] = field(default_factory=set)
     """Short ids of what is gone."""
     quoted: Quoted = field(default_factory=lambda: Quoted(()))

@@ -18,6 +18,7 @@ from woodrat.canon.ids import Ref
 from woodrat.erasure.quotes import Quoted
 from woodrat.errors import Refused
 from woodrat.log.erasure import ERASED, Link, name_mac
+from woodrat.runs.shape import SHAPE, SHAPED, has_escapes
 from woodrat.runs.values import TRUNCATED, UNSERIALISABLE
 from woodrat.state import relation
 from woodrat.state.meaning import RUN_KINDS
@@ -390,11 +391,24 @@ def step_again(kind: str, old: bytes, names: Names) -> bytes | None:
             }
         else:
             found[part] = names.value(value)
+    if SHAPE in body and not _is_shape_kept(kind, body, found, names):
+        found[SHAPE] = ERASED
     if body.get("run") in names.touched:
         found = {part: value if part in _STRUCTURE else _without_digests(value) for part, value in found.items()}
         if "request" in body and body["request"] != _request_seen(found):
             found.pop("request", None)  # a digest of what is gone, or of what nobody can see
     return form.serialise(found)
+
+
+def _is_shape_kept(kind: str, old: Mapping[str, Any], new: Mapping[str, Any], names: Names) -> bool:
+    """Return whether the shape of a value may stay: all of the value does, and the shape holds nothing that is gone.
+
+    In a run that lost something, bytes that are no text go too: nobody can say what they spell.
+    """
+    part = SHAPED.get(kind, "")
+    if not form.same(old.get(part), new.get(part)) or not form.same(old[SHAPE], new[SHAPE]):
+        return False
+    return old.get("run") not in names.touched or not has_escapes(old[SHAPE])
 
 
 def digests_unseen(kind: str, body: bytes) -> bool:

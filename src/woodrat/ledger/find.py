@@ -43,6 +43,8 @@ INDEX_ENTRIES: Final = 10_000
 """How much of the log one transaction brings into the search index at most; writers wait no longer than that."""
 READER_FOLDS: Final = 1_000
 """After so many folds a walk begins with a fresh reader, since a reader keeps all it has folded."""
+WALK_ENTITIES: Final = 128
+"""How many entities a walk asks the engine for at first; each time it asks for twice as many, up to `READER_FOLDS`."""
 
 _UNION, _APPEND = "union", "append"
 
@@ -349,6 +351,27 @@ def folds(reader: Reader, type: str | None) -> Iterator[tuple[Ref, MergeState]]:
                 yield members[0], state
 
 
+def folds_in_order(
+    reader: Reader, type: str | None, after: Ref | None = None, *, reverse: bool = False
+) -> Iterator[tuple[Ref, MergeState, Reader]]:
+    """Yield every fold that exists, by the type and key of its smallest entity, from after one on, and who read it.
+
+    It costs what was yielded so far, and keeps a bounded part of it.
+    """
+    count = WALK_ENTITIES
+    while True:
+        refs = reader.view.entities(type, reader.asof.position, after=after, limit=count, reverse=reverse)
+        fresh = Reader(reader.view, reader.asof, reader.policies)
+        for ref in refs:
+            if fresh.group(ref)[0] == ref:  # the others of a group are shown under it
+                state = fresh.state(ref)
+                if state.exists:
+                    yield ref, state, fresh
+        if len(refs) < count:
+            return
+        after, count = refs[-1], min(2 * count, READER_FOLDS)
+
+
 def _batches(reader: Reader, refs: Iterable[Ref]) -> Iterator[tuple[Reader, list[Ref]]]:
     """Yield entities some at a time, each time with a fresh reader at the same as-of."""
     everything = list(refs)
@@ -374,6 +397,16 @@ class _Turned:
         return isinstance(other, _Turned) and other.key == self.key
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def walk(reader: Reader, asked: Query, after: Ref | None) -> Iterator[Ref]:
+    """Yield the entities that fulfil all conditions of a query that is not sorted by a field, from after one on.
+
+    They are folded one after the other, by type and key: it costs what was passed on the way.
+    """
+    for ref, state, fresh in folds_in_order(reader, asked.type, after, reverse=asked.descending):
+        if not state.deleted and _holds(state, fresh.rules(ref.type), asked.where):
+            yield ref
 
 
 def query(reader: Reader, asked: Query) -> list[Ref]:

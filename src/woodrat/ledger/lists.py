@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import ids
 from woodrat.canon.ids import Ref
+from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger import reads
 from woodrat.ledger.moments import open_reader, timestamp
-from woodrat.ledger.pages import Page, page_request, ranked_page, read_list
+from woodrat.ledger.pages import Page, page_request, ranked_page, read_list, walked_page
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from woodrat.context import Context
@@ -72,12 +73,20 @@ def query(
     """Return entities by type and key, or sorted by a field with those that lack it last; deleted ones left out.
 
     `where` holds values by field, or texts `field=value` whose value is JSON where it reads as JSON. A collection
-    (`union`, `append`) fulfils a condition when it holds the value. Every call folds every entity of the type, or of
-    the ledger: the cost grows with their number, not with `limit`. Iterating over the pages folds them once.
+    (`union`, `append`) fulfils a condition when it holds the value. Without `sort` a page costs what it returns and
+    what it passes over on the way. With `sort` every entity of the type, or of the ledger, is folded: the cost grows
+    with their number, not with `limit`. Iterating over the pages folds them once.
     """
     from woodrat.ledger import find
 
     asked = find.ask_query(context, entity_type, where, sort, descending, limit, cursor)
+    if asked.sort is None:
+
+        def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Snapshot]]:
+            for ref in find.walk(reader, asked, None if place is None else Ref(*place)):
+                yield (ref.type, ref.key), reader.snapshot(ref)
+
+        return walked_page(context, asked.page, (str, str), walk)
 
     def reopen() -> AbstractContextManager[Reader]:
         return open_reader(asked.page.pin(context))
@@ -104,7 +113,14 @@ def observations(
     """Return the observations of an entity and of those it is joined with, or all of them, by position."""
     faults = [] if ref is None else _ref_faults(ref)
     request = page_request(context, ["observations", None if ref is None else str(ref)], limit, cursor, faults)
-    return read_list(context, request, lambda then: reads.observations(then, ref))
+    if ref is not None:
+        return read_list(context, request, lambda then: reads.observations(then, ref))
+
+    def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Stored]]:
+        for stored in reads.stored_after(reader, BEFORE_ALL if place is None else place[0]):
+            yield (stored.position,), stored
+
+    return walked_page(context, request, (int,), walk)
 
 
 def history(
@@ -146,11 +162,24 @@ def conflicts(
     With `arrival`, every field that was decided only by arrival instead: the winner states no observation time and
     wins because it arrived later, whoever said the other value (docs/formats/merge.md has the exact rule).
     """
+    from woodrat.ledger import find
+
     faults = _type_faults(entity_type)
     if type(arrival) is not bool:
         faults.append(Fault("arrival", f"expected true or false, got {shown(arrival)}", "Send a boolean."))
     request = page_request(context, ["conflicts", entity_type, arrival], limit, cursor, faults)
-    return read_list(context, request, lambda then: reads.conflicts(then, entity_type, arrival=arrival))
+
+    def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], EntityConflict]]:
+        last = None if place is None else Ref(place[0], place[1])
+        if place is not None and last is not None:
+            # The page before may have ended between two fields of one entity.
+            rest = [each for each in reads.conflicts_of(reader, last, arrival) if each.field > place[2]]
+            yield from (((last.type, last.key, each.field), each) for each in rest)
+        for ref, _, fresh in find.folds_in_order(reader, entity_type, last):
+            for each in reads.conflicts_of(fresh, ref, arrival):
+                yield (ref.type, ref.key, each.field), each
+
+    return walked_page(context, request, (str, str, str), walk)
 
 
 def related(
@@ -166,7 +195,11 @@ def deliveries(context: Context, *, limit: int = LIMIT, cursor: str | None = Non
     """Return every delivery of a source, by position."""
     from woodrat.ledger import sources
 
-    return read_list(context, page_request(context, ["deliveries"], limit, cursor), sources.deliveries)
+    def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Delivery]]:
+        for position, delivery in sources.deliveries_after(reader, BEFORE_ALL if place is None else place[0]):
+            yield (position,), delivery
+
+    return walked_page(context, page_request(context, ["deliveries"], limit, cursor), (int,), walk)
 
 
 def interpretations(context: Context, *, limit: int = LIMIT, cursor: str | None = None) -> Page[Interpretation]:

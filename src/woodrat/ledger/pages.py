@@ -9,13 +9,14 @@ is computed anyway, the rank of the last item where it is not.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from woodrat.canon import form
 from woodrat.canon.digest import base32, digest, unbase32
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused, shown
-from woodrat.ledger.moments import NO_READ, resolve_moment
+from woodrat.ledger.moments import NO_READ, open_reader, resolve_moment
 from woodrat.ledger.read import PAGE_MAX as PAGE_MAX
 from woodrat.record_json import IN_PYTHON_ONLY, Record
 from woodrat.records import dataclass, replace
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from woodrat.context import Context
+    from woodrat.ledger.read import Reader
 
 _CHECK_BYTES: Final = 8
 
@@ -37,6 +39,8 @@ class ListItem(Protocol):
 
 
 T = TypeVar("T", bound=ListItem)
+Walk = Callable[["Reader", tuple[Any, ...] | None], Iterator[tuple[tuple[Any, ...], T]]]
+"""Yields the items of a list after a place, or all of them, each with its own place."""
 R = TypeVar("R")
 S = TypeVar("S")
 
@@ -105,6 +109,13 @@ class PageRequest:
         """Return the cursor of a page that ends at a place."""
         return make_cursor(self.question, [self.position, self.valid_at, *place])
 
+    def place_of(self, *kinds: type) -> tuple[Any, ...] | None:
+        """Return the place, made of values of these kinds; `Refused` where no page of this list returned the cursor."""
+        if self.place is None or [type(part) for part in self.place] == list(kinds):
+            return self.place
+        problem = Fault("cursor", "it is not the cursor of this list", "Send the cursor exactly as a page returned it.")
+        raise Refused([problem], NO_READ)
+
     def pin(self, context: Context) -> Context:
         """Return the context at the position that all pages of the list are read at."""
         return context.at(self.position, context.valid_at)
@@ -159,11 +170,8 @@ def _moment_fault(place: list[Any], reached: int, valid_at: str | None) -> Fault
 
 def cut(items: Sequence[T], request: PageRequest) -> Page[T]:
     """Return the page asked for of a list that was computed whole; iterating goes on in what was computed."""
-    start = request.place[0] if request.place else 0
-    if type(start) is not int or start < 0:
-        problem = Fault("cursor", "it is not the cursor of this list", "Send the cursor exactly as a page returned it.")
-        raise Refused([problem], NO_READ)
-    return _cut(items, request, start)
+    (start,) = request.place_of(int) or (0,)
+    return _cut(items, request, max(start, 0))
 
 
 def _cut(items: Sequence[T], request: PageRequest, start: int) -> Page[T]:
@@ -175,6 +183,22 @@ def _cut(items: Sequence[T], request: PageRequest, start: int) -> Page[T]:
 def read_list(context: Context, request: PageRequest, compute: Callable[[Context], Sequence[T]]) -> Page[T]:
     """Return the page asked for of a list that `compute` returns whole, at the position of the first page."""
     return cut(compute(request.pin(context)), request)
+
+
+def walked_page(context: Context, request: PageRequest, kinds: Sequence[type], walk: Walk[T]) -> Page[T]:
+    """Return the page asked for of a list that is found item by item, from any place on: it costs what it returns.
+
+    A place is made of values of `kinds`. Iterating walks on from where a page ended.
+    """
+    place = request.place_of(*kinds)
+    with open_reader(request.pin(context)) as reader:
+        found = list(islice(walk(reader, place), request.limit + 1))
+    items = tuple(item for _, item in found[: request.limit])
+    if len(found) <= request.limit:
+        return Page(items, None, request.position)
+    end = found[request.limit - 1][0]
+    following = replace(request, place=end)
+    return Page(items, request.cursor_at(end), request.position, lambda: walked_page(context, following, kinds, walk))
 
 
 def ranked_page(

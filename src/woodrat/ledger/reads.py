@@ -15,7 +15,7 @@ from woodrat.ledger.read import Reader, glanced, glanced_back
 from woodrat.merge.snapshot import Contender
 from woodrat.record_json import Record
 from woodrat.records import dataclass, replace
-from woodrat.state.asof import AsOf
+from woodrat.state.asof import AsOf, Stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from woodrat.merge.diff import Changes, Values
     from woodrat.merge.snapshot import Snapshot
     from woodrat.merge.timeline import Event, Step
-    from woodrat.state.asof import Stored
 
 # What only some reads need is imported by them: a program that shows one entity does not wait for the rest.
 
@@ -184,9 +183,8 @@ def blame(
             )
         asked = names if field is None else [field]
         if not excerpts:
-            return {name: blame.blame(observations, members, rules, name) for name in asked}
-        read = Excerpts(reader.view, reader.asof.position).of
-        return {name: blame.blame(observations, members, rules, name, read) for name in asked}
+            return blame.blame_fields(observations, members, rules, asked)
+        return blame.blame_fields(observations, members, rules, asked, Excerpts(reader.view, reader.asof.position).of)
 
 
 def conflicts(context: Context, entity_type: str | None = None, *, arrival: bool = False) -> tuple[EntityConflict, ...]:
@@ -195,13 +193,20 @@ def conflicts(context: Context, entity_type: str | None = None, *, arrival: bool
     With `arrival`, every field that was decided only by arrival instead: the winner states no observation time and
     wins because it arrived later, whoever said the other value (docs/formats/merge.md has the exact rule).
     """
+    from woodrat.ledger.find import folds_in_order
+
     with open_reader(context) as reader:
-        taken = ((ref, reader.take(ref, state)) for ref, state in reader.roots(entity_type))
-        return tuple(
-            EntityConflict(ref, conflict.field, conflict.claims, conflict.by_arrival)
-            for ref, each in taken
-            for conflict in (each.arrivals() if arrival else each.conflicts)
-        )
+        found = folds_in_order(reader, entity_type)
+        return tuple(each for ref, _, fresh in found for each in conflicts_of(fresh, ref, arrival))
+
+
+def conflicts_of(reader: Reader, ref: Ref, arrival: bool) -> list[EntityConflict]:
+    """Return the conflicts of a fold, under its smallest entity, by field."""
+    taken = reader.take(ref, reader.state(ref))
+    return [
+        EntityConflict(ref, conflict.field, conflict.claims, conflict.by_arrival)
+        for conflict in (taken.arrivals() if arrival else taken.conflicts)
+    ]
 
 
 def diff(
@@ -379,7 +384,18 @@ def stored_about(reader: Reader, ref: str | Ref | None) -> list[Stored]:
     """Return the observations of an entity and of those it is joined with, or all of them, by position."""
     if ref is not None:
         return reader.stored(_spoken_of(reader, resolve_ref(reader, ref)))
-    return reader.stored(reader.view.entities(None, reader.asof.position))
+    return list(stored_after(reader, BEFORE_ALL))
+
+
+def stored_after(reader: Reader, after: int) -> Iterator[Stored]:
+    """Yield all observations that count at the as-of, by position, from after one on."""
+    from woodrat.state import observation
+
+    for entry in reader.view.entries(after, reader.asof.position, {"observation"}):
+        if entry.body is not None:
+            stored = Stored(entry.position, observation.stored(entry.body))
+            if reader.asof.selects(stored):
+                yield stored
 
 
 def _links(reader: Reader, entity: Ref) -> Iterator[Related]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import form, ids
 from woodrat.clock import fresh_id
+from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import facts, plans, redaction
 from woodrat.ledger.arguments import Arguments
@@ -96,8 +97,14 @@ def content_of(content: object) -> tuple[bytes, str]:
 def deliveries(context: Context) -> tuple[Delivery, ...]:
     """Return every delivery of a source, by position."""
     with open_reader(context) as reader:
-        entries = reader.view.entries(through=reader.asof.position, kinds={"received"})
-        return tuple(source_form.stored(entry.body) for entry in entries if entry.body is not None)
+        return tuple(delivery for _, delivery in deliveries_after(reader, BEFORE_ALL))
+
+
+def deliveries_after(reader: Reader, after: int) -> Iterator[tuple[int, Delivery]]:
+    """Yield the deliveries after a position, each with its own."""
+    for entry in reader.view.entries(after, reader.asof.position, {"received"}):
+        if entry.body is not None:
+            yield entry.position, source_form.stored(entry.body)
 
 
 def content(context: Context, source_id: str) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from woodrat.canon import ids
 from woodrat.canon.form import Json
@@ -66,43 +66,72 @@ def blame(
 
     `read` returns the words that the locator of an observation points at.
     """
+    return blame_fields(observations, members, rules, (name,), read)[name]
+
+
+def blame_fields(
+    observations: Iterable[Observation],
+    members: Iterable[Ref],
+    rules: Rules,
+    names: Sequence[str],
+    read: Callable[[Observation], str | None] = lambda observation: None,
+) -> dict[str, tuple[Verdict, ...]]:
+    """Return `blame` of several fields: what they have in common is worked out once."""
     everything = {observation.digest: observation for observation in observations}
     acting = {digest: o for digest, o in everything.items() if rules.acts(o)}
     live = fold.live_digests(acting)
-    state = fold.fold(everything.values(), members, rules)
-    policy = rules.policy(name)
-    field = state.field(name)
-    fitting: dict[bytes, Claim] = {}
-    lost: dict[bytes, str] = {}
-    stating = {digest: o for digest, o in everything.items() if o.op in STATING and name in o.stated}
-    for digest, observation in stating.items():
-        claim = claim_of(observation, name)
+    withdrawers = _withdrawers(acting, live)
+    state = fold.fold(everything.values(), members, rules, frozenset(names))
+    by_arrival: set[str] = set() if state.deleted else fold.by_arrival(state, rules, names)
+    stating: dict[str, list[Observation]] = {name: [] for name in names}
+    for observation in everything.values():
+        if observation.op in STATING:
+            for name in observation.stated & stating.keys():
+                stating[name].append(observation)
+
+    def loss(observation: Observation, name: str, claim: Claim) -> str | None:
+        """Return why a claim does not come to the merge at all."""
+        if observation.digest not in acting:
+            return f"has no effect: {observation.entity.type} takes assertions only"
+        if observation.digest not in live:
+            return f"withdrawn by {label(withdrawers[observation.digest])}"
         misfit = rules.misfit(name, claim, name in observation.fields)
-        if digest not in acting:
-            lost[digest] = f"has no effect: {observation.entity.type} takes assertions only"
-        elif digest not in live:
-            lost[digest] = f"withdrawn by {_withdrawer(observation, acting, live)}"
-        elif misfit is not None:
-            lost[digest] = f"does not fit: {misfit}"
-        elif not state.deleted and fold.is_deleted(state, observation.entity):
-            lost[digest] = f"{observation.entity} is deleted"
+        if misfit is not None:
+            return f"does not fit: {misfit}"
+        if not state.deleted and fold.is_deleted(state, observation.entity):
+            return f"{observation.entity} is deleted"
+        return None
+
+    def judged(name: str) -> Iterator[tuple[Observation, Claim, bool, str]]:
+        """Yield each claim on a field with its observation, whether it takes part, and why."""
+        fitting: list[tuple[Observation, Claim]] = []
+        for observation in stating[name]:
+            claim = claim_of(observation, name)
+            reason = loss(observation, name, claim)
+            if reason is not None:
+                yield observation, claim, False, reason
+            else:
+                fitting.append((observation, claim))
+        field = state.field(name)
+        if field is None or field.held is None:
+            verdicts = [(False, "names no single original that it could stand in for")] * len(fitting)
         else:
-            fitting[digest] = claim
-    claims = list(fitting.values())
-    by_arrival = not state.deleted and name in fold.by_arrival(state, rules, (name,))
-    found: list[tuple[Claim, Verdict]] = []
-    for digest, observation in stating.items():
-        if digest in lost or field is None or field.held is None:
-            wins, reason = False, lost.get(digest, "names no single original that it could stand in for")
-        else:
-            wins, reason = policy.verdict(field.held, fitting[digest], claims)
-        if state.deleted and wins:
-            wins, reason = False, f"{observation.entity} is deleted; it would take part: {reason}"
-        verdict = _verdict(observation, name, wins, reason, wins and by_arrival, read(observation))
-        found.append((claim_of(observation, name), verdict))
-    found.sort(key=lambda pair: pair[0].digest)
-    found.sort(key=lambda pair: (pair[1].wins, *latest_rank(pair[0])), reverse=True)
-    return tuple(verdict for _, verdict in found)
+            verdicts = rules.policy(name).verdicts(field.held, [claim for _, claim in fitting])
+        for (observation, claim), (wins, reason) in zip(fitting, verdicts, strict=True):
+            if state.deleted and wins:
+                wins, reason = False, f"{observation.entity} is deleted; it would take part: {reason}"
+            yield observation, claim, wins, reason
+
+    blamed: dict[str, tuple[Verdict, ...]] = {}
+    for name in names:
+        found = [
+            (claim, _verdict(observation, name, wins, reason, wins and name in by_arrival, read(observation)))
+            for observation, claim, wins, reason in judged(name)
+        ]
+        found.sort(key=lambda pair: pair[0].digest)
+        found.sort(key=lambda pair: (pair[1].wins, *latest_rank(pair[0])), reverse=True)
+        blamed[name] = tuple(verdict for _, verdict in found)
+    return blamed
 
 
 def _verdict(
@@ -131,13 +160,16 @@ def _verdict(
     )
 
 
-def _withdrawer(observation: Observation, acting: dict[bytes, Observation], live: set[bytes]) -> str:
-    found = sorted(
-        o.digest
-        for o in acting.values()
-        if o.op == RETRACT and o.digest in live and observation.digest in o.replaces and o.entity == observation.entity
-    )
-    return label(found[0])
+def _withdrawers(acting: Mapping[bytes, Observation], live: set[bytes]) -> dict[bytes, bytes]:
+    """Return which live retraction withdraws an observation, by that observation; of several the smallest digest."""
+    withdrawers: dict[bytes, bytes] = {}
+    for digest, observation in acting.items():
+        if observation.op == RETRACT and digest in live:
+            for name in observation.replaces:
+                target = acting.get(name)
+                if target is not None and target.entity == observation.entity:
+                    withdrawers[name] = min(withdrawers.get(name, digest), digest)
+    return withdrawers
 
 
 def _text(value: Json) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -189,9 +189,22 @@ def label(digest: bytes) -> str:
     return ids.id_of("observation", digest)
 
 
-def replaced_by(claim: Claim, claims: Sequence[Claim]) -> str:
-    """Return the clause that says which correction replaced a claim."""
-    namers = sorted(c.digest for c in claims if c.corrects and claim.digest in c.replaces)
+def first_namers(claims: Iterable[Claim]) -> dict[bytes, bytes]:
+    """Return which of some corrections names an observation, by that observation; of several the smallest digest."""
+    namers: dict[bytes, bytes] = {}
+    for claim in claims:
+        if claim.corrects:
+            digest = claim.digest
+            for name in claim.replaces:
+                namers[name] = min(namers.get(name, digest), digest)
+    return namers
+
+
+def replaced_by(claim: Claim, namers: Mapping[bytes, bytes]) -> str:
+    """Return the clause that says which correction replaced a claim; `namers` are `first_namers`."""
+    namer = namers.get(claim.digest)
     return (
-        f"replaced by correction {label(namers[0])}" if namers else "replaced by a correction that was replaced itself"
+        f"replaced by correction {label(namer)}"
+        if namer is not None
+        else "replaced by a correction that was replaced itself"
     )

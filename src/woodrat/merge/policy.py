@@ -117,8 +117,11 @@ class Policy(ABC):
         """Return the corrections that stand on the field."""
 
     @abstractmethod
-    def verdict(self, held: Held, claim: Claim, claims: Sequence[Claim]) -> tuple[bool, str]:
-        """Return whether a live, fitting claim takes part in the value, and why, in a clause; `claims` are all such."""
+    def verdicts(self, held: Held, claims: Sequence[Claim]) -> list[tuple[bool, str]]:
+        """Return for each claim whether it takes part in the value, and why, in a clause.
+
+        `claims` are all claims of the field that are live and fit. The cost grows with them, not with their pairs.
+        """
 
     @abstractmethod
     def pack(self, held: Held, packer: Packer) -> Any:

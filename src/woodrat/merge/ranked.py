@@ -15,6 +15,7 @@ from woodrat.merge.claim import (
     Said,
     arrived_later,
     corrected_by_arrival,
+    first_namers,
     label,
     later,
     replaced_by,
@@ -147,33 +148,51 @@ class Ranked(Policy):
         """Return why the first claim beat the second, or lost to it."""
         return f"joined by {self.name}"
 
-    def verdict(self, held: Held, claim: Claim, claims: Sequence[Claim]) -> tuple[bool, str]:
-        shown = top(held.standing.values()) if held.standing else self.read(held.joined)[1]
-        wins = claim.digest == shown.digest
+    def verdicts(self, held: Held, claims: Sequence[Claim]) -> list[tuple[bool, str]]:
         if held.standing:
-            if not claim.corrects:
-                return False, f"correction {label(shown.digest)} stands"
-            if claim.digest not in held.standing:
-                return False, replaced_by(claim, claims)
-            rivals = [c for c in held.standing.values() if c.digest != claim.digest]
-            if not rivals:
-                return True, "a correction holds against every assertion"
-            if wins:
-                rivals = [c for c in rivals if c.order != claim.order] or rivals
-            why = LATEST.compared(claim, top(rivals) if wins else shown)
-            return wins, f"of corrections that did not see each other, {why}"
+            return self._corrected(held.standing, claims)
+        if len(claims) == 1:
+            return [(True, "the only claim")]
+        shown = self.read(held.joined)[1]
+        return [
+            (True, self._won(claim, claims)) if claim.digest == shown.digest else (False, self.compared(claim, shown))
+            for claim in claims
+        ]
+
+    def _won(self, claim: Claim, claims: Sequence[Claim]) -> str:
+        """Return why the claim that is shown is above all others."""
         rivals = [c for c in claims if c.digest != claim.digest]
-        if not rivals:
-            return True, "the only claim"
-        if not wins:
-            return False, self.compared(claim, shown)
         best = self.read(reduce(self.join, map(self.lift, rivals)))[1]
         differing = [c for c in rivals if c.order != claim.order]
         if differing and best.order == claim.order:
             against = self.read(reduce(self.join, map(self.lift, differing)))[1]
             if self.decided_by_arrival(claim.said, against.said):
                 best = against
-        return True, self.compared(claim, best)
+        return self.compared(claim, best)
+
+    @staticmethod
+    def _corrected(standing: Mapping[bytes, Claim], claims: Sequence[Claim]) -> list[tuple[bool, str]]:
+        """Return what became of each claim on a field on which corrections stand."""
+        shown = top(standing.values())
+        overruled = f"correction {label(shown.digest)} stands"
+        namers = first_namers(claims)
+        verdicts = []
+        for claim in claims:
+            wins = claim.digest == shown.digest
+            if not claim.corrects:
+                reason = overruled
+            elif claim.digest not in standing:
+                reason = replaced_by(claim, namers)
+            elif len(standing) == 1:
+                reason = "a correction holds against every assertion"
+            else:
+                rival = shown
+                if wins:
+                    rivals = [c for c in standing.values() if c.digest != claim.digest]
+                    rival = top([c for c in rivals if c.order != claim.order] or rivals)
+                reason = f"of corrections that did not see each other, {LATEST.compared(claim, rival)}"
+            verdicts.append((wins, reason))
+        return verdicts
 
     def contest(self, held: Held) -> tuple[Claim, ...]:
         if not self.contested or (len(held.agents) < 2 and not held.standing):

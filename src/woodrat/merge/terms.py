@@ -13,7 +13,17 @@ import orjson
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.canon.order import order_bytes
-from woodrat.merge.claim import Claim, claim_of, corrected_by_arrival, label, later, replaced_by, top, unreplaced
+from woodrat.merge.claim import (
+    Claim,
+    claim_of,
+    corrected_by_arrival,
+    first_namers,
+    label,
+    later,
+    replaced_by,
+    top,
+    unreplaced,
+)
 from woodrat.merge.elements import Gathered, Parts
 from woodrat.merge.packing import Packer, PartPacker, Unpacker
 from woodrat.merge.policy import Fits, Held, Known, Policy, Shown
@@ -45,6 +55,20 @@ class Term:
     def by_arrival(self) -> bool:
         """Whether only arrival decided which of several corrections counts."""
         return corrected_by_arrival(self.standing)
+
+
+class _Corrected:
+    """What blame asks of a term that corrections stand in for, worked out once."""
+
+    __slots__ = ("by_arrival", "counts", "standing")
+
+    def __init__(self, term: Term) -> None:
+        self.counts = top(term.standing)
+        """The correction that counts."""
+        self.standing = {claim.digest for claim in term.standing}
+        """All that stand."""
+        self.by_arrival = term.by_arrival
+        """Whether only arrival decided between them."""
 
 
 class Terms(Policy):
@@ -88,30 +112,37 @@ class Terms(Policy):
                 found += (term.claim, *others)
         return tuple(found)
 
-    def verdict(self, held: Held, claim: Claim, claims: Sequence[Claim]) -> tuple[bool, str]:
-        if not claim.corrects:
-            term = self.term(held, claim)
-            if term is not None and term.standing:
-                return False, f"correction {label(top(term.standing).digest)} stands in for it"
-            return True, "counts"
-        for term in self.corrected(held, claim.replaces):
-            if term.claim is not None and term.claim.digest == claim.digest:
+    def verdicts(self, held: Held, claims: Sequence[Claim]) -> list[tuple[bool, str]]:
+        namers = first_namers(claims)
+        corrected = {term.original.digest: _Corrected(term) for term in self.stood_in(held)}
+        verdicts = []
+        for claim in claims:
+            if claim.corrects:
+                verdicts.append(self._correction_verdict(claim, corrected, namers))
+            elif (term := corrected.get(claim.digest)) is not None:
+                verdicts.append((False, f"correction {label(term.counts.digest)} stands in for it"))
+            else:
+                verdicts.append((True, "counts"))
+        return verdicts
+
+    @staticmethod
+    def _correction_verdict(
+        claim: Claim, corrected: Mapping[bytes, _Corrected], namers: Mapping[bytes, bytes]
+    ) -> tuple[bool, str]:
+        for original in sorted(claim.replaces & corrected.keys()):
+            term = corrected[original]
+            if term.counts.digest == claim.digest:
                 how = "; it arrived later, and no observation time was given" if term.by_arrival else ""
-                return True, f"stands in for {label(term.original.digest)}{how}"
-            if any(c.digest == claim.digest for c in term.standing):
-                assert term.claim is not None
-                return False, f"correction {label(term.claim.digest)} of the same original ranks higher"
-        if any(claim.digest in c.replaces for c in claims if c.corrects):
-            return False, replaced_by(claim, claims)
+                return True, f"stands in for {label(original)}{how}"
+            if claim.digest in term.standing:
+                return False, f"correction {label(term.counts.digest)} of the same original ranks higher"
+        if claim.digest in namers:
+            return False, replaced_by(claim, namers)
         return False, "names no single original that it could stand in for"
 
     @abstractmethod
     def term(self, held: Held, original: Claim) -> Term | None:
         """Return the term held for an original; a sum holds only those that corrections stand in for."""
-
-    @abstractmethod
-    def corrected(self, held: Held, originals: Collection[bytes]) -> list[Term]:
-        """Return the terms held for those of some originals that corrections stand in for, by digest."""
 
     @abstractmethod
     def stood_in(self, held: Held) -> list[Term]:
@@ -224,9 +255,6 @@ class Sum(Terms):
     def term(self, held: SumHeld | None, original: Claim) -> Term | None:
         return held.corrected.get(original.digest) if held else None
 
-    def corrected(self, held: SumHeld, originals: Collection[bytes]) -> list[Term]:
-        return [term for digest in sorted(originals) if (term := held.corrected.get(digest)) is not None]
-
     def stood_in(self, held: SumHeld) -> list[Term]:
         return [held.corrected[digest] for digest in sorted(held.corrected)]
 
@@ -331,9 +359,6 @@ class Append(Terms):
 
     def term(self, held: AppendHeld | None, original: Claim) -> Term | None:
         return held.parts.get(_place(original)) if held else None
-
-    def corrected(self, held: AppendHeld, originals: Collection[bytes]) -> list[Term]:
-        return [term for term in self.stood_in(held) if term.original.digest in originals]
 
     def stood_in(self, held: AppendHeld) -> list[Term]:
         found = [term for term in held.parts.values() if term.standing]

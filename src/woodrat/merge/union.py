@@ -284,17 +284,23 @@ class Union(Policy):
             for said, present, gone in ordered
         )
 
-    def verdict(self, held: Held, claim: Claim, claims: Sequence[Claim]) -> tuple[bool, str]:
+    def verdicts(self, held: Held, claims: Sequence[Claim]) -> list[tuple[bool, str]]:
+        deciders: dict[bytes, tuple[bytes, bool]] = {}
+        for element, slot in held.parts.items():
+            deciders[element] = slot.winner.said.digest, slot.by_arrival
+        return [self._verdict(claim, deciders) for claim in claims]
+
+    def _verdict(self, claim: Claim, deciders: Mapping[bytes, tuple[bytes, bool]]) -> tuple[bool, str]:
+        """Return what became of a claim, given which observation decides each element, and whether by arrival."""
         spoken = self.statements(claim)
-        deciders = {element: slot.winner.said.digest for element in spoken if (slot := held.parts.get(element))}
-        mine = sum(digest == claim.digest for digest in deciders.values())
+        deciding = [deciders[element] for element in spoken if element in deciders]
+        mine = [by_arrival for digest, by_arrival in deciding if digest == claim.digest]
         if mine:
-            deciding = (held.parts.get(element) for element, digest in deciders.items() if digest == claim.digest)
-            arrived = sum(slot.by_arrival for slot in deciding)
+            arrived = sum(mine)
             how = f", {arrived} of them because it arrived later; no observation time was given" if arrived else ""
-            return True, f"decides {mine} of the {len(spoken)} elements it speaks of{how}"
+            return True, f"decides {len(mine)} of the {len(spoken)} elements it speaks of{how}"
         if not spoken:
             return False, "speaks of no element"
-        others = sorted(set(deciders.values()))
+        others = {digest for digest, _ in deciding}
         more = " and others" if len(others) > 1 else ""
-        return False, f"every element it speaks of is decided by {label(others[0])}{more}"
+        return False, f"every element it speaks of is decided by {label(min(others))}{more}"

@@ -52,6 +52,7 @@ from woodrat.runs.recorder.recording import (
 )
 from woodrat.runs.recorder.resume import answer_with, begun_again, invoke
 from woodrat.runs.recorder.run import ERROR, Run, ended_by
+from woodrat.runs.recorder.steps import UnrestoredValue
 from woodrat.runs.rules import Verdict, rule_said
 from woodrat.state.asof import AsOf
 
@@ -491,7 +492,14 @@ def replay_one(
         steps=session.steps,
         answer=answer_of(run),
         divergences=tuple(session.divergences),
+        problems=unrestored_values(playback.run for playback in session.playbacks),
     )
+
+
+def unrestored_values(runs: Iterable[Run | None]) -> tuple[str, ...]:
+    """Return which recorded values the agent was given otherwise than they were, in the order it got them."""
+    problems = (problem for run in runs if run is not None for problem in run.problems)
+    return tuple(str(problem) for problem in problems if isinstance(problem, UnrestoredValue))
 
 
 def _settled(result: Any) -> Any:

@@ -126,6 +126,8 @@ class ReplayedRun(Record):
     """What it answers now."""
     divergences: tuple[Divergence, ...]
     """How it differs, in the order of the steps; the agent goes on for as long as the recording answers."""
+    problems: tuple[str, ...] = ()
+    """Recorded values that the agent was given otherwise than they were, because their types could not be restored."""
 
     @derived
     def same(self) -> bool:
@@ -142,6 +144,7 @@ class ReplayedRun(Record):
             return f"{self.run}: same" + (", as far as it was recorded" if self.interrupted else "")
         told = [f"{self.run}: differs at {self.divergences[0]}"]
         told += [f"  then {each}" for each in self.divergences[1:]]
+        told += [f"  {problem}" for problem in self.problems]
         return "\n".join(told)
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from woodrat.canon import form
+from woodrat.runs.shape import SHAPE, SHAPED
 from woodrat.runs.values import TRUNCATED, is_mark
 from woodrat.state.redaction import REDACTED, taken_out
 
@@ -36,6 +38,8 @@ def without(kind: str, body: Mapping[str, Json], hidden: Collection[str]) -> dic
     for part in (*_VALUES.get(kind, ()), "attributes"):
         if part in found:
             found[part] = _shown(found[part], hidden)
+    if SHAPE in found and not form.same(found.get(SHAPED.get(kind, "")), body.get(SHAPED.get(kind, ""))):
+        found[SHAPE] = REDACTED  # it was made before this was hidden, and may hold some of it
     if kind == "run.started":
         stated = found.get("redact")
         found["redact"] = sorted({*(stated if isinstance(stated, list) else ()), *hidden})

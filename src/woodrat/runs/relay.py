@@ -23,6 +23,7 @@ from woodrat.runs.recorder.run import STATUSES
 from woodrat.runs.recorder.start import begin
 from woodrat.runs.recorder.steps import NOTHING_RECORDED
 from woodrat.runs.rules import verdict_of
+from woodrat.runs.shape import SHAPE
 from woodrat.runs.verbs import entries as told_entries
 from woodrat.runs.verbs import told_steps
 from woodrat.state.run_owner import owned, owner_of, run_of_key
@@ -373,8 +374,8 @@ def _fresh_spans(first: str, spans: set[str], taken: list[str]) -> Iterator[str]
 
 def _check_same(run: Run, started: dict[str, Any], key: str) -> None:
     told = run.told()
-    # A subject may be told as an entity's id, and is kept as its reference.
-    if any(started.get(name) != value for name, value in told.items() if name != "subject"):
+    # A subject may be told as an entity's id, and is kept as its reference; keys may come in another order.
+    if any(started.get(name) != value for name, value in told.items() if name not in ("subject", SHAPE)):
         raise _used(key)
 
 

@@ -301,7 +301,7 @@ class _Walk:
             return _unserialisable(value)
         if callable(getattr(kind, "model_dump", None)):
             return self._inner(_dumped(value), depth, self._mapping)
-        names = _field_names(value)
+        names = field_names(value)
         if names is not None:
             fields = {name: getattr(value, name) for name in names}
             return self._cyclic(value, fields, depth)
@@ -351,7 +351,7 @@ _TEXTS: Final = frozenset({("decimal", "Decimal"), ("uuid", "UUID"), ("fractions
 """Types that are kept as their text; by name, so that nothing is imported only to be asked for."""
 
 
-def _field_names(value: Any) -> Iterable[str] | None:
+def field_names(value: Any) -> Iterable[str] | None:
     """Return the names of an object's fields, if it is one that has them: dataclass, named tuple, msgspec, attrs."""
     kind = type(value)
     if is_record(kind):

@@ -197,6 +197,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             in_body("conversation", TEXT, "the conversation it is part of"),
             in_body("principal", TEXT, "on whose behalf it runs"),
             in_body("inputs", OBJECT, "its inputs, by name"),
+            in_body("inputs_shape", OBJECTS, "the shape of the inputs, of a recorder that restores them in a replay"),
             in_body("code", TEXT, "version of the agent's code"),
             in_body("parent", TEXT, "the run that started it"),
             in_body("runbook", any_of(TEXT, TEXTS), "runbooks in force"),

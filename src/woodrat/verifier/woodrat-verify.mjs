@@ -1945,7 +1945,7 @@ const ofRun = (must, may) =>
     { run: isText, step: isWhole, span: isText, agent: isText, ...must },
     { started_at: isText, under: isText, duration_ms: any, attributes: any, copy_of: isObject, ...may },
   );
-const CALL = { error: any, errored: isBoolean, redact: texts };
+const CALL = { error: any, errored: isBoolean, redact: texts, shape: any };
 const observationShape = shape(
   {
     ...{ agent: isText, entity: shape({ key: isText, type: isText }), observed_at: isMoment, valid_from: isMoment },
@@ -1987,6 +1987,7 @@ const SHAPES = {
         principal: isText,
         conversation: isText,
         inputs: orCut(isObject),
+        shape: any,
         code: isText,
       },
       ...{

@@ -25,7 +25,9 @@ COMMANDS: tuple[Command, ...] = (
             ),
             "if_version": {"help": "write only if the entity has this version; also `new` or `known`"},
         },
-        more="One call is one transaction.",
+        own=(argument("--details", action="store_true", help="print the report of every batch instead of a summary"),),
+        more="One call is one transaction. A file of more than 1,000 lines is stored in batches of 1,000, each of them "
+        "whole or not at all, and a summary says what came of it.",
     ),
     Command(
         "show",

@@ -253,11 +253,29 @@ SELECT 1 FROM entity WHERE tenant = :tenant AND type = :type LIMIT 1;
 
 -- name: entities
 -- Entities of a tenant by type and key.
-SELECT type, key FROM entity WHERE tenant = :tenant AND first BETWEEN 0 AND :through ORDER BY type, key;
+SELECT type, key FROM entity
+WHERE tenant = :tenant AND (type, key) > (:first_type, :first) AND (type, key) < (:last_type, :last)
+    AND first BETWEEN 0 AND :through
+ORDER BY type, key LIMIT :limit;
+
+-- name: entities_reversed
+-- Entities of a tenant by type and key, the last ones first.
+SELECT type, key FROM entity
+WHERE tenant = :tenant AND (type, key) > (:first_type, :first) AND (type, key) < (:last_type, :last)
+    AND first BETWEEN 0 AND :through
+ORDER BY type DESC, key DESC LIMIT :limit;
 
 -- name: entities_of_type
 -- Entities of one type by key.
-SELECT type, key FROM entity WHERE tenant = :tenant AND type = :type AND first BETWEEN 0 AND :through ORDER BY key;
+SELECT type, key FROM entity
+WHERE tenant = :tenant AND type = :type AND key > :first AND key < :last AND first BETWEEN 0 AND :through
+ORDER BY key LIMIT :limit;
+
+-- name: entities_of_type_reversed
+-- Entities of one type by key, the last ones first.
+SELECT type, key FROM entity
+WHERE tenant = :tenant AND type = :type AND key > :first AND key < :last AND first BETWEEN 0 AND :through
+ORDER BY key DESC LIMIT :limit;
 
 -- name: entities_kept
 -- Entities of a tenant by type and key, with their present merge state.

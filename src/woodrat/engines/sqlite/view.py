@@ -5,8 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
+from heapq import merge
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import apsw
 import orjson
@@ -45,6 +46,8 @@ NAMED_MAX = 100_000
 SCHEMAS_MAX = 1_024
 """How many schemas a process keeps parsed."""
 NOWHERE = (0, BEFORE_ALL, BEFORE_ALL)
+_LAST: Final = b"\xff"
+"""What comes after every type and key: to SQLite all bytes come after all text."""
 _MAKE = tuple.__new__
 
 
@@ -113,12 +116,11 @@ class SqliteView(Tables):
                 if kinds is None or codec.KINDS[row[3]] in kinds:
                     yield self._read(row)
             return
-        rows: list[tuple[Any, ...]] = []
-        for kind in kinds:
-            if self._latest(kind) > after:  # who follows a kind asks at every write, and mostly there is nothing new
-                bounds = self.bounds(max(after, BEFORE_ALL), through)
-                rows += self.select("entries_of_kind", kind=codec.NUMBERS[kind], **bounds)
-        for row in sorted(rows):
+        # Who follows a kind asks at every write, and mostly there is nothing new.
+        newer = [kind for kind in kinds if self._latest(kind) > after]
+        bounds = self.bounds(max(after, BEFORE_ALL), through)
+        rows = [self.select("entries_of_kind", kind=codec.NUMBERS[kind], **bounds) for kind in newer]
+        for row in rows[0] if len(rows) == 1 else merge(*rows):
             yield self._read(row)
 
     def _latest(self, kind: str) -> int:
@@ -352,11 +354,27 @@ class SqliteView(Tables):
                     return ref
         return None
 
-    def entities(self, type: str | None, through: int) -> Sequence[Ref]:
-        if type is None:
-            rows = self.select("entities", tenant=self.tenant_number, through=through)
-        else:
-            rows = self.select("entities_of_type", tenant=self.tenant_number, type=type, through=through)
+    def entities(
+        self,
+        type: str | None,
+        through: int,
+        *,
+        after: Ref | None = None,
+        limit: int | None = None,
+        reverse: bool = False,
+    ) -> Sequence[Ref]:
+        query = ("entities" if type is None else "entities_of_type") + ("_reversed" if reverse else "")
+        bounds: dict[str, Any] = {"first_type": "", "first": "", "last_type": _LAST, "last": _LAST}
+        if after is not None:
+            if type is None or after.type == type:
+                side = "last" if reverse else "first"
+                bounds[f"{side}_type"], bounds[side] = after.type, after.key
+            elif (after.type.encode() > type.encode()) != reverse:
+                return []  # the whole type lies on the other side
+        if type is not None:
+            bounds = {"type": type, "first": bounds["first"], "last": bounds["last"]}
+        count = -1 if limit is None else limit
+        rows = self.select(query, tenant=self.tenant_number, through=through, limit=count, **bounds)
         return [_ref(row) for row in rows]
 
     def touched(self, after: int, through: int) -> Collection[Ref]:

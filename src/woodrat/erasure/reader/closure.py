@@ -454,7 +454,7 @@ class _Closing:
             ):
                 plan.receipts.append((agent, key))
         plan.unsearched = sum(
-            body.count(b'{"$truncated":{')
+            body.count(b'{"$truncated":{') + body.count(b'{"escaped":"')
             for position, _, body in self._entries(RUN_KINDS)
             if position not in positions
         )

@@ -301,7 +301,7 @@ def _ended(context: Context, id: str, divergence: Divergence) -> ReplayedRun:
     with context.engine.view(context.tenant) as view:
         steps = in_order(view.run(id, view.head().position))
     started: dict[str, Any] = dict(steps[0][1])
-    text = {name: started[name] if isinstance(started.get(name), str) else None for name in _TOLD}
+    text: dict[str, Any] = {name: started[name] if isinstance(started.get(name), str) else None for name in _TOLD}
     interrupted = all(kind != "run.ended" for kind, _ in steps)
     return ReplayedRun(id, **text, interrupted=interrupted, steps=0, answer=None, divergences=(divergence,))
 

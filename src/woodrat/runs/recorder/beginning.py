@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from woodrat.canon import ids
+from woodrat.canon import form, ids
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.records import dataclass
 from woodrat.runs import values
-from woodrat.runs.values import VALUE_BYTES_MAX
+from woodrat.runs.shape import SHAPE, shape_of
+from woodrat.runs.values import REDACTED, VALUE_BYTES_MAX
 from woodrat.state import observation
 
 if TYPE_CHECKING:
@@ -50,18 +51,22 @@ class Beginning:
     """The W3C traceparent it was started with."""
     recall: bool
     """Whether it answers from memory."""
+    inputs_shape: list[Json] | None = None
+    """The shape of the inputs, where they came as JSON from a recorder elsewhere."""
     forked_from: Mapping[str, Any] | None = None
     """The run and step it is a fork of, and what was edited there."""
 
     def body(self, agent: str, hidden: frozenset[str]) -> dict[str, Json]:
         """Return what `run.started` says that does not depend on the log."""
+        inputs, shape, _ = self.shaped_inputs(hidden)
         stated: dict[str, Json] = {
             "agent": agent,
             "query": values.text(self.query, VALUE_BYTES_MAX),
             "subject": self.subject,
             "principal": self.principal,
             "conversation": self.conversation,
-            "inputs": values.bounded(self.inputs, hidden=hidden) or None,
+            "inputs": inputs or None,
+            SHAPE: shape,
             "code": self.code,
             "attributes": values.bounded(self.attributes, hidden=hidden) or None,
             "recall": True if self.recall else None,
@@ -69,6 +74,17 @@ class Beginning:
             "forked_from": None if self.forked_from is None else dict(self.forked_from),
         }
         return {name: value for name, value in stated.items() if value is not None}
+
+    def shaped_inputs(self, hidden: frozenset[str]) -> tuple[Json, Json, tuple[str, ...]]:
+        """Return the inputs as they are recorded, their shape, and what of them cannot be restored."""
+        if not self.inputs:
+            return {}, None, ()
+        inputs = values.bounded(self.inputs, hidden=hidden)
+        if self.inputs_shape is None:
+            return inputs, *shape_of(self.inputs, inputs)
+        # What is hidden here and was not there may stand in the shape that came from there.
+        same = form.same(inputs, values.bounded(self.inputs))
+        return inputs, [*self.inputs_shape] if same else REDACTED, ()
 
     def using(self, draft: Draft) -> tuple[dict[str, Json], list[NotFound]]:
         """Return the versions in force of what the run goes by, and what of it is not known; that is named alone."""

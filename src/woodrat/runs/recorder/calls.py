@@ -22,8 +22,10 @@ from woodrat.runs import steps, values
 from woodrat.runs.facts import at_pointer, pointer_to
 from woodrat.runs.recorder import current
 from woodrat.runs.recorder.current import Frame
+from woodrat.runs.recorder.restoration import restored
 from woodrat.runs.recorder.steps import Begun, ModelPlace, current_recorder, milliseconds
 from woodrat.runs.recorder.streams import Items, is_stream, read_back, streamed
+from woodrat.runs.shape import SHAPE, shape_of
 from woodrat.state.fact import STATED, Fact
 from woodrat.state.redaction import hiding
 
@@ -71,6 +73,8 @@ class Call:
         """How long it took, where that is known from elsewhere; left out, it is measured."""
         self._begun: Begun | None = None
         self._answer: Mapping[str, Json] | None = None
+        self._load: Callable[[Any], Any] | None = None
+        self._unrestorable: tuple[str, ...] = ()
         self._token: Token[Frame | None] | None = None
 
     def fact(self, path: str = "") -> Fact:
@@ -137,13 +141,14 @@ class Call:
         load: Callable[[Any], Any] | None = None,
     ) -> Any:
         """Call a function as this call, unless the log has its answer; return the call, or an awaitable of it."""
+        self._load = load
         if _is_async(function):
-            return self._perform_async(function, arguments, given, load)
+            return self._perform_async(function, arguments, given)
         if self.run is None:
             self.result = function(*arguments, **given)
             return self
         if self._open():
-            self.answered(load)
+            self.answered()
             self.result = read_back(function, self.result)
             return self
         try:
@@ -161,7 +166,6 @@ class Call:
         function: Callable[..., Any],
         arguments: tuple[Any, ...],
         given: Mapping[str, Any],
-        load: Callable[[Any], Any] | None,
     ) -> Call:
         """As `perform`; the ledger is written to in a worker thread, so that the loop goes on meanwhile."""
         import asyncio
@@ -170,7 +174,7 @@ class Call:
             self.result = await function(*arguments, **given)
             return self
         if await asyncio.to_thread(self._open):
-            self.answered(load)
+            self.answered()
             return self
         return await self._awaited(function(*arguments, **given))
 
@@ -217,7 +221,7 @@ class Call:
                     return self._settled(answer)
                 self._answer = answer
                 self.recorded = True
-                self.result = self._kept(answer)
+                self.result = self._restored(answer)
                 if not block:
                     run.recording.answered_whole(answer)
                 return not block
@@ -270,7 +274,7 @@ class Call:
             recording = run.recording
             assert recording is not None
             is_edited = recording.is_edited(self._answer) and error is None
-            if is_edited or all(self._answer.get(name) == value for name, value in body.items()):
+            if is_edited or all(self._answer.get(name) == value for name, value in body.items() if name != SHAPE):
                 if is_edited:
                     self.result = self._kept(self._answer)
                 run.note_result(self.kind, str(self.span), self._kept(self._answer))
@@ -289,6 +293,8 @@ class Call:
         measured = milliseconds(self._begun.at, run.log.clock.now())
         body["duration_ms"] = measured if self.duration_ms is None else self.duration_ms
         run.note_result(self.kind, self._begun.span, self._kept(body))
+        if self._unrestorable and self._load is None:  # what a function makes from JSON needs no type
+            run.keep_unrestored(self._named(), self._begun.step, self._unrestorable)
         run.record_step(f"run.{self.kind}", self._begun, {**self._body(), **body})
 
     def _frame(self) -> Frame | None:
@@ -304,7 +310,24 @@ class Call:
         return {**said, "once": True} if self.once else said
 
     def _outcome(self) -> dict[str, Json]:
-        return {"result": values.bounded(self.result, values.RESULT_BYTES_MAX, self._hidden)}
+        result = values.bounded(self.result, values.RESULT_BYTES_MAX, self._hidden)
+        return {"result": result, **self._shape(result)}
+
+    def _shape(self, recorded: Json) -> dict[str, Json]:
+        """Return what an entry says of the result beside its JSON, where that alone would not give it back."""
+        shape, self._unrestorable = shape_of(self.result, recorded)
+        return {} if shape is None else {SHAPE: shape}
+
+    def _restored(self, answer: Mapping[str, Json]) -> Any:
+        """Return the result that the log answers with as it was; as JSON where a function makes it from that."""
+        assert self.run is not None
+        made = restored(self._kept(answer), answer.get(SHAPE), typed=self._load is None)
+        if made.problems:
+            self.run.keep_unrestored(self._named(), answer.get("step"), made.problems)
+        return made.value
+
+    def _named(self) -> str:
+        return f"{self.kind} {self.name}"
 
     def _kept(self, body: Mapping[str, Json]) -> Json:
         """Return the result as recorded."""
@@ -314,14 +337,14 @@ class Call:
         assert self.run is not None and self.run.recording is not None
         return self.run.recording.tool(self.name, self.args, once=self.once)
 
-    def answered(self, load: Callable[[Any], Any] | None) -> None:
+    def answered(self) -> None:
         """Give the log's answer: the recorded result, or the recorded error raised again."""
         assert self._answer is not None and self.run is not None
         if self._answer.get("errored") is True:
             raise recorded_error(self._answer.get("error"))
         self.run.note_result(self.kind, str(self.span), self._kept(self._answer))
-        if load is not None:
-            self.result = load(self.result)
+        if self._load is not None:
+            self.result = self._load(self.result)
 
 
 class ModelCall(Call):
@@ -361,7 +384,8 @@ class ModelCall(Call):
 
     def _outcome(self) -> dict[str, Json]:
         response = values.plain(self.result, self._hidden)
-        body: dict[str, Json] = {"response": values.bounded(response, values.RESULT_BYTES_MAX)}
+        bounded = values.bounded(response, values.RESULT_BYTES_MAX)
+        body: dict[str, Json] = {"response": bounded, **self._shape(bounded)}
         usage = usage_of(self.usage) or usage_of(response.get("usage") if isinstance(response, dict) else None)
         if usage:
             body["usage"] = usage
@@ -439,8 +463,8 @@ class ModelCall(Call):
         if run is not None and self.span is not None and step is not None:
             run.note_model(ModelPlace(self.name, self.span, step), *(spans or (under or run.span, "")))
 
-    def answered(self, load: Callable[[Any], Any] | None) -> None:
-        super().answered(load)
+    def answered(self) -> None:
+        super().answered()
         self._note_place()
         usage = self._answer.get("usage") if self._answer is not None else None
         if isinstance(usage, dict) and self.run is not None:

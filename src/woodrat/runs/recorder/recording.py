@@ -16,7 +16,9 @@ from woodrat.canon import form
 from woodrat.canon.digest import digest
 from woodrat.errors import Fault, Refused
 from woodrat.runs import gaps, values
+from woodrat.runs.recorder.restoration import restored
 from woodrat.runs.rules import RAISE, Verdict, all_chosen, attempt, refusal_of, rule_said, verdict_of
+from woodrat.runs.shape import SHAPE
 from woodrat.runs.steps import Decision, part_of
 from woodrat.state.run_owner import is_part, owner_of
 
@@ -414,7 +416,11 @@ def is_answerable(body: Body) -> bool:
     """Return whether what a call came to is there whole."""
     if body.get("begun") is True:
         return False
-    return bool(body.get("errored")) or values.is_whole(body.get("result", body.get("response")))
+    if body.get("errored"):
+        return True
+    kept = body.get("result", body.get("response"))
+    # What JSON cannot say may still be there whole, in the shape beside it.
+    return values.is_whole(kept) or (SHAPE in body and restored(kept, body[SHAPE]).is_whole)
 
 
 def spelled(value: object) -> bytes:

@@ -18,9 +18,11 @@ from woodrat.runs.facts import READS
 from woodrat.runs.recorder import current
 from woodrat.runs.recorder.log import steps_of
 from woodrat.runs.recorder.recording import FAIL, RETRY, Body, OnUnknown, Recording, Steps
+from woodrat.runs.recorder.restoration import Restored, restored
 from woodrat.runs.recorder.start import begin
 from woodrat.runs.recorder.steps import NOTHING_RECORDED, ModelPlace
 from woodrat.runs.recorder.streams import drained
+from woodrat.runs.shape import SHAPE
 from woodrat.state.meaning import Step
 from woodrat.state.run_owner import owner_of
 
@@ -154,19 +156,25 @@ def begun_again(log: RunLog, run_id: str, started: Body, on_error: str) -> Run:
     if not started:
         problem = "its start is not in the log"
         raise Refused([Fault(f"run {run_id}", problem, "Start another run.")], "Nothing was resumed.")
-    return begin(
+    recorded = started.get("inputs")
+    inputs = restored(recorded, started.get(SHAPE))
+    if isinstance(recorded, dict) and type(inputs.value) is not dict:
+        inputs = Restored(recorded, ("the whole value: its shape does not fit",), inputs.is_whole)
+    run = begin(
         log,
         started.get("query", ""),
         subject=started.get("subject"),
         conversation=started.get("conversation"),
         principal=started.get("principal"),
-        inputs=started.get("inputs") if not values.is_mark(started.get("inputs")) else None,
+        inputs=None if values.is_mark(recorded) else inputs.value,
         agent=started.get("agent"),
         code=started.get("code"),
         redact=started.get("redact", ()),
         on_error=on_error,
         recall=started.get("recall") is True,
     )
+    run.keep_unrestored("inputs", None, inputs.problems)
+    return run
 
 
 def remember(run: StepRecorder, steps: Steps) -> None:

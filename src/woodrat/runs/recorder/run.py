@@ -23,6 +23,7 @@ from woodrat.runs.recorder.steps import (
     RUNNING,
     MissingFact,
     StepRecorder,
+    UnrestoredValue,
     current_recorder,
     milliseconds,
     refused,
@@ -137,6 +138,7 @@ class Run(RunPast, RunWrites, StepRecorder):
             self.release()
             self.state = NEW
             raise
+        self.keep_unrestored("inputs", None, self.beginning.shaped_inputs(self.hidden)[2])
         self.recording = self.inherited
         return self
 
@@ -454,7 +456,9 @@ def current_run() -> Run | None:
 
 def _worded(problem: Exception) -> str:
     """Return a problem as the end of a run says it."""
-    return str(problem) if isinstance(problem, MissingFact) else f"{type(problem).__name__}: {problem}"
+    return (
+        str(problem) if isinstance(problem, MissingFact | UnrestoredValue) else f"{type(problem).__name__}: {problem}"
+    )
 
 
 def ended_by(error: BaseException | None) -> tuple[str, BaseException | None]:

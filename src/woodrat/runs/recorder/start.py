@@ -12,6 +12,7 @@ from woodrat.runs import trace
 from woodrat.runs.recorder.beginning import Beginning, ref_of, refs_of, run_faults
 from woodrat.runs.recorder.run import Run
 from woodrat.runs.recorder.steps import NOTE, NOTHING_RECORDED, RAISE, RunLog
+from woodrat.runs.shape import shape_fault
 from woodrat.runs.trace import Place
 from woodrat.state import redaction
 
@@ -37,6 +38,7 @@ def begin(
     id: object = None,
     recall: bool = False,
     traceparent: object = None,
+    inputs_shape: object = None,
     forked_from: object = None,
 ) -> Run:
     """Return a run that will be recorded in a log, not started yet; what is wrong with the arguments is refused."""
@@ -51,6 +53,8 @@ def begin(
         faults.append(Fault("on_error", f"got {shown(on_error)}", "Use note or raise."))
     if id is not None and run_faults(id):
         faults.append(Fault("id", f"not a run's id: {shown(id)}", "Leave it out, or send run_ and 26 characters."))
+    if inputs_shape is not None and (fault := shape_fault(inputs_shape)) is not None:
+        faults.append(Fault("inputs_shape", fault, "Leave it out, or send it as docs/formats/runs.md has it."))
     try:
         hidden = redaction.hidden(redact or None, NOTHING_RECORDED)
     except Refused as refusal:
@@ -73,6 +77,7 @@ def begin(
         attributes=dict(attributes) if isinstance(attributes, Mapping) else {},
         trace=traceparent if isinstance(traceparent, str) else None,
         recall=bool(recall),
+        inputs_shape=inputs_shape if isinstance(inputs_shape, list) else None,
         forked_from=_fork(forked_from, faults),
     )
     if agent is not None:

@@ -54,6 +54,10 @@ class MissingFact(Exception):
     """A fact that a rule asked for was missing or could not be compared; among the problems of a run."""
 
 
+class UnrestoredValue(Exception):
+    """A value that a replay cannot hand to the agent as it was; among the problems of a run."""
+
+
 class Begun(NamedTuple):
     """A step that has begun: its number, what tells it apart, when, and who records it."""
 
@@ -253,7 +257,8 @@ class StepRecorder:
         self.inherited: Recording | None = None
         """What answers from the recording of another run, once this one has started; none but in a fork."""
         self.problems: list[Exception] = []
-        """What could not be recorded, and which facts rules asked for and did not get (`MissingFact`)."""
+        """What could not be recorded, which facts rules asked for and did not get (`MissingFact`), and which values a
+        replay cannot hand out as they were (`UnrestoredValue`)."""
         self._spans: Iterator[str] | None = None
         self.span: str = self.fresh_span()
         """The span of its beginning."""
@@ -380,11 +385,20 @@ class StepRecorder:
 
     def keep_missing(self, problems: Iterable[str]) -> None:
         """Keep what rules asked for and did not get among the problems of the run, each once."""
-        for text in problems:
+        self._keep_once(map(MissingFact, problems))
+
+    def keep_unrestored(self, what: str, step: object, problems: Iterable[str]) -> None:
+        """Keep which values of a step no replay can hand out as they were among the problems, each once."""
+        place = f"{what}, step {step}" if type(step) is int else what
+        self._keep_once(UnrestoredValue(f"{place}: cannot be restored: {problem}") for problem in problems)
+
+    def _keep_once(self, problems: Iterable[Exception]) -> None:
+        """Keep problems that are the agent's to know of and need no warning, each once."""
+        for problem in problems:
             with self.lock:
-                known = any(isinstance(each, MissingFact) and str(each) == text for each in self.problems)
+                known = any(type(each) is type(problem) and str(each) == str(problem) for each in self.problems)
                 if not known and len(self.problems) < PROBLEMS_MAX:
-                    self.problems.append(MissingFact(text))
+                    self.problems.append(problem)
 
     # -- what it hides
 

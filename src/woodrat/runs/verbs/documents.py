@@ -16,7 +16,8 @@ from woodrat.errors import Fault, NotFound, Refused, pointer_part, shown
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.write import check_key
 from woodrat.records import replace
-from woodrat.runs import foreign, snapshot_format, trajectory
+from woodrat.runs import snapshot_format, trajectory
+from woodrat.runs.foreign import transcript as foreign
 from woodrat.runs.reader import open_recounter, run_record
 from woodrat.runs.recorder.start import begin
 from woodrat.runs.recorder.steps import NOTHING_RECORDED

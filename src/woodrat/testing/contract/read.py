@@ -200,6 +200,16 @@ class ReadingContract(Contract):
                 for type in ("contact", "thing", "same_as", "nothing"):
                     some = [ref for ref in refs if ref.type == type]
                     assert list(view.entities(type, through)) == sorted(some, key=_by_bytes)
+                for wanted in (None, "thing"):
+                    in_order = sorted((ref for ref in refs if wanted in (None, ref.type)), key=_by_bytes)
+                    for place in [*refs, unknown]:
+                        later = [ref for ref in in_order if _by_bytes(ref) > _by_bytes(place)]
+                        earlier = [ref for ref in reversed(in_order) if _by_bytes(ref) < _by_bytes(place)]
+                        for limit in (None, 1, 3):
+                            assert list(view.entities(wanted, through, after=place, limit=limit)) == later[:limit]
+                            back = view.entities(wanted, through, after=place, limit=limit, reverse=True)
+                            assert list(back) == earlier[:limit]
+                    assert list(view.entities(wanted, through, reverse=True)) == in_order[::-1]
                 for ref in [*dict.fromkeys(s.observation.entity for s in stored), unknown]:
                     mine = [s for s in here if s.observation.entity == ref]
                     assert list(view.observations(ref.digest, BEFORE_ALL, through)) == mine

@@ -14,10 +14,10 @@ from hashlib import sha256
 from typing import Any, Final
 
 from woodrat.canon import form, ids, moment
-from woodrat.compare.contrast import without_call_ids
-from woodrat.otlp.dialects import AGENT, DECISION, MODEL, OTHER, TOOL, Saying
-from woodrat.otlp.spans import Span
 from woodrat.runs import values
+from woodrat.runs.foreign.dialects import AGENT, DECISION, MODEL, OTHER, TOOL, Saying
+from woodrat.runs.foreign.spans import Span
+from woodrat.runs.messages import without_call_ids
 from woodrat.runs.values import VALUE_BYTES_MAX
 from woodrat.state.fact import STATED
 from woodrat.state.meaning import FALLBACK

@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
-from woodrat.otlp import wrappers
-from woodrat.otlp.wrappers import LEVELS_MAX, parsed
 from woodrat.runs import messages as speech
+from woodrat.runs.foreign import wrappers
+from woodrat.runs.foreign.wrappers import LEVELS_MAX, parsed
 
 if TYPE_CHECKING:
-    from woodrat.otlp.spans import Span
+    from woodrat.runs.foreign.spans import Span
 
 MODEL, TOOL, DECISION, AGENT, OTHER = "model", "tool", "decision", "agent", "other"
 """What a span stands for."""
@@ -335,7 +335,7 @@ class Saying:
 
     def error(self) -> dict[str, str] | None:
         """Return what a span that failed says of it."""
-        from woodrat.otlp.spans import ERROR
+        from woodrat.runs.foreign.spans import ERROR
 
         if self.span.status != ERROR:
             return self._said_to_fail()

@@ -1,0 +1,1 @@
+"""Foreign: runs that other tools recorded, translated into trajectories or entries, one file per format."""
