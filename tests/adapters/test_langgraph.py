@@ -122,6 +122,7 @@ def test_a_graph_is_a_run(ledger: woodrat.Ledger) -> None:
         ("route from ask", "__end__", "by tools_condition"),
     ]
     assert run.decisions[0].facts == {"messages.last": ["bureau"]}
+    assert [(made.chosen_by or {}).get("span") for made in run.decisions] == [call.span for call in run.models]
 
 
 def test_a_changed_fact_is_named(ledger: woodrat.Ledger) -> None:

@@ -443,3 +443,29 @@ def test_something_else_is_refused() -> None:
     """What is no client of the SDK is named, and nothing is wrapped."""
     with pytest.raises(woodrat.Refused, match=r"client: expected a client of the openai package, got builtins\.int"):
         woodrat.openai.wrap(42)  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize("kind", ["chat", "chat_stream", "responses"])
+def test_a_fork_edits_the_prompt_the_answer_or_the_tool(ledger: woodrat.Ledger, kind: str) -> None:
+    """Through the wrapped client an edited prompt is what the server gets, and an edited answer never asks it."""
+    server = FakeServer(lambda messages: says(f"You said: {messages[-1]['content']}"))
+
+    def agent(run: woodrat.Run) -> str:
+        client = woodrat.openai.wrap(server.client())
+        if kind == "responses":
+            return client.responses.create(model="small-1", input="a", instructions="be brief").output_text
+        asked: list[Any] = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "a"}]
+        if kind == "chat":
+            return str(client.chat.completions.create(model="small-1", messages=asked).choices[0].message.content)
+        stream = client.chat.completions.create(model="small-1", messages=asked, stream=True)
+        return "".join(choice.delta.content or "" for chunk in stream for choice in chunk.choices).strip()
+
+    with ledger.run("?") as run:
+        run.answer(agent(run))
+    fork = ledger.runs.fork(run.id, agent, at=1, set={"prompt": "b"})
+    assert (fork.stopped, fork.answer) == (None, "You said: b")
+    record = ledger.runs.show(fork.run)
+    messages: Any = record.models[0].messages
+    assert messages[-1]["content"] == "b"
+    found = ledger.runs.diff(run.id, fork.run)
+    assert "prompt was edited from a to b" in found.sentence

@@ -130,6 +130,8 @@ def test_agents_are_a_run(ledger: woodrat.Ledger, runner: Any) -> None:
     asked: Any = run.models[1].messages
     assert asked[0] == {"role": "system", "content": "Be brief."}
     (made,) = run.decisions
+    assert made.chosen_by is not None
+    assert made.chosen_by["model"] == run.models[0].model
     assert (made.stage, made.chosen, made.rationale) == ("handoff from desk", "officer", "by the model of desk")
     assert ledger.runs.diff(ids[0], ids[1]).same
     sentence = ledger.runs.diff(ids[0], ids[2]).sentence

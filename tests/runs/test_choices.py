@@ -15,7 +15,9 @@ import woodrat
 from woodrat.canon import form
 from woodrat.errors import Refused
 from woodrat.explain import lineage
+from woodrat.runs.relay import Relay
 from woodrat.runs.steps import Decision
+from woodrat.server.access import step_needs
 
 ASKED = [{"role": "user", "content": "Which database?"}]
 
@@ -346,6 +348,22 @@ def test_told_steps_and_a_server_form(ledger: woodrat.Ledger) -> None:
     for wrong in ({**step, "rules": []}, {"stage": "plan"}, {**step, "on": [4]}, {**step, "because": 4}, "plan"):
         with pytest.raises(Refused):
             ledger.runs.import_({"query": "?", "steps": [{"decided": wrong}]})
+
+
+def test_a_relay_records_it_once_for_a_key(ledger: woodrat.Ledger) -> None:
+    """Told step by step, over HTTP or MCP, the same key records one choice and answers with the same verdict."""
+    relay = Relay()
+    run = relay.start(ledger.context, {"query": "?"})["run"]
+    relay.step(ledger.context, run, {"model": {"model": "small-1", "response": "x"}})
+    step = {"decided": {"stage": "plan", "chosen": "Postgres", "because": "so", "on": ["loan/42", {"writers": 40}]}}
+    first = relay.step(ledger.context, run, step, "k1")
+    again = relay.step(ledger.context, run, step, "k1")
+    assert (first["repeated"], again["repeated"]) == (False, True)
+    for answer in (first, again):
+        assert answer["verdict"].chosen_by["model"] == "small-1"
+        assert answer["verdict"].evidence["score"] == 580
+    assert len(ledger.runs.show(run).decisions) == 1
+    assert list(step_needs(step)) == [("read", {"ref": "loan/42"})]
 
 
 def test_the_entry_is_as_the_format_says_and_both_verifiers_take_it(tmp_path: Path) -> None:

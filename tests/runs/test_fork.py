@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -528,6 +529,28 @@ def test_what_happened_inside_a_call_is_copied_with_it(bank: Bank) -> None:
     assert record.decisions[0].under == around.span
     assert record.decisions[0].facts_origin["x"]["span"] == inner.span
     assert bank.ledger.runs.diff(run, found.run).sentence.startswith("The edit is the cause")
+
+
+def test_the_shape_of_values_is_that_of_the_recording(bank: Bank) -> None:
+    """Key order, floats and dates come back as they were, in what is edited too."""
+
+    def lookup(on: Any) -> Any:
+        return {"z": 1.0, "when": on, "a": {"y": 2.0, "b": 3}}
+
+    def agent(run: Any) -> Any:
+        first = run.tool("first", lookup, run.inputs["on"]).result
+        second = run.tool("second", lookup, first["when"]).result
+        return f"{first} {second} {run.inputs}"
+
+    run = bank.record(agent, inputs={"on": date(2026, 1, 5), "b": 1.0, "a": 2})
+    answer = bank.ledger.runs.show(run).answer
+    found = bank.fork(run, 2, {"result.a.b": 3}, agent)
+    assert found.answer == answer
+    found = bank.fork(run, 2, {"result.a.b": 4}, agent)
+    assert isinstance(answer, str)
+    assert found.answer == "'b': 4}".join(answer.rsplit("'b': 3}", 1))
+    found = bank.fork(run, 0, {"inputs.a": 5}, agent)
+    assert found.answer == "'a': 5}".join(answer.rsplit("'a': 2}", 1))
 
 
 def test_blocks(bank: Bank) -> None:

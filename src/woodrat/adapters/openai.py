@@ -84,6 +84,8 @@ class Request:
     def __init__(self, run: woodrat.Run, path: str, body: Mapping[str, Any], stream: bool, raw: str | None) -> None:
         self.run = run
         self.path = path
+        self.body = body
+        """What the caller sends."""
         self.stream = stream
         self.raw = raw
         """How the caller wants the answer: raw with its headers, as a stream of bytes, or read."""
@@ -158,6 +160,16 @@ class Request:
         said = answer.to_dict(warnings=False) if hasattr(answer, "to_dict") else answer
         return steadied(self.path, said)
 
+    def edited(self, step: Step, send: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what sends the messages of the step, which a fork may have edited."""
+        prompt = self.messages if step.call is None else step.call.prompt
+        if prompt is self.messages or not isinstance(prompt, list):
+            return send
+        body = {**self.body, _PARTS[self.path]: prompt}
+        if self.path == RESPONSES and "instructions" in body and prompt[:1] and prompt[0].get("role") == "system":
+            body |= {"instructions": prompt[0].get("content"), _PARTS[self.path]: prompt[1:]}
+        return partial(send, body=body)
+
     def send(self, client: Any, send: Callable[[Any], Any]) -> Any:
         """Send it, unless the log has its answer."""
         step = self.open()
@@ -167,7 +179,7 @@ class Request:
             with _offline(self, client, result) as offline:
                 return send(offline)
         try:
-            answer = send(client)
+            answer = self.edited(step, send)(client)
         except BaseException as error:
             step.close(error=error)
             raise
@@ -185,7 +197,7 @@ class Request:
             async with _offline(self, client, result) as offline:
                 return await send(offline)
         try:
-            answer = await send(client)
+            answer = await self.edited(step, send)(client)
         except Exception as error:
             await asyncio.to_thread(step.close, error=error)
             raise

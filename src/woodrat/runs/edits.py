@@ -137,7 +137,7 @@ def apply(
             faults.append(Fault(f"set {edit.text}", f"there is no such place: {problem}", "Set one that is there."))
             continue
         before[edit.text] = old
-        changed[edit.part] = _with(whole, edit.path, edit.value)
+        changed[edit.part] = replaced(whole, edit.path, edit.value)
     return changed, before
 
 
@@ -183,13 +183,13 @@ def _inside(value: Json) -> str:
     return f"the value {shown(value)}"
 
 
-def _with(value: Json, path: Path, new: Json) -> Json:
+def replaced(value: Any, path: Path, new: Json) -> Any:
     """Return a value with another one at a path that leads somewhere in it."""
     if not path:
         return new
     step, rest = path[0], path[1:]
     if isinstance(value, list):
         number = int(step)
-        return [_with(item, rest, new) if place == number else item for place, item in enumerate(value)]
+        return [replaced(item, rest, new) if place == number else item for place, item in enumerate(value)]
     assert isinstance(value, dict)
-    return {name: _with(item, rest, new) if name == step else item for name, item in value.items()}
+    return {name: replaced(item, rest, new) if name == step else item for name, item in value.items()}

@@ -237,7 +237,7 @@ class Call:
         run = self.run
         assert run is not None
         assert run.recording is not None
-        self._answer, self.recorded, self.result = answer, True, self._kept(answer)
+        self._answer, self.recorded, self.result = answer, True, self._restored(answer)
         self._begun = run.begin_step()
         self.span = None if self._begun is None else self._begun.span
         if not block and self._begun is not None:
@@ -276,7 +276,7 @@ class Call:
             is_edited = recording.is_edited(self._answer) and error is None
             if is_edited or all(self._answer.get(name) == value for name, value in body.items() if name != SHAPE):
                 if is_edited:
-                    self.result = self._kept(self._answer)
+                    self.result = self._restored(self._answer)
                 run.note_result(self.kind, str(self.span), self._kept(self._answer))
                 if recording.copies and self._begun is not None:
                     run.record_step(

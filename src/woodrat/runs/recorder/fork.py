@@ -19,8 +19,10 @@ from woodrat.records import dataclass, replace
 from woodrat.runs import edits, values
 from woodrat.runs.recorder.log import steps_of
 from woodrat.runs.recorder.recording import Recording, begun_with, is_answerable, spelled
+from woodrat.runs.recorder.restoration import restored
 from woodrat.runs.recorder.resume import answer_with, invoke
 from woodrat.runs.recorder.start import begin
+from woodrat.runs.shape import SHAPE, shape_of
 from woodrat.state.fact import STATED, Fact
 
 if TYPE_CHECKING:
@@ -232,7 +234,13 @@ class ForkRecording(Recording):
             failure = error if isinstance(error, dict) else {"type": "RuntimeError", "message": str(error)}
             return {**{k: v for k, v in found.items() if k != "result"}, "errored": True, "error": failure}
         found.pop("error", None)
-        return {**found, **parts, "errored": False}
+        (part,) = parts
+        value = _edited_value(restored(body.get(part), body.get(SHAPE)).value, part, self._place)
+        plain = values.plain(value)
+        shape, _ = shape_of(value, plain)
+        # A shape speaks of JSON as the log has it.
+        kept = form.decode(form.serialise(plain))
+        return {**found, part: kept, "errored": False, **({} if shape is None else {SHAPE: shape})}
 
     def model(self, model: str, request: str) -> Body | None:
         self._check()
@@ -323,7 +331,10 @@ class ForkRecording(Recording):
         said = {name: value for name, value in body.items() if name not in _PLACE and name != "copy_of"}
         for part in ("result", "response"):
             if self._is_edited(body) and part in said:
-                said[part] = values.bounded(said[part], values.RESULT_BYTES_MAX, self.hidden)
+                shown_part = values.bounded(said[part], values.RESULT_BYTES_MAX, self.hidden)
+                if not form.same(shown_part, said[part]):  # hidden or cut: its shape would tell of it
+                    said.pop(SHAPE, None)
+                said[part] = shown_part
         return {**begun.body(run), **said, "copy_of": {"run": self.parent, "span": body.get("span")}}
 
     def copy_inside(self, run: StepRecorder, span: object, new: str) -> None:
@@ -366,6 +377,17 @@ class ForkRecording(Recording):
         told = LocalLog(self._source).runs_inside(self.started)
         outer = self if self._outer is None else self._outer
         return [ForkRecording(steps, None, self._tools, self._source, outer) for steps in told]
+
+
+def _edited_value(value: Any, part: str, place: Place) -> Any:
+    """Return a value as the agent had it, with what was edited in it; what JSON says where that cannot be done."""
+    for edit in edits.parse(place.set, []):
+        if edit.part == part:
+            try:
+                value = edits.replaced(value, edit.path, edit.value)
+            except (AssertionError, LookupError, TypeError, ValueError):
+                return place.parts[part]
+    return value
 
 
 def _without_agent(beginning: Mapping[str, Json]) -> bytes:
@@ -466,7 +488,10 @@ def fork_of(
     if faults or place is None:
         raise Refused(faults, NOTHING_FORKED)
     started, inputs = steps[0][1], steps[0][1].get("inputs")
-    inputs = place.parts.get("inputs", inputs)
+    given = restored(inputs, started.get(SHAPE)).value
+    if "inputs" in place.parts:
+        inputs = place.parts["inputs"]
+        given = _edited_value(given, "inputs", place)
     if not values.is_whole(inputs):
         problem = "its inputs were hidden, cut or erased, so the agent cannot be given them again"
         raise Refused([Fault(f"run {run_id}", problem, "Fork it at step 0 and set inputs=…")], NOTHING_FORKED)
@@ -477,7 +502,7 @@ def fork_of(
         subject=started.get("subject"),
         conversation=started.get("conversation"),
         principal=started.get("principal"),
-        inputs=inputs,
+        inputs=given,
         code=started.get("code"),
         redact=hidden,
         on_error=on_error,
