@@ -36,7 +36,7 @@ def only(ledger: woodrat.Ledger, document: Any) -> RunRecord:
 
 # Transcripts
 
-CALLS = {
+CALLS: dict[str, list[Any]] = {
     "openai": [
         {"role": "assistant", "content": None, "tool_calls": [
             {"id": "c1", "type": "function", "function": {"name": "terms", "arguments": '{"client": "kline"}'}}]},
@@ -177,7 +177,7 @@ def test_rows_of_csv_are_runs(ledger: woodrat.Ledger) -> None:
 
 # Exports of trace stores
 
-LANGSMITH = {
+LANGSMITH: dict[str, Any] = {
     "id": "r", "trace_id": "r", "run_type": "chain", "name": "agent", "inputs": {"input": "When?"},
     "outputs": {"output": "In 30 days."}, "start_time": "2026-01-05T09:00:00", "end_time": "2026-01-05T09:00:04",
     "feedback_stats": {"correctness": {"n": 1, "avg": 0.5}},
@@ -213,7 +213,7 @@ def test_langsmith_runs_nested_flat_and_apart(ledger: woodrat.Ledger) -> None:
     assert (again.answer, len(again.steps)) == (run.answer, len(run.steps))
 
 
-LANGFUSE = {
+LANGFUSE: dict[str, Any] = {
     "trace": {"id": "trace-1", "name": "support", "timestamp": "2026-01-05T09:00:00Z", "input": '"When?"',
               "output": '"In 30 days."', "sessionId": "s1",
               "scores": [{"name": "helpful", "value": 1, "dataType": "BOOLEAN", "comment": "yes"}]},
@@ -277,7 +277,7 @@ def test_spans_of_phoenix_are_a_run(ledger: woodrat.Ledger) -> None:
         for each in phoenix()
     ]  # fmt: skip
     assert [call.name for call in only(ledger, rows).tool_calls] == ["terms"]
-    console = {"name": "chat", "context": {"trace_id": f"0x{'ef' * 16}", "span_id": "0x3333333333333333"}, "parent_id": None,
+    console: dict[str, Any] = {"name": "chat", "context": {"trace_id": f"0x{'ef' * 16}", "span_id": "0x3333333333333333"}, "parent_id": None,
                "start_time": "2026-01-05T09:00:00.5Z", "status": {"status_code": "OK"}, "events": [],
                "attributes": {"gen_ai.operation.name": "chat", "gen_ai.request.model": "small-1"},
                "resource": {"attributes": {"service.name": "desk"}}}  # fmt: skip

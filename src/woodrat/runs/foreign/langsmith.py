@@ -87,8 +87,8 @@ def _flat(run: Any, path: str, faults: list[Fault], outer: Mapping[str, Any] | N
 
 def _trace(spans: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the trajectory of one trace: its root is the run, models and tools are its steps."""
-    known = {span.get("id") for span in spans} - {None}
-    root = next((span for span in spans if span.get("parent_run_id") not in known), spans[0])
+    known = {str(span["id"]) for span in spans if span.get("id") is not None}
+    root = next((span for span in spans if str(span.get("parent_run_id")) not in known), spans[0])
     inputs, outputs = _object(root.get("inputs")), root.get("outputs")
     found: dict[str, Any] = {"id": str(root.get("trace_id") or root.get("id") or "")}
     if not found["id"]:

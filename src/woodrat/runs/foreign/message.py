@@ -225,7 +225,7 @@ class _Parts:
             self.calls.append(call)
         elif kind in _RESULT_PARTS:
             self.results.append(_result(part))
-        elif kind in _UNSPOKEN or part.get("thought") is True:
+        elif str(kind) in _UNSPOKEN or part.get("thought") is True:
             self.unspoken.append(dict(part))
         else:
             text = next(

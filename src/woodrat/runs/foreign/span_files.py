@@ -58,7 +58,7 @@ def is_span(item: Any) -> bool:
 
 def is_observation(item: Any) -> bool:
     """Return whether an item is an observation of Langfuse."""
-    return isinstance(item, Mapping) and "traceId" in item and item.get("type") in _OBSERVATION_TYPES
+    return isinstance(item, Mapping) and "traceId" in item and str(item.get("type")) in _OBSERVATION_TYPES
 
 
 def is_langfuse_trace(document: Any) -> bool:
