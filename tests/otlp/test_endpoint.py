@@ -162,7 +162,7 @@ def test_a_file_of_spans_is_imported(cli: Cli, tmp_path: Path) -> None:
     assert (first["spans"], len(first["runs"]), first["rejected"]) == (6, 1, [])
     assert cli("import", "otlp", str(FIXTURES / "openinference.json")).json["added"] == 0
     shown = cli("runs", "show", first["runs"][0]).json
-    assert (shown["names"], shown["decisions"][0]["chosen"]) == (["loan-officer"], "rejected")
+    assert (shown["names"], shown["decisions"][0]["chosen"]) == (["lending", "loan-officer"], "rejected")
     (tmp_path / "bad.json").write_bytes(bad_span())
     (left,) = cli("import", "otlp", str(tmp_path / "bad.json"), "--as", "me").json["rejected"]
     assert left["path"] == "span 1"

@@ -64,7 +64,7 @@ def test_a_trace_of_the_genai_conventions_is_a_run() -> None:
     """What an instrumented Pydantic AI agent sent is a run with question, model calls, tool call, usage and answer."""
     run = only(taken_in(GENAI))
     assert (run.query, run.agent, run.status) == ("Is a refund due for order #42?", "collector", "done")
-    assert run.names == ("refunds",)
+    assert run.names == ("refunds", "support-desk")
     assert run.answer == "Order 42 is paid; a refund is due."
     assert (run.code, run.attributes["otel"]["resource"]["service.name"]) == ("1.4.0", "support-desk")
     (call,) = run.tool_calls
@@ -77,7 +77,7 @@ def test_a_trace_of_openinference_is_a_run() -> None:
     """Agent, retriever, tool, model, decision and chain spans each become what they stand for."""
     run = only(taken_in(OPENINFERENCE))
     assert (run.query, run.agent) == ("Should we approve application #42?", "collector")
-    assert run.names == ("loan-officer",)
+    assert run.names == ("lending", "loan-officer")
     assert (run.subject, run.principal, run.conversation) == ("loan/42", "ann", "app-42")
     assert [call.name for call in run.tool_calls] == ["policy", "credit_bureau"]
     (decision,) = run.decisions

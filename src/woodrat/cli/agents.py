@@ -45,6 +45,8 @@ def import_otlp(call: Call) -> Answer:
         raise Refused([problem], spans.NOT_RECORDED)
     # Protobuf of this message begins with the tag of its only field, JSON with a brace.
     batch = spans.from_json(data) if data.lstrip()[:1] in (b"{", b"[") else spans.from_protobuf(data)
+    if batch.rejected and not batch.spans:
+        raise Refused(batch.rejected, spans.NOT_RECORDED)
     ledger = call.ledger(CREATE)
     before = ledger.position
     found = endpoint.record(ledger, batch, named=call.given.as_agent is None)

@@ -70,20 +70,49 @@ def records(path: str, what: str, outcome: str) -> Json:
     return document(data, name, outcome)
 
 
-def _is_lines(data: bytes) -> bool:
+def recordings(path: str, what: str, outcome: str) -> Any:
+    """Return what a file of recorded runs holds: JSON as other tools write it, one object a line, or rows of CSV."""
+    from woodrat.runs.foreign import json_values, table
+
+    data = read(path, what, outcome)
+    name = "standard input" if path == "-" else path
+    if not data.strip():
+        raise Refused([Fault(name, "it is empty", "Send recorded runs as JSON, one per line, or as CSV.")], outcome)
+    try:
+        if path.endswith(".csv"):
+            return table.rows_of_csv(_decoded(data), outcome)
+        if not path.endswith(LINES_SUFFIXES) and not _is_lines(data, json_values.parse):
+            return json_values.parse(data.removeprefix(_BYTE_ORDER_MARK))
+    except Refused as refusal:
+        raise Refused((fault.under(name) for fault in refusal.faults), outcome) from None
+    return _lines(data, name, outcome, json_values.parse)
+
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        problem = f"byte 0x{data[error.start]:02x} at offset {error.start} is not UTF-8"
+        raise Refused([Fault("", problem, "Send the text in UTF-8.")]) from None
+
+
+def _is_lines(data: bytes, parse: Callable[[bytes], Any] = form.parse) -> bool:
     """Return whether data that starts with an object goes on with further ones on lines of their own."""
     start = data.lstrip()
     first, _, rest = start.partition(b"\n")
     if not start.startswith(b"{") or not rest.strip():
         return False
     try:
-        form.parse(first)
+        parse(first)
     except Refused:
         return False
     return True
 
 
-def _lines(data: bytes, name: str, outcome: str) -> Json:
+def _lines(data: bytes, name: str, outcome: str, parse: Callable[[bytes], Any] = form.parse) -> Json:
     found: list[Json] = []
     faults: list[Fault] = []
     lines = data.split(b"\n")
@@ -91,7 +120,7 @@ def _lines(data: bytes, name: str, outcome: str) -> Json:
         for number, line in enumerate(lines, 1):
             if line.strip():
                 try:
-                    found.append(form.parse(line.strip(b"\r")))
+                    found.append(parse(line.strip(b"\r")))
                 except Refused as refusal:
                     faults += [on_line(fault, name, number) for fault in refusal.faults]
             if tell is not None:

@@ -65,7 +65,7 @@ def runs(call: Call) -> Answer:
             (
                 record.id,
                 time(record.started_at),
-                record.agent or "",
+                _agents(record),
                 record.subject or "",
                 record.status,
                 "; ".join(_choice(decision) for decision in record.decisions),
@@ -87,6 +87,12 @@ def runs(call: Call) -> Answer:
 
 
 _STYLES = {"error": RED, "interrupted": YELLOW, "cancelled": YELLOW}
+
+
+def _agents(record: RunRecord) -> str:
+    """Return whose run it is, and what agents inside call themselves: --agent finds it by each of these names."""
+    inside = [name for name in record.names if name != record.agent]
+    return (record.agent or "") + (f" ({', '.join(inside)})" if inside else "")
 
 
 def _choice(decision: Decision) -> str:
@@ -266,7 +272,7 @@ def _origin(paper: Paper, origin: Any) -> str:
 def record(call: Call) -> Answer:
     """Record runs that happened elsewhere."""
     file = call.given.document
-    document = inputs.records(file, "FILE", NOT_RECORDED)
+    document = inputs.recordings(file, "FILE", NOT_RECORDED)
     try:
         found = call.ask(call.ledger(CREATE), document=document)
     except Refused as refusal:

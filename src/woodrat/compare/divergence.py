@@ -222,7 +222,7 @@ class _Comparison:
         rest = len(roots) - 1 - len(telling[: NAMED_MAX - 1])
         if rest:
             said.append("one more step differs by itself" if rest == 1 else f"{rest} more steps differ by themselves")
-        if rows[-1].mark == SAME:
+        if rows[-1].mark == SAME and self.a.answer is not None:
             said.append("the answer is the same")
         if self.a.verdict is not None and self.b.verdict is not None and self.a.verdict != self.b.verdict:
             judged = self.sides.pair(self.a.verdict, self.b.verdict)

@@ -11,10 +11,9 @@ from typing import Any, Final
 
 from woodrat.records import dataclass
 from woodrat.runs.account import BAD, CANCELLED, DONE, ERROR, GOOD
+from woodrat.runs.foreign.fields import REWARDS
 from woodrat.runs.record import RunRecord
 
-REWARDS: Final = ("reward", "score", "success", "passed", "correct", "is_correct", "resolved")
-"""Attributes of imported runs that hold a reward, the first that is there counts."""
 _WORDS: Final[Mapping[str, float]] = {
     **dict.fromkeys(("true", "yes", "pass", "success", "correct", *GOOD), 1.0),
     **dict.fromkeys(("false", "no", "fail", "failure", "incorrect", *BAD), 0.0),

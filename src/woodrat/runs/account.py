@@ -34,6 +34,8 @@ _PLACE: Final = attrgetter("started_at", "step", "span")
 """What steps are sorted by, in a form that costs little."""
 MIXED: Final = "mixed"
 """The verdict on a run whose judges differ."""
+SCORED: Final = "scored"
+"""The verdict of a judge who gives a number and does not say whether it is good."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +162,11 @@ class RunAccount(Record):
     def verdict(self) -> str | None:
         """What its judges think of the whole run: their one word, `mixed` when they differ, nothing without any.
 
-        Of several judgements by one judge the latest counts.
+        Of several judgements by one judge the latest counts. A mere score counts where nobody says more.
         """
         latest = {(each.by, each.agent): each.verdict for each in self.judgements if each.about is None}
         words = set(latest.values())
+        words = words - {SCORED} or words
         return words.pop() if len(words) == 1 else MIXED if words else None
 
     @property

@@ -397,7 +397,7 @@ def matching(
     end = recounter.through + 1 if before is None else before
     for id, body in recounter.begun(end, subjects, oldest_first=oldest_first, only=only):
         # Which agents a trace names is only known from all its spans.
-        open = {"agent"} if "trace" in body else set()
+        open = {"agent"} if "trace" in body or "names" in body else set()
         if any(body.get(name) != value for name, value in asked.equal.items() if name in body and name not in open):
             continue
         entries = recounter.view.run(id, recounter.through)

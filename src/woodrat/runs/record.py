@@ -247,7 +247,9 @@ def _begun(starts: Iterable[Mapping[str, Any]], steps: Iterable[Part]) -> dict[s
 
 
 def _names(starts: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    return tuple(sorted({name for body in starts if (name := run_steps.text(body.get("name")))}))
+    bodies = list(starts)
+    found = {name for body in bodies if (name := run_steps.text(body.get("name")))}
+    return tuple(sorted(found.union(*(_texts(body.get("names")) for body in bodies))))
 
 
 def _answer(ended: Mapping[str, Any], steps: Iterable[Part]) -> Json:

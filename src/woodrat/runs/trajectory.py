@@ -16,9 +16,11 @@ from woodrat.canon.ids import ID_CHARACTERS
 from woodrat.errors import Fault, pointer_part, shown
 from woodrat.records import dataclass
 from woodrat.runs import values
+from woodrat.runs.account import SCORED
 from woodrat.runs.facts import CALLS, INPUTS, READS, Links
+from woodrat.runs.foreign.fields import reward_of
 from woodrat.runs.record import RunRecord, record_of
-from woodrat.runs.values import RESULT_BYTES_MAX, VALUE_BYTES_MAX
+from woodrat.runs.values import ITEM_BYTES_MAX, RESULT_BYTES_MAX, VALUE_BYTES_MAX
 from woodrat.state import schema_faults, validator
 from woodrat.state.fact import STATED
 from woodrat.state.redaction import hiding, taken_out
@@ -38,10 +40,22 @@ _NAMED_ERROR: Final = re.compile(r"([A-Za-z_][\w.]{0,200}(?:Error|Exception|Time
 _OWN: Final = re.compile(f"{RUN_ID}[a-z2-7]{{{ID_CHARACTERS}}}")
 
 _PARTS: Final = frozenset(
-    {"format", "id", "steps", "answer", "status", "error", "usage", "started_at", "ended_at", "duration_ms"}
+    {
+        "format",
+        "id",
+        "steps",
+        "answer",
+        "status",
+        "error",
+        "usage",
+        "started_at",
+        "ended_at",
+        "duration_ms",
+        "judgements",
+    }
 )
 _ABOUT: Final = frozenset(
-    {"query", "agent", "subject", "principal", "conversation", "inputs", "code", "redact", "recall"}
+    {"query", "agent", "names", "subject", "principal", "conversation", "inputs", "code", "redact", "recall"}
 )
 _MAY_BE_NULL: Final = frozenset({"result", "response", "chosen", "rule"})
 """Members of a step that say something by being null."""
@@ -82,12 +96,15 @@ class Told:
 
 
 def is_trajectory(item: object) -> bool:
-    """Return whether a document is a run in this format, or in one that is translated into it, rather than told."""
+    """Return whether a document is a run in this format, rather than told."""
     if not isinstance(item, dict):
         return False
     steps = item.get("steps")
-    stepped = isinstance(steps, list) and any(isinstance(step, dict) and "kind" in step for step in steps)
-    return stepped or "format" in item or "messages" in item or "run_type" in item
+    if isinstance(steps, list) and any(isinstance(step, dict) and "kind" in step for step in steps):
+        return True
+    # A run that did nothing is told by its times, or by what was asked of it.
+    bare = steps == [] and ("query" not in item or bool({"started_at", "ended_at", "duration_ms"} & item.keys()))
+    return bare or "format" in item
 
 
 def read(
@@ -215,7 +232,7 @@ class _Reading:
         if "id" in document:
             attributes = {"id": document["id"], **attributes}
         if attributes:
-            about["attributes"] = self._kept(attributes)
+            about["attributes"] = self._each_kept(attributes)
         if self._hidden:
             about["redact"] = [*sorted(self._hidden)]
         self._add("run.started", 0, {}, about)
@@ -232,6 +249,12 @@ class _Reading:
             end |= {name: document[name] for name in ("usage", "duration_ms") if name in document}
             ended = {"started_at": document["ended_at"]} if "ended_at" in document else {}
             self._add("run.ended", len(steps) + 1, ended, end)
+        judged = [*document.get("judgements", ())]
+        reward = reward_of({**further, **document.get("attributes", {})})
+        if reward is not None and all(reward["by"] != each.get("by") for each in judged):
+            judged.append(reward)
+        for number, judgement in enumerate(judged, len(steps) + 2):
+            self._add("run.judged", number, {}, self._judgement(judgement))
         return Told(self.run, tuple(self._entries), self._agent)
 
     def _step(self, number: int, step: Mapping[str, Any]) -> None:
@@ -260,6 +283,25 @@ class _Reading:
         if self._now is not None:
             body["started_at"] = self._now
         self._entries.append((kind, values.fit(body)))
+
+    def _judgement(self, said: Mapping[str, Any]) -> dict[str, Json]:
+        """Return what somebody thinks of the run; whoever imports it, where nobody is named."""
+        body: dict[str, Json] = {"verdict": said.get("verdict", SCORED)}
+        body |= {name: said[name] for name in ("score", "by", "about", "against") if name in said}
+        if self._agent is not None:
+            body.setdefault("by", self._agent)
+        if "reason" in said:
+            body["reason"] = values.text(said["reason"])
+        return body | ({"preferred": self._kept(said["preferred"])} if said.get("preferred") is not None else {})
+
+    def _each_kept(self, attributes: Mapping[str, Any]) -> Json:
+        """Return attributes within the bound of a value: where they are too long together, the long ones are cut."""
+        whole = self._kept(attributes)
+        if not values.is_mark(whole):
+            return whole
+        return self._kept(
+            {name: values.bounded(value, ITEM_BYTES_MAX, self._hidden) for name, value in attributes.items()}
+        )
 
     def _kept(self, value: Any) -> Json:
         return values.bounded(value, VALUE_BYTES_MAX, hidden=self._hidden)

@@ -165,10 +165,10 @@ def text(value: object, bytes_max: int = ITEM_BYTES_MAX) -> str:
     elif not isinstance(value, str):
         found = plain(value)
         value = found if isinstance(found, str) else form.serialise(found).decode()
-    clean = _clean(str(value))
-    data = clean.encode()
+    printable = clean(str(value))
+    data = printable.encode()
     if len(data) <= bytes_max:
-        return clean
+        return printable
     return f"{data[:bytes_max].decode(errors='ignore')}… [{len(data)} bytes]"
 
 
@@ -185,7 +185,7 @@ def type_name(value: object) -> str:
     """Return the name of a value's type, with its module unless it is built in."""
     kind = type(value)
     module, name = kind.__module__, kind.__qualname__
-    return _clean(name if module == "builtins" else f"{module}.{name}")
+    return clean(name if module == "builtins" else f"{module}.{name}")
 
 
 class Budget:
@@ -381,7 +381,7 @@ def _dumped(value: Any) -> Mapping[str, Any]:
 
 def _key(key: object) -> str:
     if isinstance(key, str):
-        return _clean(str.__str__(key))
+        return clean(str.__str__(key))
     found = plain(key)
     if isinstance(found, str):
         return found
@@ -400,7 +400,8 @@ def _is_text(value: str) -> bool:
     return not _TROUBLE.search(value)
 
 
-def _clean(value: str) -> str:
+def clean(value: str) -> str:
+    """Return text with halves of surrogate pairs and NUL written as escapes."""
     if _is_text(value):
         return value
     return value.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
@@ -435,7 +436,7 @@ def _repr(value: object) -> str:
         shown = _ADDRESS.sub("0x…", shown[: PREVIEW_CHARACTERS_MAX * 8])
     except Exception:
         return "it cannot be shown"
-    shown = _clean(shown)
+    shown = clean(shown)
     return shown if len(shown) <= PREVIEW_CHARACTERS_MAX else shown[:PREVIEW_CHARACTERS_MAX] + "…"
 
 

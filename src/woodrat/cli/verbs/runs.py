@@ -54,8 +54,8 @@ COMMANDS: tuple[Command, ...] = (
         "runs:record",
         ("woodrat runs import trace.json", "woodrat runs import - --as loan-officer"),
         verb="runs.import_",
-        forms={"document": {"help": "JSON, or one object per line (JSONL); - for standard input"}},
-        more="The file holds snapshots, trajectories, runs as steps, or entries. Importing it twice changes nothing.",
+        forms={"document": {"help": "JSON, one object per line (JSONL), or CSV; - for standard input"}},
+        more="The file holds what another tool recorded, or an export of runs. Importing it twice changes nothing.",
     ),
     Command(
         "runs judge",

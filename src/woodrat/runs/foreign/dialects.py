@@ -30,6 +30,9 @@ _OPERATIONS: Final = {
     "embeddings": MODEL,
     "execute_tool": TOOL,
     "retrieval": TOOL,
+    "call_llm": MODEL,
+    "llm_call": MODEL,
+    "tool_call": TOOL,
     "decision": DECISION,
     "invoke_agent": AGENT,
     "create_agent": AGENT,
@@ -207,7 +210,7 @@ class Saying:
             or None
         )
         if found is None:
-            return self.value("output.value", "traceloop.entity.output")
+            return self.value("output.value", "traceloop.entity.output", "gen_ai.output")
         only = found[0] if isinstance(found, list) and len(found) == 1 else found
         said = speech.words(only)
         return said if said is not None and _is_text(only) else only
@@ -271,6 +274,7 @@ class Saying:
                 "ai.toolCall.args",
                 "tool_arguments",
                 "gcp.vertex.agent.tool_call_args",
+                "gen_ai.tool.args",
                 "traceloop.entity.input",
                 "gen_ai.prompt",
             ),
@@ -287,6 +291,7 @@ class Saying:
         found = self.value(
             *("gen_ai.tool.call.result", "output.value", "gen_ai.retrieval.documents", "ai.toolCall.result"),
             *("tool_response", "gcp.vertex.agent.tool_response", "traceloop.entity.output", "gen_ai.completion"),
+            "gen_ai.output",
         )
         for documents in ("retrieval.documents", "reranker.output_documents"):
             spelled = self.spread(documents)

@@ -110,6 +110,9 @@ class _Told:
         name = says.peek("gen_ai.agent.name", "agent.name", "ai.telemetry.functionId")
         if name is not None and self._named and not ids.agent_faults(name, "agent"):
             about["name"] = name
+        service = resource.get("service.name")
+        if root and self._named and not ids.agent_faults(service, "agent") and not _is_unknown(service):
+            about["names"] = [service]
         texts = {
             "conversation": says.text("gen_ai.conversation.id", "session.id", *_SESSIONS),
             "principal": says.text("user.id", "enduser.id", *_USERS),
@@ -233,6 +236,11 @@ def _came(says: Saying, name: str, value: Any) -> Body:
     if error is not None:
         return {"errored": True, "error": _error(error)}
     return {} if value is None else {name: _kept(value)}
+
+
+def _is_unknown(service: Any) -> bool:
+    """Return whether the name of a service is what SDKs say where nobody named it."""
+    return str(service).startswith("unknown_service")
 
 
 def _error(error: Mapping[str, str]) -> Body:

@@ -101,6 +101,11 @@ def from_json(data: bytes | str) -> Batch:
     except RecursionError as error:
         remedy = "Send an ExportTraceServiceRequest as OTLP writes it."
         raise Refused([Fault("(body)", "is nested too deeply", remedy)], NOT_RECORDED) from error
+    return from_documents(documents)
+
+
+def from_documents(documents: Iterable[Any]) -> Batch:
+    """Return the spans of requests in JSON that were parsed already."""
     gathered = _Gathered()
     for document in documents:
         for resource_spans in _list(_telling(_object(document, "(body)")), "resourceSpans"):

@@ -1,9 +1,9 @@
-"""Foreign: traces as other tools write them, translated into trajectories.
+"""Transcripts: chats of users, agents and tools become trajectories.
 
-Two shapes are known. A *transcript* has `messages` as OpenAI's chat completions do: each message of the assistant is a
-call of the model, each of its tool calls a call of a tool. *Spans* have a `run_type` as LangSmith's runs do: flat with
-`trace_id` and `parent_run_id`, or nested in `child_runs`. Ids that are made anew for every call are left out of what is
-compared, and parallel calls stand in the order they were asked for, whichever answered first.
+Every turn of the assistant, or of an agent with a name of its own, is a call of a model, and each tool it calls a call
+of that tool; results are matched by id, then by name, then by order. No role is refused: one that nobody knows is the
+name of an agent. Ids that are made anew for every call are left out of what is compared, and parallel calls stand in
+the order they were asked for, whichever answered first.
 """
 
 from __future__ import annotations
@@ -11,17 +11,25 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.canon import form, moment
-from woodrat.errors import Fault, Refused, shown
+from woodrat.canon import form
+from woodrat.errors import Fault, shown
+from woodrat.runs import messages as speech
+from woodrat.runs.foreign import message as chat
+from woodrat.runs.foreign.fields import moment_fields, tokens
+from woodrat.runs.foreign.message import AGENT, ASSISTANT, SYSTEM, TOOL, USER, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from woodrat.canon.form import Json
 
-ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
-"""Who speaks in a transcript."""
-
+PLACES: Final = (
+    *("messages", "history", "traj", "trajectory", "conversation", "conversations", "dialogue", "dialog"),
+    *("turns", "transcript", "chat", "chat_history", "contents", "interaction", "log"),
+)
+"""Where a document may have its messages, the first that holds some counts."""
+_QUESTIONS: Final = ("query", "question", "problem_statement")
+"""Where it may say what was asked."""
 _PARAMETERS: Final = (
     "temperature",
     "top_p",
@@ -33,154 +41,281 @@ _PARAMETERS: Final = (
     "response_format",
     "reasoning_effort",
 )
-_SPEECH: Final = frozenset({"messages", "choices", "model", "usage", "parameters", "tools", *_PARAMETERS})
-_USAGE: Final = {
-    "input": ("input", "prompt_tokens", "input_tokens"),
-    "output": ("output", "completion_tokens", "output_tokens"),
+_SPEECH: Final = frozenset(
+    {"choices", "candidates", "model", "usage", "usageMetadata", "parameters", "tools", "object", "stop_reason"}
+    | {*_PARAMETERS}
+)
+"""Members of a document that have a place in its steps, or say nothing of the run."""
+_STATUSES: Final = {
+    **dict.fromkeys(("done", "success", "succeeded", "completed", "complete", "ok", "finished"), "done"),
+    **dict.fromkeys(("error", "failed", "failure"), "error"),
+    **dict.fromkeys(("cancelled", "canceled", "aborted"), "cancelled"),
+    **dict.fromkeys(("interrupted", "incomplete", "in_progress"), "interrupted"),
 }
-_QUESTIONS: Final = ("input", "question", "query", "prompt", "text")
-_ANSWERS: Final = ("output", "answer", "text", "content", "result")
+_ITEMS: Final = frozenset({"input", "output"})
+"""Where OpenAI's responses have what was said before and what was answered."""
 
 
-def translated(document: Any, path: str, faults: list[Fault]) -> dict[str, Any] | None:
-    """Return a document as a trajectory; as it is where it is one, none where it is at fault."""
-    if isinstance(document, dict) and "messages" in document:
-        return _Transcript(document, path, faults).trajectory()
-    if isinstance(document, dict) and "run_type" in document:
-        return _trace(document.get("spans") or [*_flat(document)])
-    if not isinstance(document, dict):
-        faults.append(Fault(path, f"expected a run, got {shown(document)}", "Send an object with steps or messages."))
+def place_of(document: Mapping[str, Any]) -> str | None:
+    """Return the member of a document that holds its messages; none where it holds none."""
+    for name in PLACES:
+        listed = document.get(name)
+        if name == "messages" and name in document:
+            return name
+        if isinstance(listed, list) and listed and all(isinstance(item, dict) for item in listed):
+            if any(map(chat.looks_like, listed)):
+                return name
+        elif name in ("traj", "messages", "conversations") and listed == []:
+            return name
+    return None
+
+
+def is_responses(document: Mapping[str, Any]) -> bool:
+    """Return whether a document is a call of OpenAI's responses: what was sent, and items that came back."""
+    came = document.get("output")
+    listed = isinstance(came, list) and came and all(isinstance(item, dict) and "type" in item for item in came)
+    return bool(listed) and isinstance(document.get("input"), str | list)
+
+
+def trajectory_of(document: Mapping[str, Any], path: str, faults: list[Fault]) -> dict[str, Any] | None:
+    """Return a document with messages as a trajectory; none, and faults, where they are not in order."""
+    place = place_of(document)
+    if place is None:
+        assert is_responses(document)
+        sent = document["input"]
+        said = [{"role": "user", "content": sent}] if isinstance(sent, str) else [*sent]
+        listed, place = [*said, *document["output"]], "input"
+        taken = _ITEMS
+    else:
+        listed, taken = document[place], frozenset({place})
+        if not isinstance(listed, list):
+            problem = f"expected an array of messages, got {shown(listed)}"
+            faults.append(Fault(f"{path}/{place}", problem, "Send a list of messages, each with a role."))
+            return None
+        if "steps" in document:
+            faults.append(Fault(f"{path}/steps", "there are messages as well", "Send steps or messages, not both."))
+    before = [{"role": "system", "content": text} for text in _instructions(document)]
+    told = _Transcript(document, f"{path}/{place}", faults)
+    made = told.steps([*before, *listed, *_chosen(document)], len(before))
+    if made is None or "steps" in document:
         return None
-    return document
+    found = {name: value for name, value in document.items() if name not in _SPEECH | taken and value is not None}
+    return {**_about(found, told), "steps": made}
 
 
-def traces(items: Sequence[Any]) -> list[list[dict[str, Any]]]:
-    """Return flat spans by trace, in the order in which each trace came first."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for item in items:
-        for span in _flat(item):
-            found.setdefault(str(span.get("trace_id") or items[0].get("id")), []).append(span)
-    return list(found.values())
-
-
-# Transcripts
+def _about(found: dict[str, Any], told: _Transcript) -> dict[str, Any]:
+    """Return what a document says of its run, where trajectories have it."""
+    asked = next((name for name in _QUESTIONS if _lines(found.get(name))), None)
+    if asked is not None:
+        found["query"] = _lines(found.pop(asked))
+    elif told.question is not None:
+        found.setdefault("query", told.question)
+    if told.answer is not None:
+        found.setdefault("answer", told.answer)
+    further = dict(found["attributes"]) if isinstance(found.get("attributes"), dict) else {}
+    if not isinstance(found.get("id", ""), str):
+        further["id"] = found.pop("id")
+    agent = found.get("agent")
+    if isinstance(agent, dict) and isinstance(agent.get("name"), str):
+        further["agent"] = found.pop("agent")
+        told.names[agent["name"]] = None
+    status = found.get("status")
+    if isinstance(status, str) and status.lower() in _STATUSES:
+        found["status"] = _STATUSES[status.lower()]
+    elif status is not None:
+        further["status"] = found.pop("status")
+    if isinstance(found.get("error"), bool | list):
+        further["error"] = found.pop("error")
+    times = moment_fields(found, {"started_at": ("start_time",), "ended_at": ("end_time",)})
+    found = {**{name: value for name, value in found.items() if name not in times.used}, **times.fields}
+    usage = tokens(told.document.get("usage") or told.document.get("usageMetadata"))
+    if usage:
+        found["usage"] = usage
+    if told.names:
+        stated = found.get("names")
+        found["names"] = sorted({*told.names, *(stated if isinstance(stated, list) else ())}, key=str)
+    if further:
+        found["attributes"] = further
+    return found
 
 
 class _Transcript:
-    """Messages of a chat with tools, being translated."""
+    """Messages of a chat, being translated."""
 
     def __init__(self, document: Mapping[str, Any], path: str, faults: list[Fault]) -> None:
-        self._document, self._path, self._faults = document, path, faults
+        self.document, self._path, self._faults = document, path, faults
+        self.names: dict[str, None] = {}
+        """What the agents are called."""
+        self.question: str | None = None
+        self.answer: Json = None
         self._steps: list[dict[str, Any]] = []
         self._asked = sha256(b"").hexdigest()
         """A digest of all messages so far; each model call is asked all of them."""
         self._new: list[Json] = []
         """The messages since the last call of the model."""
-        self._calls: dict[str, dict[str, Any]] = {}
-        self._answer: Json = None
+        self._open: list[tuple[str | None, int]] = []
+        """Which steps are calls that wait for their results, with the ids of the calls."""
+        self._answered: dict[str, dict[str, Any]] = {}
+        """Calls that have their results, by id."""
+        self._results: list[int] = []
+        """Which steps are calls whose results came since the last call of the model."""
+        self._thought: dict[str, Any] = {}
+        """What the model thought before it said anything."""
 
-    def trajectory(self) -> dict[str, Any] | None:
-        """Return the trajectory; none, and faults, where the messages are not in order."""
-        document = self._document
-        messages = document["messages"]
-        if not isinstance(messages, list):
-            problem = f"expected an array of messages, got {shown(messages)}"
-            self._faults.append(Fault(f"{self._path}/messages", problem, "Send a list of messages, each with a role."))
-            return None
-        both = ("steps", f"{self._path}/steps")
-        if both[0] in document:
-            problem = "there are messages as well"
-            self._faults.append(Fault(both[1], problem, "Send steps or messages, not both."))
-        before = len(self._faults)
-        for number, message in enumerate([*messages, *_chosen(document)]):
-            self._message(message, f"{self._path}/messages/{number}")
-        if len(self._faults) > before or both[0] in document:
-            return None
-        found = {name: value for name, value in document.items() if name not in _SPEECH}
-        found["steps"] = self._steps
-        first = next((m for m in messages if m.get("role") == "user"), None)
-        if first is not None:
-            found.setdefault("query", _text(first.get("content")))
-        if self._answer is not None:
-            found.setdefault("answer", self._answer)
-        usage = _usage(document.get("usage"))
-        return {**found, "usage": usage} if usage else found
+    def steps(self, listed: Sequence[Any], before: int) -> list[dict[str, Any]] | None:
+        """Return the steps; none, and faults, where the messages are not in order.
 
-    def _message(self, message: Any, path: str) -> None:
+        The first `before` messages stand elsewhere in the document.
+        """
+        faults = len(self._faults)
+        spoken: list[tuple[Turn, Mapping[str, Any], str]] = []
+        for number, message in enumerate(listed):
+            path = f"{self._path}/{max(number - before, 0)}"
+            for turn in self._turns(message, path):
+                spoken.append((turn, message, path))
+        named_users = _agents_among_users(turn for turn, _, _ in spoken)
+        if any(isinstance(message, dict) and chat.is_item(message) for message in listed):
+            spoken = _joined(spoken)
+        for turn, message, path in spoken:
+            agent = turn.speaker in (ASSISTANT, AGENT) or (turn.speaker == USER and turn.name in named_users)
+            for result in turn.results if turn.speaker != ASSISTANT else ():
+                self._result(result, path)
+            if agent:
+                self._spoke(turn, message, path)
+                for result in turn.results if turn.speaker == ASSISTANT else ():
+                    self._result(result, path)
+            elif turn.speaker in (SYSTEM, USER):
+                self._heard(turn, path)
+        return self._steps if len(self._faults) == faults else None
+
+    def _turns(self, message: Any, path: str) -> list[Turn]:
         if not isinstance(message, dict):
             remedy = "Send an object with role and content."
             self._faults.append(Fault(path, f"expected a message, got {shown(message)}", remedy))
-            return
-        role = message.get("role")
-        if role not in ROLES:
-            problem, remedy = f"got {shown(role)}", f"Send one of {', '.join(ROLES)}."
-            self._faults.append(Fault(f"{path}/role", problem, remedy))
-        elif role == "assistant":
-            self._assistant(message, path)
-        elif role in ("tool", "function"):
-            self._result(message, path)
-        else:
-            self._say({"role": role, "content": message.get("content")})
-
-    def _say(self, message: Json) -> None:
-        self._new.append(message)
-
-    def _assistant(self, message: Mapping[str, Any], path: str) -> None:
-        self._settle()
-        calls = message.get("tool_calls") or []
-        if message.get("function_call") is not None:
-            calls = [{"function": message["function_call"]}]
-        asked = [_call(call) for call in calls] if isinstance(calls, list) else [None]
-        if None in asked:
+            return []
+        if (calls := chat.bad_calls(message)) is not None:
             remedy = 'Send a list of {"id", "function": {"name", "arguments"}}.'
             self._faults.append(Fault(f"{path}/tool_calls", f"got {shown(calls)}", remedy))
+            return []
+        found = chat.turns(message)
+        if found is None:
+            problem = f"got {shown(message.get('role'))}, and nothing else says who speaks"
+            self._faults.append(Fault(f"{path}/role", problem, "Send who speaks: a role, or the name of an agent."))
+        return found or []
+
+    def _heard(self, turn: Turn, path: str) -> None:
+        """Take in what the user or the system says."""
+        if turn.content is not None or not turn.results:
+            said: dict[str, Json] = {"role": turn.speaker, "content": turn.content}
+            if turn.name is not None:
+                said["name"] = turn.name
+            self._new.append(said)
+            if turn.speaker == USER and self.question is None:
+                self.question = speech.text_in({"content": turn.content}) or None
+        self._call(turn, {"agent": turn.name or turn.speaker}, path)
+
+    def _spoke(self, turn: Turn, message: Mapping[str, Any], path: str) -> None:
+        """Take in what an agent says, and the tools it calls."""
+        if turn.content is None and not turn.calls and set(turn.beside) == {"reasoning"}:
+            self._thought = dict(turn.beside)
             return
-        content = message.get("content")
-        told = [{"name": call["name"], "args": call["args"]} for call in asked if call is not None]
-        response: Any = {"content": content, "tool_calls": told} if told else content
+        self._settle()
+        told: list[Json] = [{"name": call.name, "args": call.args} for call in turn.calls]
+        response: Any = {"content": turn.content, "tool_calls": told} if told else turn.content
         step: dict[str, Any] = {"kind": "model", "request": self._digest(), "response": response}
         if self._new:
             step["messages"] = self._new
-        model = message.get("model", self._document.get("model"))
+        model = message.get("model") or message.get("model_name") or self.document.get("model")
         if isinstance(model, str):
             step["model"] = model
-        parameters = self._document.get("parameters")
+        stated = self.document.get("parameters")
         step["parameters"] = {
-            **(parameters if isinstance(parameters, dict) else {}),
-            **{name: self._document[name] for name in _PARAMETERS if name in self._document},
+            **(stated if isinstance(stated, dict) else {}),
+            **{name: self.document[name] for name in _PARAMETERS if name in self.document},
         }
+        if usage := tokens(message.get("usage") or message.get("usage_metadata")):
+            step["usage"] = usage
+        step |= _time(message)
+        about: dict[str, Any] = {**self._thought, **turn.beside}
+        self._thought = {}
+        if turn.name is not None:
+            self.names[turn.name] = None
+            about["agent"] = turn.name
+        if turn.role is not None:
+            about["role"] = turn.role
+        if about:
+            step["attributes"] = about
         self._steps.append(step)
         self._new = []
-        self._chain({"role": "assistant", "response": response})
-        for call in asked:
-            assert call is not None
-            made = {"kind": "tool", "name": call["name"], "args": call["args"]}
-            self._steps.append(made)
-            self._calls[call["id"] or f"{len(self._steps)}"] = made
-        self._answer = None if told else content
+        named = {} if turn.name is None else {"name": turn.name}
+        self._chain({"role": "assistant", **named, "response": response})
+        self._call(turn, {"agent": turn.name} if turn.name is not None else {}, path)
+        if turn.to is not None:
+            self.names[turn.to] = None
+            by = {"attributes": {"agent": turn.name}}
+            self._steps.append({"kind": "decision", "stage": f"handoff from {turn.name}", "chosen": turn.to, **by})
+        self.answer = None if told else turn.content
 
-    def _result(self, message: Mapping[str, Any], path: str) -> None:
-        id = message.get("tool_call_id")
-        made = self._calls.get(str(id))
-        if made is None:  # older transcripts name the function alone
-            waiting = (c for c in self._calls.values() if "result" not in c and c["name"] == message.get("name"))
-            made = next(waiting, None)
-        if made is None:
-            problem = f"{shown(id)} does not answer an earlier tool call"
+    def _call(self, turn: Turn, about: dict[str, Any], path: str) -> None:
+        """Take in the tools that a turn calls."""
+        ids: dict[str, chat.Call] = {}
+        for call in turn.calls:
+            if call.id is not None and ids.setdefault(call.id, call) is not call:
+                remedy = "Give each call an id of its own, or leave the ids out."
+                problem = f"two calls have the id {shown(call.id)}"
+                self._faults.append(Fault(f"{path}/tool_calls", problem, remedy))
+            made: dict[str, Any] = {"kind": "tool", "name": call.name, "args": call.args}
+            if about:
+                made["attributes"] = dict(about)
+            self._steps.append(made)
+            self._open = [(id, open) for id, open in self._open if id is None or id != call.id]
+            self._open.append((call.id, len(self._steps) - 1))
+            if call.id is not None:
+                self._answered.pop(call.id, None)
+
+    def _result(self, result: chat.Result, path: str) -> None:
+        """Put what a tool returned to the call that it answers."""
+        came = {"error": _words(result.content)} if result.failed else {"result": result.content}
+        place = self._waiting(result)
+        if place is not None:
+            id, number = self._open.pop(place)
+            self._steps[number] |= came
+            self._results.append(number)
+            if id is not None:
+                self._answered[id] = self._steps[number]
+            return
+        known = self._answered.get(result.id or "")
+        if known is not None:
+            if any(name not in known or not form.same(known[name], value) for name, value in came.items()):
+                problem = f"{shown(result.id)} was answered before, differently"
+                remedy = "Send one result for each call, or give each call an id of its own."
+                self._faults.append(Fault(f"{path}/tool_call_id", problem, remedy))
+        elif result.id is not None:
+            problem = f"{shown(result.id)} does not answer an earlier tool call"
             remedy = "Send the assistant's message with that tool call before the result."
             self._faults.append(Fault(f"{path}/tool_call_id", problem, remedy))
-            return
-        made["result"] = _parsed(message.get("content"))
+        else:
+            self._steps.append({"kind": "tool", "name": result.name or TOOL, **came})
+            self._results.append(len(self._steps) - 1)
+
+    def _waiting(self, result: chat.Result) -> int | None:
+        """Return which of the open calls a result answers: by its id, by the name of the tool, or in order."""
+        for place, (id, _) in enumerate(self._open):
+            if id is not None and id == result.id:
+                return place
+        if result.id in self._answered:
+            return None
+        free = [place for place, (id, _) in enumerate(self._open) if id is None or result.id is None]
+        alike = [place for place in free if self._steps[self._open[place][1]]["name"] == result.name]
+        return next(iter(alike), next(iter(free), None) if result.name is None else None)
 
     def _settle(self) -> None:
         """Put the results of the calls before into what the model is asked next, in the order of the calls."""
+        came = [self._steps[number] for number in sorted(self._results)]
         results: list[Json] = [
-            {"role": "tool", "name": call["name"], "content": call["result"]}
-            for call in self._calls.values()
-            if "result" in call
+            {"role": "tool", "name": made["name"], "content": made.get("result", made.get("error"))} for made in came
         ]
-        self._new = [*results, *self._new]
-        self._calls = {}
+        self._new, self._results = [*results, *self._new], []
 
     def _chain(self, message: Json) -> None:
         self._asked = sha256(self._asked.encode() + form.serialise(message)).hexdigest()
@@ -191,143 +326,76 @@ class _Transcript:
         return self._asked
 
 
+def _agents_among_users(turns: Iterator[Turn]) -> frozenset[str]:
+    """Return the names that speak as users and are agents.
+
+    In a chat of several agents `user` means no more than that somebody else speaks. It is one where two users have
+    names, or one name speaks both as the user and as the assistant.
+    """
+    spoken = [(turn.speaker, turn.name) for turn in turns if turn.name is not None]
+    users = {name for speaker, name in spoken if speaker == USER}
+    others = {name for speaker, name in spoken if speaker in (ASSISTANT, AGENT)}
+    return frozenset(users) if len(users) > 1 or users & others else frozenset()
+
+
+def _joined(spoken: list[tuple[Turn, Mapping[str, Any], str]]) -> list[tuple[Turn, Mapping[str, Any], str]]:
+    """Return turns with those of one answer in one: OpenAI's responses have an item for each part of an answer."""
+    found: list[tuple[Turn, Mapping[str, Any], str]] = []
+    for turn, message, path in spoken:
+        last = found[-1][0] if found else None
+        if last is None or turn.speaker != ASSISTANT or last.speaker != ASSISTANT or last.name != turn.name:
+            found.append((turn, message, path))
+            continue
+        texts = [text for text in (last.content, turn.content) if text is not None]
+        content = "\n".join(texts) if len(texts) == 2 and all(isinstance(t, str) for t in texts) else texts or None
+        joined = Turn(
+            ASSISTANT,
+            turn.name,
+            turn.role,
+            content if not isinstance(content, list) or len(content) > 1 else content[0],
+            (*last.calls, *turn.calls),
+            (*last.results, *turn.results),
+            turn.to,
+            {**last.beside, **turn.beside},
+        )
+        found[-1] = (joined, message, path)
+    return found
+
+
+def _instructions(document: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield what stands beside the messages and was said before them."""
+    for name in ("system", "instructions", "system_instruction", "systemInstruction"):
+        stated = document.get(name)
+        if isinstance(stated, str | list) and stated:
+            yield stated
+        elif isinstance(stated, dict) and isinstance(stated.get("parts"), list):
+            yield stated["parts"]
+
+
 def _chosen(document: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the message that a completion answered with, where it stands beside its request."""
-    choices = document.get("choices")
+    """Yield the message that a model answered with, where it stands beside its request."""
+    choices, candidates = document.get("choices"), document.get("candidates")
     if isinstance(choices, list) and choices and isinstance(choices[0], dict) and "message" in choices[0]:
         yield choices[0]["message"]
+    elif isinstance(candidates, list) and candidates and isinstance(candidates[0], dict):
+        if isinstance(candidates[0].get("content"), dict):
+            yield {"role": "model", **candidates[0]["content"]}
+    elif document.get("role") == "assistant" and isinstance(document.get("content"), list | str):
+        yield {"role": "assistant", "content": document["content"]}
 
 
-def _call(call: Any) -> dict[str, Any] | None:
-    function = call.get("function") if isinstance(call, dict) else None
-    if not isinstance(function, dict) or not isinstance(function.get("name"), str) or not function["name"]:
-        return None
-    given = _parsed(function.get("arguments", {}))
-    id = call.get("id")
-    return {
-        "id": id if isinstance(id, str) else None,
-        "name": function["name"],
-        "args": given if isinstance(given, dict) else {"arguments": given},
-    }
+def _time(message: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("started_at", "timestamp", "created_at", "time")
+    return moment_fields(message, {"started_at": names}).fields
 
 
-def _parsed(content: Any) -> Json:
-    """Return what text spells as JSON, where it is an object or an array; else the text."""
-    text = _text(content) if isinstance(content, list) else content
-    if isinstance(text, str) and text[:1] in ("{", "["):
-        try:
-            return form.parse(text)
-        except Refused:
-            return text
-    found: Json = text
-    return found
+def _words(content: Any) -> str:
+    said = speech.text_in({"content": content})
+    return said if said is not None else form.serialise(content).decode()
 
 
-def _text(content: Any) -> str:
-    """Return the text of a message's content, which may come in parts."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    return "\n".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))
-
-
-def _usage(usage: Any) -> dict[str, int]:
-    told = usage if isinstance(usage, dict) else {}
-    found = {}
-    for name, known in _USAGE.items():
-        for other in known:
-            if type(told.get(other)) is int and told[other] >= 0:
-                found[name] = told[other]
-                break
-    return found
-
-
-# Spans
-
-
-def _flat(span: Any) -> Iterator[dict[str, Any]]:
-    """Yield a span and those inside it, each with the one it is inside of."""
-    if not isinstance(span, dict):
-        return
-    yield {name: value for name, value in span.items() if name != "child_runs"}
-    inner = span.get("child_runs")
-    for child in inner if isinstance(inner, list) else ():
-        if isinstance(child, dict):
-            yield from _flat({"parent_run_id": span.get("id"), "trace_id": span.get("trace_id"), **child})
-
-
-def _trace(spans: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the trajectory of one trace: its root is the run, models and tools are its steps."""
-    known = {span.get("id") for span in spans} - {None}
-    root = next((span for span in spans if span.get("parent_run_id") not in known), spans[0])
-    inputs, outputs = _object(root.get("inputs")), root.get("outputs")
-    found: dict[str, Any] = {"id": str(root.get("trace_id") or root.get("id") or "")}
-    if not found["id"]:
-        del found["id"]
-    found["inputs"] = inputs
-    question = next((inputs[name] for name in _QUESTIONS if isinstance(inputs.get(name), str)), None)
-    if question is not None:
-        found["query"] = question
-        found["inputs"] = {name: value for name, value in inputs.items() if value is not question}
-    elif isinstance(root.get("name"), str):
-        found["query"] = root["name"]
-    answer = _first(outputs, _ANSWERS)
-    if answer is not None:
-        found["answer"] = answer
-    if root.get("error"):
-        found["error"] = str(root["error"])
-    for name, theirs in (("started_at", "start_time"), ("ended_at", "end_time")):
-        if root.get(theirs) is not None:
-            found |= _time(root[theirs], name, theirs)
-    inner = [span for span in spans if span is not root]
-    inner.sort(key=lambda span: (str(span.get("start_time") or ""), str(span.get("dotted_order") or "")))
-    alone = [root] if root.get("run_type") in ("llm", "tool", "retriever") and not inner else []
-    found["steps"] = [_span_step(span) for span in [*inner, *alone]]
-    return found
-
-
-def _span_step(span: Mapping[str, Any]) -> dict[str, Any]:
-    step: dict[str, Any] = {}
-    if span.get("id") is not None:
-        step["id"] = str(span["id"])
-    if span.get("start_time") is not None:
-        step |= _time(span["start_time"], "started_at", "start_time")
-    if span.get("error"):
-        step["error"] = str(span["error"])
-    kind, name = span.get("run_type"), str(span.get("name") or span.get("run_type") or "step")
-    inputs, outputs = span.get("inputs"), span.get("outputs")
-    if kind == "llm":
-        extra = _object(span.get("extra"))
-        parameters = _object(extra.get("invocation_params"))
-        model = _object(extra.get("metadata")).get("ls_model_name") or parameters.get("model") or name
-        asked = _first(inputs, ("messages", "prompts"))
-        step |= {"kind": "model", "model": str(model), "messages": asked if isinstance(asked, list) else [asked]}
-        step["parameters"] = {key: value for key, value in parameters.items() if key != "model"}
-        return step if outputs is None else {**step, "response": _first(outputs, _ANSWERS)}
-    if kind in ("tool", "retriever"):
-        given = _parsed(inputs.get("input")) if isinstance(inputs, dict) and set(inputs) == {"input"} else inputs
-        step |= {"kind": "tool", "name": name, "args": given if isinstance(given, dict) else {"input": given}}
-        return step if outputs is None else {**step, "result": _first(outputs, ("output", "documents"))}
-    return {**{key: value for key, value in step.items() if key != "error"}, "kind": "note", "text": name}
-
-
-def _first(found: Any, names: Iterable[str]) -> Json:
-    """Return the member that holds what came of something, or else all of it."""
-    if isinstance(found, dict):
-        for name in names:
-            if name in found:
-                value: Json = found[name]
-                return value
-    whole: Json = found
-    return whole
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _time(told: Any, name: str, theirs: str) -> dict[str, Any]:
-    """Return a time under our name; these tools write UTC without an offset. One that cannot be read keeps its own."""
-    bare = isinstance(told, str) and "T" in told and not told.endswith(("Z", "z"))
-    text = f"{told}Z" if bare and "+" not in told and told.count("-") == 2 else told
-    return {name: text} if moment.fault(text) is None else {theirs: told}
+def _lines(value: Any) -> str | None:
+    """Return text, which some write as a list of lines."""
+    if isinstance(value, list) and value and all(isinstance(line, str) for line in value):
+        return "\n".join(value)
+    return value if isinstance(value, str) and value else None

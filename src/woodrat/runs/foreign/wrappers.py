@@ -48,6 +48,14 @@ def parsed(value: Any) -> Any:
     return value
 
 
+def loaded(text: str) -> Any:
+    """Return what text spells as JSON, of any kind; the text where it spells nothing."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
 def _is_flat(value: Any) -> bool:
     """Return whether a value has no more levels than are looked into."""
     level = [value]
@@ -68,7 +76,7 @@ def message(value: Any) -> Any:
     if isinstance(value, list):
         pair = len(value) == 2 and all(isinstance(item, str) for item in value) and value[0] in _SPEAKERS
         return {"role": value[0], "content": value[1]} if pair else value
-    inner = _inside(value)
+    inner = unwrapped(value)
     if inner is None:
         return value
     said, role = inner
@@ -89,7 +97,7 @@ def messages(value: Any) -> list[Any] | None:
             first = generations[0][0] if generations and isinstance(generations[0], list) and generations[0] else None
             inner = first.get("message", first.get("text")) if isinstance(first, Mapping) else first
             return None if inner is None else [message(inner)]
-        if _inside(value) is not None:
+        if unwrapped(value) is not None:
             return [message(value)]
         for name in ("inputs", "outputs"):
             if isinstance(value.get(name), Mapping) and _BESIDE.issuperset(value):
@@ -148,14 +156,14 @@ def result(found: Any) -> tuple[Any, bool]:
         return parsed(found["raw_output"]), found["is_error"] is True
     if isinstance(found, Mapping) and "output" in found and {"output", "kwargs"}.issuperset(found):
         inner = found["output"]
-    wrapped = _inside(inner)
+    wrapped = unwrapped(inner)
     if wrapped is None:
         return (inner if isinstance(inner, Mapping) and "kwargs" in found else found), False
     said = speech.words(wrapped[0])
     return parsed(said if said is not None else wrapped[0].get("content")), wrapped[0].get("status") == "error"
 
 
-def _inside(value: Any) -> tuple[Mapping[str, Any], str] | None:
+def unwrapped(value: Any) -> tuple[Mapping[str, Any], str] | None:
     """Return what a wrapped message holds and whose it is; `None` for anything else."""
     if not isinstance(value, Mapping):
         return None

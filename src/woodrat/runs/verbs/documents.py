@@ -1,9 +1,9 @@
 """Documents: runs that happened elsewhere, recorded from a JSON document (docs/reference/recording.md).
 
-A *trajectory* is a run that another tool recorded, in the neutral format or one that is translated into it (a
-snapshot, say); it keeps its own times and is stored once. A *told* run is an object: what was asked, its steps in
-order, the answer. It is recorded as if it happened now; rules are evaluated here. *Entries* are a list of objects with
-a `kind`, in the format of docs/formats/runs.md, with their own times; those the log holds already change nothing.
+A run that another tool recorded, in any of the formats of `runs/foreign/`, keeps its own times and is stored once. A
+*told* run is an object: what was asked, its steps in order, the answer. It is recorded as if it happened now; rules are
+evaluated here. *Entries* are a list of objects with a `kind`, in the format of docs/formats/runs.md, with their own
+times; those the log holds already change nothing.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.canon import form, ids
+from woodrat.canon import ids
 from woodrat.errors import Fault, NotFound, Refused, pointer_part, shown
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.write import check_key
 from woodrat.records import replace
 from woodrat.runs import snapshot_format, trajectory
-from woodrat.runs.foreign import transcript as foreign
+from woodrat.runs.foreign import formats, json_values, run_json
 from woodrat.runs.reader import open_recounter, run_record
 from woodrat.runs.recorder.start import begin
 from woodrat.runs.recorder.steps import NOTHING_RECORDED
 from woodrat.runs.relay import Relay
 from woodrat.runs.snapshot_format import is_snapshot
 from woodrat.runs.values import NOTHING
-from woodrat.runs.verbs.entries import append_trajectories, check_said_by, kind_of, read_entries, record_entries
+from woodrat.runs.verbs.entries import append_runs, check_said_by, kind_of, read_entries, record_entries
 from woodrat.runs.verbs.told_steps import error_of
 from woodrat.runs.verbs.told_steps import step as step_of
 from woodrat.state.meaning import RUN_KINDS
@@ -46,32 +46,30 @@ _ABOUT: Final = frozenset(
     | {"session", "attributes", "redact", "id", "recall", "traceparent", "parent"}
 )
 _END: Final = frozenset({"steps", "answer", "status", "error", "usage"})
-_RECORD: Final = frozenset({"id", "answer", "noted_problems", "positions"})
-"""What only the JSON of a run record has together."""
 
 
 def record(log: LocalLog, document: object, key: str | None = None, *, own: bool = False) -> tuple[str, ...]:
-    """Record the runs that a document holds: trajectories, told runs, or a list of entries; return their ids.
+    """Record the runs that a document holds: of any format, told runs, or a list of entries; return their ids.
 
     With a key the same document is recorded once, also where telling it was cut off in between. With `own` they must be
     runs of this ledger's agent, and nothing in them may be said in the name of another: `Forbidden` otherwise.
     """
-    context, items = log.context, _items(document, NOTHING_RECORDED)
-    faults: list[Fault] = []
+    context = log.context
     if key is not None:
         check_key(key)
-    if any(kind_of(item) in RUN_KINDS for item in items):
-        return record_entries(context, items, key, own=own)
-    if _are_trajectories(items):
-        found = _trajectories(document, items, NOTHING_RECORDED, context.hidden, context.agent)
-        if any(map(is_snapshot, items)):
-            _check_not_recorded(context, found)
-        return append_trajectories(context, found, own=own)
+    document = _keepable(document, NOTHING_RECORDED)
+    faults: list[Fault] = []
+    translation = formats.translate(document, faults)
+    if translation is not None:
+        return _record_translation(context, translation, faults, own=own)
+    items: list[Any] = document if isinstance(document, list) else [document]
     if any(isinstance(item, dict) and "kind" in item for item in items):
         return record_entries(context, items, key, own=own)
-    told = [
-        _Told(item, f"/{number}" if isinstance(document, list) else "", faults) for number, item in enumerate(items)
-    ]
+    paths = [f"/{number}" for number in range(len(items))] if isinstance(document, list) else [""]
+    faults += [_unknown(item, path) for item, path in zip(items, paths, strict=True) if not _could_be_told(item)]
+    if faults:
+        raise Refused(faults, NOTHING_RECORDED)
+    told = [_Told(item, path, faults) for item, path in zip(items, paths, strict=True)]
     if faults:
         raise Refused(faults, NOTHING_RECORDED)
     if own:
@@ -88,13 +86,89 @@ def read(document: object) -> tuple[RunRecord, ...]:
 
     A told run happens when it is recorded, so there is nothing to read before.
     """
-    items = _items(document, NO_READ)
-    if any(kind_of(item) in RUN_KINDS for item in items):
-        return tuple(read_entries(items))
-    if not _are_trajectories(items) or any(map(is_snapshot, items)):
+    document = _keepable(document, NO_READ)
+    faults: list[Fault] = []
+    translation = formats.translate(document, faults)
+    if translation is None:
+        items: list[Any] = document if isinstance(document, list) else [document]
+        if any(kind_of(item) in RUN_KINDS for item in items):
+            return tuple(read_entries(items))
         paths = [f"/{number}" for number in range(len(items))] if isinstance(document, list) else [""]
         raise Refused((_not_a_trajectory(item, path) for item, path in zip(items, paths, strict=True)), NO_READ)
-    return tuple(told.record() for told in _trajectories(document, items, NO_READ))
+    faults += [_not_a_trajectory(item, path) for item, path in translation.snapshots]
+    made = _trajectories(translation, faults, NOTHING, None)
+    entries = [entry for item, path in translation.records for entry in run_json.entries_of(item, path, faults)]
+    _check(translation, faults, NO_READ)
+    entries += translation.entries("", named=True)
+    return (*(told.record() for told in made), *(read_entries(entries) if entries else ()))
+
+
+def _record_translation(
+    context: Context, translation: formats.Translation, faults: list[Fault], *, own: bool
+) -> tuple[str, ...]:
+    """Record the runs of a document that was translated, in one write."""
+    made = _trajectories(translation, faults, context.hidden, context.agent)
+    entries: list[dict[str, Any]] = []
+    known: list[str] = []
+    for item, path in translation.records:
+        said = run_json.entries_of(item, path, faults)
+        if said and _is_recorded(context, item, path, faults):
+            known.append(item["id"])
+        else:
+            entries += said
+    _check(translation, faults, NOTHING_RECORDED)
+    if translation.snapshots:
+        _check_not_recorded(context, made)
+    entries += translation.entries(context.agent, named=not own)
+    if own:
+        for document, _ in translation.trajectories:
+            judgements = document.get("judgements")
+            for each in judgements if "format" in document and isinstance(judgements, list) else ():
+                check_said_by(context.agent, each.get("by"))
+    recorded = append_runs(context, made, entries, own=own) if made or entries else ()
+    return (*recorded, *known)
+
+
+def _trajectories(
+    translation: formats.Translation, faults: list[Fault], hidden: frozenset[str], agent: str | None
+) -> list[trajectory.Told]:
+    """Return the runs of the trajectories and snapshots of a document.
+
+    They are of the agent they name, and of this one where they name none.
+    """
+    shared = translation.shared
+    good = [({**item, formats.SHARED: shared} if shared else item, at) for item, at in translation.trajectories]
+    for item, path in translation.snapshots:
+        snapshot = _of_snapshot(item, path, faults, hidden, agent)
+        if snapshot is not None:
+            good.append((snapshot, path))
+    before = len(faults)
+    made = trajectory.read([item for item, _ in good], [path for _, path in good], faults, hidden, agent)
+    if translation.bare:  # the document is the steps
+        faults[before:] = [replace(fault, path=fault.path.removeprefix("/steps")) for fault in faults[before:]]
+    return made
+
+
+def _check(translation: formats.Translation, faults: list[Fault], outcome: str) -> None:
+    """Raise `Refused` for what is wrong with a document, all at once; and for one that holds no run."""
+    if not faults and translation.is_empty:
+        faults.append(_EMPTY)
+    if faults:
+        raise Refused(faults, outcome)
+
+
+def _is_recorded(context: Context, item: dict[str, Any], path: str, faults: list[Fault]) -> bool:
+    """Return whether the log holds the run of a record already; one that it holds otherwise is a fault."""
+    with open_recounter(context) as recounter:
+        try:
+            known = run_record(recounter, item["id"])
+        except NotFound:
+            return False
+    if run_json.same_run(known.to_json(), item):
+        return True
+    problem = f"the log already has {item['id']}, and says something else of it"
+    faults.append(Fault(f"{path}/id", problem, "Import it into another ledger, and compare the two with `runs diff`."))
+    return False
 
 
 def _not_a_trajectory(item: object, path: str) -> Fault:
@@ -109,57 +183,34 @@ def _not_a_trajectory(item: object, path: str) -> Fault:
     return Fault(path, f"expected a trajectory, got {shown(item)}", "Send an object with steps, each with a kind.")
 
 
-def _items(document: object, outcome: str) -> list[Any]:
-    faults = form.faults(document)
-    items: list[Any] = document if isinstance(document, list) else [document]
-    for number, item in enumerate(items):
-        if isinstance(item, dict) and item.keys() >= _RECORD:
-            path = f"/{number}" if isinstance(document, list) else ""
-            remedy = "Send a snapshot (`woodrat runs show RUN --format snapshot`), or name the run by its id."
-            faults.append(Fault(path, "this is a run record, which cannot be imported", remedy))
-    if not items:
-        faults.append(Fault("", "there is no run in it", "Send a run, or a list of runs or entries."))
-    if faults:
-        raise Refused(faults, outcome)
-    return items
+def _could_be_told(item: object) -> bool:
+    return (
+        not isinstance(item, dict) or not item or bool(item.keys() & {"query", "steps", "answer", "agent", "subject"})
+    )
 
 
-def _are_trajectories(items: Sequence[Any]) -> bool:
-    return any(trajectory.is_trajectory(item) or is_snapshot(item) or _is_step(item) for item in items)
+def _unknown(item: dict[str, Any], path: str) -> Fault:
+    """Return what to say of an object in no format that is known."""
+    names = ", ".join(shown(name) for name in list(item)[:4]) + (", …" if len(item) > 4 else "")
+    remedy = (
+        "Send a run with steps, a transcript with messages, an export of LangSmith, Langfuse or Phoenix, OTLP, "
+        "a snapshot or a run record."
+    )
+    return Fault(path, f"it is no recording that is known; it has {names}", remedy)
 
 
-def _is_step(item: object) -> bool:
-    return kind_of(item) in trajectory.STEP_KINDS
+_EMPTY: Final = Fault("", "there is no run in it", "Send a run, or a list of runs or entries.")
 
 
-def _trajectories(
-    document: object, items: list[Any], outcome: str, hidden: frozenset[str] = NOTHING, agent: str | None = None
-) -> list[trajectory.Told]:
-    """Return the runs of a list of trajectories, or of one whose steps or spans are a list of their own.
-
-    They are of the agent they name, and of this one where they name none.
-    """
+def _keepable(document: object, outcome: str) -> Any:
+    """Return a document with values that a log can keep."""
     faults: list[Fault] = []
-    paths = [f"/{number}" for number in range(len(items))] if isinstance(document, list) else [""]
-    if all(isinstance(item, dict) and "run_type" in item for item in items):
-        items = [{"run_type": "trace", "spans": trace} for trace in foreign.traces(items)]
-        paths = [""] * len(items)
-    bare = any(_is_step(item) for item in items)
-    if bare:
-        items, paths = [{"steps": items}], [""]
-    made = [
-        _of_snapshot(item, path, faults, hidden, agent)
-        if is_snapshot(item) and not trajectory.is_trajectory(item)
-        else foreign.translated(item, path, faults)
-        for item, path in zip(items, paths, strict=True)
-    ]
-    good = [(item, path) for item, path in zip(made, paths, strict=True) if item is not None]
-    found = trajectory.read([item for item, _ in good], [path for _, path in good], faults, hidden, agent)
-    if bare:
-        faults = [replace(fault, path=fault.path.removeprefix("/steps")) for fault in faults]
+    plain = json_values.keepable(document, faults)
+    if not faults and plain == []:
+        faults.append(_EMPTY)
     if faults:
         raise Refused(faults, outcome)
-    return found
+    return plain
 
 
 def _of_snapshot(

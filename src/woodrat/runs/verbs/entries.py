@@ -256,8 +256,10 @@ def _said(
     return said
 
 
-def append_trajectories(context: Context, told: Sequence[trajectory.Told], *, own: bool) -> tuple[str, ...]:
-    """Append the entries of trajectories, all in one write; those the log holds already change nothing."""
+def append_runs(
+    context: Context, told: Sequence[trajectory.Told], items: Sequence[Any], *, own: bool
+) -> tuple[str, ...]:
+    """Append the entries of trajectories and of spans, all in one write; those the log holds already change nothing."""
     said = {
         digest(kind, body): _Entry(kind, body, run.run, run.agent, f"/{number}")
         for number, run in enumerate(told)
@@ -266,7 +268,13 @@ def append_trajectories(context: Context, told: Sequence[trajectory.Told], *, ow
     if own:
         for run in told:
             check_said_by(context.agent, run.agent)
-    return _add(context, said, once=True, own=own)
+    if items:
+        signed = _signed(_without(items, context.hidden), context.agent)
+        if own:
+            for item in signed:
+                check_said_by(context.agent, item["agent"])
+        said |= _said(signed, {"run": ""}, _span(context.clock), None, NOTHING_RECORDED)
+    return _add(context, said, once=frozenset(run.run for run in told), own=own)
 
 
 def _add(
@@ -275,13 +283,13 @@ def _add(
     given: Mapping[str, Any] | None = None,
     key: str | None = None,
     *,
-    once: bool = False,
+    once: frozenset[str] = frozenset(),
     own: bool = False,
 ) -> tuple[str, ...]:
     """Append entries that the log does not hold yet; return the runs they are part of.
 
-    Each must be of its run's owner. With `once` a step that is told otherwise than before is refused: it would count as
-    a second one. With `own` nothing may be cited from another log.
+    Each must be of its run's owner. Of the runs `once`, a step that is told otherwise than before is refused: it would
+    count as a second one. With `own` nothing may be cited from another log.
     """
     runs = tuple(dict.fromkeys(entry.run for entry in said.values()))
 
@@ -291,9 +299,10 @@ def _add(
         for run in runs:
             _check_owned(run, so_far[run], [entry for entry in said.values() if entry.run == run])
         if once:
-            held = ((entry, run) for run in runs for entry in view.run(run, through))
+            held = ((entry, run) for run in once for entry in view.run(run, through))
             before = [_Entry(e.kind, e.body, run, None, "") for e, run in held if e.body is not None]
-            if faults := _told_otherwise([*before, *said.values()]):
+            new = [entry for entry in said.values() if entry.run in once]
+            if faults := _told_otherwise([*before, *new]):
                 raise Refused(faults, NOTHING_RECORDED)
         added = [entry for name, entry in said.items() if name not in so_far[entry.run].known]
         _check_cited(draft, added, own=own)

@@ -1,0 +1,64 @@
+"""Span trees: spans with ids and parents, gathered by trace, without circles and each once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from woodrat.canon import form
+from woodrat.errors import Fault, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+Placed = tuple[dict[str, Any], str]
+"""A span, and where in its document it stands."""
+
+
+def each_once(spans: Iterable[Placed], id: str, faults: list[Fault]) -> list[Placed]:
+    """Return spans, each id once; those that come twice and say two things are faults."""
+    found: dict[str, Placed] = {}
+    nameless: list[Placed] = []
+    for span, path in spans:
+        name = span.get(id)
+        if name is None:
+            nameless.append((span, path))
+            continue
+        known = found.setdefault(str(name), (span, path))
+        if known[0] is not span and not form.same(known[0], span):
+            problem = f"{shown(name)} is the {id} of {known[1] or 'another'} too, which says something else"
+            faults.append(Fault(f"{path}/{id}", problem, "Send each span once, as it was at its end."))
+    return [*found.values(), *nameless]
+
+
+def check_parents(spans: Sequence[Placed], id: str, parent: str, faults: list[Fault]) -> None:
+    """Add a fault for every circle in which spans are inside each other."""
+    above = {str(span[id]): span.get(parent) for span, _ in spans if span.get(id) is not None}
+    places = {str(span[id]): path for span, path in spans if span.get(id) is not None}
+    settled: set[str] = set()
+    for start in above:
+        trail: dict[str, None] = {}
+        name: str | None = start
+        while name is not None and name in above and name not in settled:
+            if name in trail:
+                circle = [*trail][[*trail].index(name) :]
+                problem = f"it is inside itself, through {' > '.join(shown(each) for each in circle[:4])}"
+                faults.append(Fault(f"{places[name]}/{parent}", problem, "Send the span that each one is inside of."))
+                break
+            trail[name] = None
+            outer = above[name]
+            name = None if outer is None else str(outer)
+        settled.update(trail)
+
+
+def by_trace(spans: Iterable[Placed], names: Sequence[str]) -> list[list[Placed]]:
+    """Return spans by the first of these members that they have, in the order in which each trace came first."""
+    found: dict[str, list[Placed]] = {}
+    for span, path in spans:
+        trace = next((span[name] for name in names if span.get(name) is not None), "")
+        found.setdefault(str(trace), []).append((span, path))
+    return list(found.values())
+
+
+def text_of(item: Mapping[str, Any], *names: str) -> str | None:
+    """Return the first of these members that is text and says something."""
+    return next((item[name] for name in names if isinstance(item.get(name), str) and item[name]), None)

@@ -1,0 +1,106 @@
+"""Tables: rows of a file, one run each or one message each.
+
+A row that has messages in a column is a run. Rows that are messages are runs by the column that names their
+conversation, or all of one run without such a column. Any other row with a question or an answer is a run without
+steps. Further columns are kept as attributes.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.errors import Fault, Refused
+from woodrat.runs.foreign import message as chat
+from woodrat.runs.foreign.fields import REWARDS, verdict
+from woodrat.runs.foreign.wrappers import parsed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from woodrat.runs.foreign.span_tree import Placed
+
+CELL_CHARACTERS_MAX: Final = 64 * 1_048_576
+"""Longest cell of a CSV file."""
+GROUPS: Final = (
+    *("run_id", "conversation_id", "session_id", "thread_id", "trace_id", "dialog_id", "dialogue_id", "chat_id"),
+    *("conversation", "session", "thread", "episode", "run"),
+)
+"""Columns that name the conversation a message is part of."""
+_QUESTIONS: Final = ("query", "question", "prompt", "input")
+_ANSWERS: Final = ("answer", "response", "completion", "output")
+
+
+def rows_of_csv(text: str, outcome: str) -> list[dict[str, Any]]:
+    """Return the rows of CSV with a header; cells that are JSON of an object or a list are read as that."""
+    limit = csv.field_size_limit(CELL_CHARACTERS_MAX)
+    try:
+        listed = list(csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True))
+    except csv.Error as error:
+        remedy = "Send CSV with a header, quoted as RFC 4180 says."
+        raise Refused([Fault("", f"is not CSV ({error})", remedy)], outcome) from error
+    finally:
+        csv.field_size_limit(limit)
+    header, rows = (listed[0], listed[1:]) if listed else ([], [])
+    faults = [
+        Fault(f"column {number}", f"the name {name!r} is empty or appears twice", "Give each column a name of its own.")
+        for number, name in enumerate(header, 1)
+        if not name or name in header[: number - 1]
+    ]
+    found: list[dict[str, Any]] = []
+    for number, row in enumerate(rows, 2):
+        if row and len(row) != len(header):
+            problem = f"it has {len(row)} cells, and the header has {len(header)}"
+            faults.append(Fault(f"row {number}", problem, "Send a cell for every column; was the file cut off?"))
+        elif row:
+            found.append({name: _cell(name, cell) for name, cell in zip(header, row, strict=True) if cell != ""})
+    if not found and not faults:
+        faults.append(Fault("", "it has no rows", "Send a header and at least one row."))
+    if faults:
+        raise Refused(faults, outcome)
+    return found
+
+
+def _cell(name: str, cell: str) -> Any:
+    if name in REWARDS:
+        read = verdict(cell, binary=True)
+        return read["score"] if read is not None and "score" in read else cell
+    return parsed(cell)
+
+
+def is_message_row(item: Any) -> bool:
+    """Return whether a row is a message of a conversation."""
+    return isinstance(item, dict) and chat.looks_like(item)
+
+
+def conversations(rows: Sequence[Placed]) -> list[tuple[dict[str, Any], str]]:
+    """Return documents with messages, one for each conversation that rows are part of, with the place of the first."""
+    column = next((name for name in GROUPS if all(isinstance(row.get(name), str | int) for row, _ in rows)), None)
+    if column is None:
+        return [({"messages": [row for row, _ in rows]}, "")]
+    found: dict[str, list[Placed]] = {}
+    for row, path in rows:
+        found.setdefault(str(row[column]), []).append((row, path))
+    made = []
+    for name, listed in found.items():
+        said = [{key: value for key, value in row.items() if key not in (column, *REWARDS)} for row, _ in listed]
+        about = {key: row[key] for row, _ in listed for key in REWARDS if row.get(key) is not None}
+        made.append(({"id": name, "messages": said, **about}, listed[0][1]))
+    return made
+
+
+def is_answer_row(item: Any) -> bool:
+    """Return whether a row says what was asked and answered, and nothing of steps."""
+    if not isinstance(item, dict) or {"steps", "kind", "messages"} & item.keys():
+        return False
+    return any(isinstance(item.get(name), str) for name in _QUESTIONS) and any(name in item for name in _ANSWERS)
+
+
+def answer_run(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the run of a row with a question and an answer."""
+    asked = next(name for name in _QUESTIONS if isinstance(row.get(name), str))
+    answered = next(name for name in _ANSWERS if name in row)
+    rest = {name: value for name, value in row.items() if name not in (asked, answered, "id")}
+    own = {"id": row["id"]} if isinstance(row.get("id"), str) else {}
+    return {**own, "query": row[asked], "answer": row[answered], "steps": [], "attributes": rest}
