@@ -14,6 +14,8 @@ from woodrat.server import wire
 
 if TYPE_CHECKING:
     from woodrat.api.past import Past
+    from woodrat.runs.evidence import Evidence
+    from woodrat.runs.margin import Margin
     from woodrat.runs.reader import Reason
     from woodrat.runs.record import RunRecord
     from woodrat.runs.steps import Decision, ModelCall
@@ -242,20 +244,58 @@ def _decision(paper: Paper, decision: Decision) -> None:
             paper.line(f"      error: {value(rule.error)}")
     if decision.rationale is not None:
         paper.line(f"    rationale: {decision.rationale}")
+    if decision.margin is not None:
+        _margin(paper, decision.margin)
+
+
+def _margin(paper: Paper, margin: Margin) -> None:
+    """Print how near a decision was to another choice."""
+    paper.line(f"    margin: {margin.sentence}")
+    if margin.flips:
+        cells = [
+            (
+                change.fact,
+                "(missing)" if change.missing else value(change.was),
+                " or ".join(region.words for region in change.to),
+                value(flip.chosen) if not number else "",
+            )
+            for flip in margin.flips
+            for number, change in enumerate(flip.facts)
+        ]
+        paper.table(("FACT", "WAS", "WOULD HAVE TO BE", "THEN CHOSEN"), cells)
+    if margin.without_effect:
+        paper.line(f"    did not matter: {', '.join(margin.without_effect)}", DIM)
+    for sole in margin.sources:
+        paper.line(f"    would flip it alone, if wrong: {sole.source.label} ({', '.join(sole.facts)})", YELLOW)
+
+
+def _evidence(paper: Paper, item: Evidence) -> None:
+    """Print the document behind a fact, and what became of the fact since."""
+    documents = ", ".join(
+        f"{document.name or paper.id(document.source)}"
+        + (f" ({paper.id(document.source)}, from {document.agent})" if document.name is not None else "")
+        for document in item.documents
+    )
+    since = item.since
+    if not documents and since is None:
+        return
+    line = f"  {item.fact} {value(item.value)}, {item.origin}" + (f": {documents}" if documents else "")
+    if since is not None:
+        now = "" if since.change in ("retracted", "deleted") else f" to {value(since.now)}"
+        by = "" if since.agent is None else f" by {since.agent} at {time(since.observed_at)}"
+        because = "" if since.because is None else f", because {value(since.because)}"
+        line += f"; {since.change} since{now}{by}{because}"
+    paper.line(line, "" if since is None else YELLOW)
 
 
 def _origin(paper: Paper, origin: Any) -> str:
-    kind = origin.get("kind")
-    if kind == "read":
-        if origin.get("entity") is None:
-            return "read from something that was erased"
+    from woodrat.runs.evidence import origin_words
+
+    words = origin_words(origin)
+    if origin.get("kind") == "read" and origin.get("entity") is not None:
         named = ", ".join(paper.id(str(id)) for id in origin.get("observations") or ()) or "it had no value"
-        return f"read from {origin['entity']}#{origin.get('field')} ({named})"
-    if kind == "input":
-        return f"input {origin.get('name')}"
-    if kind in ("tool", "model"):
-        return f"{kind} call {origin.get('span')} {origin.get('path') or ''}".rstrip()
-    return "stated"
+        return f"read from {words} ({named})"
+    return words if origin.get("kind") == "stated" else f"from {words}"
 
 
 def record(call: Call) -> Answer:
@@ -345,6 +385,8 @@ def _reason(paper: Paper, reason: Reason) -> None:
     if reason.query is not None:
         paper.line(f"  question: {reason.query}")
     _decision(paper, reason.decision)
+    for item in reason.evidence:
+        _evidence(paper, item)
     if reason.answer is not None:
         paper.line(f"  answer: {value(reason.answer)}", GREEN)
 

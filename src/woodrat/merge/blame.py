@@ -53,6 +53,8 @@ class Verdict(Record):
     """Where in the source they read it."""
     excerpt: str | None = None
     """The words that stand there, where the source is text or JSON and still has them."""
+    because: str | None = None
+    """The reason they gave, as for a correction; none where they gave none."""
 
 
 def blame(
@@ -128,6 +130,7 @@ def _verdict(
         by_arrival=by_arrival,
         locator=where if isinstance(where, dict) else None,
         excerpt=excerpt,
+        because=_text(optional.get("reason")),
     )
 
 
@@ -137,7 +140,8 @@ def _withdrawer(observation: Observation, acting: dict[bytes, Observation], live
         for o in acting.values()
         if o.op == RETRACT and o.digest in live and observation.digest in o.replaces and o.entity == observation.entity
     )
-    return label(found[0])
+    because = _text(acting[found[0]].optional.get("reason"))
+    return label(found[0]) + ("" if because is None else f", because {because}")
 
 
 def _text(value: Json) -> str | None:
