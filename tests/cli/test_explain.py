@@ -33,7 +33,8 @@ def test_a_corrected_score_makes_a_decision_stale(told: Cli) -> None:
     assert (found["beliefs"][0]["before"], found["beliefs"][0]["now"]) == (580, 710)
     page = told("stale", "-o", "table").out
     assert page.startswith("classify-risk=rejected would flip to approved\n")
-    assert "  loan/42#creditScore: was 580, is 710 now; corrected: " in page
+    assert "  loan/42#creditScore: was 580, is 710 now; corrected by " in page
+    assert ", because " in page
     assert told("stale", "--as-of", "0", "-o", "table").out.startswith("No decision is stale.\n")
     assert "has evidence that changed" in told("stale", "--same", "--as-of", "0", "-o", "table").out
     assert told("--tenant", "other", "stale").json["items"] == []

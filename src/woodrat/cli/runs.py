@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from woodrat.runs.margin import Margin
     from woodrat.runs.reader import Reason
     from woodrat.runs.record import RunRecord
-    from woodrat.runs.steps import Decision, ModelCall
+    from woodrat.runs.steps import Decision, ModelCall, Part
     from woodrat.training.exports import Exported
 
 NO_READ = "Nothing was read."
@@ -153,6 +153,10 @@ def _record(paper: Paper, r: RunRecord) -> None:
         paper.line(f"  problem: {problem}", YELLOW)
     if r.erased:
         paper.line(f"  erased: entries {', '.join(map(str, r.erased))}", YELLOW)
+    if r.steps:
+        paper.line("Steps", BOLD)
+        rows = [(str(number), time(step.started_at), *_step(step)) for number, step in enumerate(r.steps, 1)]
+        paper.table(("STEP", "AT", "KIND", "WHAT"), rows)
     if r.decisions:
         paper.line("Decisions", BOLD)
         for decision in r.decisions:
@@ -213,6 +217,26 @@ def _record(paper: Paper, r: RunRecord) -> None:
         paper.line(f"Error: {value(r.error)}", RED)
     if r.answer is not None:
         paper.line(f"Answer: {value(r.answer)}", GREEN)
+
+
+def _step(step: Part) -> tuple[str, str]:
+    """Return the kind of a step, and in a line what happened in it."""
+    from woodrat.runs.evidence import call_words
+    from woodrat.runs.steps import Decision, ModelCall, Note, Read, ToolCall
+
+    match step:
+        case Read():
+            return "read", f"{step.entity or step.within or ''}: {fields(step.values) if step.found else 'not found'}"
+        case ToolCall():
+            came = value(step.error) if step.errored else "no result recorded" if step.begun else step.preview or ""
+            return "tool", f"{call_words(step)} → {came}"
+        case ModelCall():
+            return "model", f"{step.model or ''} → {value(step.error) if step.errored else _answered(step)}"
+        case Decision():
+            return "decision", f"{_choice(step)} {step.by(value)}"
+        case Note():
+            return "note", step.text
+    return "judgement", str(getattr(step, "verdict", ""))
 
 
 def _answered(call: ModelCall) -> str:

@@ -337,8 +337,11 @@ class _Back:
 
         An observation of another agent than the run's owner, from another log, does not come of what the run saw.
         """
-        if id in self.entered or self._deep >= RUNS_DEEP_MAX:
+        if id in self.entered:
             return Node("run", id, id, {})
+        if self._deep >= RUNS_DEEP_MAX:
+            label = f"{id}, where this answer ends: {RUNS_DEEP_MAX} runs lie before it; `lineage {id}` goes on"
+            return Node("run", id, label, {"cut": True})
         entries = [entry for entry in self._tracer.view.run(id, self._tracer.through) if entry.position < position]
         if not entries:
             return Node("run", id, id, {"known": False})

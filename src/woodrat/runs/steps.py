@@ -301,6 +301,11 @@ class ModelCall(Part):
     error: Json
     """How it failed."""
 
+    @derived
+    def request_digest(self) -> str | None:
+        """Digest of the request, under the name that other formats use."""
+        return self.request
+
 
 @dataclass(frozen=True, slots=True)
 class Note(Part):
