@@ -95,6 +95,8 @@ def run(call: Call) -> Answer:
     """Show one run."""
     given = call.given
     record = call.ask(runs_of(call))
+    if given.step is not None:
+        return _whole_step(record, given.step)
     if given.format is not None:
         wrong = [f"--{name}" for name in ("projection", "budget") if getattr(given, name) is not None]
         if wrong:
@@ -122,6 +124,27 @@ def run(call: Call) -> Answer:
     if given.budget is not None:
         raise Refused([Fault("--budget", "it needs --projection", "Add --projection decisions.")], NO_READ)
     return Answer(record.to_json(), lambda paper: _record(paper, record))
+
+
+def _whole_step(record: RunRecord, number: int) -> Answer:
+    """Return one step of a run with everything that is recorded of it, counted from 1 as `runs show` does."""
+    if not 1 <= number <= len(record.steps):
+        problem = f"{record.id} has no step {number}; it has {len(record.steps)}"
+        raise Refused([Fault("--step", problem, "`woodrat runs show RUN` numbers them.")], NO_READ)
+    step = record.steps[number - 1]
+    told = step.to_json()
+
+    def text(paper: Paper) -> None:
+        kind, what = _step(step)
+        paper.line(f"Step {number}, {kind}: {what}", BOLD)
+        for name, item in told.items():
+            if item not in (None, "", {}, []):
+                paper.line(f"  {name}:")
+                spelled = item if isinstance(item, str) else json.dumps(item, indent=2, ensure_ascii=False)
+                for line in spelled.split("\n"):
+                    paper.line(f"    {line}")
+
+    return Answer({"run": record.id, "number": number, **told}, text)
 
 
 def _record(paper: Paper, r: RunRecord) -> None:
