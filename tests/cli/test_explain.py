@@ -33,7 +33,8 @@ def test_a_corrected_score_makes_a_decision_stale(told: Cli) -> None:
     assert (found["beliefs"][0]["before"], found["beliefs"][0]["now"]) == (580, 710)
     page = told("stale", "-o", "table").out
     assert page.startswith("classify-risk=rejected would flip to approved\n")
-    assert "  loan/42#creditScore: was 580, is 710 now; corrected: " in page
+    assert "  loan/42#creditScore: was 580, is 710 now; corrected by " in page
+    assert ", because " in page
     assert told("stale", "--as-of", "0", "-o", "table").out.startswith("No decision is stale.\n")
     assert "has evidence that changed" in told("stale", "--same", "--as-of", "0", "-o", "table").out
     assert told("--tenant", "other", "stale").json["items"] == []
@@ -133,3 +134,27 @@ def test_exports_are_listed_with_what_leaned_on_them(told: Cli, tmp_path: Path) 
     page = told("impact", observation, "-o", "table").out
     assert "exported as sft to rows.jsonl by trainer: 1 of 1 rows" in page
     assert page.endswith("2 exports\n")
+
+
+def test_why_tells_the_margin_and_a_correction_with_its_reason(told: Cli) -> None:
+    """What would have flipped a decision, and who corrected its evidence since and why, is printed and in JSON."""
+    record(told)
+    assert told(*CORRECT).code == 0
+    reason = told("why", "loan/42").json["items"][0]
+    assert reason["decision"]["margin"]["outcome"] == "flips"
+    (since,) = [item["since"] for item in reason["evidence"] if item["fact"] == "creditScore"]
+    assert (since["change"], since["now"], since["because"]) == ("corrected", 710, "mixed up")
+    page = told("why", "loan/42", "-o", "table").out
+    assert "margin: with creditScore " in page
+    assert "corrected since to 710" in page
+    assert "because mixed up" in page
+
+
+def test_one_step_of_a_run_is_printed_whole(told: Cli) -> None:
+    """`runs show` numbers the steps in time order, and `--step` prints one; a number that is none is refused."""
+    run = record(told)
+    assert "STEP" in told("runs", "show", run, "-o", "table").out
+    first = told("runs", "show", run, "--step", "1").json
+    assert (first["run"], first["number"]) == (run, 1)
+    assert told("runs", "show", run, "--step", "1", "-o", "table").out.startswith("Step 1, ")
+    assert told("runs", "show", run, "--step", "99").code != 0

@@ -41,7 +41,9 @@ def blame(observations: Iterable[Observation], members: Iterable[Ref], rules: Ru
                 for o in acting.values()
                 if o.op == RETRACT and o.digest in live and digest in o.replaces and o.entity == observation.entity
             ]
-            losses[digest] = f"withdrawn by {label(min(withdrawers))}"
+            reason = acting[min(withdrawers)].optional.get("reason")
+            because = f", because {reason}" if isinstance(reason, str) else ""
+            losses[digest] = f"withdrawn by {label(min(withdrawers))}{because}"
         elif misfit is not None:
             losses[digest] = f"does not fit: {misfit}"
         elif not state.deleted and fold.is_deleted(state, observation.entity):

@@ -419,10 +419,14 @@ class Past:
 
         The latest decision comes first, each with its evidence and answer. The result is exact: the decisions of runs
         about the entity, and those of other runs whose evidence was read from it. Finding none is an answer too.
-        """
-        from woodrat.runs import reader as run_reader
 
-        return run_reader.why_page(self.context, ref, limit=limit, cursor=cursor)
+        Each decision has its margin: the smallest change of its facts that would have led to another choice, the facts
+        that did not matter, and the single sources that would flip it if they were wrong. It is unknown for what no
+        data rules decided. The evidence names the documents behind it, and what became of it since.
+        """
+        from woodrat.explain import verbs as explain_verbs
+
+        return explain_verbs.why(self.context, ref, limit=limit, cursor=cursor)
 
     @verb(get="/v1/recall", command="recall Q", tool="recall")
     def recall(

@@ -119,7 +119,7 @@ class PastRuns:
         from woodrat.runs import reader as run_reader
 
         with run_reader.open_recounter(self.context) as recounter:
-            return run_reader.run_record(recounter, run)
+            return run_reader.with_margins(run_reader.run_record(recounter, run))
 
     @verb(
         post="/v1/runs/diff",

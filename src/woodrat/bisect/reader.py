@@ -24,7 +24,7 @@ from woodrat.bisect.predicate import (
 from woodrat.bisect.subset import believed_of, entities_concerned
 from woodrat.canon import form
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.explain.remake import facts_of, is_whole
+from woodrat.explain.remake import is_whole
 from woodrat.ledger.moments import NO_READ, here, resolve_ref
 from woodrat.records import dataclass
 from woodrat.runs.gaps import rule_faults
@@ -257,7 +257,7 @@ def _recorded(reader: Reader, asking: Asking, faults: list[Fault]) -> Choice | N
     remedy = "Name the entity instead, and give the rules as data."
     faults += [Fault("what", f"{asking.what} cannot be made again: {problem}", remedy) for problem in problems]
     reads: dict[str, FieldRead] = {}
-    facts = facts_of(decision)
+    facts = decision.known_facts
     for name, origin in _origins(decision).items():
         read = _followed(record, origin, name, reader.view, faults)
         if read is not None:

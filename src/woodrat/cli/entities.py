@@ -29,8 +29,17 @@ PAGE_MAX = 1_000
 
 def show(call: Call) -> Answer:
     """Show what is believed about an entity."""
-    snapshot = call.ask(call.past())
-    return Answer(snapshot.to_json(), lambda paper: _snapshot(paper, snapshot))
+    past = call.past()
+    snapshot = call.ask(past)
+
+    def text(paper: Paper) -> None:
+        _snapshot(paper, snapshot)
+        for name in [name for name, origin in snapshot.blame.items() if origin.corrected]:
+            for verdict in past.at(snapshot.position).blame(snapshot.entity, name)[name]:
+                if verdict.wins and verdict.because is not None:
+                    paper.line(f"  {name} was corrected by {verdict.agent}{_because(verdict.because)}")
+
+    return Answer(snapshot.to_json(), text)
 
 
 def elements(call: Call) -> Answer:
@@ -158,8 +167,8 @@ def history(call: Call) -> Answer:
     def text(paper: Paper) -> None:
         rows = []
         for step in page.items:
-            what = "; ".join(map(changed, step.changes)) or "no change"
             o = step.observation
+            what = ("; ".join(map(changed, step.changes)) or "no change") + _because(o.optional.get("reason"))
             rows.append((str(step.position), time(o.observed_at), o.agent, o.op, what, o.id))
         paper.table(("POSITION", "OBSERVED AT", "AGENT", "OP", "CHANGE", "OBSERVATION"), rows)
 
@@ -288,6 +297,11 @@ def related(call: Call) -> Answer:
 # What several verbs print
 
 
+def _because(reason: Any) -> str:
+    """Return the reason that somebody gave, to be added to a line."""
+    return f", because {value(reason)}" if isinstance(reason, str) else ""
+
+
 def _explained(past: Past, snapshot: Snapshot) -> Answer:
     """Return a snapshot with the reason behind every value and every observation it was merged from."""
     verdicts, kept = past.blame(snapshot.entity), tuple(past.observations(snapshot.entity, limit=PAGE_MAX))
@@ -355,7 +369,7 @@ def _claims(paper: Paper, found: Mapping[str, Sequence[Verdict]]) -> None:
         for v in verdicts:
             said = value(v.value) if not v.removed or v.value is not None else f"without {value(list(v.removed))}"
             outcome = "wins" if v.wins else "loses"
-            rows.append((name, outcome, said, v.agent, seen(v), v.observation, v.reason))
+            rows.append((name, outcome, said, v.agent, seen(v), v.observation, v.reason + _because(v.because)))
             styles.append(GREEN if v.wins else "")
             if v.locator is not None:
                 read.append((v.observation, f"{v.source}, {words(v.locator)}", v.excerpt))

@@ -144,7 +144,10 @@ def _stale(paper: Paper, found: Stale) -> None:
 def _belief(paper: Paper, belief: Belief) -> None:
     before = value(belief.before) if belief.observations else "(nothing)"
     now = "(nothing)" if belief.missing else value(belief.now)
-    paper.line(f"  {belief.entity}#{belief.field}: was {before}, is {now} now; {belief.change}: {belief.reason}")
+    by = "" if belief.changed_by is None else f" by {belief.changed_by}"
+    because = "" if belief.because is None else f", because {value(belief.because)}"
+    said = f"{belief.change}{by}{because}: {belief.reason}"
+    paper.line(f"  {belief.entity}#{belief.field}: was {before}, is {now} now; {said}")
 
 
 def recall(call: Call) -> Answer:

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from woodrat.api.past import Past
+    from woodrat.runs.evidence import Evidence
+    from woodrat.runs.margin import Margin
     from woodrat.runs.reader import Reason
     from woodrat.runs.record import RunRecord
-    from woodrat.runs.steps import Decision, ModelCall
+    from woodrat.runs.steps import Decision, ModelCall, Part
     from woodrat.training.exports import Exported
 
 NO_READ = "Nothing was read."
@@ -103,6 +105,8 @@ def run(call: Call) -> Answer:
     """Show one run."""
     given = call.given
     record = call.ask(runs_of(call))
+    if given.step is not None:
+        return _whole_step(record, given.step)
     if given.format is not None:
         wrong = [f"--{name}" for name in ("projection", "budget") if getattr(given, name) is not None]
         if wrong:
@@ -130,6 +134,27 @@ def run(call: Call) -> Answer:
     if given.budget is not None:
         raise Refused([Fault("--budget", "it needs --projection", "Add --projection decisions.")], NO_READ)
     return Answer(record.to_json(), lambda paper: _record(paper, record))
+
+
+def _whole_step(record: RunRecord, number: int) -> Answer:
+    """Return one step of a run with everything that is recorded of it, counted from 1 as `runs show` does."""
+    if not 1 <= number <= len(record.steps):
+        problem = f"{record.id} has no step {number}; it has {len(record.steps)}"
+        raise Refused([Fault("--step", problem, "`woodrat runs show RUN` numbers them.")], NO_READ)
+    step = record.steps[number - 1]
+    told = step.to_json()
+
+    def text(paper: Paper) -> None:
+        kind, what = _step(step)
+        paper.line(f"Step {number}, {kind}: {what}", BOLD)
+        for name, item in told.items():
+            if item not in (None, "", {}, []):
+                paper.line(f"  {name}:")
+                spelled = item if isinstance(item, str) else json.dumps(item, indent=2, ensure_ascii=False)
+                for line in spelled.split("\n"):
+                    paper.line(f"    {line}")
+
+    return Answer({"run": record.id, "number": number, **told}, text)
 
 
 def _record(paper: Paper, r: RunRecord) -> None:
@@ -162,6 +187,10 @@ def _record(paper: Paper, r: RunRecord) -> None:
         paper.line(f"  problem: {problem}", YELLOW)
     if r.erased:
         paper.line(f"  erased: entries {', '.join(map(str, r.erased))}", YELLOW)
+    if r.steps:
+        paper.line("Steps", BOLD)
+        rows = [(str(number), time(step.started_at), *_step(step)) for number, step in enumerate(r.steps, 1)]
+        paper.table(("STEP", "AT", "KIND", "WHAT"), rows)
     if r.decisions:
         paper.line("Decisions", BOLD)
         for decision in r.decisions:
@@ -224,6 +253,26 @@ def _record(paper: Paper, r: RunRecord) -> None:
         paper.line(f"Answer: {value(r.answer)}", GREEN)
 
 
+def _step(step: Part) -> tuple[str, str]:
+    """Return the kind of a step, and in a line what happened in it."""
+    from woodrat.runs.evidence import call_words
+    from woodrat.runs.steps import Decision, ModelCall, Note, Read, ToolCall
+
+    match step:
+        case Read():
+            return "read", f"{step.entity or step.within or ''}: {fields(step.values) if step.found else 'not found'}"
+        case ToolCall():
+            came = value(step.error) if step.errored else "no result recorded" if step.begun else step.preview or ""
+            return "tool", f"{call_words(step)} → {came}"
+        case ModelCall():
+            return "model", f"{step.model or ''} → {value(step.error) if step.errored else _answered(step)}"
+        case Decision():
+            return "decision", f"{_choice(step)} {step.by(value)}"
+        case Note():
+            return "note", step.text
+    return "judgement", str(getattr(step, "verdict", ""))
+
+
 def _answered(call: ModelCall) -> str:
     """Return what a model answered: its words, the tools it asked for, or whatever it is."""
     from woodrat.runs import messages, steps
@@ -253,20 +302,58 @@ def _decision(paper: Paper, decision: Decision) -> None:
             paper.line(f"      error: {value(rule.error)}")
     if decision.rationale is not None:
         paper.line(f"    rationale: {decision.rationale}")
+    if decision.margin is not None:
+        _margin(paper, decision.margin)
+
+
+def _margin(paper: Paper, margin: Margin) -> None:
+    """Print how near a decision was to another choice."""
+    paper.line(f"    margin: {margin.sentence}")
+    if margin.flips:
+        cells = [
+            (
+                change.fact,
+                "(missing)" if change.missing else value(change.was),
+                " or ".join(region.words for region in change.to),
+                value(flip.chosen) if not number else "",
+            )
+            for flip in margin.flips
+            for number, change in enumerate(flip.facts)
+        ]
+        paper.table(("FACT", "WAS", "WOULD HAVE TO BE", "THEN CHOSEN"), cells)
+    if margin.without_effect:
+        paper.line(f"    did not matter: {', '.join(margin.without_effect)}", DIM)
+    for sole in margin.sources:
+        paper.line(f"    would flip it alone, if wrong: {sole.source.label} ({', '.join(sole.facts)})", YELLOW)
+
+
+def _evidence(paper: Paper, item: Evidence) -> None:
+    """Print the document behind a fact, and what became of the fact since."""
+    documents = ", ".join(
+        f"{document.name or paper.id(document.source)}"
+        + (f" ({paper.id(document.source)}, from {document.agent})" if document.name is not None else "")
+        for document in item.documents
+    )
+    since = item.since
+    if not documents and since is None:
+        return
+    line = f"  {item.fact} {value(item.value)}, {item.origin}" + (f": {documents}" if documents else "")
+    if since is not None:
+        now = "" if since.change in ("retracted", "deleted") else f" to {value(since.now)}"
+        by = "" if since.agent is None else f" by {since.agent} at {time(since.observed_at)}"
+        because = "" if since.because is None else f", because {value(since.because)}"
+        line += f"; {since.change} since{now}{by}{because}"
+    paper.line(line, "" if since is None else YELLOW)
 
 
 def _origin(paper: Paper, origin: Any) -> str:
-    kind = origin.get("kind")
-    if kind == "read":
-        if origin.get("entity") is None:
-            return "read from something that was erased"
+    from woodrat.runs.evidence import origin_words
+
+    words = origin_words(origin)
+    if origin.get("kind") == "read" and origin.get("entity") is not None:
         named = ", ".join(paper.id(str(id)) for id in origin.get("observations") or ()) or "it had no value"
-        return f"read from {origin['entity']}#{origin.get('field')} ({named})"
-    if kind == "input":
-        return f"input {origin.get('name')}"
-    if kind in ("tool", "model"):
-        return f"{kind} call {origin.get('span')} {origin.get('path') or ''}".rstrip()
-    return "stated"
+        return f"read from {words} ({named})"
+    return words if origin.get("kind") == "stated" else f"from {words}"
 
 
 def record(call: Call) -> Answer:
@@ -391,6 +478,8 @@ def _reason(paper: Paper, reason: Reason) -> None:
     if reason.query is not None:
         paper.line(f"  question: {reason.query}")
     _decision(paper, reason.decision)
+    for item in reason.evidence:
+        _evidence(paper, item)
     if reason.answer is not None:
         paper.line(f"  answer: {value(reason.answer)}", GREEN)
 

@@ -16,6 +16,7 @@ from woodrat.canon.form import Json
 from woodrat.record_json import Record
 from woodrat.records import dataclass, field
 from woodrat.runs import steps
+from woodrat.runs.evidence import call_words
 from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Decision, ModelCall, Read, ToolCall
 
@@ -183,7 +184,9 @@ def _field(entity: str | None, name: str | None, observations: object, observe: 
 def _call(run: str, call: ToolCall | ModelCall) -> Node:
     if isinstance(call, ToolCall):
         details = {"run": run, "name": call.name, "args": call.args, "position": call.position, "at": call.started_at}
-        return Node("tool", f"{run}/{call.span}", f"tool {call.name} {shown(call.args)}", details)
+        details["result"] = call.result
+        returned = "failed" if call.errored else f"returned {shown(call.preview)}"
+        return Node("tool", f"{run}/{call.span}", f"{call_words(call)}, which {returned}", details)
     details = {"run": run, "model": call.model, "request": call.request, "position": call.position}
     return Node("model", f"{run}/{call.span}", f"model {call.model}", {**details, "at": call.started_at})
 

@@ -14,7 +14,7 @@ from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.explain import index, lineage
 from woodrat.explain.impact import AffectedRun, Impact, WonField, affected_run
 from woodrat.explain.lineage import Node
-from woodrat.explain.remake import SAME, facts_of, is_whole, remake
+from woodrat.explain.remake import SAME, is_whole, remake
 from woodrat.explain.stale import Belief, Stale
 from woodrat.ledger.excerpts import Excerpts
 from woodrat.ledger.index import Shelves
@@ -24,12 +24,14 @@ from woodrat.ledger.read import Reader
 from woodrat.merge import blame, fold
 from woodrat.records import replace
 from woodrat.runs import steps
+from woodrat.runs.evidence import Document, LaterChange
 from woodrat.runs.reader import open_recounter, run_record
 from woodrat.runs.steps import Decision, Read
 from woodrat.runs.values import REDACTED
 from woodrat.state import interpretation, locator, observation, source
 from woodrat.state.asof import AsOf
 from woodrat.state.fact import Fact
+from woodrat.state.observation import DELETE, RETRACT, Observation
 from woodrat.state.run_owner import is_part
 from woodrat.training.reader import leaning_exports
 
@@ -112,6 +114,17 @@ class Tracer:
             content = None if position is None else self.view.entry(position)
             found += [] if content is None else [content]
         return found
+
+    def documents(self, origin: Mapping[str, Any]) -> Iterator[Document]:
+        """Yield the documents that the observations behind a value came from."""
+        for id in _named(origin):
+            stored = self.observation(id)
+            named = None if stored is None else stored.observation.optional.get("source")
+            digest = self.source_digest(named) if isinstance(named, str) else None
+            if digest is not None:
+                first = next(iter(self.deliveries(digest)), None)
+                name, agent = (None, None) if first is None else (first.name, first.agent)
+                yield Document(ids.id_of("source", digest), name, agent, id)
 
     def said(self, shelf: str) -> list[Stored]:
         """Return the observations on a shelf, by position."""
@@ -286,6 +299,8 @@ class _Back:
         if isinstance(where, dict):
             words = "" if excerpt is None else f": “{lineage.shown(' '.join(excerpt.split()))}”"
             what = f"{what}, read at {locator.words(where)}{words}"
+        because = said.optional.get("reason")
+        what += f", because {lineage.shown(because)}" if isinstance(because, str) else ""
         label = f"{said.id} by {said.agent} at {_time(said.observed_at)}: {what}"
         return Node("observation", id, label, details, tuple(self._behind(stored)))
 
@@ -322,8 +337,11 @@ class _Back:
 
         An observation of another agent than the run's owner, from another log, does not come of what the run saw.
         """
-        if id in self.entered or self._deep >= RUNS_DEEP_MAX:
+        if id in self.entered:
             return Node("run", id, id, {})
+        if self._deep >= RUNS_DEEP_MAX:
+            label = f"{id}, where this answer ends: {RUNS_DEEP_MAX} runs lie before it; `lineage {id}` goes on"
+            return Node("run", id, label, {"cut": True})
         entries = [entry for entry in self._tracer.view.run(id, self._tracer.through) if entry.position < position]
         if not entries:
             return Node("run", id, id, {"known": False})
@@ -516,7 +534,7 @@ def _spoken_since(tracer: Tracer, ref: Ref, origin: Mapping[str, Any], decision:
     if type(position) is not int or tracer.reader.version(ref) > position:
         return True
     # Nothing was said of it since; its schema may have become another.
-    fact, before = _fact(tracer, ref, str(origin["field"]), None), facts_of(decision).get(key)
+    fact, before = _fact(tracer, ref, str(origin["field"]), None), decision.known_facts.get(key)
     return set(fact.origin["observations"]) != set(_named(origin)) or not form.same(before, fact.value)
 
 
@@ -541,7 +559,7 @@ def _belief(
         return None, None  # it was read from another log, and what that holds now cannot be told
     field = str(origin["field"])
     fact = _fact(tracer, ref, field, effective)
-    values = facts_of(decision)
+    values = decision.known_facts
     before: Json = values.get(key)
     current = _named(fact.origin)
     if not is_whole(before):
@@ -551,7 +569,9 @@ def _belief(
     if equal and set(was) == set(current):
         # Left as it is on record: a value that was hidden or cut stays so.
         return None, None
-    change, reason = _change(tracer.reader_by(effective), ref, field, was, fact)
+    reader = tracer.reader_by(effective)
+    change, reason = _change(reader, ref, field, was, fact)
+    cause = _cause(reader, ref, field, was, change)
     belief = Belief(
         key=key,
         entity=str(ref),
@@ -563,8 +583,46 @@ def _belief(
         observations_now=current,
         change=change,
         reason=reason,
+        changed_by=None if cause is None else cause.agent,
+        because=None if cause is None else steps.text(cause.optional.get("reason")),
     )
     return belief, fact
+
+
+def later_change(tracer: Tracer, origin: Mapping[str, Any], before: Json) -> LaterChange | None:
+    """Return what became of a value that was read; none where it is still believed, or nobody here can tell."""
+    ref, was = read_ref(origin), _named(origin)
+    if ref is None or (was and all(tracer.observation(id) is None for id in was)):
+        return None
+    field = str(origin["field"])
+    fact = _fact(tracer, ref, field, None)
+    if set(_named(fact.origin)) == set(was):
+        return None
+    change, _ = _change(tracer.reader, ref, field, was, fact)
+    cause = _cause(tracer.reader, ref, field, was, change)
+    return LaterChange(
+        change=change,
+        now=REDACTED if before == REDACTED else fact.value,
+        observation=None if cause is None else cause.id,
+        agent=None if cause is None else cause.agent,
+        observed_at=None if cause is None else cause.observed_at,
+        because=None if cause is None else steps.text(cause.optional.get("reason")),
+    )
+
+
+def _cause(reader: Reader, ref: Ref, field: str, was: tuple[str, ...], change: str) -> Observation | None:
+    """Return the observation because of which a field is believed otherwise than the observations behind it said."""
+    stored = reader.stored(reader.group(ref))
+    if change in ("retracted", "deleted"):
+        op = RETRACT if change == "retracted" else DELETE
+        gone = {item.observation.digest for item in stored if item.observation.id in was}
+        causes = [item.observation for item in stored if item.observation.op == op]
+        if op == RETRACT:
+            causes = [said for said in causes if not gone.isdisjoint(said.replaces)]
+        return causes[-1] if causes else None
+    snapshot = reader.find(ref)
+    origin = None if snapshot is None else snapshot.blame.get(field)
+    return next((s.observation for s in stored if origin is not None and s.observation.id == origin.observation), None)
 
 
 def _change(reader: Reader, ref: Ref, field: str, was: tuple[str, ...], fact: Fact) -> tuple[str, str]:

@@ -171,7 +171,7 @@ class Remade:
 
     def on(self, now: Mapping[str, Fact], open: Mapping[str, str] | None = None) -> DecisionNow:
         """Return what it would come to if these facts, by the names it gave them, had been so."""
-        values = facts_of(self.decision)
+        values = self.decision.known_facts
         changed: set[str] = set()
         for key, fact in now.items():
             if fact.missing:
@@ -293,16 +293,6 @@ def from_models(decision: Decision) -> dict[str, str]:
         for key, origin in origins.items()
         if isinstance(origin, dict) and origin.get("kind") == "model"
     }
-
-
-def facts_of(decision: Decision) -> dict[str, Json]:
-    """Return the facts a decision was made on, by name, as far as they are on record."""
-    values = dict(decision.facts)
-    for condition in decision.conditions:
-        there = condition.result is condition.operand if condition.op == "exists" else condition.error != NO_FACT
-        if there and condition.actual is not None:
-            values.setdefault(condition.key, condition.actual)
-    return values
 
 
 def is_whole(value: Json) -> bool:

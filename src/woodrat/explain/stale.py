@@ -37,6 +37,10 @@ class Belief(Record):
     """`corrected`, `retracted`, `superseded`, `deleted`, or `stated` where there was nothing before."""
     reason: str
     """Why the earlier one no longer holds, in a clause."""
+    changed_by: str | None = None
+    """Who said what changed it; none where that is not known."""
+    because: str | None = None
+    """The reason they gave for it; none where they gave none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING
 
 from woodrat.errors import Fault, shown
 from woodrat.explain import index, reader
+from woodrat.explain.lineage import evidence as evidence_origins
 from woodrat.explain.reader import Tracer, open_tracer
 from woodrat.ledger.pages import page_request
-from woodrat.runs.reader import open_recounter
+from woodrat.records import replace
+from woodrat.runs.evidence import Evidence, origin_words
+from woodrat.runs.flip_search import margin_of, origin_sources
+from woodrat.runs.margin import FactSource
+from woodrat.runs.reader import open_recounter, why_page
 from woodrat.training import index as training_index
 
 if TYPE_CHECKING:
@@ -18,6 +23,7 @@ if TYPE_CHECKING:
     from woodrat.explain.stale import Stale
     from woodrat.ledger.pages import Page
     from woodrat.ledger.rebuild import Progress
+    from woodrat.runs.reader import Reason, Recounter
 
 
 def lineage(context: Context, what: object) -> Node:
@@ -33,6 +39,38 @@ def impact(context: Context, what: object, agent: object, progress: Progress | N
         training_index.catch_up(context, progress)
     with open_tracer(context) as tracer:
         return reader.impact(tracer, what, agent)
+
+
+def why(context: Context, ref: object, *, limit: object, cursor: object) -> Page[Reason]:
+    """Return the decisions about a subject, each with its margin, the documents behind it and what became of them."""
+    if context.moment == "now":
+        index.catch_up(context)
+    return why_page(context, ref, limit=limit, cursor=cursor, explain=_explained)
+
+
+def _explained(reasons: tuple[Reason, ...], recounter: Recounter) -> tuple[Reason, ...]:
+    tracer = Tracer(recounter)
+    return tuple(_with_evidence(tracer, reason) for reason in reasons)
+
+
+def _with_evidence(tracer: Tracer, reason: Reason) -> Reason:
+    decision = reason.decision
+    values, looked = decision.known_facts, evidence_origins(decision)
+    evidence: list[Evidence] = []
+    sources = origin_sources(decision)
+    for fact, origin in decision.fact_origins.items():
+        documents = tuple(tracer.documents(origin))
+        if documents:
+            # What several observations say that came from one document is wrong together.
+            named = [FactSource("document", item.source, item.name or item.source) for item in documents]
+            inside = {item.observation for item in documents}
+            rest = [source for source in sources[fact] if source.id not in inside]
+            sources[fact] = (*dict.fromkeys(named), *rest)
+        if fact in looked:
+            since = reader.later_change(tracer, origin, values.get(fact))
+            evidence.append(Evidence(fact, values.get(fact), origin_words(origin), documents, since))
+    decision = replace(decision, margin=margin_of(decision, sources))
+    return replace(reason, decision=decision, evidence=tuple(evidence))
 
 
 def stale(context: Context, *, same: object, limit: object, cursor: object) -> Page[Stale]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from woodrat.merge.snapshot import Conflict, Contender, Snapshot
     from woodrat.merge.timeline import Event, Step
     from woodrat.recall.reader import Recall
+    from woodrat.runs.evidence import Evidence
     from woodrat.runs.reader import Reason
     from woodrat.runs.record import RunRecord
     from woodrat.runs.rules import Verdict
@@ -369,6 +370,18 @@ def divergence(record: Divergence) -> Compact:
     }
 
 
+def _since(item: Evidence) -> Compact:
+    """What became of a fact after a decision was made on it."""
+    since = item.since
+    assert since is not None
+    return {
+        "fact": item.fact,
+        "change": since.change,
+        "now": short(since.now),
+        **stated(agent=since.agent, because=short(since.because)),
+    }
+
+
 def reason(record: Reason) -> Compact:
     """One decision about an entity, and what its run answered."""
     return {
@@ -379,6 +392,8 @@ def reason(record: Reason) -> Compact:
             decided_at=record.decided_at,
             query=short(record.query),
             verdict=record.verdict,
+            margin=None if record.decision.margin is None else short(record.decision.margin.sentence),
+            changed_since=[_since(item) for item in record.evidence if item.since is not None] or None,
         ),
         **_answer(record),
     }

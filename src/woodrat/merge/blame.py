@@ -53,6 +53,8 @@ class Verdict(Record):
     """Where in the source they read it."""
     excerpt: str | None = None
     """The words that stand there, where the source is text or JSON and still has them."""
+    because: str | None = None
+    """The reason they gave, as for a correction; none where they gave none."""
 
 
 def blame(
@@ -94,7 +96,7 @@ def blame_fields(
         if observation.digest not in acting:
             return f"has no effect: {observation.entity.type} takes assertions only"
         if observation.digest not in live:
-            return f"withdrawn by {label(withdrawers[observation.digest])}"
+            return f"withdrawn by {_withdrawer(observation, acting, withdrawers)}"
         misfit = rules.misfit(name, claim, name in observation.fields)
         if misfit is not None:
             return f"does not fit: {misfit}"
@@ -157,7 +159,17 @@ def _verdict(
         by_arrival=by_arrival,
         locator=where if isinstance(where, dict) else None,
         excerpt=excerpt,
+        because=_text(optional.get("reason")),
     )
+
+
+def _withdrawer(
+    observation: Observation, acting: Mapping[bytes, Observation], withdrawers: Mapping[bytes, bytes]
+) -> str:
+    """Return which retraction withdraws an observation, and why."""
+    digest = withdrawers[observation.digest]
+    because = _text(acting[digest].optional.get("reason"))
+    return label(digest) + ("" if because is None else f", because {because}")
 
 
 def _withdrawers(acting: Mapping[bytes, Observation], live: set[bytes]) -> dict[bytes, bytes]:

@@ -75,6 +75,29 @@ class Pattern:
             before = 1 if here and _in(_WORD, ord(here)) else 2
         return False
 
+    def example(self) -> str | None:
+        """Return a short text in which the pattern is found; none where a simple walk finds none."""
+        # Breadth first by characters: what stands at a place is let pass, and the text is tried at the end.
+        ways: dict[int, str] = {0: ""}
+        todo = [0]
+        for state in todo:
+            operation, one, other = self._program[state]
+            if operation == _DONE:
+                text = ways[state]
+                tries = (text, f" {text}", f"{text} ", f" {text} ", f"a{text}", f"{text}a", f"a{text}a")
+                return next((said for said in tries if self.found_in(said)), None)
+            if operation == _TAKE:
+                following = [(state + 1, ways[state] + _shown_character(one))]  # type: ignore[arg-type]
+            elif operation == _FORK:
+                following = [(way, ways[state]) for way in (one, other) if isinstance(way, int)]
+            else:
+                following = [(state + 1, ways[state])]
+            for way, text in following:
+                if way not in ways:
+                    ways[way] = text
+                    todo.append(way)
+        return None
+
     def _move(self, at: frozenset[int], before: int, here: str) -> tuple[frozenset[int], bool, int]:
         """Return where the automaton stands after `here`, whether it is done before it, and how many steps it took."""
         word = bool(here) and _in(_WORD, ord(here))
@@ -117,6 +140,15 @@ def read(pattern: str) -> Pattern:
 
 def _in(ranges: _Ranges, point: int) -> bool:
     return any(low <= point <= high for low, high in ranges)
+
+
+def _shown_character(ranges: _Ranges) -> str:
+    """Return a character of a class: one that people read, where there is one."""
+    for low, high in ((97, 122), (48, 57), (65, 90), (32, 126), (1, 0xD7FF), (0xE000, _LAST)):
+        for first, last in ranges:
+            if max(first, low) <= min(last, high):
+                return chr(max(first, low))
+    return ""
 
 
 def _opposite(ranges: _Ranges) -> _Ranges:

@@ -15,7 +15,7 @@ from woodrat.runs.account import RUNNING, RunAccount
 from woodrat.runs.gaps import gaps_of, is_undecided, noted_gaps, problems, rule_faults
 from woodrat.runs.operators import NO_FACT
 from woodrat.runs.steps import Decision, Judgement, ModelCall, Note, Read, ToolCall, Write, result_word
-from woodrat.runs.words import VALUE_CHARACTERS_MAX, name, time, tokens, value, values
+from woodrat.runs.words import VALUE_CHARACTERS_MAX, name, safe, time, tokens, value, values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -229,9 +229,9 @@ def _from(origin: Mapping[str, Any]) -> str:
             return f"from input {name(str(origin.get('name', '')))}{linked}"
         case "tool" | "model" as kind:
             path = origin.get("path")
-            return (
-                f"from {kind} call {name(str(origin.get('span', '')))}" + (f" at {name(path)}" if path else "") + linked
-            )
+            call = origin.get("call")
+            words = f"a {kind} call that is not on record" if call is None else safe(str(call))
+            return f"from {words}" + (f" at {name(path)}" if path else "") + linked
     return "stated by the agent"
 
 

@@ -7,6 +7,7 @@ and whatever they do not cover is read from the log instead, with the same answe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -20,9 +21,10 @@ from woodrat.ledger.moments import NO_READ, open_reader, resolve_ref, timestamp
 from woodrat.ledger.pages import Page, page_request, ranked_page
 from woodrat.merge.packing import garbled
 from woodrat.record_json import Record, derived
-from woodrat.records import dataclass
+from woodrat.records import dataclass, replace
 from woodrat.runs import steps, trace
 from woodrat.runs.account import STATUSES
+from woodrat.runs.evidence import Evidence
 from woodrat.runs.facts import decision_fact
 from woodrat.runs.record import RunRecord, record_of, status_of
 from woodrat.runs.recorder import current
@@ -263,6 +265,14 @@ def run_record(recounter: Recounter, id: object) -> RunRecord:
     return found
 
 
+def with_margins(record: RunRecord) -> RunRecord:
+    """Return a record whose decisions say how near they were to another choice."""
+    from woodrat.runs.flip_search import margin_of
+
+    decisions = tuple(replace(decision, margin=margin_of(decision)) for decision in record.decisions)
+    return replace(record, decisions=decisions) if decisions else record
+
+
 # Lists of runs
 
 
@@ -497,6 +507,8 @@ class Reason(Record):
     """What was decided, by which rule and on what evidence."""
     answer: Json
     """What the run answered."""
+    evidence: tuple[Evidence, ...] = ()
+    """The facts it looked at, the documents behind them, and what became of them since."""
 
     def facts(self) -> dict[str, Fact]:
         """Return what was decided as a fact that another decision can be based on, under the name of the stage."""
@@ -514,10 +526,17 @@ class Reason(Record):
         return self.decision.started_at
 
 
-def why_page(context: Context, ref: object, *, limit: object, cursor: object) -> Page[Reason]:
+Explain = Callable[[tuple[Reason, ...], Recounter], tuple[Reason, ...]]
+"""Adds to what a page of reasons tells."""
+
+
+def why_page(
+    context: Context, ref: object, *, limit: object, cursor: object, explain: Explain = lambda reasons, _: reasons
+) -> Page[Reason]:
     """Return the decisions about a subject, the latest first: those of runs about it, and those that leaned on it.
 
-    The cost grows with how many runs there are about the subject, not with how many there are.
+    The cost grows with how many runs there are about the subject, not with how many there are. `explain` adds to what a
+    page tells.
     """
     faults: list[Fault] = []
     named = _named("ref", ref, faults)
@@ -529,9 +548,12 @@ def why_page(context: Context, ref: object, *, limit: object, cursor: object) ->
     def reopen() -> AbstractContextManager[Recounter]:
         return open_recounter(context, request.position)
 
+    def show(decided: Sequence[_Decided], recounter: Recounter) -> tuple[Reason, ...]:
+        return explain(_reasons(decided, recounter), recounter)
+
     with reopen() as recounter:
         ranked = _decided_about(recounter, named, request.place)
-        return ranked_page(recounter, reopen, request, ranked, _reasons, lambda item: item[0])
+        return ranked_page(recounter, reopen, request, ranked, show, lambda item: item[0])
 
 
 _Decided = tuple[tuple[str, int], str, Decision]

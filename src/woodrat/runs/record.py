@@ -17,6 +17,7 @@ from woodrat.runs import messages
 from woodrat.runs import steps as run_steps
 from woodrat.runs.account import CANCELLED, DONE, ERROR, INTERRUPTED, RUNNING, RunAccount
 from woodrat.runs.duplicate_spans import MODEL, TOOL, came_as_span, retold
+from woodrat.runs.evidence import with_calls
 from woodrat.runs.steps import Decision, Judgement, ModelCall, Note, Part, Read, ToolCall, Write
 from woodrat.state import run_owner
 from woodrat.state.meaning import FALLBACK, RUN_KINDS, leaves
@@ -114,7 +115,7 @@ def record_of(
         noted_problems=_texts(None if ended is None else ended.body.get("problems")),
         input_tokens=tokens[0],
         output_tokens=tokens[1],
-        decisions=tuple(by_kind.get(Decision, ())),
+        decisions=with_calls(by_kind.get(Decision, ()), [*by_kind.get(ToolCall, ()), *by_kind.get(ModelCall, ())]),
         tool_calls=tuple(by_kind.get(ToolCall, ())),
         models=tuple(by_kind.get(ModelCall, ())),
         reads=tuple(by_kind.get(Read, ())),

@@ -14,6 +14,7 @@ from woodrat.errors import Fault, Refused, pointer_part, shown
 from woodrat.records import replace
 from woodrat.runs import redaction
 from woodrat.runs.account import INTERRUPTED, RUNNING, SNAPSHOT, RunAccount
+from woodrat.runs.evidence import recorded_origin
 from woodrat.runs.projection import project
 from woodrat.runs.steps import Decision, Judgement, ModelCall, Note, Part, Read, ToolCall, Tried, Write, preview
 from woodrat.runs.values import REDACTED, TRUNCATED
@@ -159,7 +160,7 @@ def _conditions(rules: Iterable[Tried]) -> Iterator[dict[str, Any]]:
                 "operand": condition.operand,
                 "actual": condition.actual,
                 "result": condition.result,
-                "origin": dict(condition.origin),
+                "origin": recorded_origin(condition.origin),
                 **({} if condition.error is None else {"error": condition.error}),
                 "rule": rule.label,
                 "tried": index,

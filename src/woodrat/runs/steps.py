@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.record_json import IN_PYTHON_ONLY, Record, derived
 from woodrat.records import dataclass, field
+from woodrat.runs.margin import Margin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -178,6 +179,8 @@ class Decision(Part):
     """Who chose without rules: `{"model", "span", "step"}` of the model's call, or `{"agent"}`; none for rules."""
     rules_on_record: bool = field(default=True, compare=False, repr=False, metadata=IN_PYTHON_ONLY)
     """Whether the entry lists the rules, of which there may be none; what was recorded elsewhere may not."""
+    margin: Margin | None = None
+    """How near it was to another choice; `why` and `runs show` work it out, elsewhere there is none."""
 
     def by(self, shown: Callable[[Json], str]) -> str:
         """Return in words what it was decided by; `shown` writes a label."""
@@ -209,6 +212,24 @@ class Decision(Part):
         """Where all that it looked at and all that it was given came from."""
         given = [origin for origin in self.facts_origin.values() if isinstance(origin, dict)]
         return (*(condition.origin for condition in self.conditions), *given)
+
+    @property
+    def fact_origins(self) -> dict[str, Mapping[str, Any]]:
+        """Where each fact came from that it was given or looked at, by name."""
+        found = {key: origin for key, origin in self.facts_origin.items() if isinstance(origin, dict)}
+        return {**found, **{condition.key: condition.origin for condition in self.conditions}}
+
+    @property
+    def known_facts(self) -> dict[str, Json]:
+        """The facts it was made on, by name, as far as they are on record."""
+        from woodrat.runs.operators import NO_FACT
+
+        values = dict(self.facts)
+        for condition in self.conditions:
+            there = condition.result is condition.operand if condition.op == "exists" else condition.error != NO_FACT
+            if there and condition.actual is not None:
+                values.setdefault(condition.key, condition.actual)
+        return values
 
     @property
     def observations(self) -> frozenset[str]:
@@ -293,6 +314,11 @@ class ModelCall(Part):
     """Whether it failed."""
     error: Json
     """How it failed."""
+
+    @derived
+    def request_digest(self) -> str | None:
+        """Digest of the request, under the name that other formats use."""
+        return self.request
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ COMMANDS: tuple[Command, ...] = (
             argument(
                 "--projection", metavar="P", help="print this part as text: decisions, commits, narrative or full"
             ),
+            argument("--step", type=whole, metavar="N", help="print this step whole: prompt, arguments and result"),
             argument("--budget", type=whole, metavar="N", help="how many tokens the projection may use"),
             argument("--format", choices=("snapshot",), help="print the run in this format, for other tools to read"),
         ),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from woodrat.canon import form
 from woodrat.explain import lineage
 from woodrat.explain.reader import read_by, read_ref
-from woodrat.explain.remake import SAME, UNKNOWN, UNMOVED, DecisionNow, Remade, Threshold, facts_of, is_whole
+from woodrat.explain.remake import SAME, UNKNOWN, UNMOVED, DecisionNow, Remade, Threshold, is_whole
 from woodrat.records import replace
 from woodrat.runs import steps
 from woodrat.runs.steps import Decision, ModelCall, Part, Read, ToolCall
@@ -181,7 +181,7 @@ class Supposer:
         facts = self.supposition.facts
         if not facts and self.swept_fact is None:
             return
-        values = facts_of(decision)
+        values = decision.known_facts
         for key, origin in _origins(decision).items():
             if key not in facts and key != self.swept_fact:
                 continue
@@ -273,7 +273,7 @@ class Supposer:
     ]:
         """Return the facts that would be others, what it would come to in which cases, and if a sweep concerns it."""
         remade = self._remade(decision)
-        values, origins = facts_of(decision), _origins(decision)
+        values, origins = decision.known_facts, _origins(decision)
         keys = remade.keys if remade.no_rules is None else {*origins, *values, *self.supposition.facts}
         changes: list[FactChange] = []
         doubts: dict[str, Doubt] = {}
