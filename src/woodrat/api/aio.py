@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from woodrat.explain.workers import Subscription
     from woodrat.replay.result import Replayed
     from woodrat.runs.recorder.resume import Resumed
+    from woodrat.runs.recorder.run import Run
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -61,6 +62,14 @@ class AsyncPastRuns(AsyncNamespace[PastRuns]):
         return await asyncio.to_thread(self.target.diff, first, second, other=elsewhere)
 
 
+def presented(run: Run) -> AsyncRun:
+    """Return a run as async code has it, with an async ledger; for functions that replay or resume it."""
+    found = AsyncRun(run)
+    if run.ledger is not None:
+        found.ledger = AsyncLedger(run.ledger)
+    return found
+
+
 class AsyncRuns(AsyncPastRuns):
     """Runs, whose verbs are coroutines."""
 
@@ -76,21 +85,22 @@ class AsyncRuns(AsyncPastRuns):
 
     async def resume(self, run: str, agent: Callable[..., Any], **given: Any) -> Resumed:
         """Resume an interrupted run, as `Runs.resume` does; an async function is given the run as it is here."""
-        from woodrat.runs.recorder.resume import answer_with, invoke, resumed
+        from woodrat.runs.recorder.resume import answer_with, call_of, resumed
 
         function = getattr(agent, "recorded_function", agent)
         if not inspect.iscoroutinefunction(function):
             return await asyncio.to_thread(self.target.resume, run, agent, **given)
         carried = await asyncio.to_thread(self.target.carry_on, run, **given)
+        call = call_of(carried, agent, presented)
         async with carried:
-            result = await invoke(agent, AsyncRun(carried))
+            result = await call()
             answer_with(carried, result)
         return resumed(carried, result)
 
     async def replay(self, runs: Any, agent: Callable[..., Any], **given: Any) -> Replayed:
         """Run an agent's function again on recorded runs, as `Runs.replay` does; an async one is given async runs."""
         if inspect.iscoroutinefunction(getattr(agent, "recorded_function", agent)):
-            given["presented"] = AsyncRun
+            given["presented"] = presented
         return await asyncio.to_thread(self.target.replay, runs, agent, **given)
 
 

@@ -161,9 +161,9 @@ def _record(paper: Paper, r: RunRecord) -> None:
             (
                 str(read.position),
                 time(read.started_at),
-                read.entity or "",
+                read.entity or read.within or "",
                 "" if read.as_of is None else str(read.as_of),
-                fields(read.values) if read.found else "(not found)",
+                _read_values(paper, read),
             )
             for read in r.reads
         ]
@@ -244,8 +244,17 @@ def _decision(paper: Paper, decision: Decision) -> None:
         paper.line(f"    rationale: {decision.rationale}")
 
 
+def _read_values(paper: Paper, read: Any) -> str:
+    """Return what a read found, in a cell: values by field, or the runs that a recall found."""
+    if read.recalled:
+        return ", ".join(f"{paper.id(hit.run)} ({hit.score:.2f})" for hit in read.recalled)
+    return fields(read.values) if read.found else "(not found)"
+
+
 def _origin(paper: Paper, origin: Any) -> str:
     kind = origin.get("kind")
+    if kind == "recall":
+        return f"recalled from {origin.get('stage')} of {paper.id(str(origin.get('run')))}"
     if kind == "read":
         if origin.get("entity") is None:
             return "read from something that was erased"

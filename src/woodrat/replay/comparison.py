@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from woodrat.canon import form
-from woodrat.replay.result import RuleChange
+from woodrat.replay.result import BEGINNING, Divergence, RuleChange
 from woodrat.runs.rules import rule_said
 
 if TYPE_CHECKING:
@@ -55,6 +55,11 @@ def _change(index: int, old: Any, new: Any) -> RuleChange:
     label = next((each["label"] for each in (new, old) if each is not None and each["label"] is not None), None)
     sides = [None if each is None else {name: v for name, v in each.items() if v is not None} for each in (old, new)]
     return RuleChange(index + 1, label, sides[0], sides[1])
+
+
+def beginning_divergence(name: str, then: Json, now: Json) -> Divergence:
+    """Return that a run is begun with something else than it was."""
+    return Divergence(BEGINNING, f"beginning of the run: {name}", 0, then, now)
 
 
 def step_number(body: Mapping[str, Any] | None) -> int | None:

@@ -13,8 +13,11 @@ from woodrat.runs import values
 
 DECISION, NOT_RECORDED, NOT_KEPT = "decision", "not_recorded", "not_kept"
 MISSING, EXTRA, RESULT, ANSWER, RAISED, STEPS = "missing", "extra", "result", "answer", "raised", "steps"
-DIED, TIMEOUT = "died", "timeout"
-KINDS: Final = (DECISION, NOT_RECORDED, NOT_KEPT, MISSING, EXTRA, RESULT, ANSWER, RAISED, STEPS, DIED, TIMEOUT)
+DIED, TIMEOUT, BEGINNING = "died", "timeout", "beginning"
+KINDS: Final = (
+    *(BEGINNING, DECISION, NOT_RECORDED, NOT_KEPT, MISSING, EXTRA),
+    *(RESULT, ANSWER, RAISED, STEPS, DIED, TIMEOUT),
+)
 """How a replay can part from its recording."""
 
 
@@ -87,7 +90,7 @@ class Divergence(Record):
                 return f"{self.what}: not recorded, and asked for now"
             case "result":
                 return f"{self.what}: its block came to {new}; {old} was recorded"
-            case "answer":
+            case "answer" | "beginning":
                 return f"{self.what}: {old} became {new}"
             case "raised":
                 return f"{self.what}: raised {_error(self.new)}; recorded was {_error(self.old)}"

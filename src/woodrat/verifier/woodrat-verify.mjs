@@ -1706,6 +1706,7 @@ class DecisionCheck {
   origin(name, value, origin) {
     const by = get(origin, "by") === null ? "" : " (linked by name and value)";
     if (origin.kind === "stated") return "stated by the agent";
+    if (origin.kind === "recall") return `decided as ${origin.stage} by ${origin.run}, which is not shown` + by;
     if (origin.kind === "read") return this.fromRead(name, value, origin) + by;
     const key = origin.kind === "input" ? origin.name : (pointerSteps(origin.path).at(-1) ?? "");
     const { places, reasons } = this.places(origin);
@@ -1919,6 +1920,7 @@ const ORIGINS = {
   tool: shape({ kind: any, span: isText, path: isText }, LINKED),
   model: shape({ kind: any, span: isText, path: isText }, LINKED),
   read: shape({ kind: any, field: isText }, { entity: isText, observations: texts, position: place, ...LINKED }),
+  recall: shape({ kind: any, span: isText, run: isText, stage: isText }, LINKED),
 };
 const isOrigin = (value) =>
   isText(get(value, "kind")) && Object.hasOwn(ORIGINS, value.kind) && ORIGINS[value.kind](value);
@@ -1941,9 +1943,9 @@ const isReadField = shape({ value: any }, { observation: isText, observations: t
 const ofRun = (must, may) =>
   shape(
     { run: isText, step: isWhole, span: isText, agent: isText, ...must },
-    { started_at: isText, under: isText, duration_ms: any, attributes: any, ...may },
+    { started_at: isText, under: isText, after: isText, duration_ms: any, attributes: any, ...may },
   );
-const CALL = { error: any, errored: isBoolean, redact: texts };
+const CALL = { error: any, stream: any, errored: isBoolean, redact: texts };
 const observationShape = shape(
   {
     ...{ agent: isText, entity: shape({ key: isText, type: isText }), observed_at: isMoment, valid_from: isMoment },
@@ -2002,7 +2004,7 @@ const SHAPES = {
     { found: isBoolean },
     {
       ...{ log: isText, position: place, effective: isText, entity: isText, fields: orCut(mapOf(isReadField)) },
-      ...{ within: isText, args: any, as_of: place, schema: isText },
+      ...{ within: isText, args: any, as_of: place, schema: isText, recalled: any, rejected: any, error: any },
     },
   ),
   "run.model": ofRun(

@@ -617,6 +617,7 @@ ORIGINS: Dict[str, Table] = {
     "tool": {"span": is_text, "path": is_text, **_BY},
     "model": {"span": is_text, "path": is_text, **_BY},
     "read": {"field": is_text, "entity?": is_text, "observations?": is_texts, "position?": is_position, **_BY},
+    "recall": {"span": is_text, "run": is_text, "stage": is_text, **_BY},
 }
 STEP: Table = {
     "run": is_text,
@@ -625,6 +626,7 @@ STEP: Table = {
     "agent": is_text,
     "started_at?": is_text,
     "under?": is_text,
+    "after?": is_text,
     "duration_ms?": is_any,
     "attributes?": is_any,
 }
@@ -665,20 +667,20 @@ BODIES: Dict[str, Table] = {
         "as_of?": is_position,
         "found": is_boolean,
         "fields?": is_fields_read,
-        "args?": is_any,
+        **dict.fromkeys(("args?", "recalled?", "rejected?", "error?"), is_any),
     },
     "run.model": {
         **STEP,
         "model?": is_text,
         "request?": is_text,
-        **dict.fromkeys(("messages?", "parameters?", "response?", "usage?", "error?"), is_any),
+        **dict.fromkeys(("messages?", "parameters?", "response?", "usage?", "error?", "stream?"), is_any),
         "errored?": is_boolean,
         "redact?": is_texts,
     },
     "run.tool": {
         **STEP,
         "name?": is_text,
-        **dict.fromkeys(("args?", "result?", "error?"), is_any),
+        **dict.fromkeys(("args?", "result?", "error?", "stream?"), is_any),
         **dict.fromkeys(("errored?", "once?", "begun?"), is_boolean),
         "redact?": is_texts,
     },
@@ -2342,6 +2344,9 @@ class Origins:
         by = " (linked by name and value)" if "by" in origin else ""
         if kind == "stated":
             return ["Stated by the agent." if value is not MISSING else "There was no such fact."]
+        if kind == "recall":
+            said = f"Recalled: decided as {origin['stage']} by {origin['run']}, which is not shown{by}."
+            return [said if value is not MISSING else "There was no such fact."]
         if kind == "input":
             self.look_up_input(name, value, origin["name"])
             where = [f"It is input {origin['name']} of the run{by}."]

@@ -21,13 +21,12 @@ from woodrat.runs.facts import at_pointer, pointer_to
 from woodrat.runs.recorder import current
 from woodrat.runs.recorder.current import Frame
 from woodrat.runs.recorder.steps import Begun, current_recorder, milliseconds
-from woodrat.runs.recorder.streams import Items, is_stream, read_back, streamed
+from woodrat.runs.recorder.streams import CLOSED, Items, is_stream, read_back, stream_of, streamed
 from woodrat.state.fact import STATED, Fact
 from woodrat.state.redaction import hiding
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-    from contextvars import Token
     from types import TracebackType
 
     from woodrat.canon.form import Json
@@ -68,8 +67,10 @@ class Call:
         self.duration_ms: int | None = None
         """How long it took, where that is known from elsewhere; left out, it is measured."""
         self._begun: Begun | None = None
+        self._is_announced = False
+        self._stream: dict[str, Json] | None = None
         self._answer: Mapping[str, Json] | None = None
-        self._token: Token[Frame | None] | None = None
+        self._entered: current.Entered | None = None
 
     def fact(self, path: str = "") -> Fact:
         """Return a value of the result as a fact: the one a JSON Pointer such as `/score` leads to."""
@@ -98,22 +99,23 @@ class Call:
     def __enter__(self) -> Call:
         self._open(block=True)
         frame = self._frame()
-        self._token = None if frame is None else current.enter(frame)
+        self._entered = None if frame is None else current.enter(frame)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._token is not None:
-            current.leave(self._token)
+        if self._entered is not None:
+            current.leave(self._entered)
         self._close(error)
 
     async def __aenter__(self) -> Call:
         import asyncio
 
-        await asyncio.to_thread(self._open, block=True)
+        if not self._open(block=True, announce=False):
+            await asyncio.to_thread(self._announce)
         frame = self._frame()
-        self._token = None if frame is None else current.enter(frame)
+        self._entered = None if frame is None else current.enter(frame)
         return self
 
     async def __aexit__(
@@ -121,8 +123,8 @@ class Call:
     ) -> None:
         import asyncio
 
-        if self._token is not None:
-            current.leave(self._token)
+        if self._entered is not None:
+            current.leave(self._entered)
         await asyncio.to_thread(self._close, error)
 
     # -- as a function
@@ -141,8 +143,7 @@ class Call:
             self.result = function(*arguments, **given)
             return self
         if self._open():
-            self.answered(load)
-            self.result = read_back(function, self.result)
+            self.answered(load, function)
             return self
         try:
             with current.entered(self._frame() or current.current_frame()):
@@ -167,9 +168,11 @@ class Call:
         if self.run is None:
             self.result = await function(*arguments, **given)
             return self
-        if await asyncio.to_thread(self._open):
-            self.answered(load)
+        # At once, before others can: which of several equal calls this is depends on the order in which they begin.
+        if self._open(announce=False):
+            self.answered(load, function)
             return self
+        await asyncio.to_thread(self._announce)
         return await self._awaited(function(*arguments, **given))
 
     async def _awaited(self, result: Awaitable[Any]) -> Call:
@@ -188,18 +191,20 @@ class Call:
         if not is_stream(self.result):
             self._close(None)
             return self
-        items, frame = Items(), self._frame() or current.current_frame()
+        items, frame, inner = Items(), self._frame() or current.current_frame(), self.result
 
         def finish(error: BaseException | None, returned: object) -> None:
-            self.result = items.value
+            self.result, closed = items.value, returned is CLOSED
+            kept = None if closed else values.bounded(returned, values.ITEM_BYTES_MAX, self._hidden)
+            self._stream = stream_of(inner, closed=closed, returned=kept)
             self._close(error)
 
-        self.result = streamed(self.result, lambda: current.entered(frame), items, finish)
+        self.result = streamed(inner, lambda: current.entered(frame), items, finish)
         return self
 
     # -- from beginning to end
 
-    def _open(self, *, block: bool = False) -> bool:
+    def _open(self, *, block: bool = False, announce: bool = True) -> bool:
         """Begin the call; return whether the log has its answer, so that nothing is to be done."""
         run = self.run
         assert run is not None
@@ -220,9 +225,15 @@ class Call:
         self._begun = run.begin_step()
         if self._begun is not None:
             self.span = self._begun.span
-            if self.once:
-                run.record_step(f"run.{self.kind}", self._begun, {**self._body(), "begun": True})
+            if announce:
+                self._announce()
         return False
+
+    def _announce(self) -> None:
+        """Record that a call begins whose effect must not be repeated."""
+        if self.once and self._begun is not None and self.run is not None and not self._is_announced:
+            self._is_announced = True
+            self.run.record_step(f"run.{self.kind}", self._begun, {**self._body(), "begun": True})
 
     def _settled(self, answer: Mapping[str, Json]) -> bool:
         """Carry on a call that has only begun, in its old place: with the result found out for it, or live."""
@@ -230,6 +241,7 @@ class Call:
         assert run is not None
         step, at = answer["step"], str(answer["started_at"])
         assert isinstance(step, int)
+        self._is_announced = True
         self._begun = Begun(step, str(self.span), at, under if isinstance(under, str) else None, run.agent)
         if "result" not in answer:
             return False
@@ -245,8 +257,10 @@ class Call:
         body: dict[str, Json] = {"errored": error is not None}
         if error is not None:
             body["error"] = values.error(error)
-        else:
+        if error is None or self._stream is not None:
             body.update(self._outcome())
+        if self._stream is not None:
+            body["stream"] = self._stream
         if self._answer is not None:
             # A block cannot be left out; what it did again is only recorded when it came out differently.
             assert run.recording is not None
@@ -286,14 +300,21 @@ class Call:
         assert self.run is not None and self.run.recording is not None
         return self.run.recording.tool(self.name, self.args, once=self.once)
 
-    def answered(self, load: Callable[[Any], Any] | None) -> None:
+    def answered(self, load: Callable[[Any], Any] | None, function: Callable[..., Any]) -> None:
         """Give the log's answer: the recorded result, or the recorded error raised again."""
         assert self._answer is not None and self.run is not None
-        if self._answer.get("errored") is True:
-            raise recorded_error(self._answer.get("error"))
+        stream, error = self._answer.get("stream"), self.recorded_error
+        if error is not None and stream is None:
+            raise error
         self.run.note_result(self.kind, str(self.span), self._kept(self._answer))
         if load is not None:
             self.result = load(self.result)
+        self.result = read_back(function, self.result, stream, error, self._read_on)
+
+    def _read_on(self) -> None:
+        """Hear that a stream is read further than when it was recorded."""
+        assert self.run is not None and self.run.recording is not None and self._answer is not None
+        self.run.recording.read_on(self.kind, self.name, self._answer)
 
 
 class ModelCall(Call):
@@ -344,8 +365,8 @@ class ModelCall(Call):
         assert self.run is not None and self.run.recording is not None
         return self.run.recording.model(self.name, self.request)
 
-    def answered(self, load: Callable[[Any], Any] | None) -> None:
-        super().answered(load)
+    def answered(self, load: Callable[[Any], Any] | None, function: Callable[..., Any]) -> None:
+        super().answered(load, function)
         usage = self._answer.get("usage") if self._answer is not None else None
         if isinstance(usage, dict) and self.run is not None:
             self.run.note_usage(usage)
