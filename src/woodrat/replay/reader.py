@@ -24,9 +24,11 @@ from woodrat.replay.comparison import (
     asked_by,
     beginning_divergence,
     fact_changes,
+    prompt_words,
     rule_change,
     step_number,
     step_words,
+    value_words,
 )
 from woodrat.replay.result import (
     ANSWER,
@@ -167,8 +169,9 @@ class Playback(Recording):
     def tool(self, name: str, args: Json, *, once: bool) -> Body | None:
         return self._call("tool", name, ("run.tool", name, spelled(args)), args)
 
-    def model(self, model: str, request: str) -> Body | None:
-        return self._call("model", model, ("run.model", model, request), {"request": request})
+    def model(self, model: str, request: str, messages: Json = None, parameters: Json = None) -> Body | None:
+        asked: Json = {"messages": messages, "parameters": parameters}
+        return self._call("model", model, ("run.model", model, request), asked)
 
     def _call(self, kind: str, name: str, key: tuple[Any, ...], asked: Json) -> Body | None:
         self._step()
@@ -188,10 +191,14 @@ class Playback(Recording):
             self._session.stop(Divergence(NOT_KEPT, what, step_number(unkept), None, problem))
         self._check_end()
         instead = self._next_named(kind, name)
-        old = (
-            None if instead is None else instead.get("args") if kind == "tool" else {"request": instead.get("request")}
-        )
-        self._session.stop(Divergence(NOT_RECORDED, what, step_number(instead), old, asked))
+        if kind == "model":
+            said = asked if isinstance(asked, dict) else {}
+            old, new, words = prompt_words(instead or {}, said.get("messages"), said.get("parameters"))
+            words = None if instead is None else words
+        else:
+            old, new = None if instead is None else instead.get("args"), asked
+            words = value_words(old, new)
+        self._session.stop(Divergence(NOT_RECORDED, what, step_number(instead), old, new, difference=words))
 
     def differed(self, kind: str, name: str, recorded: Mapping[str, Json], now: Mapping[str, Json]) -> None:
         old, new = (each.get("error") or each.get("result", each.get("response")) for each in (recorded, now))
@@ -488,7 +495,8 @@ class Playback(Recording):
             return
         old, new = self.ended.get("answer"), answer_of(self.run)
         if not form.same(old, new):
-            self._session.note(Divergence(ANSWER, what, step_number(self.ended), old, new))
+            words = value_words(old, new)
+            self._session.note(Divergence(ANSWER, what, step_number(self.ended), old, new, difference=words))
 
 
 def answer_of(run: Run) -> Json:

@@ -363,7 +363,7 @@ class ModelCall(Call):
 
     def _recorded_answer(self) -> Mapping[str, Json] | None:
         assert self.run is not None and self.run.recording is not None
-        return self.run.recording.model(self.name, self.request)
+        return self.run.recording.model(self.name, self.request, self.messages, self.parameters)
 
     def answered(self, load: Callable[[Any], Any] | None, function: Callable[..., Any]) -> None:
         super().answered(load, function)

@@ -228,7 +228,7 @@ class Recording:
             [Fault(f"tool {name}", f"{problem} (span {body.get('span')})", remedy)], "It was not called again."
         )
 
-    def model(self, model: str, request: str) -> Body | None:
+    def model(self, model: str, request: str, messages: Json = None, parameters: Json = None) -> Body | None:
         """Return the recorded call of a model, if it can be answered."""
         return self._take(("run.model", model, request), fits=is_answerable)
 
