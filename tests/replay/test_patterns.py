@@ -250,11 +250,15 @@ def test_a_model_is_not_paid_twice_for_the_same_request() -> None:
     with woodrat.open(":memory:", agent="loan-officer") as ledger:
         asked: list[str] = []
 
+        def answer() -> str:
+            asked.append("model")
+            return "said"
+
         def agent(run: Any, further: bool = False) -> str:
             if further:
                 run.tool("new", lambda: 1)
             messages = [{"role": "user", "content": "Say it."}]
-            return str(run.model("small-1", lambda: asked.append("model") or "said", messages=messages).result)
+            return str(run.model("small-1", answer, messages=messages).result)
 
         run = ledger.run("Say?").start()
         with run.current():
