@@ -157,7 +157,8 @@ class Reader:
         """Return all entities that `same_as` joins with this one, itself included, by digest."""
         found = self._groups.get(ref)
         if found is None:
-            found = self._groups[ref] = relation.group(ref, self._same) if self.view.joined(ref.digest) else (ref,)
+            found = relation.group(ref, self._same) if self.view.joined(ref.digest) else (ref,)
+            self._groups.update(dict.fromkeys(found, found))  # it is the group of each of its members
         return found
 
     def _same(self, ref: Ref) -> Iterator[Ref]:

@@ -23,6 +23,9 @@ from woodrat.merge.rules import Rules
 from woodrat.records import dataclass
 from woodrat.state.observation import ASSERT, DELETE, MARKERS, RETRACT, STATING, Observation
 
+PAIRS_MAX: Final = 16
+"""Up to how many claims comparing each with each is the fastest way to see whether two differ."""
+
 
 @dataclass(frozen=True, slots=True)
 class Marker:
@@ -471,13 +474,19 @@ def _gathered(strata: Iterable[Stratum], name: str) -> Held:
 def is_contested(strata: Sequence[Stratum], name: str) -> bool:
     """Return whether two agents differ on a field that lies in strata, neither having seen what the other says.
 
-    It is what `latest` calls a contest; only what is no plain value, or is of several types, is asked of it.
+    It is what `latest` calls a contest; only what is no plain value, is of several types, or is stated by many is asked
+    of it.
     """
     claims = [(said, values[name]) for said, values in strata if name in values]
     if len(claims) < 2:
         return False
-    kind = type(claims[0][1])
+    first = claims[0][1]
+    kind = type(first)
     if kind not in _PLAIN or any(type(value) is not kind for _, value in claims):
+        return bool(LATEST.contest(_gathered(strata, name)))
+    if all(value == first for _, value in claims):
+        return False
+    if len(claims) > PAIRS_MAX:
         return bool(LATEST.contest(_gathered(strata, name)))
     return any(
         value != other and said.digest not in saying.saw and saying.digest not in said.saw
@@ -501,16 +510,16 @@ def _without(strata: Iterable[Stratum], name: str) -> tuple[Stratum, ...]:
 def values(state: MergeState, rules: Rules, names: Collection[str] | None = None) -> dict[str, Json]:
     """Return the value of every field that has one, by name; with `names` of these alone."""
     found: dict[str, Json] = {}
+    tied: dict[str, None] = {}
     below: Said | None = None
     for said, stated in state.strata:
         if below is not None and (below.observed_at, below.priority) == (said.observed_at, said.priority):
-            # Equal ranks are settled field by field, by value and then by digest.
-            for name in stated:
-                found[name] = _gathered(state.strata, name).joined.value
-            below = said
-            continue
+            tied.update(dict.fromkeys(stated))
         found.update(stated)
         below = said
+    for name in tied:
+        # Equal ranks are settled field by field, by value and then by digest.
+        found[name] = _gathered(state.strata, name).joined.value
     if names is not None:
         found = {name: value for name, value in found.items() if name in names}
     for name, held in state.held.items():

@@ -309,6 +309,13 @@ SELECT entity.type, entity.key FROM edge JOIN entity ON entity.id = edge.relatio
 WHERE edge.tenant = :tenant AND edge.endpoint = :endpoint AND entity.first BETWEEN 0 AND :through
 ORDER BY entity.first;
 
+-- name: relations_of_type
+-- Relations of one type that name an entity whose digest begins so, by first mention.
+SELECT entity.type, entity.key FROM edge JOIN entity ON entity.id = edge.relation
+WHERE edge.tenant = :tenant AND edge.endpoint = :endpoint AND entity.type = :type
+  AND entity.first BETWEEN 0 AND :through
+ORDER BY entity.first;
+
 -- name: sharing
 -- Entities said to have an identifying value, by first mention.
 SELECT entity.type, entity.key FROM sharing JOIN entity ON entity.id = sharing.entity

@@ -18,6 +18,7 @@ from woodrat.engines.port import BEFORE_ALL, Head, Kept, Receipt
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.cache import Known, Memory
 from woodrat.engines.sqlite.nodes import Nodes, damaged
+from woodrat.engines.sqlite.peek import UNJOINED_MAX
 from woodrat.engines.sqlite.tables import Tables
 from woodrat.log.entry import NONCE_BYTES, Entry, Origin, commitment
 from woodrat.log.tree import Frontier
@@ -381,8 +382,11 @@ class SqliteView(Tables):
         return {_ref(row) for row in self.select("touched", **self.bounds(after, through))}
 
     def relations(self, entity: bytes, type: str | None, through: int) -> Sequence[Ref]:
-        rows = self.select("relations", endpoint=codec.head(entity), tenant=self.tenant_number, through=through)
-        found = [_ref(row) for row in rows if type in (None, row[0])]
+        asked = {"endpoint": codec.head(entity), "tenant": self.tenant_number, "through": through}
+        rows = (
+            self.select("relations", **asked) if type is None else self.select("relations_of_type", **asked, type=type)
+        )
+        found = map(_ref, rows)
         return [ref for ref in found if any(end.digest == entity for end in endpoints(ref) or ())]
 
     def _joins(self) -> bool:
@@ -392,7 +396,15 @@ class SqliteView(Tables):
         return self.memory.joins
 
     def joined(self, entity: bytes) -> bool:
-        return self._joins() and bool(self.relations(entity, SAME_AS, self.head().position))
+        unjoined = self.memory.unjoined
+        if not self._joins() or entity in unjoined:
+            return False
+        if self.relations(entity, SAME_AS, self.head().position):
+            return True
+        if len(unjoined) >= UNJOINED_MAX:
+            unjoined.clear()
+        unjoined.add(entity)
+        return False
 
     def sharing(self, type: str, rule: str, value: str) -> Sequence[Ref]:
         rows = self.select("sharing", tenant=self.tenant_number, type=type, rule=rule, value=value)

@@ -283,6 +283,7 @@ class SqliteTransaction(SqliteView):
                         ]
                     if ref.type == SAME_AS:
                         joins = self.memory.joins = True
+                        self.memory.unjoined.clear()
                 known.last = position
                 if meaning.op == RETRACT:
                     late.append((known.number, "", id))
