@@ -200,12 +200,13 @@ def _note_type(write: Transaction, after: Reader, type: str) -> None:
 def write_hints(after: Reader, transitions: Iterable[Transition], news: News) -> list[str]:
     """Return what the writer may want to know: values shared with entities not joined, words about deleted ones."""
     hints: list[str] = []
-    for ref, values in news:
+    shared = after.view.sharing(news) if news else {}
+    for ref, values in news if shared else ():
         for rule, value in values:
-            others = [other for other in after.view.sharing(ref.type, rule, value) if other != ref]
-            apart = [other for other in others if other not in after.group(ref)] if others else []
-            if apart:
-                hints.append(f"{ref} and {apart[0]} share {rule} {value!r}; they stay apart unless you merge them.")
+            for other in shared.get((ref.type, rule, value), ()):
+                if other != ref and other not in after.group(ref):
+                    hints.append(f"{ref} and {other} share {rule} {value!r}; they stay apart unless you merge them.")
+                    break
     for transition in transitions:
         if (
             transition.new.markers

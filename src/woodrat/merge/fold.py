@@ -551,7 +551,9 @@ def in_memory(state: MergeState) -> MergeState:
 
 def empty(members: Iterable[Ref], rules: Rules) -> MergeState:
     """Return the merge state of nothing."""
-    group = tuple(sorted(members, key=lambda ref: ref.digest))
+    group = tuple(members)
+    if len(group) > 1:
+        group = tuple(sorted(group, key=lambda ref: ref.digest))
     return MergeState(group, rules.schema.digest, (), {}, {}, {}, {}, {}, 0, 0, "")
 
 
