@@ -385,6 +385,8 @@ class SqliteTransaction(SqliteView):
             before = [row[0] for row in self.select("element_fields", entity=number)]
         else:
             before = ()
+        if not before and not fold.spread(state):
+            return state
         now = self._rows(number, position)
         rows = list(elements.due(state, position, before, lambda name: now(name).all()))
         if rows:
