@@ -10,6 +10,7 @@ observation can name one that names it, and the recursion ends.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 from woodrat.canon.form import Json
@@ -535,7 +536,14 @@ def valued(state: MergeState) -> set[str]:
 
 def spread(state: MergeState) -> dict[str, Gathered[Any]]:
     """Return what is held of the collections whose parts are kept one by one, by field."""
-    return {name: held for name, held in state.held.items() if isinstance(held, Gathered) and held.is_spread}
+    held = state.held.items()
+    return {name: kept for name, kept in held if _is_gathered(type(kept)) and kept.is_spread}  # type: ignore[arg-type]
+
+
+@cache
+def _is_gathered(kind: Any) -> bool:
+    """Return whether a class is of what is held part by part; asked so often that the standard way shows."""
+    return issubclass(kind, Gathered)
 
 
 def with_parts(state: MergeState, change: Callable[[str, Gathered[Any]], Parts[Any]]) -> MergeState:
@@ -560,7 +568,9 @@ def in_memory(state: MergeState) -> MergeState:
 
 def empty(members: Iterable[Ref], rules: Rules) -> MergeState:
     """Return the merge state of nothing."""
-    group = tuple(sorted(members, key=lambda ref: ref.digest))
+    group = tuple(members)
+    if len(group) > 1:
+        group = tuple(sorted(group, key=lambda ref: ref.digest))
     return MergeState(group, rules.schema.digest, (), {}, {}, {}, {}, {}, 0, 0, "")
 
 
