@@ -675,7 +675,8 @@ def test_a_function_that_begins_its_run_itself() -> None:
     made = ledger.runs.fork(first.id, agent, at=1, set={"result.score": 580})
     record = ledger.runs.show(made.run)
     assert (made.answer, made.stopped, record.answer, record.parent) == ("no", None, "no", None)
-    assert record.forked_from is not None and record.forked_from["run"] == first.id
+    assert record.forked_from is not None
+    assert record.forked_from["run"] == first.id
     assert len(list(ledger.runs.list())) == 2
     with pytest.raises(Refused, match="was to begin the fork"):
         ledger.runs.fork(first.id, lambda question, ledger: question, at=1, set={"result.score": 580})
