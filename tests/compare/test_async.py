@@ -23,6 +23,6 @@ def test_runs_of_two_async_ledgers_are_compared() -> None:
     assert sentence == again
     assert sentence == (
         "They parted at step 1, the tool pay: called with the same arguments it returned 1 in the first run and 2 in "
-        "the second; the answer is the same."
+        "the second."
     )
     assert crowd == "There is one run, and none to compare it with."

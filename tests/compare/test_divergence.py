@@ -158,8 +158,8 @@ def test_each_cause_has_its_sentence(kind: str) -> None:
 
 
 def test_every_class_of_causes_has_a_story() -> None:
-    """Each kind has its sentence here or, where a log is needed, in the tests of the ledger."""
-    assert {*STORIES, "schema", "nothing_in_common"} == {*KINDS}
+    """Each kind has its sentence here or, where a log is needed, in the tests of the ledger and of forks."""
+    assert {*STORIES, "edit", "schema", "nothing_in_common"} == {*KINDS}
 
 
 poll = {"job": 7}

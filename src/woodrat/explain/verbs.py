@@ -45,7 +45,9 @@ def why(context: Context, ref: object, *, limit: object, cursor: object) -> Page
     """Return the decisions about a subject, each with its margin, the documents behind it and what became of them."""
     if context.moment == "now":
         index.catch_up(context)
-    return why_page(context, ref, limit=limit, cursor=cursor, explain=_explained)
+    # Runs have no valid time, and their evidence is compared with what is believed at the moment, whenever it was true.
+    timeless = context.at(context.moment, None)
+    return why_page(timeless, ref, limit=limit, cursor=cursor, explain=_explained)
 
 
 def _explained(reasons: tuple[Reason, ...], recounter: Recounter) -> tuple[Reason, ...]:
