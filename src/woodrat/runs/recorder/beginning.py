@@ -9,7 +9,8 @@ from woodrat.canon import form, ids
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.records import dataclass
 from woodrat.runs import values
-from woodrat.runs.shape import SHAPE, shape_of
+from woodrat.runs.recorded_values import recorded_value
+from woodrat.runs.shape import SHAPE
 from woodrat.runs.values import REDACTED, VALUE_BYTES_MAX
 from woodrat.state import observation
 
@@ -79,9 +80,9 @@ class Beginning:
         """Return the inputs as they are recorded, their shape, and what of them cannot be restored."""
         if not self.inputs:
             return {}, None, ()
-        inputs = values.bounded(self.inputs, hidden=hidden)
         if self.inputs_shape is None:
-            return inputs, *shape_of(self.inputs, inputs)
+            return recorded_value(self.inputs, VALUE_BYTES_MAX, hidden)
+        inputs = values.bounded(self.inputs, hidden=hidden)
         # What is hidden here and was not there may stand in the shape that came from there.
         same = form.same(inputs, values.bounded(self.inputs))
         return inputs, [*self.inputs_shape] if same else REDACTED, ()
