@@ -139,6 +139,16 @@ def test_all_else_is_left_to_the_definition(value: Any) -> None:
     check(value)
 
 
+def test_hidden_values_take_one_pass_too() -> None:
+    """What stands under a hidden key is in neither the JSON nor the shape, and costs no second walk."""
+    rows = [{"id": 1, "secret": part, "amount": 2.0} for part in (1.0, {"b": 1.0, "a": 2}, "x", [1.0])]
+    recorded = plain_value(rows, BYTES_MAX, Hidden(["secret"]))
+    assert recorded is not None
+    assert recorded.json == [{"id": 1, "secret": values.REDACTED, "amount": 2}] * 4
+    assert recorded.shape == [{"type": "float"}, {"order": [1, 2, 0], "parts": [0, 0, 1]}, {"parts": 2}]
+    check(rows, Hidden(["secret"]))
+
+
 def test_a_value_that_holds_a_part_very_often_ends() -> None:
     """A part that stands twice in a part that stands twice, and so on, is not copied without end."""
     assert plain_value(SHARED, BYTES_MAX) is None

@@ -17,7 +17,7 @@ from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.runs import values
 from woodrat.runs.shape import PLAIN, SHAPE_BYTES_MAX, Node, order_of, shape_of
-from woodrat.runs.values import NOTHING
+from woodrat.runs.values import NOTHING, REDACTED
 
 OBJECTS_MAX: Final = 1_024
 """Of how many kinds of objects it is remembered what they have in common."""
@@ -86,7 +86,7 @@ class _Copier:
         """Whether there are floats that orjson and canonical form may spell differently."""
         self._hidden = hidden
         self._known: dict[tuple[Any, ...], int] = {}
-        self._rows: dict[_Key, tuple[_Common, int]] = {}
+        self._rows: dict[_Key, _Row] = {}
         self._parts = 0
 
     def object(self, value: dict[str, Any], depth: int) -> tuple[dict[str, Any], int]:
@@ -97,7 +97,9 @@ class _Copier:
         row = self._rows.get(key)
         if row is None:
             row = self._rows[key] = self._row(key)
-        (about, places), number = row
+        about, places, hides, number = row
+        for name in hides:
+            made[name] = REDACTED
         if not places:
             return made, number
         numbers = [PLAIN] * len(made)
@@ -136,15 +138,16 @@ class _Copier:
         if depth <= 0 or self._parts > values.PARTS_MAX:
             raise _NotPlain
 
-    def _row(self, key: _Key) -> tuple[_Common, int]:
-        """Return what objects with these keys and types have in common, and their node if their members have none."""
+    def _row(self, key: _Key) -> _Row:
+        """Return what objects with these keys and types have in common."""
         common = _commons.get(key)
         if common is None:
             common = _common(key)
-        if self._hidden and any(name in self._hidden for name in key[0]):
-            raise _NotPlain
         about, places = common
-        return common, PLAIN if places or not about else self._add(about)
+        hides = tuple([name for name in key[0] if name in self._hidden]) if self._hidden else ()
+        if hides:
+            places = tuple([place for place in places if place[1] not in hides])
+        return about, places, hides, PLAIN if places or not about else self._add(about)
 
     def _float(self, value: float) -> tuple[float, int]:
         """Return a float as canonical form has it, and the number of its node."""
@@ -195,6 +198,8 @@ _Key = tuple[tuple[str, ...], tuple[type, ...]]
 """The keys of an object, and the types of its members."""
 _Common = tuple[tuple[Any, ...], tuple[tuple[int, str, type], ...]]
 """What objects have in common: what their node says beside the parts, and the members to be looked at in each."""
+_Row = tuple[tuple[Any, ...], tuple[tuple[int, str, type], ...], tuple[str, ...], int]
+"""The same in one value, with the keys that are hidden and, where no member has to be looked at, their node."""
 _commons: dict[_Key, _Common] = {}
 
 

@@ -6,8 +6,6 @@ knows of every effect that may have happened.
 
 from __future__ import annotations
 
-import builtins
-import sys
 from functools import wraps
 from hashlib import sha256
 from inspect import Parameter, Signature, iscoroutine, iscoroutinefunction, signature
@@ -23,6 +21,7 @@ from woodrat.runs.facts import at_pointer, pointer_to
 from woodrat.runs.recorded_values import recorded_value
 from woodrat.runs.recorder import current
 from woodrat.runs.recorder.current import Frame
+from woodrat.runs.recorder.recorded_errors import recorded_error
 from woodrat.runs.recorder.restoration import restored
 from woodrat.runs.recorder.steps import Begun, ModelPlace, current_recorder, milliseconds
 from woodrat.runs.recorder.streams import Items, is_stream, read_back, streamed
@@ -507,24 +506,6 @@ def usage_of(found: object) -> dict[str, Json]:
         if count is not None:
             said[ours] = count
     return said
-
-
-def recorded_error(error: Json) -> Exception:
-    """Return the exception that a recorded error was, as nearly as this process can make it."""
-    told = error if isinstance(error, dict) else {}
-    name, message = str(told.get("type", "Exception")), str(told.get("message", ""))
-    module, _, short = name.rpartition(".")
-    # Nothing is imported for it: a module that is not here cannot be what the agent's code catches.
-    kind = getattr(sys.modules.get(module) if module else builtins, short, None)
-    if not (isinstance(kind, type) and issubclass(kind, Exception)):
-        kind, message = RuntimeError, f"{name}: {message}"
-    try:
-        made: Exception = kind.__new__(kind, message)  # without __init__, whose arguments nobody knows
-        made.args = (message,)
-    except Exception:
-        made = RuntimeError(f"{name}: {message}")
-    made.add_note("This error was recorded when the run was first carried out; the call was not made again.")
-    return made
 
 
 # -- functions as tools -----------------------------------------------------------------------------------------------
