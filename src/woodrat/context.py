@@ -121,6 +121,15 @@ class Context:
     strict: bool = False
     """Whether fields that a schema does not know are refused."""
 
+    def is_same_log(self, other: Context) -> bool:
+        """Return whether another context is of the same log, also where the same file was opened twice."""
+        if self.tenant != other.tenant:
+            return False
+        if self.engine is other.engine:
+            return True
+        location = getattr(self.engine, "location", None)
+        return location is not None and location == getattr(other.engine, "location", None)
+
     def at(self, moment: int | str, valid_at: str | None) -> Context:
         """Return the same at another moment on both clocks."""
         return self._copy(moment, valid_at, self.stand_in)

@@ -17,7 +17,7 @@ from woodrat.merge.packing import Packer
 from woodrat.merge.policy import Fits
 from woodrat.merge.ranked import Ranked, RankedHeld
 from woodrat.merge.terms import Append, Sum, SumHeld, Term
-from woodrat.merge.union import Statement, Union
+from woodrat.merge.union import Union
 from woodrat.state.schema_keywords import PolicyName
 
 
@@ -222,7 +222,7 @@ class NoRemoval(Union):
 
     name = _named("no_removal")
 
-    def statements(self, claim: Claim) -> dict[bytes, Statement]:
+    def statements(self, claim: Claim) -> dict[bytes, tuple[bool, Json]]:
         return super().statements(Claim(claim.said, claim.value))
 
 
@@ -243,7 +243,7 @@ class LossyPacking(Union):
     name = _named("lossy_packing")
 
     def pack(self, held: Held, packer: Packer) -> Any:
-        slots = {key: replace(slot, standing=()) for key, slot in held.parts.items() if slot.asserted is not None}
+        slots = {key: slot._replace(standing=()) for key, slot in held.parts.items() if slot.said is not None}
         return super().pack(held.but(Parts.of(slots)), packer)
 
 

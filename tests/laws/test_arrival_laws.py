@@ -15,7 +15,6 @@ from tests.laws.test_merge_laws import ALL, _allowed
 from woodrat.canon.ids import Ref
 from woodrat.merge import claim, fold, incremental, packed_state, ranked, snapshot, union
 from woodrat.merge.packing import Unpacker
-from woodrat.records import replace
 from woodrat.state import observation
 from woodrat.testing.generators import MOMENTS, History, arrivals, histories
 from woodrat.testing.laws import KnownSet, rules_for
@@ -114,7 +113,7 @@ def _lost_in_packing(patch: pytest.MonkeyPatch) -> None:
 def _one_sided(patch: pytest.MonkeyPatch) -> None:
     """A union forgets that the opposite was said of an element."""
     stated: Any = union._stated
-    patch.setattr(union, "_stated", lambda slot, word: replace(stated(slot, word), against=""))
+    patch.setattr(union, "_stated", lambda slot, *word: stated(slot, *word)._replace(against=""))
 
 
 def test_true_is_not_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The laws of blame: what became of many claims, worked out together, is what each comparison by itself says."""
+"""The laws of blame and of conflicts: what is worked out of many claims together is what each pair by itself says."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from tests.laws import plain_blame
 from tests.laws.test_merge_laws import AUDIT, CASES, Case
 
 from woodrat.canon.ids import Ref
+from woodrat.canon.order import order_key
+from woodrat.merge import fold, snapshot
 from woodrat.merge.blame import Verdict, blame, blame_fields
-from woodrat.merge.claim import Claim
+from woodrat.merge.claim import Claim, top
+from woodrat.merge.ranked import LATEST
 from woodrat.merge.rules import Rules
 from woodrat.state.observation import ASSERT, CORRECT, RETRACT, Observation, say
 from woodrat.testing.generators import MOMENTS, arrivals
@@ -102,3 +105,50 @@ def test_a_wide_entity_is_folded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Rules, "misfit", counted)
     blame_fields(observations, (THING,), case.rules, names)
     assert len(asked) <= 2 * len(names), "claims of other fields were looked at for each field"
+
+
+@st.composite
+def _opinions(draw: st.DrawFn) -> list[Observation]:
+    """Return what several agents say of one field, each having seen some of what was said before."""
+    observations: list[Observation] = []
+    for number in range(draw(st.integers(0, 24))):
+        saw = draw(st.lists(st.sampled_from(observations), max_size=4)) if observations else []
+        value = draw(st.sampled_from(["a", "b", 1, True, 1.0, [1], {"a": 1}]))
+        observations.append(
+            say(
+                THING,
+                draw(st.sampled_from([ASSERT, ASSERT, ASSERT, CORRECT])),
+                agent=f"agent {number}",
+                observed_at=draw(st.sampled_from(MOMENTS[:2])),
+                fields={"x": value},  # type: ignore[dict-item]
+                saw=[o.digest for o in saw],
+            )
+        )
+    return observations
+
+
+@given(_opinions())
+def test_a_contest_is_its_plain_definition(observations: list[Observation]) -> None:
+    """Claims are in conflict exactly where a pair of them differs and neither had seen the other."""
+    rules = CASES[0].rules
+    state = fold.fold(observations, (THING,), rules)
+    field = state.field("x")
+    if field is None:
+        return
+    held = field.held
+    latest, standing = list(held.agents.values()), list(held.standing.values())
+    if standing:
+        winner = top(standing)
+        later = [c for c in latest if c.observed_at > winner.observed_at and c.order != winner.order]
+        plain = {c.digest for c in standing if any(c.order != other.order for other in standing)}
+        plain |= {c.digest for c in later} | ({winner.digest} if later else set())
+    else:
+        plain = {
+            c.digest
+            for c in latest
+            if any(c.order != d.order and c.digest not in d.saw and d.digest not in c.saw for d in latest)
+        }
+    assert [claim.digest for claim in LATEST.contest(held)] == sorted(plain)
+    assert snapshot.contested(state, rules, {"x"}) == ({"x"} if plain else set())
+    shown = fold.values(state, rules)["x"]
+    assert order_key(shown) == (top(standing) if standing else top(latest)).order

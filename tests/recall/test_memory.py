@@ -63,7 +63,8 @@ def test_a_whole_turn(ledger: woodrat.Ledger) -> None:
     record = runs_of(ledger)[-1]
     assert (record.query, record.answer, record.status, record.recall) == (WHY, "580 < 600", "done", True)
     assert (record.conversation, record.principal) == ("app-42-followup", "bob")
-    assert record.notes[0].data["event"] == "recalled"
+    assert (record.reads[0].within, record.reads[0].args["question"]) == ("recall", WHY)
+    assert [hit.run for hit in record.reads[0].recalled] == [runs_of(ledger)[0].id]
     assert turn.run is not None
     assert turn.run.id == record.id
 

@@ -14,7 +14,6 @@ from woodrat.recall.passages import (
     RECALLED,
     Passage,
     passage,
-    recall_note,
     start_of,
 )
 
@@ -81,14 +80,24 @@ def test_what_was_too_long_gives_its_beginning() -> None:
 
 
 def test_a_note_of_a_recall_names_the_runs() -> None:
-    """The note a recall leaves is known again; other notes are nothing."""
-    note = {"text": "recalled", "data": recall_note("Why?", [("run_a", 0.8), ("run_b", 0.7)])}
+    """The note a recall left in older logs is known again; other notes are nothing."""
+    hits = [{"run": "run_a", "score": 0.8}, {"run": "run_b", "score": 0.7}]
+    note = {"text": "recalled", "data": {"event": "recalled", "question": "Why?", "hits": hits}}
     assert of("run.noted", note) == Passage(RECALLED, "", runs=("run_a", "run_b"))
     assert passage("run.noted", {"text": "recalled"}, start_of(START)) is None
     assert passage("run.noted", {"text": "x", "data": {"event": "resumed"}}, start_of(START)) is None
 
 
-@pytest.mark.parametrize("kind", ["run.started", "run.decided", "run.ended", "run.noted", "run.tool"])
+def test_a_read_that_recalled_names_the_runs() -> None:
+    """A recall recorded as a read is known; other reads, and a recall that failed, are nothing."""
+    hit = {"run": "run_a", "score": 0.8, "passage": "decided", "at": 3}
+    read = {"within": "recall", "found": True, "recalled": [hit]}
+    assert of("run.read", read) == Passage(RECALLED, "", runs=("run_a",))
+    assert passage("run.read", {**read, "within": "search"}, start_of(START)) is None
+    assert passage("run.read", {**read, "error": {"type": "Unavailable"}}, start_of(START)) is None
+
+
+@pytest.mark.parametrize("kind", ["run.started", "run.decided", "run.ended", "run.noted", "run.read", "run.tool"])
 @pytest.mark.parametrize(
     "body",
     [

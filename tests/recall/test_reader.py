@@ -332,13 +332,13 @@ def test_a_question_is_not_its_own_answer(friday: woodrat.Ledger) -> None:
     assert {outer.id, inner.id}.isdisjoint(candidate.run for candidate in miss.rejected)
 
 
-def test_a_recall_inside_a_run_is_noted_in_it(friday: woodrat.Ledger, monday: str) -> None:
+def test_a_recall_inside_a_run_is_a_read_of_it(friday: woodrat.Ledger, monday: str) -> None:
     """The record of a run says what it recalled; a recall outside of runs writes nothing."""
     with friday.run(WHY) as run:
         friday.recall(WHY)
-    data: Any = friday.runs.show(run.id).notes[0].data
-    assert data["event"] == "recalled"
-    assert [hit["run"] for hit in data["hits"]] == [monday]
+    (read,) = friday.runs.show(run.id).reads
+    assert (read.within, read.found, read.args["question"]) == ("recall", True, WHY)
+    assert [hit.run for hit in read.recalled] == [monday]
     position = friday.position
     friday.recall(WHY)
     assert friday.position == position

@@ -658,3 +658,28 @@ def test_both_verifiers_take_a_fork(tmp_path: Path) -> None:
         assert found.status == "done"
         assert desk.ask(found.run)["verdict"] != "refused"
         assert desk.ask(f"{found.run}#risk")["verdict"] != "refused"
+
+
+def test_a_function_that_begins_its_run_itself() -> None:
+    """The run that the function begins is the fork; where it begins none, nothing is recorded."""
+    ledger = woodrat.open(":memory:", agent="loans")
+
+    def agent(question: str, ledger: woodrat.Ledger) -> str:
+        with ledger.run(question, subject="loan/1") as run:
+            score = run.tool("score", lambda: {"score": 700}).result["score"]
+            run.answer("yes" if score >= 600 else "no")
+        return "done"
+
+    agent("Loan?", ledger)
+    (first,) = ledger.runs.list()
+    made = ledger.runs.fork(first.id, agent, at=1, set={"result.score": 580})
+    record = ledger.runs.show(made.run)
+    assert (made.answer, made.stopped, record.answer, record.parent) == ("no", None, "no", None)
+    assert record.forked_from is not None
+    assert record.forked_from["run"] == first.id
+    assert len(list(ledger.runs.list())) == 2
+    with pytest.raises(Refused, match="was to begin the fork"):
+        ledger.runs.fork(first.id, lambda question, ledger: question, at=1, set={"result.score": 580})
+    with pytest.raises(ZeroDivisionError):
+        ledger.runs.fork(first.id, lambda question, ledger: 1 / 0, at=1, set={"result.score": 580})
+    assert len(list(ledger.runs.list())) == 2

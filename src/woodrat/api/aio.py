@@ -10,7 +10,7 @@ import asyncio
 import functools
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from woodrat.replay.result import Replayed
     from woodrat.runs.recorder.fork import Forked
     from woodrat.runs.recorder.resume import Resumed
+    from woodrat.runs.recorder.run import Run
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -62,6 +63,14 @@ class AsyncPastRuns(AsyncNamespace[PastRuns]):
         return await asyncio.to_thread(self.target.diff, first, second, other=elsewhere)
 
 
+def presented(run: Run) -> AsyncRun:
+    """Return a run as async code has it, with an async ledger; for functions that replay or resume it."""
+    found = AsyncRun(run)
+    if run.ledger is not None:
+        found.ledger = AsyncLedger(run.ledger)
+    return found
+
+
 class AsyncRuns(AsyncPastRuns):
     """Runs, whose verbs are coroutines."""
 
@@ -77,37 +86,46 @@ class AsyncRuns(AsyncPastRuns):
 
     async def resume(self, run: str, agent: Callable[..., Any], **given: Any) -> Resumed:
         """Resume an interrupted run, as `Runs.resume` does; an async function is given the run as it is here."""
-        from woodrat.runs.recorder.resume import answer_with, invoke, resumed
+        from woodrat.runs.recorder.resume import answer_with, call_of, resumed
 
         function = getattr(agent, "recorded_function", agent)
         if not inspect.iscoroutinefunction(function):
             return await asyncio.to_thread(self.target.resume, run, agent, **given)
         carried = await asyncio.to_thread(self.target.carry_on, run, **given)
+        call = call_of(carried, agent, presented)
         async with carried:
-            result = await invoke(agent, AsyncRun(carried))
+            result = await call()
             answer_with(carried, result)
         return resumed(carried, result)
 
     async def fork(self, run: str, with_: Callable[..., Any], **given: Any) -> Forked:
         """Fork a run, as `Runs.fork` does; an async function is given the run as it is here."""
-        from woodrat.runs.recorder.fork import Stopped, ended
-        from woodrat.runs.recorder.resume import answer_with, invoke
+        from woodrat.runs.recorder.agent_function import agent_call
+        from woodrat.runs.recorder.fork import Stopped, ended, standing_in, went_on
+        from woodrat.runs.recorder.resume import answer_with
 
         if not inspect.iscoroutinefunction(getattr(with_, "recorded_function", with_)):
             return await asyncio.to_thread(self.target.fork, run, with_, **given)
         made = await asyncio.to_thread(self.target.forked, run, **given)
-        async with made:
+        call = agent_call(with_, made, presented)
+        async with AsyncExitStack() as stack:
+            if call.begins_run:
+                stack.enter_context(standing_in(made))
+            else:
+                await stack.enter_async_context(made)
             try:
-                result = await invoke(with_, AsyncRun(made))
-                answer_with(made, result)
+                result = await call()
+                answer_with(went_on(made), result)
             except (Stopped, Exception) as problem:
-                return await asyncio.to_thread(ended, made, None, problem)
-            return await asyncio.to_thread(ended, made, result)
+                if made.is_aside and made.successor is None:
+                    raise
+                return await asyncio.to_thread(ended, went_on(made), None, problem)
+            return await asyncio.to_thread(ended, went_on(made), result)
 
     async def replay(self, runs: Any, agent: Callable[..., Any], **given: Any) -> Replayed:
         """Run an agent's function again on recorded runs, as `Runs.replay` does; an async one is given async runs."""
         if inspect.iscoroutinefunction(getattr(agent, "recorded_function", agent)):
-            given["presented"] = AsyncRun
+            given["presented"] = presented
         return await asyncio.to_thread(self.target.replay, runs, agent, **given)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from woodrat.runs.recorder import current
 from woodrat.runs.recorder.calls import recipe_of
 from woodrat.runs.recorder.reads import RunPast
 from woodrat.runs.recorder.run import Run
@@ -48,6 +49,9 @@ class AsyncRun(AsyncReads):
     `await run.decide(…)` leaves the loop free meanwhile.
     """
 
+    ledger: Any
+    """The ledger it is recorded in; what is read or written through that is not part of the run."""
+
     def __init__(self, run: Run | Callable[[], Run]) -> None:
         self._opening = None if isinstance(run, Run) else run
         if isinstance(run, Run):
@@ -64,7 +68,7 @@ class AsyncRun(AsyncReads):
         """Call a tool as `Run.tool` does: await it with a function, else use it as `async with`."""
         if function is None or inspect.iscoroutinefunction(recipe_of(function).function):
             return self._run.tool(name, function, *arguments, **given)
-        return asyncio.to_thread(self._run.tool, name, function, *arguments, **given)
+        return current.in_thread(self._run.tool, name, function, *arguments, **given)
 
     def model(self, model: str, function: Callable[[], Any] | None = None, /, **given: Any) -> Any:
         """Call a model as `Run.model` does: await it with a function or a response, else use it as `async with`."""
@@ -75,7 +79,7 @@ class AsyncRun(AsyncReads):
     async def _called(self, model: str, function: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
         if inspect.iscoroutinefunction(function):
             return await self._run.model(model, function, **given)
-        found = await asyncio.to_thread(self._run.model, model, function, **given)
+        found = await current.in_thread(self._run.model, model, function, **given)
         return await found if inspect.isawaitable(found) else found
 
     async def __aenter__(self) -> AsyncRun:
@@ -98,7 +102,7 @@ _AT_ONCE = frozenset({"input", "answer", "environment", "thread", "executor", "c
 def _coroutine(call: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(call)
     async def verb(*arguments: Any, **given: Any) -> Any:
-        found = await asyncio.to_thread(call, *arguments, **given)
+        found = await current.in_thread(call, *arguments, **given)
         return AsyncReads(found) if isinstance(found, RunPast) else found
 
     return verb

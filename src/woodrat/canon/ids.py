@@ -12,6 +12,8 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple, NewType
 
+import orjson
+
 from woodrat.canon.digest import base32, digest, unbase32
 from woodrat.canon.form import serialise
 from woodrat.errors import Fault, Refused, shown
@@ -122,7 +124,12 @@ class Ref(NamedTuple):
 
 @lru_cache(maxsize=REFS_MAX)
 def _entity_digest(ref: Ref) -> Digest:
-    return Digest(digest("entity", serialise(ref.to_json())))
+    type, key = ref
+    try:
+        body = orjson.dumps({"key": key, "type": type})  # nothing but text, in the order of RFC 8785
+    except orjson.JSONEncodeError:
+        body = serialise(ref.to_json())
+    return Digest(digest("entity", body))
 
 
 @lru_cache(maxsize=REFS_MAX)

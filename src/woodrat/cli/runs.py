@@ -201,9 +201,9 @@ def _record(paper: Paper, r: RunRecord) -> None:
             (
                 str(read.position),
                 time(read.started_at),
-                read.entity or "",
+                read.entity or read.within or "",
                 "" if read.as_of is None else str(read.as_of),
-                fields(read.values) if read.found else "(not found)",
+                _read_values(paper, read),
             )
             for read in r.reads
         ]
@@ -346,9 +346,18 @@ def _evidence(paper: Paper, item: Evidence) -> None:
     paper.line(line, "" if since is None else YELLOW)
 
 
+def _read_values(paper: Paper, read: Any) -> str:
+    """Return what a read found, in a cell: values by field, or the runs that a recall found."""
+    if read.recalled:
+        return ", ".join(f"{paper.id(hit.run)} ({hit.score:.2f})" for hit in read.recalled)
+    return fields(read.values) if read.found else "(not found)"
+
+
 def _origin(paper: Paper, origin: Any) -> str:
     from woodrat.runs.evidence import origin_words
 
+    if origin.get("kind") == "recall":
+        return f"recalled from {origin.get('stage')} of {paper.id(str(origin.get('run')))}"
     words = origin_words(origin)
     if origin.get("kind") == "read" and origin.get("entity") is not None:
         named = ", ".join(paper.id(str(id)) for id in origin.get("observations") or ()) or "it had no value"

@@ -304,8 +304,16 @@ class MemoryView:
     def joined(self, entity: bytes) -> bool:
         return any(ref.type == SAME_AS for _, ref in self.tables.relations.get(entity, ()))
 
-    def sharing(self, type: str, rule: str, value: str) -> Sequence[Ref]:
-        return sorted(self.tables.sharing.get((type, rule, value), ()), key=_key)
+    def sharing(
+        self, values: Iterable[tuple[Ref, Sequence[tuple[str, str]]]]
+    ) -> Mapping[tuple[str, str, str], Sequence[Ref]]:
+        found: dict[tuple[str, str, str], Sequence[Ref]] = {}
+        for ref, pairs in values:
+            for rule, value in pairs:
+                refs = self.tables.sharing.get((ref.type, rule, value), ())
+                if refs and list(refs) != [ref]:
+                    found[ref.type, rule, value] = sorted(refs, key=_key)
+        return found
 
     def shared(self, type: str | None) -> Sequence[tuple[str, str, str, Sequence[Ref]]]:
         found = sorted(self.tables.sharing.items())

@@ -303,8 +303,13 @@ class View(Protocol):
     def joined(self, entity: bytes) -> bool:
         """Return whether any `same_as` ever named this entity; wrongly true costs time, wrongly false an answer."""
 
-    def sharing(self, type: str, rule: str, value: str) -> Sequence[Ref]:
-        """Return the entities of a type that were said to have this identifying value, by key."""
+    def sharing(
+        self, values: Iterable[tuple[Ref, Sequence[tuple[str, str]]]]
+    ) -> Mapping[tuple[str, str, str], Sequence[Ref]]:
+        """Return the entities of a type that were said to have identifying values, by (type, rule, value), by key.
+
+        They are given as (rule, value) with the entity they are asked for; those that no other entity has are left out.
+        """
 
     def shared(self, type: str | None) -> Sequence[tuple[str, str, str, Sequence[Ref]]]:
         """Return every (type, rule, value) that several entities were said to have, sorted, with the entities."""

@@ -80,6 +80,8 @@ def _besides(record: RunRecord, observe: Observe) -> Iterator[Node]:
     for step in record.steps:
         if isinstance(step, Read) and step.entity is not None and (step.entity, step.as_of) not in read:
             yield _read(record.id, step, tuple(sorted(step.fields)), observe)
+        elif isinstance(step, Read) and step.recalled:
+            yield _recall(record.id, step)
         elif isinstance(step, ToolCall | ModelCall) and step.span not in spans:
             yield _call(record.id, step)
 
@@ -144,6 +146,12 @@ def _origin(record: RunRecord, origin: Mapping[str, Any], observe: Observe) -> t
         for call in calls:
             if call.span == origin.get("span") and not getattr(call, "begun", False):
                 return (_call(record.id, call),)
+    if kind == "recall":
+        return tuple(
+            _recall(record.id, step, steps.text(origin.get("run")), steps.text(origin.get("stage")))
+            for step in record.reads
+            if step.span == origin.get("span")
+        )[:1]
     if kind == "input":
         name = steps.text(origin.get("name")) or ""
         return (Node("input", f"{record.id}/{name}", f"input {name}", {"run": record.id, "name": name}),)
@@ -172,6 +180,23 @@ def _read(
         named = None if origin is None else origin.get("observations")
         nodes.append(_field(step.entity, name, named or list(step.behind(name)), observe))
     return Node("read", f"{run}/{step.span}/{step.entity}", label, details, tuple(nodes))
+
+
+def _recall(run: str, step: Read, only: str | None = None, stage: str | None = None) -> Node:
+    """Return a recall: the runs it found, or the one that a fact came from."""
+    details = {"run": run, "question": step.args.get("question"), "as_of": step.as_of, "position": step.position}
+    nodes = [
+        Node(
+            "run",
+            hit.run,
+            f"{stage} of {hit.run}" if stage is not None else hit.run,
+            {"run": hit.run, "score": hit.score, "passage": hit.passage, "stage": stage},
+        )
+        for hit in step.recalled
+        if only in (None, hit.run)
+    ]
+    label = f"recall of {shown(step.args.get('question'))} at position {step.as_of}"
+    return Node("recall", f"{run}/{step.span}", label, {**details, "at": step.started_at}, tuple(nodes))
 
 
 def _field(entity: str | None, name: str | None, observations: object, observe: Observe) -> Node:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from woodrat.canon import form, ids, moment
@@ -39,8 +39,16 @@ def store(draft: Draft, records: Sequence[Record], about: About, faults: list[Fa
     source = resolve_source(draft, about.source, "source", faults)
     faults += _ahead(draft, about.observed_at, "observed_at")
     planned: list[tuple[Record, Ref]] = []
+    checks: dict[str, Check] = {}
     for record in records:
-        ref = _sound(draft.rules(record.type), record, strict) or _checked(draft, record, faults, strict=strict)
+        ref = None
+        if record.spelled is not None:
+            check = checks.get(record.type)
+            if check is None:
+                check = checks[record.type] = _check(draft.rules(record.type), strict)
+            ref = check(record.fields, len(record.data))
+        if ref is None:
+            ref = _checked(draft, record, faults, strict=strict)
         if ref is not None:
             planned.append((record, ref))
     related = [record for record, _ in planned if record.relate]
@@ -57,11 +65,14 @@ def store(draft: Draft, records: Sequence[Record], about: About, faults: list[Fa
     if faults:
         raise Refused(faults)
     voices = _Voices(draft, about, saw, source)
+    fits: dict[str, bytes] = {}
     for record, ref in planned:
+        type = record.type
+        if type not in fits:
+            fits[type] = draft.use(type).digest
         try:
             voice = voices.of(record, faults)
-            fits = draft.rules(ref.type).schema.digest
-            draft.say(voice.assertion(ref, record.fields, record.remove, record.spelled, fits))
+            draft.say(voice.assertion(ref, record.fields, record.remove, record.spelled, fits[type]))
             for link in record.relate:
                 relate(draft, ref, link.type, link.to, link.key, link.fields, voices.parts(voice))
         except Refused as refusal:
@@ -70,12 +81,15 @@ def store(draft: Draft, records: Sequence[Record], about: About, faults: list[Fa
         raise Refused(faults)
 
 
-def _sound(rules: Rules, record: Record, strict: bool) -> Ref | None:
-    """Return the entity a plain record speaks of, if it is sound at a glance; otherwise `_checked` knows why."""
-    if record.spelled is None or record.type == SAME_AS or (strict and rules.schema.is_open):
-        return None
-    key = identity.quick_key(rules.schema, record.fields) if rules.take(record.fields, len(record.data)) else None
-    return None if key is None else Ref(record.type, key)
+Check = Callable[[Mapping[str, Json], int], Ref | None]
+"""Returns the entity that the fields of a plain record speak of, if they are sound; also takes the record's length."""
+
+
+def _check(rules: Rules, strict: bool) -> Check:
+    """Return what tells plain records of a type that are sound; of all others `_checked` knows what is wrong."""
+    if rules.schema.type == SAME_AS or (strict and rules.schema.is_open):
+        return lambda fields, length: None
+    return rules.checker.entity
 
 
 def _checked(draft: Draft, record: Record, faults: list[Fault], *, strict: bool) -> Ref | None:
@@ -109,11 +123,10 @@ def _checked(draft: Draft, record: Record, faults: list[Fault], *, strict: bool)
 
 def _required_faults(draft: Draft, planned: Sequence[tuple[Record, Ref]]) -> list[Fault]:
     """Return the required fields that entities would lack after the write; values already known count."""
-    lacking = [
-        (record, ref)
-        for record, ref in planned
-        if (required := draft.rules(ref.type).required_names) and not record.fields.keys() >= required
-    ]
+    required = {type: draft.rules(type).required_names for type in {ref.type for _, ref in planned}}
+    if not any(required.values()):
+        return []
+    lacking = [(record, ref) for record, ref in planned if not record.fields.keys() >= required[ref.type]]
     if not lacking:
         return []
     stated: dict[Ref, set[str]] = {}
@@ -142,12 +155,15 @@ class _Voices:
     def __init__(self, draft: Draft, about: About, saw: frozenset[bytes], source: str | None) -> None:
         self._draft, self._about, self._saw, self._source = draft, about, saw, source
         self._known: dict[tuple[Any, ...], Voice] = {}
+        self._plain: Voice | None = None
+        """The voice of records that say nothing of themselves."""
         self._contents: dict[str, locator.Content] = {}
 
     def of(self, record: Record, faults: list[Fault]) -> Voice:
         """Return the voice of a record; what it says of itself comes before what the call says."""
+        if record.spelled is not None and self._plain is not None:
+            return self._plain
         draft, about = self._draft, self._about
-        draft.use(record.type)
         key = record[7:14]  # from `observed_at` to `locator`
         found = self._known.get(key)
         if found is None:
@@ -170,6 +186,8 @@ class _Voices:
                 optional,
                 seen is None,
             )
+        if record.spelled is not None:
+            self._plain = found
         return found
 
     def _locate(self, record: Record, source: str | None, faults: list[Fault]) -> Json:

@@ -157,7 +157,8 @@ class Reader:
         """Return all entities that `same_as` joins with this one, itself included, by digest."""
         found = self._groups.get(ref)
         if found is None:
-            found = self._groups[ref] = relation.group(ref, self._same) if self.view.joined(ref.digest) else (ref,)
+            found = relation.group(ref, self._same) if self.view.joined(ref.digest) else (ref,)
+            self._groups.update(dict.fromkeys(found, found))  # it is the group of each of its members
         return found
 
     def _same(self, ref: Ref) -> Iterator[Ref]:
@@ -171,10 +172,15 @@ class Reader:
     def state(self, ref: Ref) -> MergeState:
         """Return the merge state of an entity with all that it is joined with."""
         cancellation.check()
-        if self.asof.effective is None and not self.view.joined(ref.digest):  # as `_current`, which costs a call more
-            current = self.view.current(ref, self.asof.position, self.rules(ref.type))
-            if current is not None:
-                return current[0]
+        if self.asof.effective is None:  # as `_current`, which costs a call more
+            view, digest, position = self.view, ref.digest, self.asof.position
+            if not view.joined(digest):
+                rules = self.rules(ref.type)
+                current = view.current(ref, position, rules)
+                if current is not None:
+                    return current[0]
+                if view.version(digest, position) is None:  # nobody ever spoke of it
+                    return fold.empty((ref,), rules)
         return self._fold(self.group(ref))
 
     def _current(self, ref: Ref) -> tuple[MergeState, int] | None:

@@ -11,7 +11,7 @@ from woodrat.ledger.read import Reader, Transition
 from woodrat.ledger.report import Change
 from woodrat.merge import fold, snapshot
 from woodrat.merge.diff import FieldChange, collection_changes, field_changes
-from woodrat.merge.fold import MergeState
+from woodrat.merge.fold import Stratum
 from woodrat.merge.rules import Rules
 from woodrat.state import identity, relation
 from woodrat.state.asof import Stored
@@ -163,18 +163,25 @@ def new_values(transitions: Iterable[Transition]) -> News:
     """Return the identifying values that a write is the first to say of entities; a relation has none."""
     found: list[tuple[Ref, list[tuple[str, str]]]] = []
     for ref, stored, old, _, _, rules in transitions:
-        values: dict[tuple[str, str], None] = {}
-        for _, observation in stored:
-            if observation.op in STATING and not _is_old(old, rules.identifying, observation.fields):
-                values.update(dict.fromkeys(identity.shared_values(rules.schema, observation.fields)))
-        if values and relation.endpoints(ref) is None:
-            found.append((ref, list(values)))
+        said = [
+            observation
+            for _, observation in stored
+            if observation.op in STATING
+            and not (old.strata and _is_old(old.strata, rules.identifying, observation.fields))
+        ]
+        if said and relation.endpoints(ref) is None:
+            values = rules.checker.shared_values(said[0].fields)
+            if len(said) > 1:
+                each = (rules.checker.shared_values(observation.fields) for observation in said)
+                values = list(dict.fromkeys(value for several in each for value in several))
+            if values:
+                found.append((ref, values))
     return found
 
 
-def _is_old(state: MergeState, identifying: Iterable[str], fields: Mapping[str, Json]) -> bool:
+def _is_old(strata: Iterable[Stratum], identifying: Iterable[str], fields: Mapping[str, Json]) -> bool:
     """Return whether one assertion that still counts said the same of every field that identifies, all of it text."""
-    for _, values in state.strata:
+    for _, values in strata:
         for name in identifying:
             value = fields.get(name)
             if value is not None and (value != values.get(name) or type(value) is not str):
@@ -200,12 +207,13 @@ def _note_type(write: Transaction, after: Reader, type: str) -> None:
 def write_hints(after: Reader, transitions: Iterable[Transition], news: News) -> list[str]:
     """Return what the writer may want to know: values shared with entities not joined, words about deleted ones."""
     hints: list[str] = []
-    for ref, values in news:
+    shared = after.view.sharing(news) if news else {}
+    for ref, values in news if shared else ():
         for rule, value in values:
-            others = [other for other in after.view.sharing(ref.type, rule, value) if other != ref]
-            apart = [other for other in others if other not in after.group(ref)] if others else []
-            if apart:
-                hints.append(f"{ref} and {apart[0]} share {rule} {value!r}; they stay apart unless you merge them.")
+            for other in shared.get((ref.type, rule, value), ()):
+                if other != ref and other not in after.group(ref):
+                    hints.append(f"{ref} and {other} share {rule} {value!r}; they stay apart unless you merge them.")
+                    break
     for transition in transitions:
         if (
             transition.new.markers

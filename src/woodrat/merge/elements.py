@@ -75,7 +75,7 @@ class Parts(Mapping[bytes, Part], Generic[Part]):
 
     def get(self, key: bytes, default: Any = None) -> Any:
         for layers in (self._new, self._handed):
-            for layer in reversed(layers):
+            for layer in layers if len(layers) < 2 else layers[::-1]:
                 found = layer.get(key)
                 if found is not None:
                     return found
@@ -139,11 +139,15 @@ class Parts(Mapping[bytes, Part], Generic[Part]):
             found.update((key, part) for key, part in layer.items() if key > after)
         return sorted(found.items(), key=lambda item: item[0])[:limit]
 
-    def put(self, changed: dict[bytes, Part]) -> Parts[Part]:
-        """Return the parts with some of them new or changed. The cost does not depend on how many others there are."""
+    def put(self, changed: dict[bytes, Part], added: int | None = None) -> Parts[Part]:
+        """Return the parts with some of them new or changed. The cost does not depend on how many others there are.
+
+        `added` is how many of them are new, where that is known.
+        """
         if not changed:
             return self
-        added = sum(key not in self for key in changed)
+        if added is None:
+            added = sum(key not in self for key in changed)
         return Parts(self._count + added, _laid(self._new, changed), self._handed, self.rows, self._read, self._seen)
 
     @property

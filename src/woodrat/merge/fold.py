@@ -10,6 +10,7 @@ observation can name one that names it, and the recursion ends.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 from woodrat.canon.form import Json
@@ -22,6 +23,9 @@ from woodrat.merge.ranked import LATEST, RankedHeld
 from woodrat.merge.rules import Rules
 from woodrat.records import dataclass
 from woodrat.state.observation import ASSERT, DELETE, MARKERS, RETRACT, STATING, Observation
+
+PAIRS_MAX: Final = 16
+"""Up to how many claims comparing each with each is the fastest way to see whether two differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -471,13 +475,19 @@ def _gathered(strata: Iterable[Stratum], name: str) -> Held:
 def is_contested(strata: Sequence[Stratum], name: str) -> bool:
     """Return whether two agents differ on a field that lies in strata, neither having seen what the other says.
 
-    It is what `latest` calls a contest; only what is no plain value, or is of several types, is asked of it.
+    It is what `latest` calls a contest; only what is no plain value, is of several types, or is stated by many is asked
+    of it.
     """
     claims = [(said, values[name]) for said, values in strata if name in values]
     if len(claims) < 2:
         return False
-    kind = type(claims[0][1])
+    first = claims[0][1]
+    kind = type(first)
     if kind not in _PLAIN or any(type(value) is not kind for _, value in claims):
+        return bool(LATEST.contest(_gathered(strata, name)))
+    if all(value == first for _, value in claims):
+        return False
+    if len(claims) > PAIRS_MAX:
         return bool(LATEST.contest(_gathered(strata, name)))
     return any(
         value != other and said.digest not in saying.saw and saying.digest not in said.saw
@@ -501,16 +511,16 @@ def _without(strata: Iterable[Stratum], name: str) -> tuple[Stratum, ...]:
 def values(state: MergeState, rules: Rules, names: Collection[str] | None = None) -> dict[str, Json]:
     """Return the value of every field that has one, by name; with `names` of these alone."""
     found: dict[str, Json] = {}
+    tied: dict[str, None] = {}
     below: Said | None = None
     for said, stated in state.strata:
         if below is not None and (below.observed_at, below.priority) == (said.observed_at, said.priority):
-            # Equal ranks are settled field by field, by value and then by digest.
-            for name in stated:
-                found[name] = _gathered(state.strata, name).joined.value
-            below = said
-            continue
+            tied.update(dict.fromkeys(stated))
         found.update(stated)
         below = said
+    for name in tied:
+        # Equal ranks are settled field by field, by value and then by digest.
+        found[name] = _gathered(state.strata, name).joined.value
     if names is not None:
         found = {name: value for name, value in found.items() if name in names}
     for name, held in state.held.items():
@@ -526,7 +536,14 @@ def valued(state: MergeState) -> set[str]:
 
 def spread(state: MergeState) -> dict[str, Gathered[Any]]:
     """Return what is held of the collections whose parts are kept one by one, by field."""
-    return {name: held for name, held in state.held.items() if isinstance(held, Gathered) and held.is_spread}
+    held = state.held.items()
+    return {name: kept for name, kept in held if _is_gathered(type(kept)) and kept.is_spread}  # type: ignore[arg-type]
+
+
+@cache
+def _is_gathered(kind: Any) -> bool:
+    """Return whether a class is of what is held part by part; asked so often that the standard way shows."""
+    return issubclass(kind, Gathered)
 
 
 def with_parts(state: MergeState, change: Callable[[str, Gathered[Any]], Parts[Any]]) -> MergeState:
@@ -551,7 +568,9 @@ def in_memory(state: MergeState) -> MergeState:
 
 def empty(members: Iterable[Ref], rules: Rules) -> MergeState:
     """Return the merge state of nothing."""
-    group = tuple(sorted(members, key=lambda ref: ref.digest))
+    group = tuple(members)
+    if len(group) > 1:
+        group = tuple(sorted(group, key=lambda ref: ref.digest))
     return MergeState(group, rules.schema.digest, (), {}, {}, {}, {}, {}, 0, 0, "")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
 from operator import attrgetter, gt, lt
@@ -201,11 +202,11 @@ class Ranked(Policy):
         if held.standing:
             corrections = list(held.standing.values())
             winner = top(corrections)
-            against = [c for c in corrections if any(c.order != other.order for other in corrections)]
+            against = corrections if len({c.order for c in corrections}) > 1 else []
             later = [c for c in latest if c.observed_at > winner.observed_at and c.order != winner.order]
             found = {c.digest: c for c in (*against, *later, *([winner] if later else []))}
         else:
-            found = {c.digest: c for c in latest if any(_unseen_difference(c, other) for other in latest)}
+            found = {c.digest: c for c in _differing_unseen(latest)}
         return tuple(found[digest] for digest in sorted(found))
 
     def by_arrival(self, held: Held) -> bool:
@@ -228,8 +229,23 @@ class Ranked(Policy):
         return (winner, *sorted(others, key=lambda claim: claim.digest))
 
 
-def _unseen_difference(a: Claim, b: Claim) -> bool:
-    return a.order != b.order and a.digest not in b.saw and b.digest not in a.saw
+def _differing_unseen(claims: Sequence[Claim]) -> list[Claim]:
+    """Return those claims from which another one differs, where neither had seen the other.
+
+    Of each it is counted how many differ and how many of those it saw or was seen by, so that the cost grows with the
+    claims and with what they saw, not with their pairs.
+    """
+    sizes = Counter(claim.order for claim in claims)
+    if len(sizes) < 2:
+        return []
+    by_digest = {claim.digest: claim for claim in claims}
+    met: dict[bytes, set[bytes]] = {}
+    for claim in claims:
+        for digest in by_digest.keys() & claim.saw if claim.saw else ():
+            if by_digest[digest].order != claim.order:
+                met.setdefault(claim.digest, set()).add(digest)
+                met.setdefault(digest, set()).add(claim.digest)
+    return [c for c in claims if len(claims) - sizes[c.order] > len(met.get(c.digest, ()))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from woodrat.canon.form import Json
 from woodrat.errors import Unavailable
@@ -14,6 +15,9 @@ from woodrat.state.observation import ASSERT, Observation
 from woodrat.state.schema import Schema
 from woodrat.state.schema_keywords import PolicyName
 from woodrat.state.validator import compiled
+
+if TYPE_CHECKING:
+    from woodrat.merge.checker import Checker
 
 RULES_MAX = 1_024
 """How many types' rules a process keeps at hand."""
@@ -39,6 +43,17 @@ class Rules:
         self.identifying = frozenset(part.field for rule in schema.identity for part in rule.parts)
         self._latest = policies.get(str(LATEST.name)) is LATEST
         self._others = frozenset(name for name, policy in schema.policies.items() if policy != LATEST.name)
+        self._checker: Checker | None = None
+
+    @property
+    def checker(self) -> Checker:
+        """What checks plain records of the type; made when first asked for."""
+        found = self._checker
+        if found is None:
+            from woodrat.merge.checker import Checker  # commands that only read end without it
+
+            found = self._checker = Checker(self.schema, self.policy, self._others if self._latest else None)
+        return found
 
     def policy(self, name: str) -> Policy:
         """Return the policy of a field, or refuse to fold where its code is not here."""

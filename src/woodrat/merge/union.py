@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -14,18 +14,16 @@ from woodrat.merge.claim import Claim, Said, arrived_later, claim_of, label, lat
 from woodrat.merge.elements import Gathered, Parts
 from woodrat.merge.packing import Packer, Unpacker, pack_said, spelled, unpack_said
 from woodrat.merge.policy import Fits, Held, Known, Policy, Shown
-from woodrat.records import dataclass, replace
 from woodrat.state.schema_keywords import PolicyName
 
+_make: Final = tuple.__new__
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+
+class Statement(NamedTuple):
     """One observation's word on one element of a collection."""
 
     present: bool
     """Whether the element is said to be in."""
-    value: Json
-    """The element."""
     said: Said
     """The observation that says so; its time and priority rank the statement."""
 
@@ -35,13 +33,16 @@ class Statement:
         return self.said.observed_at, self.said.priority, self.present
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """What is held about one element."""
 
-    asserted: Statement | None
-    """The highest live statement of an assertion."""
-    standing: tuple[Statement, ...]
+    value: Json
+    """The element."""
+    said: Said | None
+    """Who made the highest live statement of an assertion; None where only corrections speak of the element."""
+    present: bool
+    """Whether that statement says the element is in."""
+    standing: tuple[Statement, ...] = ()
     """Live corrections of this element that nothing replaces, by digest."""
     against: str = ""
     """The latest `observed_at` of a live assertion that says the opposite of the highest; empty without one."""
@@ -50,9 +51,8 @@ class Slot:
     def by_arrival(self) -> bool:
         """Whether only arrival decided that the element is in, or out."""
         if not self.standing:
-            assert self.asserted is not None
-            said = self.asserted.said
-            return said.assigned and "" != self.against < said.observed_at
+            assert self.said is not None
+            return self.said.assigned and "" != self.against < self.said.observed_at
         winner = _best(self.standing)
         others = [statement for statement in self.standing if statement.present != winner.present]
         return bool(others) and arrived_later(winner.said, _best(others).said)
@@ -60,9 +60,10 @@ class Slot:
     @property
     def winner(self) -> Statement:
         """The statement that decides whether the element is in."""
-        best = _best(self.standing) if self.standing else self.asserted
-        assert best is not None, "a slot holds at least one statement"
-        return best
+        if self.standing:
+            return _best(self.standing)
+        assert self.said is not None, "a slot holds at least one statement"
+        return Statement(self.present, self.said)
 
 
 def _best(statements: Iterable[Statement]) -> Statement:
@@ -74,19 +75,23 @@ def _best(statements: Iterable[Statement]) -> Statement:
     return reduce(better, statements)
 
 
-def _stated(slot: Slot, statement: Statement) -> Slot:
+def _stated(slot: Slot, present: bool, said: Said) -> Slot:
     """Return a slot once one more assertion spoke of its element."""
-    highest, against = slot.asserted, slot.against
+    value, highest, was_present, standing, against = slot
     if highest is None:
-        return replace(slot, asserted=statement)
-    best = _best((highest, statement))
-    if highest.present != statement.present:
-        # What was highest so far is later than all that said the same; it may have become the opposite.
-        other = highest if best is statement else statement
-        against = other.said.observed_at if best is statement else max(against, other.said.observed_at)
-    if best is highest and against == slot.against:
+        return Slot(value, said, present, standing, against)
+    if said.observed_at > highest.observed_at:  # mostly
+        if present != was_present:
+            # What was highest so far is later than all that said the same; it has become the opposite.
+            against = highest.observed_at
+        return Slot(value, said, present, standing, against)
+    best = _best((Statement(was_present, highest), Statement(present, said)))
+    new = best.said is said
+    if present != was_present:
+        against = highest.observed_at if new else max(against, said.observed_at)
+    if not new and against == slot.against:
         return slot
-    return replace(slot, asserted=best, against=against)
+    return Slot(value, best.said, best.present, standing, against)
 
 
 class UnionHeld(Gathered[Slot]):
@@ -117,7 +122,7 @@ class UnionHeld(Gathered[Slot]):
 
     @staticmethod
     def pack_part(part: Slot) -> bytes:
-        return orjson.dumps([spelled(part.winner.value), *_pack_slot(part, pack_said)[1:]])
+        return orjson.dumps([spelled(part.value), *_pack_slot(part, pack_said)[1:]])
 
     @staticmethod
     def unpack_part(packed: bytes) -> Slot:
@@ -125,24 +130,26 @@ class UnionHeld(Gathered[Slot]):
 
     @staticmethod
     def show_part(part: Slot) -> list[Json]:
-        winner = part.winner
-        return [winner.value] if winner.present else []
+        return [part.value] if part.winner.present else []
 
 
 def _pack_slot(slot: Slot, say: Callable[[Said], Any]) -> list[Any]:
+    value, said, present, standing, against = slot
     found = [
-        slot.winner.value,
-        slot.asserted and [say(slot.asserted.said), slot.asserted.present],
-        [[say(s.said), s.present] for s in slot.standing],
+        value,
+        None if said is None else [say(said), present],
+        [[say(statement.said), statement.present] for statement in standing] if standing else (),
     ]
-    return [*found, slot.against] if slot.against else found
+    if against:
+        found.append(against)
+    return found
 
 
 def _unpack_slot(packed: list[Any], said_of: Callable[[Any], Said]) -> Slot:
     value, asserted, standing, *against = packed
-    best = asserted and Statement(asserted[1], value, said_of(asserted[0]))
-    stood = tuple(Statement(present, value, said_of(said)) for said, present in standing)
-    return Slot(best, stood, *against)
+    said, present = (None, False) if asserted is None else (said_of(asserted[0]), asserted[1])
+    stood = tuple([Statement(present, said_of(said)) for said, present in standing]) if standing else ()
+    return Slot(value, said, present, stood, *against)
 
 
 class Union(Policy):
@@ -155,13 +162,14 @@ class Union(Policy):
     def refuses(self, value: Json) -> str | None:
         return None if isinstance(value, list) else "union takes an array of elements"
 
-    def statements(self, claim: Claim) -> dict[bytes, Statement]:
-        """Return the claim's word on each element it speaks of, by the element."""
+    def statements(self, claim: Claim) -> dict[bytes, tuple[bool, Json]]:
+        """Return by element whether the claim says that it is in, and the element."""
         key = order_bytes
-        found = {key(value): Statement(False, value, claim.said) for value in claim.removed}
+        found = {key(value): (False, value) for value in claim.removed} if claim.removed else {}
         # Asserted after removed: at equal rank the assertion wins, within one claim too.
-        elements = claim.value if isinstance(claim.value, list) else []
-        found.update({key(value): Statement(True, value, claim.said) for value in elements})
+        for value in claim.value if isinstance(claim.value, list) else ():
+            # Text, which most are, as `order_bytes` has it.
+            found[b"\x05%b\0" % value.encode() if type(value) is str else key(value)] = True, value
         return found
 
     def fold(self, claims: Sequence[Claim], live: Collection[bytes], originals: Mapping[bytes, Claim]) -> Held:
@@ -169,46 +177,56 @@ class Union(Policy):
         if not alive:
             return None
         spoken: dict[bytes, list[Statement]] = {}
+        values: dict[bytes, Json] = {}
         for claim in claims:
-            for element, statement in self.statements(claim).items():
-                spoken.setdefault(element, []).append(statement)
+            for element, (present, value) in self.statements(claim).items():
+                spoken.setdefault(element, []).append(Statement(present, claim.said))
+                values[element] = value
         slots: dict[bytes, Slot] = {}
         for element, statements in spoken.items():
             corrected = {s.said.digest: s for s in statements if s.said.corrects}
             gone = replaced({digest: s.said.replaces for digest, s in corrected.items()}, live)
             standing = tuple(corrected[d] for d in sorted(corrected) if d in live and d not in gone)
             asserted = [s for s in statements if not s.said.corrects and s.said.digest in live]
-            if standing or asserted:
-                best = _best(asserted) if asserted else None
-                against = (s.said.observed_at for s in asserted if best is not None and s.present != best.present)
-                slots[element] = Slot(best, standing, max(against, default=""))
+            if asserted:
+                best = _best(asserted)
+                against = max((s.said.observed_at for s in asserted if s.present != best.present), default="")
+                slots[element] = Slot(values[element], best.said, best.present, standing, against)
+            elif standing:
+                slots[element] = Slot(values[element], None, False, standing)
         latest = top(alive)
-        present = sum(slot.winner.present for slot in slots.values())
+        size = sum(slot.winner.present for slot in slots.values())
         arrived = sum(slot.by_arrival for slot in slots.values())
-        return UnionHeld(Parts.of(slots), present, arrived, latest.said, latest)
+        return UnionHeld(Parts.of(slots), size, arrived, latest.said, latest)
 
     def extend(self, held: Held, claim: Claim, name: str, known: Known, fits: Fits) -> Held:
         slots: Parts[Slot] = held.parts if held else Parts(0)
         changed: dict[bytes, Slot] = {}
-        size, arrived = (held.size, held.arrived) if held else (0, 0)
-        for element, statement in self.statements(claim).items():
-            slot = slots.get(element)
-            if slot is not None:
-                size -= slot.winner.present
+        size, arrived, added = (held.size, held.arrived, 0) if held else (0, 0, 0)
+        said, corrects, find = claim.said, claim.corrects, slots.get
+        for element, (present, value) in self.statements(claim).items():
+            slot = find(element)
+            if slot is None:
+                added += 1
+                if not corrects:
+                    changed[element] = _make(Slot, (value, said, present, (), ""))
+                    size += present
+                    continue
+                slot = Slot(value, None, False)
+            else:
+                size -= slot.winner.present if slot.standing else slot.present
                 arrived -= slot.by_arrival
-            else:
-                slot = Slot(None, ())
-            if claim.corrects:
+            if corrects:
                 standing = [s for s in slot.standing if s.said.digest not in claim.replaces]
-                standing = sorted([*standing, statement], key=lambda s: s.said.digest)
-                new = replace(slot, standing=tuple(standing))
+                standing = sorted([*standing, Statement(present, said)], key=lambda s: s.said.digest)
+                new = slot._replace(standing=tuple(standing))
             else:
-                new = _stated(slot, statement)
-            size += new.winner.present
+                new = _stated(slot, present, said)
+            size += new.winner.present if new.standing else new.present
             arrived += new.by_arrival
             if new is not slot:
                 changed[element] = new
-        return UnionHeld(slots.put(changed), size, arrived, *self._latest(held, claim, name, known))
+        return UnionHeld(slots.put(changed, added), size, arrived, *self._latest(held, claim, name, known))
 
     @staticmethod
     def _latest(held: UnionHeld | None, claim: Claim, name: str, known: Known) -> tuple[Said, Claim | None]:
@@ -231,29 +249,29 @@ class Union(Policy):
 
     def show(self, held: Held) -> Shown:
         slots = held.parts.values()
-        winners = (slot.winner for slot in slots)
-        present = sorted((s for s in winners if s.present), key=lambda s: order_key(s.value))
-        best = _best(present).said if present else held.latest
+        decided = [(slot.value, slot.winner) for slot in slots]
+        present = sorted((pair for pair in decided if pair[1].present), key=lambda pair: order_key(pair[0]))
+        best = _best(winner for _, winner in present).said if present else held.latest
         return Shown(
-            value=[s.value for s in present],
+            value=[value for value, _ in present],
             said=best,
-            observations=tuple(sorted({s.said.digest for s in present} or {best.digest})),
+            observations=tuple(sorted({winner.said.digest for _, winner in present} or {best.digest})),
             corrected=any(slot.standing for slot in slots),
         )
 
     def elements(self, held: Held) -> list[Json]:
-        slots = held.parts.values()
-        return [s.winner.value for s in slots if s.winner.present or (s.asserted is not None and s.asserted.present)]
+        return [slot.value for slot in held.parts.values() if slot.winner.present or slot.present]
 
     def standing(self, held: Held) -> frozenset[bytes]:
         return frozenset(s.said.digest for slot in held.parts.values() for s in slot.standing)
 
     def pack(self, held: Held, packer: Packer) -> Any:
-        return [[_pack_slot(slot, packer.said) for slot in held.parts.values()], self.pack_rest(held, packer)]
+        say = packer.said
+        return [[_pack_slot(slot, say) for slot in held.parts.values()], self.pack_rest(held, packer)]
 
     def unpack(self, packed: Any, unpacker: Unpacker) -> Held:
         slots = (_unpack_slot(slot, unpacker.said) for slot in packed[0])
-        parts = {order_bytes(slot.winner.value): slot for slot in slots}
+        parts = {order_bytes(slot.value): slot for slot in slots}
         return self.unpack_rest(packed[1], Parts.of(parts), unpacker)
 
     def pack_rest(self, held: Held, packer: Packer) -> Any:
@@ -277,7 +295,7 @@ class Union(Policy):
             if slot.by_arrival:
                 winner = slot.winner
                 _, present, gone = found.setdefault(winner.said.digest, (winner.said, [], []))
-                (present if winner.present else gone).append(winner.value)
+                (present if winner.present else gone).append(slot.value)
         ordered = sorted(found.values(), key=lambda each: (each[0].observed_at, each[0].digest), reverse=True)
         return tuple(
             Claim(said, sorted(present, key=order_key), tuple(sorted(gone, key=order_key)))

@@ -19,7 +19,7 @@ from woodrat.merge.packing import UNREADABLE
 from woodrat.recall import embedders
 from woodrat.recall.ngram import Ngram
 from woodrat.recall.passage_index import NEVER, PassageIndex, row_of, unpack_row
-from woodrat.recall.passages import KIND_OF, STARTED, Passage, RunStart, passage, start_of
+from woodrat.recall.passages import KIND_OF, READ, RECALL_MARK, STARTED, Passage, RunStart, passage, start_of
 from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.state.meaning import leaves
@@ -171,7 +171,8 @@ def _few(view: View, after: int, head: int) -> bool:
     count = 0
     while after < head and count <= CATCH_UP_MAX:
         through = min(head, after + CHUNK_ENTRIES)
-        count += sum(1 for _ in view.entries(after, through, KIND_OF))
+        entries = view.entries(after, through, KIND_OF)
+        count += sum(entry.kind != READ or RECALL_MARK in (entry.body or b"") for entry in entries)
         after = through
     return count <= CATCH_UP_MAX
 
@@ -215,6 +216,8 @@ def _fresh(view: View, index: PassageIndex, head: int) -> tuple[list[_Fresh], in
         # An engine may hold all that it is asked for at once, so it is asked for a part of the log at a time.
         after, through = through, min(head, through + CHUNK_ENTRIES)
         for entry in view.entries(after, through, KIND_OF):
+            if entry.kind == READ and (entry.body is None or RECALL_MARK not in entry.body):
+                continue
             body: Any = None if entry.body is None else form.decode(entry.body)
             run = body.get("run") if isinstance(body, dict) else None
             if not isinstance(run, str) or leaves(body, "started_at"):

@@ -20,6 +20,9 @@ from woodrat.recall import reader as recall_reader
 from woodrat.runs import account as runs
 from woodrat.runs.projection import followup
 from woodrat.runs.reader import open_recounter
+from woodrat.runs.recorder import current
+from woodrat.runs.recorder.agent_function import further_parameters
+from woodrat.runs.recorder.calls import arguments_of
 from woodrat.runs.recorder.log import LocalLog
 from woodrat.runs.recorder.resume import continued
 from woodrat.runs.recorder.steps import NOTE, RAISE, RecordingWarning
@@ -182,6 +185,13 @@ class Memory:
             raise Refused([Fault("agent", problem, remedy)], "Nothing was wrapped.")
         takes_memory = "memory" in signature(agent).parameters
 
+        further_shape = further_parameters(agent)
+
+        def about(arguments: tuple[Any, ...], given: dict[str, Any]) -> dict[str, Any]:
+            """Return what the turn is begun with; what is handed on to the agent are its inputs."""
+            named = {name: given.pop(name, None) for name in _OF_A_TURN}
+            return {**named, "inputs": arguments_of(further_shape, arguments, given) or None}
+
         def given_to(turn: Turn, further: dict[str, Any]) -> tuple[str, dict[str, Any]]:
             return (turn.question, {**further, "memory": turn.inject}) if takes_memory else (turn.prompt, further)
 
@@ -189,24 +199,24 @@ class Memory:
 
             @wraps(agent)
             async def remembering_async(question: str, *arguments: Any, **given: Any) -> Any:
-                about = {name: given.pop(name, None) for name in _OF_A_TURN}
-                async with self.turn(question, **about) as turn:
+                async with self.turn(question, **about(arguments, given)) as turn:
                     if turn.known:
                         return turn.reply
                     asked, further = given_to(turn, given)
                     return turn.answer(await agent(asked, *arguments, **further))
 
+            remembering_async.wrapped_agent = agent  # type: ignore[attr-defined]
             return remembering_async  # type: ignore[return-value]
 
         @wraps(agent)
         def remembering_sync(question: str, *arguments: Any, **given: Any) -> Any:
-            about = {name: given.pop(name, None) for name in _OF_A_TURN}
-            with self.turn(question, **about) as turn:
+            with self.turn(question, **about(arguments, given)) as turn:
                 if turn.known:
                     return turn.reply
                 asked, further = given_to(turn, given)
                 return turn.answer(agent(asked, *arguments, **further))
 
+        remembering_sync.wrapped_agent = agent  # type: ignore[attr-defined]
         return remembering_sync
 
 
@@ -356,8 +366,9 @@ class Turn:
         """Return the run to record the turn as; none when it is on record with an answer."""
         ledger, memory = self._memory.ledger, self._memory
         given = {**self._about, "recall": True, "on_error": memory.on_error}
-        if self._key is None:
-            return ledger.run(self.question, **given)
+        run: Run = ledger.run(self.question, **given)
+        if self._key is None or _is_on_record(run):
+            return run
         for attempt in range(1, ATTEMPTS_MAX + 1):
             id = turn_id(ledger.agent, self._key, attempt)
             record = find_turn(ledger, id)
@@ -398,6 +409,16 @@ class Turn:
                 [Fault("key", f"{shown(self._key)} was used for another turn", "Use a key of its own for each turn.")],
                 NOTHING_RECORDED,
             )
+
+
+def _is_on_record(run: Run) -> bool:
+    """Return whether a turn is begun once more because its run, or the one around it, is replayed or resumed."""
+    around = current.recorder_around()
+    if around is None or around.recording is None:
+        return False
+    if around.is_aside:
+        return around.successor is None
+    return bool(around.recording.replays and around.recording.awaits(run.told()))
 
 
 def _busy() -> Unavailable:

@@ -8,7 +8,7 @@ run started, on nothing that comes later, so the passages of a log up to a posit
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from woodrat.recall.identifiers import named_in, pairs_in
@@ -18,13 +18,22 @@ ASKED, DECIDED, ANSWERED, RECALLED = "asked", "decided", "answered", "recalled"
 """Kinds of passage. The last has no text: it says that a run has recalled others."""
 
 STARTED: Final = "run.started"
-KIND_OF: Final = {STARTED: ASKED, "run.decided": DECIDED, "run.ended": ANSWERED, "run.noted": RECALLED}
+READ: Final = "run.read"
+KIND_OF: Final = {
+    STARTED: ASKED,
+    "run.decided": DECIDED,
+    "run.ended": ANSWERED,
+    "run.noted": RECALLED,
+    READ: RECALLED,
+}
 """The entries that have a passage, and its kind."""
 
 PASSAGE_CHARACTERS_MAX: Final = 2_000
 """How much of a text is embedded; the rest is not looked at."""
 RECALL_EVENT: Final = "recalled"
-"""What the note that a recall leaves in the run around it says it is."""
+"""What the note of a recall says it is; logs of before recalls were reads have such notes."""
+RECALL_MARK: Final = b'"within":"recall"'
+"""What every read that recalled says; others have no passage."""
 RECALLED_MAX: Final = 8
 """How many of the runs that a recall found are looked at again when the run that asked comes up itself."""
 
@@ -73,6 +82,8 @@ def passage(kind: str, body: Mapping[str, Any], start: RunStart) -> Passage | No
         return _decided(body, start)
     if kind == "run.ended":
         return _answered(body, start)
+    if kind == READ:
+        return _recalled_by_read(body)
     return _recalled(body) if kind == "run.noted" else None
 
 
@@ -103,19 +114,22 @@ def _answered(body: Mapping[str, Any], start: RunStart) -> Passage | None:
     return Passage(ANSWERED, _joined(answer, start.subject), tuple(sorted(names)), tuple(sorted(pairs_in((answer,)))))
 
 
-def recall_note(question: str, runs: Iterable[tuple[str, float]], **asked: Any) -> dict[str, Any]:
-    """Return the data of the note that a recall leaves in the run around it, by which `passage` knows it again."""
-    hits = [{"run": run, "score": score} for run, score in runs]
-    return {"event": RECALL_EVENT, "question": question, "hits": hits, **asked}
+def _recalled_by_read(body: Mapping[str, Any]) -> Passage | None:
+    if body.get("within") != "recall" or "error" in body:
+        return None
+    return Passage(RECALLED, "", runs=_runs_of(body.get("recalled")))
 
 
 def _recalled(body: Mapping[str, Any]) -> Passage | None:
     data = body.get("data")
     if not isinstance(data, dict) or data.get("event") != RECALL_EVENT:
         return None
-    hits = data.get("hits")
+    return Passage(RECALLED, "", runs=_runs_of(data.get("hits")))
+
+
+def _runs_of(hits: object) -> tuple[str, ...]:
     found = [hit.get("run") for hit in hits if isinstance(hit, dict)] if isinstance(hits, list) else []
-    return Passage(RECALLED, "", runs=tuple(run for run in found if isinstance(run, str))[:RECALLED_MAX])
+    return tuple(run for run in found if isinstance(run, str))[:RECALLED_MAX]
 
 
 def _evidence(body: Mapping[str, Any]) -> Iterator[str]:

@@ -7,27 +7,29 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from woodrat.canon import form, moment
-from woodrat.errors import Fault, Refused, shown
+from woodrat.errors import Fault, Refused, WoodratError, shown
 from woodrat.ledger.moments import NO_READ, open_reader
 from woodrat.ledger.read import Reader
 from woodrat.merge.packing import garbled
 from woodrat.recall import embedders
 from woodrat.recall import index as recall_index
 from woodrat.recall.identifiers import asked_for
-from woodrat.recall.passages import RECALL_EVENT, recall_note
-from woodrat.recall.search import Question, search
+from woodrat.recall.search import Match, Matches, Question, search
 from woodrat.record_json import Record, derived
 from woodrat.records import dataclass
 from woodrat.runs import projection as projections
 from woodrat.runs.reader import ANCESTORS_MAX, Recounter, catch_up
 from woodrat.runs.record import RunRecord
+from woodrat.runs.recorder.recalls import RecallFound, RecordedRecall
+from woodrat.runs.steps import RecalledRun
 from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from woodrat.context import Context
     from woodrat.engines.port import View
     from woodrat.recall.embedders import Embedder
-    from woodrat.recall.search import Match, Matches
     from woodrat.state.fact import Fact
 
 TENANT, PRINCIPAL, CONVERSATION = "tenant", "principal", "conversation"
@@ -132,6 +134,22 @@ class RecallRequest:
     ttl_micros: int | None
     embedder: Embedder
 
+    def args(self) -> dict[str, Any]:
+        """Return it as a run records it; what was left out is left out."""
+        said: dict[str, Any] = {
+            "question": self.question,
+            "k": self.k,
+            "threshold": self.threshold,
+            "projection": self.projection,
+            "budget": self.budget,
+            "scope": self.scope,
+            "principal": self.principal,
+            "conversation": self.conversation,
+            "ttl_micros": self.ttl_micros,
+            "embedder": self.embedder.id,
+        }
+        return {name: value for name, value in said.items() if value is not None}
+
 
 def ask(
     question: object,
@@ -230,16 +248,69 @@ class AskingRun(Protocol):
     def ended(self) -> bool:
         """Whether it has ended."""
 
-    def note(self, name: str, data: Any, /) -> None:
-        """Record that something happened in it."""
+    def recorded_recall(self, args: Mapping[str, Any], as_of: int | None) -> RecordedRecall | None:
+        """Return what its recording holds of a recall, where it is replayed or resumed; none where that is live."""
+
+    def record_recall(self, args: Mapping[str, Any], as_of: int | None, found: RecallFound) -> None:
+        """Record a recall as a read."""
 
 
 def recall(context: Context, asked: RecallRequest, now: str | None = None, run: AskingRun | None = None) -> Recall:
     """Answer a recall at the context's moment; `now` is what the age of a run is counted from.
 
-    Without one it is counted from the last entry there was. A recall inside a run is noted in it, and the run is not
-    among the answers.
+    Without one it is counted from the last entry there was. A recall inside a run is a read of it, and the run is not
+    among the answers. When the run is replayed or resumed, its recording answers.
     """
+    if run is None or run.ended:
+        return _recall(context, asked, now, run)
+    args, as_of = asked.args(), _position(context)
+    known = run.recorded_recall(args, as_of)
+    if known is not None and known.found is not None:
+        return remake(context, asked, known.found)
+    if known is not None:  # nobody asked this then: it is answered as of then, and not recorded
+        return _recall(context.at(known.position, None), asked, None, run)
+    try:
+        answer = _recall(context, asked, now, run)
+    except Refused:
+        raise
+    except WoodratError as problem:
+        with open_reader(context) as reader:
+            run.record_recall(args, as_of, RecallFound(reader.asof.position, error=problem))
+        raise
+    run.record_recall(args, as_of, found_by(answer))
+    return answer
+
+
+def found_by(answer: Recall) -> RecallFound:
+    """Return what an answer found, as a run records it."""
+    return RecallFound(
+        answer.position,
+        tuple(RecalledRun(hit.run, hit.score, hit.passage, hit.position) for hit in answer.hits),
+        tuple({"run": near.run, "score": near.score, "reason": near.reason} for near in answer.rejected),
+        decisions={hit.run: {made.stage: made.chosen for made in hit.record.decisions} for hit in answer.hits},
+    )
+
+
+def remake(context: Context, asked: RecallRequest, found: RecallFound) -> Recall:
+    """Return the answer to a recall from what was found then: no embedder is asked, and nothing is searched."""
+    if found.error is not None:
+        raise found.error
+    with open_reader(context) as reader:
+        recounter = Recounter(Reader(reader.view, AsOf(found.position), reader.policies))
+        hits = tuple(Match(hit.run, hit.score, hit.passage, hit.at) for hit in found.hits)
+        near = tuple(Match(each["run"], each["score"], "", 0, each["reason"]) for each in found.rejected)
+        return _answer(recounter, asked, Matches(hits, near))
+
+
+def _position(context: Context) -> int | None:
+    """Return the position of a moment that was asked for; none for the present."""
+    if context.moment == "now":
+        return None
+    with open_reader(context) as reader:
+        return reader.asof.position
+
+
+def _recall(context: Context, asked: RecallRequest, now: str | None, run: AskingRun | None) -> Recall:
     if context.valid_at is not None:
         remedy = "Ask at a moment instead: runs happened when they happened."
         raise Refused([Fault("valid_at", "recall has no valid time", remedy)], NO_READ)
@@ -264,12 +335,7 @@ def recall(context: Context, asked: RecallRequest, now: str | None = None, run: 
                 without=frozenset() if run is None else _asking(reader.view, run.id),
             )
             found = search(cached.index, question)
-            answer = _answer(Recounter(Reader(reader.view, AsOf(position), reader.policies)), asked, found)
-    if run is not None and not run.ended:
-        said = {"scope": asked.scope, "threshold": asked.threshold, "embedder": asked.embedder.id}
-        hits = ((hit.run, hit.score) for hit in answer.hits)
-        run.note(RECALL_EVENT, recall_note(asked.question, hits, **said))
-    return answer
+            return _answer(Recounter(Reader(reader.view, AsOf(position), reader.policies)), asked, found)
 
 
 def _now(view: View, position: int, now: str | None) -> int:

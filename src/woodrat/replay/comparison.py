@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from woodrat.canon import form
-from woodrat.replay.result import RuleChange
+from woodrat.compare import wording
+from woodrat.compare.value_difference import differences, joined
+from woodrat.replay.result import BEGINNING, Divergence, RuleChange, TextDifference
 from woodrat.runs.rules import rule_said
 
 if TYPE_CHECKING:
@@ -57,6 +59,65 @@ def _change(index: int, old: Any, new: Any) -> RuleChange:
     return RuleChange(index + 1, label, sides[0], sides[1])
 
 
+def beginning_divergence(name: str, then: Json, now: Json) -> Divergence:
+    """Return that a run is begun with something else than it was."""
+    what = f"beginning of the run: {name}"
+    return Divergence(BEGINNING, what, 0, then, now, difference=value_words(then, now))
+
+
+def value_words(then: Json, now: Json) -> TextDifference | None:
+    """Return the first words in which two values differ; none where a side is missing or they are the same."""
+    if then is None or now is None:
+        return None
+    for found in differences(then, now):
+        path = found.path if found.path is not None else found.other_path or ""
+        old = None if found.path is None else _spelled(found.first)
+        new = None if found.other_path is None else _spelled(found.second)
+        if found.kind == "renamed":
+            return TextDifference(None, None, "", str(found.path), str(found.other_path))
+        if old is not None and new is not None:
+            old, new = wording.around(old, new)
+        else:
+            old, new = (None if side is None else wording.around(side, "")[0] for side in (old, new))
+        return TextDifference(None, None, path, old, new)
+    return None
+
+
+def prompt_words(then: Body, messages: Json, parameters: Json) -> tuple[Json, Json, TextDifference | None]:
+    """Return the first message in which two requests differ, as recorded and as asked now, and the first words."""
+    old, new = then.get("messages"), messages
+    if isinstance(old, list) and isinstance(new, list):
+        for index in range(max(len(old), len(new))):
+            one, two = (side[index] if index < len(side) else None for side in (old, new))
+            if form.same(one, two):
+                continue
+            shown = one if isinstance(one, dict) else two
+            role = shown.get("role", shown.get("type")) if isinstance(shown, dict) else None
+            found = value_words(one, two)
+            path = "" if found is None else found.path
+            before, after = (None if one is None else _message(one), None if two is None else _message(two))
+            if found is not None:
+                before, after = found.old, found.new
+            place = role if isinstance(role, str) else None
+            return one, two, TextDifference(index + 1, place, path, before, after)
+    elif old is not None and new is not None:
+        return old, new, value_words(old, new)
+    changed = value_words(then.get("parameters") or {}, parameters or {})
+    if changed is not None:
+        changed = TextDifference(None, None, joined("parameters", changed.path), changed.old, changed.new)
+        return then.get("parameters"), parameters, changed
+    return (None, None, None) if messages is None else (old, new, None)
+
+
+def _message(message: Json) -> str:
+    said = message.get("content") if isinstance(message, dict) else message
+    return wording.around(_spelled(said if said is not None else message), "")[0]
+
+
+def _spelled(value: Json) -> str:
+    return value if isinstance(value, str) else form.serialise(value).decode()
+
+
 def step_number(body: Mapping[str, Any] | None) -> int | None:
     """Return the number of a recorded step, where it has one."""
     step = None if body is None else body.get("step")
@@ -81,5 +142,5 @@ def asked_by(kind: str, body: Body) -> Json:
         case "run.tool" | "run.read":
             return cast("Json", body.get("args"))
         case "run.model":
-            return {"request": body.get("request")}
+            return cast("Json", body.get("messages"))
     return cast("Json", body.get("chosen"))

@@ -20,7 +20,16 @@ from woodrat.ledger.read import Reader
 from woodrat.ledger.report import Report
 from woodrat.ledger.write import Call, Draft, nothing_new, request_of
 from woodrat.records import replace
-from woodrat.replay.comparison import asked_by, fact_changes, rule_change, step_number, step_words
+from woodrat.replay.comparison import (
+    asked_by,
+    beginning_divergence,
+    fact_changes,
+    prompt_words,
+    rule_change,
+    step_number,
+    step_words,
+    value_words,
+)
 from woodrat.replay.result import (
     ANSWER,
     DECISION,
@@ -37,10 +46,15 @@ from woodrat.replay.result import (
 from woodrat.runs import gaps
 from woodrat.runs import rules as rule
 from woodrat.runs import values as run_values
+from woodrat.runs.recorder.agent_function import NotKept, agent_call
 from woodrat.runs.recorder.log import LocalLog
 from woodrat.runs.recorder.recording import (
+    RECALL,
     Body,
+    KnownRecall,
     Recording,
+    beginning_changes,
+    begun_alike,
     begun_with,
     choice_key,
     choice_of,
@@ -50,10 +64,11 @@ from woodrat.runs.recorder.recording import (
     spelled,
     undecided_key,
 )
-from woodrat.runs.recorder.resume import answer_with, begun_again, invoke
+from woodrat.runs.recorder.resume import answer_with, begun_again
 from woodrat.runs.recorder.run import ERROR, Run, ended_by
 from woodrat.runs.recorder.steps import UnrestoredValue
 from woodrat.runs.rules import Verdict, rule_said
+from woodrat.runs.steps import recalled_runs
 from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
@@ -93,6 +108,7 @@ class Session:
         self.playbacks: list[Playback] = []
         self.steps = 0
         self.stopped = False
+        self.is_over = False  # the function goes on after the end of its run
         self._steps_max = steps_max
         self._lock = threading.Lock()
 
@@ -121,15 +137,22 @@ class Session:
         self.stopped = True
         raise Stopped
 
+    def leave(self) -> NoReturn:
+        """End the agent's function where its run is over: what it does then is no part of the run."""
+        self.is_over = True
+        raise Stopped
+
 
 class Playback(Recording):
     """What the log holds of a run, answering its replay."""
 
     replays = True
 
-    def __init__(self, log: LocalLog, entries: Sequence[Entry], session: Session) -> None:
+    def __init__(self, log: LocalLog, entries: Sequence[Entry], session: Session, *, is_inner: bool = False) -> None:
         steps = in_order(entries)
         super().__init__(steps)
+        self.is_inner = is_inner
+        """Whether it was started inside of another."""
         self._log = log
         self._session = session
         self.run: Run | None = None
@@ -149,8 +172,9 @@ class Playback(Recording):
     def tool(self, name: str, args: Json, *, once: bool) -> Body | None:
         return self._call("tool", name, ("run.tool", name, spelled(args)), args)
 
-    def model(self, model: str, request: str) -> Body | None:
-        return self._call("model", model, ("run.model", model, request), {"request": request})
+    def model(self, model: str, request: str, messages: Json = None, parameters: Json = None) -> Body | None:
+        asked: Json = {"messages": messages, "parameters": parameters}
+        return self._call("model", model, ("run.model", model, request), asked)
 
     def _call(self, kind: str, name: str, key: tuple[Any, ...], asked: Json) -> Body | None:
         self._step()
@@ -170,14 +194,22 @@ class Playback(Recording):
             self._session.stop(Divergence(NOT_KEPT, what, step_number(unkept), None, problem))
         self._check_end()
         instead = self._next_named(kind, name)
-        old = (
-            None if instead is None else instead.get("args") if kind == "tool" else {"request": instead.get("request")}
-        )
-        self._session.stop(Divergence(NOT_RECORDED, what, step_number(instead), old, asked))
+        if kind == "model":
+            said = asked if isinstance(asked, dict) else {}
+            old, new, words = prompt_words(instead or {}, said.get("messages"), said.get("parameters"))
+            words = None if instead is None else words
+        else:
+            old, new = None if instead is None else instead.get("args"), asked
+            words = value_words(old, new)
+        self._session.stop(Divergence(NOT_RECORDED, what, step_number(instead), old, new, difference=words))
 
     def differed(self, kind: str, name: str, recorded: Mapping[str, Json], now: Mapping[str, Json]) -> None:
         old, new = (each.get("error") or each.get("result", each.get("response")) for each in (recorded, now))
         self._session.note(Divergence(RESULT, f"{kind} {name}", step_number(recorded), old, new))
+
+    def read_on(self, kind: str, name: str, body: Mapping[str, Json]) -> None:
+        problem = "its reader stopped before the end when it was recorded, and reads on now"
+        self._session.stop(Divergence(NOT_KEPT, f"{kind} {name}", step_number(body), None, problem))
 
     def read(self, verb: str, args: Mapping[str, Json], as_of: int | None, effective: str | None) -> int | None:
         self._step()
@@ -194,6 +226,25 @@ class Playback(Recording):
             self._session.stop(Divergence(NOT_KEPT, what, step_number(body), None, problem))
         self._at = max(self._at, position)
         return position
+
+    def recall(self, args: Json, as_of: int | None) -> KnownRecall:
+        self._step()
+        body = self._next(("run.read", RECALL, spelled(args), as_of, None))
+        if body is None:
+            self._check_end()
+            self._session.note(Divergence(EXTRA, "recall", None, None, args))
+            return KnownRecall(self._at if as_of is None else as_of, None)
+        position, log = body.get("position"), body.get("log")
+        if type(position) is not int or (log is not None and not self._is_here(log, position)):
+            problem = "it was asked of another log" if log is not None else "it does not say at which position"
+            self._session.stop(Divergence(NOT_KEPT, "recall", step_number(body), None, problem))
+        with self._log.context.engine.view(self._log.context.tenant) as view:
+            gone = [hit.run for hit in recalled_runs(body.get("recalled")) if not view.run(hit.run, position)]
+        if gone:
+            problem = f"it found {gone[0]}, which is not in the log any more"
+            self._session.stop(Divergence(NOT_KEPT, "recall", step_number(body), None, problem))
+        self._at = max(self._at, position)
+        return KnownRecall(position, body)
 
     def _is_here(self, log: object, position: int) -> bool:
         with self._log.context.engine.view(self._log.context.tenant) as view:
@@ -331,18 +382,44 @@ class Playback(Recording):
         found = observation.stored(entry.body)
         return {"entity": str(found.entity), "fields": dict(found.fields), "step": found.optional.get("step")}
 
-    # -- runs inside of it
+    # -- the run itself, where the agent's function begins it, and runs inside of it
+
+    def is_begun_by(self, told: Mapping[str, Json], *, certain: bool) -> bool:
+        """Return whether a run that is being begun is this one; one that is begun otherwise is a divergence."""
+        changes = beginning_changes(self.started, told)
+        if not certain:
+            untouched = self._session.steps == 0 and not self.is_inner
+            return untouched and not changes and self._find_inside(told) is None
+        for name in changes:
+            self._session.note(beginning_divergence(name, self.started.get(name), told.get(name)))
+        return True
+
+    def passed(self) -> None:
+        if self.run is not None and self.run.ended:
+            self._session.leave()
+        problem = "the function begins several runs, and this is not the one that is replayed"
+        self._session.stop(Divergence(NOT_KEPT, "run beside", None, None, problem))
+
+    def awaits(self, told: Mapping[str, Json]) -> bool:
+        """Return whether such a run is on record and has not been begun again yet."""
+        return self._find_inside(told) is not None or self.is_begun_by(told, certain=False)
+
+    def _find_inside(self, told: Mapping[str, Json]) -> Playback | None:
+        wanted = spelled(begun_with(told))
+        left = [found for found in self.inside() if found.run is None]
+        exact = (found for found in left if spelled(begun_with(found.started)) == wanted)
+        return next(exact, None) or next((found for found in left if begun_alike(found.started, told)), None)
 
     def child(self, log: InnerRuns, beginning: Mapping[str, Json]) -> Playback:
         self._step()
-        if self._log.is_same(log):
-            wanted = spelled(begun_with(beginning))
-            for found in self.inside():
-                if found.run is None and spelled(begun_with(found.started)) == wanted:
-                    return found
+        found = self._find_inside(beginning)
+        if found is not None:
+            return found
         self._check_end()
         asked = {name: beginning[name] for name in ("agent", "query", "inputs") if name in beginning}
-        self._session.stop(Divergence(NOT_RECORDED, "run inside", None, None, asked))
+        left = next((found.started for found in self.inside() if found.run is None), None)
+        old = None if left is None else {name: left[name] for name in asked if name in left}
+        self._session.stop(Divergence(NOT_RECORDED, "run inside", step_number(left), old, cast("Json", asked)))
 
     def inside(self) -> list[Playback]:
         """Return the recordings of the runs that this one started, in the order they began."""
@@ -350,7 +427,9 @@ class Playback(Recording):
             with self._log.context.engine.view(self._log.context.tenant) as view:
                 through = view.head().position
                 named = self._session.around.kin.get(str(self.started.get("run")), ())
-                self._inside = [Playback(self._log, view.run(id, through), self._session) for id in named]
+                self._inside = [
+                    Playback(self._log, view.run(id, through), self._session, is_inner=True) for id in named
+                ]
         return self._inside
 
     def joined(self, run: object) -> None:
@@ -367,13 +446,7 @@ class Playback(Recording):
     def _next(self, key: tuple[Any, ...], fits: Callable[[Body], bool] | None = None) -> Body | None:
         """Return the next recorded step of this name that fits."""
         with self._lock:
-            queue = self._waiting.get(key, ())
-            for body in list(queue):
-                if body.get("span") not in self._left_out and (fits is None or fits(body)):
-                    cast("Any", queue).remove(body)
-                    self.answered += 1
-                    return body
-        return None
+            return self._find(key, fits)
 
     def _answer(self, key: tuple[Any, ...], fits: Callable[[Body], bool]) -> Body | None:
         return self._next(key, fits)
@@ -446,7 +519,8 @@ class Playback(Recording):
             return
         old, new = self.ended.get("answer"), answer_of(self.run)
         if not form.same(old, new):
-            self._session.note(Divergence(ANSWER, what, step_number(self.ended), old, new))
+            words = value_words(old, new)
+            self._session.note(Divergence(ANSWER, what, step_number(self.ended), old, new, difference=words))
 
 
 def answer_of(run: Run) -> Json:
@@ -473,15 +547,27 @@ def replay_one(
     run.take_over(playback)
     error: BaseException | None = None
     try:
+        call = agent_call(agent, run, presented)
+        run.is_aside = call.begins_run
         with run:
-            result = _settled(invoke(agent, run if presented is None else presented(run)))
+            result = _settled(call())
             answer_with(run, result)
     except KeyboardInterrupt:
         raise
+    except NotKept as missing:
+        session.note(Divergence(NOT_KEPT, f"input {missing.input}", 0, None, "it was not kept whole"))
+        session.stopped = True
     except BaseException as problem:
         error = ended_by(problem)[1]
+    began = playback.run
+    assert began is not None, "a playback answers a run"
     if not session.stopped:
-        playback.compare_end(error)
+        if began is not run and began.ended:
+            error = began.error  # what the function did with it, and after its run, is no part of the run
+        if run.is_aside and began is run and error is None:
+            session.note(Divergence(MISSING, "beginning of the run", 0, started.get("query"), None))
+        else:
+            playback.compare_end(error)
         session.stopped = True  # a thread that goes on is stopped at its next step
     return ReplayedRun(
         id,
@@ -490,7 +576,7 @@ def replay_one(
         subject=_text(started.get("subject")),
         interrupted=playback.ended is None,
         steps=session.steps,
-        answer=answer_of(run),
+        answer=answer_of(began),
         divergences=tuple(session.divergences),
         problems=unrestored_values(playback.run for playback in session.playbacks),
     )

@@ -13,8 +13,11 @@ from woodrat.runs import values
 
 DECISION, NOT_RECORDED, NOT_KEPT = "decision", "not_recorded", "not_kept"
 MISSING, EXTRA, RESULT, ANSWER, RAISED, STEPS = "missing", "extra", "result", "answer", "raised", "steps"
-DIED, TIMEOUT = "died", "timeout"
-KINDS: Final = (DECISION, NOT_RECORDED, NOT_KEPT, MISSING, EXTRA, RESULT, ANSWER, RAISED, STEPS, DIED, TIMEOUT)
+DIED, TIMEOUT, BEGINNING = "died", "timeout", "beginning"
+KINDS: Final = (
+    *(BEGINNING, DECISION, NOT_RECORDED, NOT_KEPT, MISSING, EXTRA),
+    *(RESULT, ANSWER, RAISED, STEPS, DIED, TIMEOUT),
+)
 """How a replay can part from its recording."""
 
 
@@ -44,6 +47,28 @@ class RuleChange(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class TextDifference(Record):
+    """The first words in which what was recorded and what came now differ."""
+
+    message: int | None
+    """Of a prompt, which message differs, from 1."""
+    role: str | None
+    """Of a prompt, who speaks in that message."""
+    path: str
+    """Where in the message, the arguments or the value, such as `content` or `limit`; empty for all of it."""
+    old: str | None
+    """The words around the difference as they were recorded; none where there were none."""
+    new: str | None
+    """The words around the difference as they came now; none where there are none."""
+
+    def __str__(self) -> str:
+        places = [f"message {self.message}" + (f" ({self.role})" if self.role else "")] if self.message else []
+        places += [self.path] if self.path else []
+        before, after = ("nothing" if side is None else f'"{side}"' for side in (self.old, self.new))
+        return f"{', '.join(places) + ': ' if places else ''}{after} where the recording has {before}"
+
+
+@dataclass(frozen=True, slots=True)
 class Divergence(Record):
     """One difference between a recorded run and its replay."""
 
@@ -61,6 +86,8 @@ class Divergence(Record):
     """Of a decision, the rule that differs."""
     facts: Mapping[str, Json] | None = None
     """Of a decision, the facts that differ: by name `{"old", "new"}`."""
+    difference: TextDifference | None = None
+    """The first words that differ, where both sides are there."""
 
     @derived
     def sentence(self) -> str:
@@ -76,6 +103,10 @@ class Divergence(Record):
                     then, now = (one or two for one, two in zip(undecided, (old, new), strict=True))
                     return f"{self.what}: then: {then}; now: {now}"
                 return f"{self.what}: {old} became {new}; {self._why()}"
+            case "not_recorded" if self.difference is not None:
+                return f"{self.what}: not in the recording; {self.difference}"
+            case "not_recorded" if self.what.startswith("model ") and self.old is None and self.new is None:
+                return f"{self.what}: not in the recording with this request, whose messages are not recorded"
             case "not_recorded":
                 before = f" (recorded: {old})" if self.old is not None else ""
                 return f"{self.what}: not in the recording with {new}{before}"
@@ -87,7 +118,9 @@ class Divergence(Record):
                 return f"{self.what}: not recorded, and asked for now"
             case "result":
                 return f"{self.what}: its block came to {new}; {old} was recorded"
-            case "answer":
+            case "answer" | "beginning" if self.difference is not None and max(len(old), len(new)) > 80:
+                return f"{self.what}: {self.difference}"
+            case "answer" | "beginning":
                 return f"{self.what}: {old} became {new}"
             case "raised":
                 return f"{self.what}: raised {_error(self.new)}; recorded was {_error(self.old)}"

@@ -225,6 +225,8 @@ def _from(origin: Mapping[str, Any]) -> str:
                 return f"read from what was erased{asof}{linked}"
             where = name(f"{origin['entity']}#{origin.get('field', '')}")
             return f"read from {where}{seen}{asof}{linked}"
+        case "recall":
+            return f"recalled from {name(str(origin.get('stage', '')))} of {name(str(origin.get('run', '')))}{linked}"
         case "input":
             return f"from input {name(str(origin.get('name', '')))}{linked}"
         case "tool" | "model" as kind:

@@ -212,6 +212,7 @@ def _read(read: Read) -> dict[str, Any]:
         "effective": read.effective,
         "within": read.within,
         "args": dict(read.args),
+        **({"recalled": [hit.to_json() for hit in read.recalled]} if read.recalled else {}),
     }
 
 

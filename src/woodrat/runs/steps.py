@@ -53,6 +53,20 @@ class Part(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class RecalledRun(Record):
+    """A run that another one recalled."""
+
+    run: str
+    """The run."""
+    score: float
+    """How near it came to the question."""
+    passage: str
+    """What of it came near: `asked`, `decided` or `answered`."""
+    at: int
+    """Position of the entry that says so."""
+
+
+@dataclass(frozen=True, slots=True)
 class Read(Part):
     """What the run read of one entity."""
 
@@ -74,6 +88,8 @@ class Read(Part):
     """The verb that read, unless that was `show`."""
     args: Mapping[str, Json]
     """What that verb was asked."""
+    recalled: tuple[RecalledRun, ...] = ()
+    """Of a recall, the runs it found, best first."""
 
     @property
     def values(self) -> dict[str, Json]:
@@ -421,6 +437,7 @@ def part_of(kind: str, position: int, body: Mapping[str, Any]) -> Part | None:
                 fields={**mapping(body.get("fields")), **_edited(body.get("edited"))},
                 within=text(body.get("within")),
                 args=mapping(body.get("args")),
+                recalled=recalled_runs(body.get("recalled")),
             )
         case "run.decided":
             return _decision(place, body)
@@ -472,6 +489,21 @@ def part_of(kind: str, position: int, body: Mapping[str, Any]) -> Part | None:
 def _edited(told: object) -> dict[str, Any]:
     """Return the fields that a fork has edited: no observation is behind them."""
     return {name: {"value": value} for name, value in mapping(told).items()}
+
+
+def recalled_runs(found: object) -> tuple[RecalledRun, ...]:
+    """Return the runs that the entry of a recall names."""
+    named = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+    return tuple(
+        RecalledRun(
+            run=each["run"],
+            score=float(number(each.get("score")) or 0),
+            passage=text(each.get("passage")) or "",
+            at=whole(each.get("at")) or 0,
+        )
+        for each in named
+        if isinstance(each.get("run"), str)
+    )
 
 
 def _decision(place: dict[str, Any], body: Mapping[str, Any]) -> Decision:

@@ -342,23 +342,24 @@ class Voice:
             body = form.serialise(self._whole(entity, fields, removed))
         if len(body) > form.BODY_BYTES_MAX:
             form.encode(self._whole(entity, fields, removed))
-        return Observation(
-            entity,
-            ASSERT,
-            fields,
-            removed,
-            self.observed_at,
-            self.valid_from,
-            self.agent,
-            self.priority,
-            _NONE,
-            self.saw,
-            self.optional,
-            body,
-            sha256(_KIND + body).digest(),
-            fits,
-            self.assigned,
-        )
+        # Part by part, as in `stored`.
+        found: Observation = _blank(Observation)
+        found.entity = entity
+        found.op = ASSERT
+        found.fields = fields
+        found.remove = removed
+        found.observed_at = self.observed_at
+        found.valid_from = self.valid_from
+        found.agent = self.agent
+        found.priority = self.priority
+        found.replaces = _NONE
+        found.saw = self.saw
+        found.optional = self.optional
+        found.body = body
+        found.digest = sha256(_KIND + body).digest()
+        found.fits = fits
+        found.assigned = self.assigned
+        return found
 
     def _whole(
         self, entity: Ref, fields: Mapping[str, Json], removed: Mapping[str, tuple[Json, ...]]

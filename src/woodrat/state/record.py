@@ -124,9 +124,10 @@ def _plain(item: object, path: str) -> Record | None:
         if ids.type_faults(kind) or stating_faults(fields, None, path):
             return None
         _remember(shape)
-    if not flat:
+    if not flat and data.count(b"{") > 1:
         return Record(path, data, kind, fields)
-    # A quotation mark inside a text is escaped, so these bytes stand where the type is stated and nowhere else.
+    # A quotation mark inside a text is escaped, and no value is an object with names of its own: so these bytes stand
+    # where the type is stated and nowhere else.
     pair = b'"entity_type":"%b",' % kind.encode()
     spelled = data.replace(pair, b"", 1)
     if len(spelled) == len(data):

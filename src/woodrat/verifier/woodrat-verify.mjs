@@ -1707,6 +1707,7 @@ class DecisionCheck {
     const by = get(origin, "by") === null ? "" : " (linked by name and value)";
     if (origin.kind === "stated") return "stated by the agent";
     if (origin.kind === "decision") return `stated by the agent to be decided by ${origin.run} in span ${origin.span}`;
+    if (origin.kind === "recall") return `decided as ${origin.stage} by ${origin.run}, which is not shown` + by;
     if (origin.kind === "read") return this.fromRead(name, value, origin) + by;
     const key = origin.kind === "input" ? origin.name : (pointerSteps(origin.path).at(-1) ?? "");
     const { places, reasons } = this.places(origin);
@@ -1921,6 +1922,7 @@ const ORIGINS = {
   tool: shape({ kind: any, span: isText, path: isText }, LINKED),
   model: shape({ kind: any, span: isText, path: isText }, LINKED),
   read: shape({ kind: any, field: isText }, { entity: isText, observations: texts, position: place, ...LINKED }),
+  recall: shape({ kind: any, span: isText, run: isText, stage: isText }, LINKED),
 };
 const isOrigin = (value) =>
   isText(get(value, "kind")) && Object.hasOwn(ORIGINS, value.kind) && ORIGINS[value.kind](value);
@@ -1943,9 +1945,12 @@ const isReadField = shape({ value: any }, { observation: isText, observations: t
 const ofRun = (must, may) =>
   shape(
     { run: isText, step: isWhole, span: isText, agent: isText, ...must },
-    { started_at: isText, under: isText, duration_ms: any, attributes: any, copy_of: isObject, ...may },
+    {
+      ...{ started_at: isText, under: isText, after: isText, duration_ms: any, attributes: any },
+      ...{ copy_of: isObject, ...may },
+    },
   );
-const CALL = { error: any, errored: isBoolean, redact: texts, shape: any };
+const CALL = { error: any, stream: any, errored: isBoolean, redact: texts, shape: any };
 const observationShape = shape(
   {
     ...{ agent: isText, entity: shape({ key: isText, type: isText }), observed_at: isMoment, valid_from: isMoment },
@@ -2007,6 +2012,7 @@ const SHAPES = {
     {
       ...{ log: isText, position: place, effective: isText, entity: isText, fields: orCut(mapOf(isReadField)) },
       ...{ within: isText, args: any, as_of: place, schema: isText, edited: isObject },
+      ...{ recalled: any, rejected: any, error: any },
     },
   ),
   "run.model": ofRun(

@@ -618,6 +618,7 @@ ORIGINS: Dict[str, Table] = {
     "model": {"span": is_text, "path": is_text, **_BY},
     "decision": {"run": is_text, "span": is_text},
     "read": {"field": is_text, "entity?": is_text, "observations?": is_texts, "position?": is_position, **_BY},
+    "recall": {"span": is_text, "run": is_text, "stage": is_text, **_BY},
 }
 STEP: Table = {
     "run": is_text,
@@ -626,6 +627,7 @@ STEP: Table = {
     "agent": is_text,
     "started_at?": is_text,
     "under?": is_text,
+    "after?": is_text,
     "duration_ms?": is_any,
     "attributes?": is_any,
     "copy_of?": is_object,
@@ -669,20 +671,20 @@ BODIES: Dict[str, Table] = {
         "found": is_boolean,
         "fields?": is_fields_read,
         "edited?": is_object,
-        "args?": is_any,
+        **dict.fromkeys(("args?", "recalled?", "rejected?", "error?"), is_any),
     },
     "run.model": {
         **STEP,
         "model?": is_text,
         "request?": is_text,
-        **dict.fromkeys(("messages?", "parameters?", "response?", "shape?", "usage?", "error?"), is_any),
+        **dict.fromkeys(("messages?", "parameters?", "response?", "shape?", "usage?", "error?", "stream?"), is_any),
         "errored?": is_boolean,
         "redact?": is_texts,
     },
     "run.tool": {
         **STEP,
         "name?": is_text,
-        **dict.fromkeys(("args?", "result?", "shape?", "error?"), is_any),
+        **dict.fromkeys(("args?", "result?", "shape?", "error?", "stream?"), is_any),
         **dict.fromkeys(("errored?", "once?", "begun?"), is_boolean),
         "redact?": is_texts,
     },
@@ -2349,6 +2351,9 @@ class Origins:
             return ["Stated by the agent." if value is not MISSING else "There was no such fact."]
         if kind == "decision":
             return [f"Stated by the agent to be what {origin['run']} decided in span {origin['span']}."]
+        if kind == "recall":
+            said = f"Recalled: decided as {origin['stage']} by {origin['run']}, which is not shown{by}."
+            return [said if value is not MISSING else "There was no such fact."]
         if kind == "input":
             self.look_up_input(name, value, origin["name"])
             where = [f"It is input {origin['name']} of the run{by}."]

@@ -102,6 +102,8 @@ class Memory:
         """The highest of the schemas of a type, once it was asked for."""
         self.joins: bool | None = None
         """Whether any `same_as` was ever said."""
+        self.unjoined: set[bytes] = set()
+        """Entities that no `same_as` names, as far as it was asked: one with many relations is long to look through."""
         self.fingerprint: tuple[int, fingerprint.Tree] | None = None
         self.entities: OrderedDict[bytes, Known] = OrderedDict()
         self.large: set[bytes] = set()
@@ -117,6 +119,7 @@ class Memory:
     def forget(self) -> None:
         """Forget what is derived."""
         self.schemas = self.joins = self.fingerprint = self.named = None
+        self.unjoined.clear()
         self.entities.clear()
         self.large.clear()
 

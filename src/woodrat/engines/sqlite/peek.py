@@ -32,10 +32,14 @@ if TYPE_CHECKING:
     """Reads the schemas in force, in the transaction that is open; with each the position of the last of its type."""
 
 
+UNJOINED_MAX = 10_000
+"""How many entities that no `same_as` names are remembered."""
+
+
 class _Present:
     """What is known of a tenant beside its entities, at one data version."""
 
-    __slots__ = ("head", "joins", "names", "number", "schemas", "seen", "since")
+    __slots__ = ("head", "joins", "names", "number", "schemas", "seen", "since", "unjoined")
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -43,6 +47,8 @@ class _Present:
         """The last position of the log."""
         self.joins = False
         """Whether any `same_as` was ever said."""
+        self.unjoined: set[bytes] = set()
+        """Entities that no `same_as` names, as far as it was asked."""
         self.names = False
         """Whether any observation names another, whoever's it is."""
         self.schemas: Mapping[str, Schema] = {}
@@ -205,7 +211,15 @@ class Glancing:
     def _is_joined(self, present: _Present, ref: Ref) -> bool:
         """Return whether any `same_as` names an entity. That another one's digest begins alike only costs a view."""
         # A second statement may see more than the first: what it does not find was not there before either.
-        return self._run(self._named["is_joined"], (codec.head(ref.digest), present.number, SAME_AS)).get is not None
+        unjoined, digest = present.unjoined, ref.digest
+        if digest in unjoined:
+            return False
+        if self._run(self._named["is_joined"], (codec.head(digest), present.number, SAME_AS)).get is not None:
+            return True
+        if len(unjoined) >= UNJOINED_MAX:
+            unjoined.clear()
+        unjoined.add(digest)
+        return False
 
     def _learn(self, tenant: TenantId, before: _Present | None) -> _Present | None:
         """Learn everything but the entity, within a transaction."""
@@ -218,6 +232,7 @@ class Glancing:
         asked = (number, SAME_AS, base, base + (1 << codec.TENANT_BITS) - 1, base + after + 1)
         head, joins, changed, names = self._run(self._named["present"], asked).get
         found.seen = -1  # until all of it is known
+        found.unjoined = set()
         found.head, found.joins = (BEFORE_ALL if head is None else head - base), joins is not None
         found.names = names is not None
         if before is None or changed is not None or found.head < after:

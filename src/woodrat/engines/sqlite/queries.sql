@@ -196,6 +196,11 @@ WHERE chain.id <= :base + :through;
 -- An entity by the beginning of its digest.
 SELECT id, type, key, first, last, until, state_at, state FROM entity WHERE digest = :digest AND tenant = :tenant;
 
+-- name: entities_by_digest
+-- Entities by the beginnings of their digests.
+SELECT entity.id, entity.type, entity.key, first, last, until, state_at, state
+FROM json_each(:digests) AS sought CROSS JOIN entity ON entity.digest = sought.value AND entity.tenant = :tenant;
+
 -- name: glance
 -- What a current read of an entity needs of its row.
 SELECT last, state_at, state FROM entity WHERE tenant = ?1 AND type = ?2 AND key = ?3;
@@ -309,11 +314,24 @@ SELECT entity.type, entity.key FROM edge JOIN entity ON entity.id = edge.relatio
 WHERE edge.tenant = :tenant AND edge.endpoint = :endpoint AND entity.first BETWEEN 0 AND :through
 ORDER BY entity.first;
 
+-- name: relations_of_type
+-- Relations of one type that name an entity whose digest begins so, by first mention.
+SELECT entity.type, entity.key FROM edge JOIN entity ON entity.id = edge.relation
+WHERE edge.tenant = :tenant AND edge.endpoint = :endpoint AND entity.type = :type
+  AND entity.first BETWEEN 0 AND :through
+ORDER BY entity.first;
+
 -- name: sharing
 -- Entities said to have an identifying value, by first mention.
 SELECT entity.type, entity.key FROM sharing JOIN entity ON entity.id = sharing.entity
 WHERE sharing.tenant = :tenant AND sharing.type = :type AND sharing.rule = :rule AND sharing.value = :value
 ORDER BY sharing.entity;
+
+-- name: having
+-- Which of these identifying values entities were said to have, by their places, with the numbers of the entities.
+SELECT sought.key, sharing.entity FROM json_each(:values) AS sought
+CROSS JOIN sharing ON sharing.tenant = :tenant AND sharing.type = :type AND sharing.rule = :rule
+AND sharing.value = sought.value;
 
 -- name: shared
 -- Identifying values that several entities were said to have.

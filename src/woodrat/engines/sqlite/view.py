@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from heapq import merge
 from types import NoneType
@@ -18,6 +18,7 @@ from woodrat.engines.port import BEFORE_ALL, Head, Kept, Receipt
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.cache import Known, Memory
 from woodrat.engines.sqlite.nodes import Nodes, damaged
+from woodrat.engines.sqlite.peek import UNJOINED_MAX
 from woodrat.engines.sqlite.tables import Tables
 from woodrat.log.entry import NONCE_BYTES, Entry, Origin, commitment
 from woodrat.log.tree import Frontier
@@ -43,6 +44,8 @@ LARGE_BYTES = 8_192
 """From which size on an entity's merge state, packed, is not kept at hand once it was used."""
 NAMED_MAX = 100_000
 """How many named observations of a tenant are held at hand; beyond that each is looked up."""
+MISSING_MAX = 1_000_000
+"""How many entities that are not there a view remembers."""
 SCHEMAS_MAX = 1_024
 """How many schemas a process keeps parsed."""
 NOWHERE = (0, BEFORE_ALL, BEFORE_ALL)
@@ -89,6 +92,8 @@ class SqliteView(Tables):
     def __init__(self, connection: apsw.Connection, named: dict[str, str], tenant: TenantId, memory: Memory) -> None:
         super().__init__(connection, named, tenant, memory)
         self._anchor_at = NOWHERE
+        self._missing: set[bytes] = set()
+        """Entities that were looked for and are not there, by digest."""
 
     def head(self) -> Head:
         found = self.memory.head
@@ -218,9 +223,11 @@ class SqliteView(Tables):
 
     def known(self, observations: Sequence[Observation]) -> Collection[bytes]:
         # What begins to hold after everything that was said of its entity is new: nothing has to be looked up.
+        self.find_entities([one.entity.digest for one in observations])
         digests: list[bytes] = []
+        entities = self.memory.entities
         for one in observations:
-            entity = self.known_entity(one.entity.digest)
+            entity = entities.get(one.entity.digest)
             if entity is not None and (one.valid_from <= entity.until or one.op == RETRACT):
                 digests.append(one.digest)
         if not digests:
@@ -326,20 +333,47 @@ class SqliteView(Tables):
         found = entities.get(digest)
         if found is not None:
             entities.move_to_end(digest)
-        else:
-            for id, type, key, first, last, until, at, packed in self.select(
-                "entity", digest=codec.head(digest), tenant=self.tenant_number
-            ):
-                ref = Ref(type, key)
-                if ref.digest == digest:
-                    if not (isinstance(first, int) and isinstance(last, int) and isinstance(until, str)):
-                        raise garbled(f"{ref}: what is noted of it")
-                    if not (isinstance(packed, bytes) and isinstance(at, int)) and (at, packed) != (None, None):
-                        raise garbled(f"{ref}: the state kept of it")
-                    found = entities[digest] = Known(id, ref, first, last, until, at, packed)
-                    if packed is not None and len(packed) > LARGE_BYTES:
-                        self.memory.large.add(digest)
+        elif digest not in self._missing:
+            for row in self.select("entity", digest=codec.head(digest), tenant=self.tenant_number):
+                self._read_entity(row, (digest,))
+            found = entities.get(digest)
+            if found is None:
+                self._miss((digest,))
         return found
+
+    def find_entities(self, digests: Sequence[bytes]) -> None:
+        """Look up entities in one statement: each is at hand then, or known to be missing."""
+        entities, missing = self.memory.entities, self._missing
+        wanted = {digest for digest in digests if digest not in entities and digest not in missing}
+        if not wanted:
+            return
+        if len(wanted) == 1:
+            self.known_entity(*wanted)
+            return
+        heads = orjson.dumps(list(map(codec.head, wanted))).decode()
+        for row in self.select("entities_by_digest", digests=heads, tenant=self.tenant_number):
+            self._read_entity(row, wanted)
+        self._miss([digest for digest in wanted if digest not in entities])
+
+    def _read_entity(self, row: tuple[Any, ...], wanted: Collection[bytes]) -> None:
+        """Take what the tables hold of an entity at hand, if it is one of those wanted."""
+        id, type, key, first, last, until, at, packed = row
+        ref = Ref(type, key)
+        digest = ref.digest
+        if digest in wanted:
+            if not (isinstance(first, int) and isinstance(last, int) and isinstance(until, str)):
+                raise garbled(f"{ref}: what is noted of it")
+            if not (isinstance(packed, bytes) and isinstance(at, int)) and (at, packed) != (None, None):
+                raise garbled(f"{ref}: the state kept of it")
+            self.memory.entities[digest] = Known(id, ref, first, last, until, at, packed)
+            if packed is not None and len(packed) > LARGE_BYTES:
+                self.memory.large.add(digest)
+
+    def _miss(self, digests: Sequence[bytes]) -> None:
+        """Remember that entities are not there."""
+        if len(self._missing) + len(digests) > MISSING_MAX:
+            self._missing.clear()
+        self._missing.update(digests)
 
     def entity(self, digest: bytes, through: int) -> Ref | None:
         known = self.known_entity(digest)
@@ -381,8 +415,11 @@ class SqliteView(Tables):
         return {_ref(row) for row in self.select("touched", **self.bounds(after, through))}
 
     def relations(self, entity: bytes, type: str | None, through: int) -> Sequence[Ref]:
-        rows = self.select("relations", endpoint=codec.head(entity), tenant=self.tenant_number, through=through)
-        found = [_ref(row) for row in rows if type in (None, row[0])]
+        asked = {"endpoint": codec.head(entity), "tenant": self.tenant_number, "through": through}
+        rows = (
+            self.select("relations", **asked) if type is None else self.select("relations_of_type", **asked, type=type)
+        )
+        found = map(_ref, rows)
         return [ref for ref in found if any(end.digest == entity for end in endpoints(ref) or ())]
 
     def _joins(self) -> bool:
@@ -392,11 +429,37 @@ class SqliteView(Tables):
         return self.memory.joins
 
     def joined(self, entity: bytes) -> bool:
-        return self._joins() and bool(self.relations(entity, SAME_AS, self.head().position))
+        unjoined = self.memory.unjoined
+        if not self._joins() or entity in unjoined:
+            return False
+        if self.relations(entity, SAME_AS, self.head().position):
+            return True
+        if len(unjoined) >= UNJOINED_MAX:
+            unjoined.clear()
+        unjoined.add(entity)
+        return False
 
-    def sharing(self, type: str, rule: str, value: str) -> Sequence[Ref]:
-        rows = self.select("sharing", tenant=self.tenant_number, type=type, rule=rule, value=value)
-        return sorted((_ref(row) for row in rows), key=lambda ref: ref.key.encode())
+    def sharing(
+        self, values: Iterable[tuple[Ref, Sequence[tuple[str, str]]]]
+    ) -> Mapping[tuple[str, str, str], Sequence[Ref]]:
+        sought: dict[tuple[str, str], dict[str, int]] = {}
+        for ref, pairs in values:
+            known = self.known_entity(ref.digest)
+            number = -1 if known is None else known.number
+            for rule, value in pairs:
+                asking = sought.setdefault((ref.type, rule), {})
+                # Who asks does not count, unless another asks for the same.
+                asking[value] = number if asking.get(value, number) == number else -1
+        found: dict[tuple[str, str, str], Sequence[Ref]] = {}
+        for (type, rule), asking in sought.items():
+            names = list(asking)
+            rows = self.select(
+                "having", tenant=self.tenant_number, type=type, rule=rule, values=orjson.dumps(names).decode()
+            )
+            for value in {names[place]: None for place, number in rows if number != asking[names[place]]}:
+                those = self.select("sharing", tenant=self.tenant_number, type=type, rule=rule, value=value)
+                found[type, rule, value] = sorted((_ref(row) for row in those), key=lambda ref: ref.key.encode())
+        return found
 
     def shared(self, type: str | None) -> Sequence[tuple[str, str, str, Sequence[Ref]]]:
         found: dict[tuple[str, str, str], list[Ref]] = {}

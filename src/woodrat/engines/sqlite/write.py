@@ -123,25 +123,28 @@ class SqliteTransaction(SqliteView):
     def flush(self) -> None:
         """Write what changed in the table of entities."""
         # Emptied before and in place: a loop that fills them may be the one that asks.
-        new, changed = tuple(self._new), tuple(self._changed.values())
+        new, changed = tuple(self._new), self._changed.copy()
         self._new.clear()
         self._changed.clear()
         if new:
             tenant = self.tenant_number
-            added = [
-                (
-                    *(e.number, tenant, e.ref.type, e.ref.key, codec.head(e.ref.digest)),
-                    *(e.first, e.last, e.until, e.at, e.packed),
-                )
-                for e in new
-            ]
+            added = []
+            for e in new:
+                type, key = e.ref
+                head = codec.head(e.ref.digest)
+                added.append((e.number, tenant, type, key, head, e.first, e.last, e.until, e.at, e.packed))
+                changed.pop(e.number, None)
             self._many(self.queries["add_entity"], added)
         if changed:
-            rows = [(e.first, e.last, e.until, e.at, e.packed, e.number) for e in changed]
+            rows = [(e.first, e.last, e.until, e.at, e.packed, e.number) for e in changed.values()]
             self._many(self.queries["set_entity"], rows)
 
     def known_entity(self, digest: bytes) -> Known | None:
         return super().known_entity(digest) if self._forgotten else self.memory.entities.get(digest)
+
+    def find_entities(self, digests: Sequence[bytes]) -> None:
+        if self._forgotten:
+            super().find_entities(digests)
 
     def observations(self, entity: bytes, after: int, through: int) -> Sequence[Stored]:
         before = self._before.get(entity)
@@ -263,6 +266,7 @@ class SqliteTransaction(SqliteView):
         # Columns, not rows: so many rows would each be looked at by the garbage collector.
         ids, numbers, previous_ones, heads_said = list[int](), list[int](), list[int](), list[int]()
         entities, changed, before, head_of = self.memory.entities, self._changed, self._before, codec.head
+        missing = self._missing
         self._lately.append((first, meanings))
         self._recent = None
         joins = self._joins()
@@ -272,7 +276,9 @@ class SqliteTransaction(SqliteView):
             if isinstance(meaning, Observation):
                 ref = meaning.entity
                 digest = ref.digest
-                known = entities.get(digest) or self.known_entity(digest) or self._add_entity(ref)
+                known = entities.get(digest)
+                if known is None:
+                    known = (None if digest in missing else self.known_entity(digest)) or self._add_entity(ref)
                 previous = known.last
                 if known.first < 0:
                     known.first = position
@@ -283,6 +289,7 @@ class SqliteTransaction(SqliteView):
                         ]
                     if ref.type == SAME_AS:
                         joins = self.memory.joins = True
+                        self.memory.unjoined.clear()
                 known.last = position
                 if meaning.op == RETRACT:
                     late.append((known.number, "", id))
@@ -338,7 +345,9 @@ class SqliteTransaction(SqliteView):
         self._last_entity += 1
         found = Known(self._last_entity, ref, BEFORE_ALL, BEFORE_ALL, "", None, None)
         self._new.append(found)
-        self.memory.entities[ref.digest] = found
+        digest = ref.digest
+        self.memory.entities[digest] = found
+        self._missing.discard(digest)
         return found
 
     def keep(self, folds: Iterable[tuple[Kept, Rules, bool]]) -> None:
@@ -346,13 +355,14 @@ class SqliteTransaction(SqliteView):
         entities, changed, pack = self.memory.entities, self._changed, packed_state.pack
         for (position, state), rules, marked in folds:
             root = state.members[0]
-            known = entities.get(root.digest) or self.known_entity(root.digest) or self._add_entity(root)
+            digest = root.digest
+            known = entities.get(digest) or self.known_entity(digest) or self._add_entity(root)
             if state.held or (known.packed is not None if known.state is None else known.state.held):
                 state = self._keep_elements(known, position, state)
             if known.state is not state or known.packed is None:  # what is kept along the history may also be the last
                 known.packed = pack(state, rules, apart=True)
                 if len(known.packed) > LARGE_BYTES:
-                    self.memory.large.add(root.digest)
+                    self.memory.large.add(digest)
             known.at, known.state = position, state
             changed[known.number] = known
             if marked:
@@ -376,6 +386,8 @@ class SqliteTransaction(SqliteView):
             before = [row[0] for row in self.select("element_fields", entity=number)]
         else:
             before = ()
+        if not before and not fold.spread(state):
+            return state
         now = self._rows(number, position)
         rows = list(elements.due(state, position, before, lambda name: now(name).all()))
         if rows:

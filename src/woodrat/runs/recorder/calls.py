@@ -24,14 +24,13 @@ from woodrat.runs.recorder.current import Frame
 from woodrat.runs.recorder.recorded_errors import recorded_error
 from woodrat.runs.recorder.restoration import restored
 from woodrat.runs.recorder.steps import Begun, ModelPlace, current_recorder, milliseconds
-from woodrat.runs.recorder.streams import Items, is_stream, read_back, streamed
+from woodrat.runs.recorder.streams import CLOSED, Items, is_stream, read_back, stream_of, streamed
 from woodrat.runs.shape import SHAPE
 from woodrat.state.fact import STATED, Fact
 from woodrat.state.redaction import hiding
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
-    from contextvars import Token
     from types import TracebackType
 
     from woodrat.canon.form import Json
@@ -72,10 +71,12 @@ class Call:
         self.duration_ms: int | None = None
         """How long it took, where that is known from elsewhere; left out, it is measured."""
         self._begun: Begun | None = None
+        self._is_announced = False
+        self._stream: dict[str, Json] | None = None
         self._answer: Mapping[str, Json] | None = None
         self._load: Callable[[Any], Any] | None = None
         self._unrestorable: tuple[str, ...] = ()
-        self._token: Token[Frame | None] | None = None
+        self._entered: current.Entered | None = None
 
     def fact(self, path: str = "") -> Fact:
         """Return a value of the result as a fact: the one a JSON Pointer such as `/score` leads to."""
@@ -104,22 +105,23 @@ class Call:
     def __enter__(self) -> Call:
         self._open(block=True)
         frame = self._frame()
-        self._token = None if frame is None else current.enter(frame)
+        self._entered = None if frame is None else current.enter(frame)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._token is not None:
-            current.leave(self._token)
+        if self._entered is not None:
+            current.leave(self._entered)
         self._close(error)
 
     async def __aenter__(self) -> Call:
         import asyncio
 
-        await asyncio.to_thread(self._open, block=True)
+        if not self._open(block=True, announce=False):
+            await asyncio.to_thread(self._announce)
         frame = self._frame()
-        self._token = None if frame is None else current.enter(frame)
+        self._entered = None if frame is None else current.enter(frame)
         return self
 
     async def __aexit__(
@@ -127,8 +129,8 @@ class Call:
     ) -> None:
         import asyncio
 
-        if self._token is not None:
-            current.leave(self._token)
+        if self._entered is not None:
+            current.leave(self._entered)
         await asyncio.to_thread(self._close, error)
 
     # -- as a function
@@ -148,8 +150,7 @@ class Call:
             self.result = function(*arguments, **given)
             return self
         if self._open():
-            self.answered()
-            self.result = read_back(function, self.result)
+            self.answered(function)
             return self
         try:
             with current.entered(self._frame() or current.current_frame()):
@@ -173,9 +174,11 @@ class Call:
         if self.run is None:
             self.result = await function(*arguments, **given)
             return self
-        if await asyncio.to_thread(self._open):
-            self.answered()
+        # At once, before others can: which of several equal calls this is depends on the order in which they begin.
+        if self._open(announce=False):
+            self.answered(function)
             return self
+        await asyncio.to_thread(self._announce)
         return await self._awaited(function(*arguments, **given))
 
     async def _awaited(self, result: Awaitable[Any]) -> Call:
@@ -194,18 +197,20 @@ class Call:
         if not is_stream(self.result):
             self._close(None)
             return self
-        items, frame = Items(), self._frame() or current.current_frame()
+        items, frame, inner = Items(), self._frame() or current.current_frame(), self.result
 
         def finish(error: BaseException | None, returned: object) -> None:
-            self.result = items.value
+            self.result, closed = items.value, returned is CLOSED
+            kept = None if closed else values.bounded(returned, values.ITEM_BYTES_MAX, self._hidden)
+            self._stream = stream_of(inner, closed=closed, returned=kept)
             self._close(error)
 
-        self.result = streamed(self.result, lambda: current.entered(frame), items, finish)
+        self.result = streamed(inner, lambda: current.entered(frame), items, finish)
         return self
 
     # -- from beginning to end
 
-    def _open(self, *, block: bool = False) -> bool:
+    def _open(self, *, block: bool = False, announce: bool = True) -> bool:
         """Begin the call; return whether the log has its answer, so that nothing is to be done."""
         run = self.run
         assert run is not None
@@ -228,8 +233,8 @@ class Call:
         self._begun = run.begin_step()
         if self._begun is not None:
             self.span = self._begun.span
-            if self.once:
-                run.record_step(f"run.{self.kind}", self._begun, {**self._body(), "begun": True})
+            if announce:
+                self._announce()
         return False
 
     def _copied(self, answer: Mapping[str, Json], block: bool) -> bool:
@@ -246,12 +251,19 @@ class Call:
             run.recording.copy_inside(run, answer.get("span"), self._begun.span)
         return not block
 
+    def _announce(self) -> None:
+        """Record that a call begins whose effect must not be repeated."""
+        if self.once and self._begun is not None and self.run is not None and not self._is_announced:
+            self._is_announced = True
+            self.run.record_step(f"run.{self.kind}", self._begun, {**self._body(), "begun": True})
+
     def _settled(self, answer: Mapping[str, Json]) -> bool:
         """Carry on a call that has only begun, in its old place: with the result found out for it, or live."""
         run, under = self.run, answer.get("under")
         assert run is not None
         step, at = answer["step"], str(answer["started_at"])
         assert isinstance(step, int)
+        self._is_announced = True
         self._begun = Begun(step, str(self.span), at, under if isinstance(under, str) else None, run.agent)
         if "result" not in answer:
             return False
@@ -267,8 +279,10 @@ class Call:
         body: dict[str, Json] = {"errored": error is not None}
         if error is not None:
             body["error"] = values.error(error)
-        else:
+        if error is None or self._stream is not None:
             body.update(self._outcome())
+        if self._stream is not None:
+            body["stream"] = self._stream
         if self._answer is not None:
             # A block cannot be left out; what it did again is only recorded when it came out differently.
             recording = run.recording
@@ -336,14 +350,21 @@ class Call:
         assert self.run is not None and self.run.recording is not None
         return self.run.recording.tool(self.name, self.args, once=self.once)
 
-    def answered(self) -> None:
+    def answered(self, function: Callable[..., Any]) -> None:
         """Give the log's answer: the recorded result, or the recorded error raised again."""
         assert self._answer is not None and self.run is not None
-        if self._answer.get("errored") is True:
-            raise recorded_error(self._answer.get("error"))
+        stream, error = self._answer.get("stream"), self.recorded_error
+        if error is not None and stream is None:
+            raise error
         self.run.note_result(self.kind, str(self.span), self._kept(self._answer))
         if self._load is not None:
             self.result = self._load(self.result)
+        self.result = read_back(function, self.result, stream, error, self._read_on)
+
+    def _read_on(self) -> None:
+        """Hear that a stream is read further than when it was recorded."""
+        assert self.run is not None and self.run.recording is not None and self._answer is not None
+        self.run.recording.read_on(self.kind, self.name, self._answer)
 
 
 class ModelCall(Call):
@@ -398,7 +419,7 @@ class ModelCall(Call):
 
     def _recorded_answer(self) -> Mapping[str, Json] | None:
         assert self.run is not None and self.run.recording is not None
-        return self.run.recording.model(self.name, self.request)
+        return self.run.recording.model(self.name, self.request, self.messages, self.parameters)
 
     @property
     def prompt(self) -> Any:
@@ -436,12 +457,12 @@ class ModelCall(Call):
         remedy = "write run.model(name, lambda messages: …, messages=…), or send call.prompt inside a block"
         self.run.recording.stop(f"the edited prompt cannot reach model {self.name}, as {problem}; {remedy}")
 
-    def _open(self, *, block: bool = False) -> bool:
+    def _open(self, *, block: bool = False, announce: bool = True) -> bool:
         if self.run is not None and self.run.recording is not None:
             messages = self.run.recording.prompt(self.name, self.request)
             if messages is not None:
                 self._edit_prompt(messages, block)
-        is_answered = super()._open(block=block)
+        is_answered = super()._open(block=block, announce=announce)
         if not is_answered and self.span is not None:
             self._note_place(self.span)  # what is chosen inside of the call is chosen by it
         return is_answered
@@ -463,8 +484,8 @@ class ModelCall(Call):
         if run is not None and self.span is not None and step is not None:
             run.note_model(ModelPlace(self.name, self.span, step), *(spans or (under or run.span, "")))
 
-    def answered(self) -> None:
-        super().answered()
+    def answered(self, function: Callable[..., Any]) -> None:
+        super().answered(function)
         self._note_place()
         usage = self._answer.get("usage") if self._answer is not None else None
         if isinstance(usage, dict) and self.run is not None:

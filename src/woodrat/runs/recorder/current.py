@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from contextvars import ContextVar, Token
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, ParamSpec, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from woodrat.runs import trace
@@ -36,12 +36,44 @@ class Frame(NamedTuple):
 
 
 _current: ContextVar[Frame | None] = ContextVar("woodrat_run", default=None)
+_last: ContextVar[tuple[str, str] | None] = ContextVar("woodrat_step", default=None)
+"""The run, and the step of it that this thread or task took last: it tells equal calls of several threads apart."""
+
+
+LIVE: Final = "live"
+"""What a thread or task comes after once it has asked for a step that the log does not hold."""
+
+
+class Entered(NamedTuple):
+    """What was current before a frame was entered."""
+
+    frame: Token[Frame | None]
+    step: tuple[str, str] | None
+
+
+def last_step(run: str, start: str) -> str:
+    """Return the span of the step that a run took last in this thread or task; `start` where there is none."""
+    last = _last.get()
+    return start if last is None or last[0] != run else last[1]
+
+
+def mark_step(run: str, span: str) -> None:
+    """Note which step a run takes in this thread or task."""
+    _last.set((run, span))
 
 
 def current_frame() -> Frame | None:
     """Return the current run and the step inside which it is."""
     frame = _current.get()
-    return None if frame is not None and frame.borrowed and frame.run.has_ended else frame
+    if frame is None or frame.run.is_aside:
+        return None
+    return None if frame.borrowed and frame.run.has_ended else frame
+
+
+def recorder_around() -> Any:
+    """Return the run inside which a run is begun, also one that stands in for it until then; none outside of one."""
+    frame = _current.get()
+    return None if frame is None or (frame.borrowed and frame.run.has_ended) else frame.run
 
 
 def write_context(context: Context) -> Context:
@@ -54,7 +86,7 @@ def write_context(context: Context) -> Context:
     if frame is None or recording is None or not recording.replays:
         return context
     home: Context = frame.run.log.context
-    if home.engine is not context.engine or home.tenant != context.tenant:
+    if not home.is_same_log(context):
         return context
     return context.taken_by(recording)
 
@@ -62,25 +94,31 @@ def write_context(context: Context) -> Context:
 class entered:
     """Make a frame the current one inside the block, as a context."""
 
-    __slots__ = ("_frame", "_token")
+    __slots__ = ("_entered", "_fork", "_frame")
 
-    def __init__(self, frame: Frame | None) -> None:
+    def __init__(self, frame: Frame | None, fork: str | None = None) -> None:
         self._frame = frame
+        self._fork = fork
+        """Which thread of the run this is, where it is one: what its first step comes after."""
 
     def __enter__(self) -> None:
-        self._token = _current.set(self._frame)
+        self._entered = Entered(_current.set(self._frame), _last.get())
+        if self._fork is not None and self._frame is not None:
+            mark_step(self._frame.run.id, self._fork)
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        leave(self._token)
+        leave(self._entered)
 
 
-def enter(frame: Frame) -> Token[Frame | None]:
+def enter(frame: Frame) -> Entered:
     """Make a frame the current one until `leave` is called with what this returns."""
-    return _current.set(frame)
+    return Entered(_current.set(frame), _last.get())
 
 
-def leave(token: Token[Frame | None]) -> None:
+def leave(entered: Entered) -> None:
     """Make the frame before the current one again."""
+    token = entered.frame
+    _last.set(entered.step)
     try:
         _current.reset(token)
     except ValueError:
@@ -97,21 +135,36 @@ def carry(function: Callable[P, T]) -> Callable[P, T]:
     from inspect import iscoroutinefunction
 
     frame = _current.get()
+    fork = None if frame is None else frame.run.fork()
     if iscoroutinefunction(function):
 
         @wraps(function)
         async def carried_async(*arguments: P.args, **given: P.kwargs) -> Any:
-            with entered(frame):
+            with entered(frame, fork):
                 return await function(*arguments, **given)
 
         return cast("Callable[P, T]", carried_async)
 
     @wraps(function)
     def carried(*arguments: P.args, **given: P.kwargs) -> T:
-        with entered(frame):
+        with entered(frame, fork):
             return function(*arguments, **given)
 
     return carried
+
+
+async def in_thread(function: Callable[P, T], *arguments: P.args, **given: P.kwargs) -> T:
+    """Call a function in a worker thread, as `asyncio.to_thread` does; the step it takes is one of this task."""
+    import asyncio
+    from contextvars import copy_context
+    from functools import partial
+
+    context = copy_context()
+    call: Callable[[], T] = partial(context.run, function, *arguments, **given)
+    try:
+        return await asyncio.get_running_loop().run_in_executor(None, call)
+    finally:
+        _last.set(context.get(_last))
 
 
 def named_by_environment() -> tuple[trace.Place | None, str | None]:

@@ -11,7 +11,7 @@ from woodrat.runs.recorder.calls import arguments_of
 from woodrat.runs.recorder.resume import answer_with
 from woodrat.runs.recorder.start import begin
 from woodrat.runs.recorder.steps import NOTHING_RECORDED
-from woodrat.runs.recorder.streams import Items, makes_stream, streamed
+from woodrat.runs.recorder.streams import CLOSED, Items, makes_stream, streamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -58,7 +58,7 @@ def recorded(log: RunLog, query: str | None, about: Mapping[str, Any]) -> Callab
 
                 def finish(error: BaseException | None, returned: object) -> None:
                     if error is None:
-                        answer_with(run, items.answer if returned is None else returned)
+                        answer_with(run, items.answer if returned is None or returned is CLOSED else returned)
                     run.finish(error)
 
                 return streamed(function(*arguments, **given), run.current, items, finish, run.start)

@@ -8,7 +8,8 @@ effect that is on record. Where the agent leaves the recording before it has com
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, NoReturn
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, NoReturn, cast
 
 from woodrat.canon import form
 from woodrat.errors import Fault, Refused, shown
@@ -17,16 +18,19 @@ from woodrat.merge.snapshot import Snapshot
 from woodrat.record_json import Record
 from woodrat.records import dataclass, replace
 from woodrat.runs import edits, values
+from woodrat.runs.recorder import current
+from woodrat.runs.recorder.agent_function import agent_call
+from woodrat.runs.recorder.current import Frame
 from woodrat.runs.recorder.log import steps_of
 from woodrat.runs.recorder.recording import Recording, begun_with, is_answerable, spelled
 from woodrat.runs.recorder.restoration import restored
-from woodrat.runs.recorder.resume import answer_with, invoke
+from woodrat.runs.recorder.resume import answer_with
 from woodrat.runs.recorder.start import begin
 from woodrat.runs.shape import SHAPE, shape_of
 from woodrat.state.fact import STATED, Fact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from woodrat.canon.form import Json
     from woodrat.context import Context
@@ -242,7 +246,7 @@ class ForkRecording(Recording):
         kept = form.decode(form.serialise(plain))
         return {**found, part: kept, "errored": False, **({} if shape is None else {SHAPE: shape})}
 
-    def model(self, model: str, request: str) -> Body | None:
+    def model(self, model: str, request: str, messages: Json = None, parameters: Json = None) -> Body | None:
         self._check()
         key = ("run.model", model, request)
         body = self._take(key)
@@ -572,17 +576,39 @@ def fork(run: Run, agent: Callable[..., Any]) -> Forked:
     """Carry out a fork with the agent's function; of an async one, in a loop of its own."""
     from inspect import iscoroutine
 
-    with run:
+    call = agent_call(agent, run)
+    with standing_in(run) if call.begins_run else run:
         try:
-            result = invoke(agent, run)
+            result = call()
             if iscoroutine(result):
                 import asyncio
 
                 result = asyncio.run(result)
-            answer_with(run, result)
+            answer_with(went_on(run), result)
         except (Stopped, Exception) as problem:
-            return ended(run, None, problem)
-        return ended(run, result)
+            if run.is_aside and run.successor is None:
+                raise
+            return ended(went_on(run), None, problem)
+        return ended(went_on(run), result)
+
+
+@contextmanager
+def standing_in(run: Run) -> Iterator[None]:
+    """Let a fork stand where the agent's function begins it itself: the run that it begins is the fork."""
+    run.is_aside, run.recording = True, run.inherited
+    with current.entered(Frame(run, run.span)):
+        yield
+
+
+def went_on(run: Run) -> Run:
+    """Return the run that is the fork: the one that was made, or the one that the agent's function began."""
+    if not run.is_aside:
+        return run
+    if run.successor is None:
+        problem = "the function was to begin the fork, with ledger.run or memory.turn, and did not"
+        remedy = "Fork it with the function that began the run, or with one that takes the run."
+        raise Refused([Fault("with_", problem, remedy)], "Nothing was recorded.")
+    return cast("Run", run.successor)
 
 
 def ended(run: Run, result: object, problem: BaseException | None = None) -> Forked:

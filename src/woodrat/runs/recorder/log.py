@@ -100,7 +100,7 @@ class LocalLog:
         """Return whether another is the same log; a run never names one of another tenant."""
         if not isinstance(other, LocalLog):
             return False
-        return other.context.engine is self.context.engine and other.context.tenant == self.context.tenant
+        return other.context.is_same_log(self.context)
 
     def redirect(self, stand_in: StandIn) -> None:
         """Have somebody take what the run writes in place of the log, while it is replayed."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from woodrat.canon.ids import Ref
-from woodrat.errors import NotFound
+from woodrat.errors import Fault, NotFound, Refused
 from woodrat.ledger.lists import LIMIT
 from woodrat.merge.snapshot import Snapshot
 from woodrat.runs import values
+from woodrat.runs.recorder import current
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -120,6 +121,16 @@ class RunPast:
         asked = {"depth": depth, **_stated(given)}
         found: Page[Related] = self._one("related", ref, asked, lambda reads: reads.ask("related", ref, **asked))
         return found
+
+    def recall(self, question: str, **given: Any) -> Any:
+        """Find past runs that answer a question as `Ledger.recall` does; a read of what they decided."""
+        run = self.recorder
+        if run.log.ledger is None:
+            fault = Fault("run", f"{run.id} has no ledger to ask", "Recall through a ledger.")
+            raise Refused([fault], "Nothing was read.")
+        past = run.log.ledger if self._as_of is None else run.log.ledger.at(self._as_of)
+        with current.entered(current.Frame(run, run.place())):
+            return past.recall(question, **given)
 
     def diff(self, before: Moment, after: Moment, ref: str | Ref | None = None, **given: Any) -> Changes:
         """Return what differs between two moments; a read of no entity in particular."""

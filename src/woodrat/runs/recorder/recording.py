@@ -10,12 +10,13 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol
 
-from woodrat.canon import form
+from woodrat.canon import form, ids
 from woodrat.canon.digest import digest
-from woodrat.errors import Fault, Refused
+from woodrat.errors import Fault, Refused, shown
 from woodrat.runs import gaps, values
+from woodrat.runs.recorder import current
 from woodrat.runs.recorder.restoration import restored
 from woodrat.runs.rules import RAISE, Verdict, all_chosen, attempt, refusal_of, rule_said, verdict_of
 from woodrat.runs.shape import SHAPE
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
     from woodrat.runs.facts import Facts
     from woodrat.runs.rules import Rule
 
+RECALL: Final = "recall"
+"""What a read that recalled says it is `within`."""
+
+_STEPS: Final = frozenset({"run.read", "run.tool", "run.model", "run.decided", "run.noted"})
+
 FAIL, RETRY = "fail", "retry"
 """What becomes of a `once` call that began and whose end nobody knows: it is refused, or made again."""
 
@@ -40,6 +46,15 @@ OnUnknown = str | Callable[[str, Any], Any]
 Body = dict[str, Any]
 Steps = Sequence[tuple[str, Body]]
 """The entries of a run as (kind, body), in their order."""
+
+
+class KnownRecall(NamedTuple):
+    """What a recording says about a recall."""
+
+    position: int
+    """The position to answer at."""
+    body: Body | None
+    """The recorded read; none where a replay asks what was not asked then."""
 
 
 class InnerRuns(Protocol):
@@ -83,6 +98,9 @@ class Recording:
             # A part that was recorded elsewhere in another shape is none that a step of here could ask for.
             if key is not None and not any(isinstance(part, dict | list) for part in key):
                 self._waiting.setdefault(key, deque()).append(body)
+        self._run = str(self.started.get("run"))
+        self._start = str(self.started.get("span"))
+        self._before, self.latest = _predecessors(steps, self._start)
 
     @classmethod
     def of_family(cls, told: Sequence[Steps], on_unknown: OnUnknown) -> Recording:
@@ -134,20 +152,46 @@ class Recording:
     def _take(
         self, key: tuple[Any, ...], *, fits: Callable[[Body], bool] | None = None, once: bool = False
     ) -> Body | None:
-        """Return the next recorded step of this name that fits; there being none, everything is live from now on."""
+        """Return the recorded step of this name that fits; there being none, everything is live from now on.
+
+        Of several equal ones it is the one that came after the same step in its thread or task, or else the first. Once
+        everything is live, a step still answers where its thread or task has taken the recorded steps so far; and so
+        does a model, which is not paid twice for the same request.
+        """
         with self._lock:
-            if self._live and not once:
-                return None
-            queue = self._waiting.get(key, deque())
-            for body in list(queue):
-                if body.get("span") in self._left_out:
-                    queue.remove(body)
-                elif fits is None or fits(body):
-                    queue.remove(body)
-                    self.answered += 1
-                    return body
+            body = self._find(key, fits, in_place=self._live and not once and key[0] != "run.model")
+            if body is not None:
+                return body
             self._live = True
+        current.mark_step(self._run, current.LIVE)
+        return None
+
+    def _find(
+        self, key: tuple[Any, ...], fits: Callable[[Body], bool] | None, *, in_place: bool = False
+    ) -> Body | None:
+        """Return the recorded step of this name that fits and take it out; `in_place` wants the one that comes next."""
+        queue = self._waiting.get(key)
+        if not queue:
             return None
+        last = current.last_step(self._run, self._start)
+        first: Body | None = None
+        chosen: Body | None = None
+        for body in list(queue):
+            if body.get("span") in self._left_out:
+                continue
+            is_next = self._before.get(str(body.get("span"))) == last
+            if (is_next or first is None) and (fits is None or fits(body)):
+                first = first or body
+                if is_next:
+                    chosen = body
+                    break
+        if chosen is None and not in_place:
+            chosen = first
+        if chosen is not None:
+            queue.remove(chosen)
+            self.answered += 1
+            current.mark_step(self._run, str(chosen.get("span")))
+        return chosen
 
     def _leave_out(self, span: object) -> None:
         """What happened inside a call that is answered does not happen again."""
@@ -190,7 +234,7 @@ class Recording:
             [Fault(f"tool {name}", f"{problem} (span {body.get('span')})", remedy)], "It was not called again."
         )
 
-    def model(self, model: str, request: str) -> Body | None:
+    def model(self, model: str, request: str, messages: Json = None, parameters: Json = None) -> Body | None:
         """Return the recorded call of a model, if it can be answered."""
         return self._take(("run.model", model, request), fits=is_answerable)
 
@@ -225,6 +269,12 @@ class Recording:
         with self._lock:
             self._leave_out(body.get("span"))
 
+    def read_on(self, kind: str, name: str, body: Mapping[str, Json]) -> None:
+        """Refuse to read a stream further than it was read when it was recorded: its rest is nowhere."""
+        problem = "it is read further than when it was recorded, where its reader stopped"
+        fault = Fault(f"{kind} {name}", problem, "Stop at the same item, or start another run.")
+        raise Refused([fault], "Nothing was read.")
+
     def differed(self, kind: str, name: str, recorded: Mapping[str, Json], now: Mapping[str, Json]) -> None:
         """Take note of a block that came out differently from what is recorded."""
         self.cut()
@@ -234,6 +284,11 @@ class Recording:
         asked = args["ref"] if verb == "show" else spelled(dict(args))
         body = self._take(("run.read", verb, asked, as_of, effective))
         return None if body is None else int(body["position"])
+
+    def recall(self, args: Json, as_of: int | None) -> KnownRecall | None:
+        """Return a recorded recall."""
+        body = self._take(("run.read", RECALL, spelled(args), as_of, None))
+        return None if body is None else KnownRecall(int(body["position"]), body)
 
     def note(self, said: Mapping[str, Json]) -> bool:
         """Return whether a remark is recorded already."""
@@ -313,7 +368,19 @@ class Recording:
         """Return the next recorded step of this name that fits, where there is one."""
         return self._take(key, fits=fits)
 
-    # -- runs inside of it
+    # -- the run itself, where the agent's function begins it, and runs inside of it
+
+    def is_begun_by(self, told: Mapping[str, Json], *, certain: bool) -> bool:
+        """Return whether a run that is being begun is this one; `certain` says that the function begins it itself."""
+        if certain and not begun_alike(self.started, told):
+            problem = f"the function began another run, {shown(told.get('query'))} with other inputs or another subject"
+            remedy = "Resume it with the function that began it."
+            fault = Fault(f"run {self.started.get('run')}", problem, remedy)
+            raise Refused([fault], "The run was not resumed.")
+        return certain
+
+    def passed(self) -> None:
+        """Hear that the agent's function begins a run after this one, or beside it."""
 
     def child(self, log: InnerRuns, beginning: Mapping[str, Json]) -> Recording | None:
         """Return the recording of a run that was started inside of this one with the same beginning."""
@@ -330,6 +397,23 @@ class Recording:
                     return found
             self._live = True
             return None
+
+
+def _predecessors(steps: Steps, start: str) -> tuple[dict[str, str], dict[str | None, str]]:
+    """Return by step the one before it in its thread or task: the one it names, or else the one before it in the run.
+
+    Also return the last step inside each call.
+    """
+    found: dict[str, str] = {}
+    latest: dict[str | None, str] = {}
+    for kind, body in steps:
+        span, under = body.get("span"), body.get("under")
+        under = under if isinstance(under, str) else None
+        if kind in _STEPS and isinstance(span, str) and span not in found:
+            after = body.get("after")
+            found[span] = after if isinstance(after, str) else latest.get(under, under or start)
+            latest[under] = span
+    return found, latest
 
 
 def in_order(entries: Iterable[Entry]) -> list[tuple[str, Body]]:
@@ -368,6 +452,21 @@ _BEGINNING: Final = frozenset({"agent", "query", "subject", "principal", "conver
 def begun_with(body: Mapping[str, Json]) -> dict[str, Json]:
     """Return what a run inside another is recognised by."""
     return {name: value for name, value in body.items() if name in _BEGINNING}
+
+
+def begun_alike(recorded: Mapping[str, Json], told: Mapping[str, Json]) -> bool:
+    """Return whether a run is begun as one that is on record was; another version of its code makes no other run."""
+    return not beginning_changes(recorded, told)
+
+
+def beginning_changes(recorded: Mapping[str, Json], told: Mapping[str, Json]) -> list[str]:
+    """Return what a run is begun with that differs from one on record, by name."""
+    names = sorted(_BEGINNING - {"code", "agent"})
+    changes = [name for name in names if not form.same(recorded.get(name), told.get(name))]
+    subject = told.get("subject")
+    if "subject" in changes and isinstance(subject, str) and ids.is_id("entity", subject):
+        changes.remove("subject")  # on record is its reference
+    return changes
 
 
 def _key(kind: str, body: Body) -> tuple[Any, ...] | None:
@@ -416,7 +515,7 @@ def is_answerable(body: Body) -> bool:
     """Return whether what a call came to is there whole."""
     if body.get("begun") is True:
         return False
-    if body.get("errored"):
+    if body.get("errored") and "stream" not in body:
         return True
     kept = body.get("result", body.get("response"))
     # What JSON cannot say may still be there whole, in the shape beside it.

@@ -16,12 +16,12 @@ from woodrat.records import dataclass, replace
 from woodrat.runs import trace, values
 from woodrat.runs.facts import READS
 from woodrat.runs.recorder import current
+from woodrat.runs.recorder.agent_function import AgentCall, agent_call
 from woodrat.runs.recorder.log import steps_of
 from woodrat.runs.recorder.recording import FAIL, RETRY, Body, OnUnknown, Recording, Steps
 from woodrat.runs.recorder.restoration import Restored, restored
 from woodrat.runs.recorder.start import begin
 from woodrat.runs.recorder.steps import NOTHING_RECORDED, ModelPlace
-from woodrat.runs.recorder.streams import drained
 from woodrat.runs.shape import SHAPE
 from woodrat.state.meaning import Step
 from woodrat.state.run_owner import owner_of
@@ -211,8 +211,9 @@ def resume(run: Run, agent: Callable[..., Any]) -> Resumed:
     """Go on with a run that is carried on here, with the agent's function; of an async one, in a loop of its own."""
     from inspect import iscoroutine
 
+    call = call_of(run, agent)
     with run:
-        result = invoke(agent, run)
+        result = call()
         if iscoroutine(result):
             import asyncio
 
@@ -221,13 +222,15 @@ def resume(run: Run, agent: Callable[..., Any]) -> Resumed:
     return resumed(run, result)
 
 
-def invoke(agent: Callable[..., Any], run: Any) -> Any:
-    """Call an agent's function with its run; one that `ledger.recorded` made is given its inputs again.
-
-    A generator is read to its end.
-    """
-    function = getattr(agent, "recorded_function", None)
-    return drained(agent(run) if function is None else function(**run.inputs))
+def call_of(run: Run, agent: Callable[..., Any], presented: Callable[[Run], Any] | None = None) -> AgentCall:
+    """Return how the agent's function is called to go on with a run; where it cannot be, the run stays interrupted."""
+    try:
+        call = agent_call(agent, run, presented)
+    except BaseException:
+        run.release()
+        raise
+    run.is_aside = call.begins_run
+    return call
 
 
 def answer_with(run: Run, result: object) -> None:
@@ -238,5 +241,11 @@ def answer_with(run: Run, result: object) -> None:
 
 def resumed(run: Run, result: object) -> Resumed:
     """Return what came of a run that was carried on."""
-    assert run.recording is not None and run.status is not None
-    return Resumed(run.id, run.status, run.answered, result, run.recording.answered, run.recording.unused)
+    if run.is_aside and run.successor is None:
+        remedy = "Resume it with the function that began it, or with one that takes the run."
+        problem = "the function was to begin it, with ledger.run or memory.turn, and did not"
+        raise Refused([Fault(f"run {run.id}", problem, remedy)], "The run was not resumed.")
+    went_on: Any = run if run.successor is None else run.successor
+    assert went_on.recording is not None and went_on.status is not None
+    recording = went_on.recording
+    return Resumed(run.id, went_on.status, went_on.answered, result, recording.answered, recording.unused)

@@ -14,6 +14,7 @@ from woodrat.runs.recorder.calls import Call, ModelCall, arguments_of, perform, 
 from woodrat.runs.recorder.current import Frame
 from woodrat.runs.recorder.decisions import make_choice, make_decision
 from woodrat.runs.recorder.reads import RunPast
+from woodrat.runs.recorder.recalls import RecallFound, RecordedRecall, found_in, note_recalled, recall_body
 from woodrat.runs.recorder.steps import (
     ENDED,
     NEW,
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from concurrent.futures import Executor
     from contextlib import AbstractContextManager
-    from contextvars import Token
     from threading import Thread
     from types import TracebackType
 
@@ -75,8 +75,10 @@ class Run(RunPast, RunWrites, StepRecorder):
     ) -> None:
         StepRecorder.__init__(self, log, beginning, id=id, redact=redact, on_error=on_error)
         RunPast.__init__(self, None, log.reads, None)
-        self._tokens: list[Token[Frame | None]] = []
+        self._tokens: list[current.Entered] = []
         self._answer: tuple[object] | None = None
+        self.error: BaseException | None = None
+        """What ended it, where that was an error."""
 
     # ------------------------------------------------------------------------------------------ what it is
 
@@ -143,9 +145,21 @@ class Run(RunPast, RunWrites, StepRecorder):
         return self
 
     def _adopted(self) -> bool:
-        """Take the place of a run that was started here before, when the run around it is being resumed."""
-        around = current_recorder()
+        """Take the place of a run that was started here before, when that or the run around it is on record."""
+        around: StepRecorder | None = current.recorder_around()
         if around is None or around.recording is None:
+            return False
+        if around.recording.copies and around.is_aside and around.successor is None:
+            around.successor, self.inherited = self, around.recording
+            self.beginning = replace(self.beginning, forked_from=around.beginning.forked_from)
+            self.move_to(around.log)
+            return False
+        if around.successor is None and around.recording.is_begun_by(self.told(), certain=around.is_aside):
+            around.hand_over(self)
+            self.log.adopted(around.log)
+            return True
+        if around.is_aside:  # the agent's function goes on after its run, or beside it
+            around.recording.passed()
             return False
         # Inside a replay no run is begun, wherever it would be recorded.
         if self.inherited is not None:
@@ -158,9 +172,16 @@ class Run(RunPast, RunWrites, StepRecorder):
         if recording.copies:
             self.inherited = recording
             return False
+        if recording.replays:
+            self.move_to(around.log)
         self.take_over(recording)
         self.log.adopted(around.log)
         return True
+
+    def move_to(self, log: RunLog) -> None:
+        """Be recorded in another log than the one it was made for, before it starts."""
+        super().move_to(log)
+        self._reads = self.log.reads
 
     def end(
         self,
@@ -183,7 +204,7 @@ class Run(RunPast, RunWrites, StepRecorder):
                 self._answer = (answer,)
             begun = self.take_number()
             self.state = ENDED
-            self.status = status
+            self.status, self.error = status, error
         try:
             self._end(begun, status, error, usage)
         finally:
@@ -247,6 +268,9 @@ class Run(RunPast, RunWrites, StepRecorder):
     def finish(self, error: BaseException | None) -> None:
         """End the run as its block ended; one that was ended inside, or is only continued here, stays as it is."""
         if self.state != RUNNING:
+            return
+        if self.is_aside:  # it was to be begun by the agent's function, and was not
+            self.release()
             return
         if not self.ends:
             self.release()
@@ -415,6 +439,27 @@ class Run(RunPast, RunWrites, StepRecorder):
             with call:
                 call.result = response
         return call
+
+    def recorded_recall(self, args: Mapping[str, Any], as_of: int | None) -> RecordedRecall | None:
+        """Return what its recording holds of a recall, where it is replayed or resumed; none where that is live."""
+        if self.recording is None:
+            return None
+        known = self.recording.recall(values.bounded(dict(args)), as_of)
+        if known is None or known.body is None:
+            return None if known is None else RecordedRecall(known.position, None)
+        found = found_in(known.body)
+        note_recalled(self, str(known.body.get("span")), found)
+        return RecordedRecall(known.position, found)
+
+    def record_recall(self, args: Mapping[str, Any], as_of: int | None, found: RecallFound) -> None:
+        """Record a recall as a read at its position."""
+        begun = self.begin_step()
+        if begun is not None:
+            body = {**begun.body(self.id), **recall_body(args, as_of, found)}
+            if self.log_name is not None:
+                body["log"] = self.log_name
+            self.record_step("run.read", begun, body)
+            note_recalled(self, begun.span, found)
 
     def note(self, text: str, data: object = None) -> None:
         """Record a remark."""

@@ -66,6 +66,8 @@ class Begun(NamedTuple):
     at: str
     under: str | None
     agent: str
+    after: str | None = None
+    """The step before it in its thread or task, where that is not the one before it in the run."""
 
     def body(self, run: str) -> dict[str, Json]:
         """Return what every body says."""
@@ -76,6 +78,8 @@ class Begun(NamedTuple):
             "span": self.span,
             "started_at": self.at,
         }
+        if self.after is not None:
+            said["after"] = self.after
         return said if self.under is None else {**said, "under": self.under}
 
 
@@ -242,6 +246,10 @@ class StepRecorder:
         """How often each tool was called, by its name, answered from the log or not."""
         self.written: dict[str, int] = {}
         """How often each request was written, by its name."""
+        self.latest: dict[str | None, str] = {}
+        """By the call inside which they are, the step that began last."""
+        self.forks: dict[str, int] = {}
+        """By the step they come after, how many threads were begun."""
         self.counter = ""
         """Who counts equal requests; empty for the process that began the run."""
         self.counted: tuple[str, int] | None = None
@@ -270,6 +278,10 @@ class StepRecorder:
         """The position of the log it began at; `pinned()` reads there."""
         self.status: str | None = None
         """How it ended; none while it runs."""
+        self.is_aside = False
+        """Whether it only stands in, while replayed or resumed, for a run that the agent's function begins itself."""
+        self.successor: StepRecorder | None = None
+        """The run that the agent's function began itself in its place."""
 
     @property
     def agent(self) -> str:
@@ -309,8 +321,20 @@ class StepRecorder:
         if not recording.replays:
             self.hold()
         self.note_inputs()
-        self.recording = recording
+        self.recording, self.latest = recording, dict(recording.latest)
         recording.joined(self)
+
+    def hand_over(self, successor: StepRecorder) -> None:
+        """Let a run that the agent's function began itself go on in the place of this one, in the same log."""
+        assert self.recording is not None, "only what is replayed or resumed has a place to give"
+        self.release()
+        self.state, self.is_aside, self.successor = ENDED, True, successor
+        successor.move_to(self.log)
+        successor.take_over(self.recording)
+
+    def move_to(self, log: RunLog) -> None:
+        """Be recorded in another log than the one it was made for, before it starts."""
+        self.log = log.by(self.agent)
 
     # -- one step
 
@@ -354,13 +378,27 @@ class StepRecorder:
         with self.lock:
             over = self.recording is not None and self.recording.has_ended
             if self.state == RUNNING and not over:
-                return self.take_number()
+                return self._placed(self.take_number())
             ended = over or self.state == ENDED
         if ended:
             self.settle(refused(self.id, "it has ended", "Record before its end, or start another run."))
         else:
             self.settle(refused(self.id, "it has not started", "Use it as a context manager, or call start()."))
         return None
+
+    def _placed(self, begun: Begun) -> Begun:
+        """Return a step that says what it comes after in its thread or task, where that does not go without saying."""
+        before, last = self.latest.get(begun.under, begun.under or self.span), current.last_step(self.id, self.span)
+        self.latest[begun.under] = begun.span
+        current.mark_step(self.id, begun.span)
+        return begun if last in (before, current.LIVE) else begun._replace(after=last)
+
+    def fork(self) -> str:
+        """Return what the first step of another thread comes after: the last step here, and which thread it is."""
+        last = current.last_step(self.id, self.span)
+        with self.lock:
+            number = self.forks[last] = self.forks.get(last, -1) + 1
+        return f"{last}/{number}"
 
     def record_step(self, kind: str, begun: Begun, *bodies: dict[str, Json]) -> None:
         """Record the entries of one step."""

@@ -6,7 +6,7 @@ run is made so for each step alone: what the generator does lands in its run, wh
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
 from contextlib import AbstractContextManager
 from functools import partial
 from inspect import isasyncgen, isasyncgenfunction, isgenerator, isgeneratorfunction
@@ -21,7 +21,11 @@ _STREAMS: Final = 0x20 | 0x200  # the flags of generators and of async ones
 
 Around = Callable[[], AbstractContextManager[None]]
 Finish = Callable[[BaseException | None, Any], None]
-"""Called once when a stream is over: with what went wrong, and with what a generator returned."""
+"""Called once when a stream is over: with what went wrong, and with what a generator returned.
+
+Of one that its reader closed, `CLOSED` is what it returned.
+"""
+CLOSED: Final = object()
 
 
 def is_stream(found: object) -> bool:
@@ -63,21 +67,52 @@ class Items:
         return "".join(found) if found and isinstance(found, list) and all(type(i) is str for i in found) else found
 
 
-def read_back(function: Callable[..., Any], items: Any) -> Any:
-    """Return recorded items as the function would give them: of a generator a generator."""
-    if not isinstance(items, list) or not makes_stream(function):
+def stream_of(inner: object, *, closed: bool, returned: Any) -> dict[str, Any]:
+    """Return what the record of a call says of the stream that it returned."""
+    said = {"async": isasyncgen(inner) or None, "closed": closed or None, "returned": returned}
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def read_back(
+    function: Callable[..., Any],
+    items: Any,
+    stream: Any,
+    error: BaseException | None = None,
+    passed: Callable[[], None] | None = None,
+) -> Any:
+    """Return recorded items as the function gave them: of a generator a generator, which fails where that failed.
+
+    `passed` is called where somebody reads on after the place at which the first reader stopped.
+    """
+    if not isinstance(items, list) or not (isinstance(stream, dict) or makes_stream(function)):
         return items
-    asynchronous = isasyncgenfunction(function)
-    return _again_async(items) if asynchronous else _again(items)
+    said = stream if isinstance(stream, dict) else {"async": isasyncgenfunction(function)}
+    end = passed if said.get("closed") is True else None
+    if said.get("async") is True:
+        return _again_async(items, error, end)
+    return _again(items, said.get("returned"), error, end)
 
 
-def _again(items: list[Any]) -> Iterator[Any]:
+def _again(
+    items: list[Any], returned: Any, error: BaseException | None, passed: Callable[[], None] | None
+) -> Generator[Any, Any, Any]:
     yield from items
+    if passed is not None:
+        passed()
+    if error is not None:
+        raise error
+    return returned
 
 
-async def _again_async(items: list[Any]) -> AsyncIterator[Any]:
+async def _again_async(
+    items: list[Any], error: BaseException | None, passed: Callable[[], None] | None
+) -> AsyncIterator[Any]:
     for item in items:
         yield item
+    if passed is not None:
+        passed()
+    if error is not None:
+        raise error
 
 
 def drained(found: Any) -> Any:
@@ -145,7 +180,7 @@ def _driven(
             else:
                 step = partial(inner.send, sent)
     except GeneratorExit:
-        finish(None, None)
+        finish(None, CLOSED)
         raise
     except BaseException as error:
         finish(error, None)
@@ -186,7 +221,7 @@ async def _driven_async(
                 step = partial(inner.asend, sent)
     except GeneratorExit:
         # A generator that is being closed may not wait for a worker thread: its loop may be gone.
-        finish(None, None)
+        finish(None, CLOSED)
         raise
     except BaseException as error:
         await to_thread(finish, error, None)

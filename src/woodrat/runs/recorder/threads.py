@@ -32,8 +32,10 @@ def thread(
 ) -> threading.Thread:
     """Return a thread, not started yet, whose work runs in the frame."""
 
+    fork = frame.run.fork()
+
     def work(*args: Any, **kwargs: Any) -> None:
-        with entered(frame):
+        with entered(frame, fork):
             target(*args, **kwargs)
 
     return threading.Thread(target=work, args=tuple(args), kwargs=kwargs, name=name, daemon=daemon)
@@ -47,7 +49,8 @@ def executor(frame: Frame, workers_max: int | None) -> Executor:
         """A pool of threads that carries the context of whoever submits."""
 
         def submit(self, function: Callable[..., T], /, *arguments: Any, **given: Any) -> Future[T]:
-            with entered(current_frame() or frame):
+            place = current_frame() or frame
+            with entered(place, place.run.fork()):
                 context = copy_context()  # one for each: a context runs one thing at a time
             return super().submit(context.run, function, *arguments, **given)
 
@@ -124,10 +127,10 @@ def _stop_carrying() -> None:
 def _start(thread: threading.Thread) -> None:
     frame = current_frame()
     if frame is not None:
-        borrowed, run = frame._replace(borrowed=True), thread.run
+        borrowed, run, fork = frame._replace(borrowed=True), thread.run, frame.run.fork()
 
         def carried() -> None:
-            with entered(borrowed):
+            with entered(borrowed, fork):
                 run()
 
         thread.run = carried  # type: ignore[method-assign]
@@ -139,10 +142,10 @@ def _submit(pool: ThreadPoolExecutor, function: Callable[..., Any], /, *argument
     if frame is None:
         plain: Future[Any] = _before["submit"](pool, function, *arguments, **given)
         return plain
-    borrowed = frame._replace(borrowed=True)
+    borrowed, fork = frame._replace(borrowed=True), frame.run.fork()
 
     def carried(*arguments: Any, **given: Any) -> Any:
-        with entered(borrowed):
+        with entered(borrowed, fork):
             return function(*arguments, **given)
 
     # The pool may start a worker now, and that one will work for others too: it is given nothing.

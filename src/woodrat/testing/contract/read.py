@@ -320,10 +320,16 @@ class ReadingContract(Contract):
         ledger.store([{"entity_type": "note", "id": key, "name": "same"} for key in "ba"])
         refs = [Ref("thing", key) for key in "amz"]
         with engine.view(ledger.tenant) as view:
-            assert list(view.sharing("thing", "email", "one@example.com")) == refs
-            assert list(view.sharing("thing", "email", "two@example.com")) == [Ref("thing", "q")]
-            assert list(view.sharing("thing", "id", "one@example.com")) == []
-            assert list(view.sharing("note", "email", "one@example.com")) == []
+            one, two = ("email", "one@example.com"), ("email", "two@example.com")
+            for ref in (*refs, Ref("thing", "unknown")):
+                assert dict(view.sharing([(ref, [one, two, ("id", one[1])])])).get(("thing", *one)) == refs
+            q, unknown = Ref("thing", "q"), Ref("thing", "unknown")
+            assert not view.sharing([(q, [two, ("id", one[1])]), (Ref("note", "a"), [one])]), "nobody else has them"
+            assert dict(view.sharing([(unknown, [two])])) == {("thing", *two): [q]}
+            several = view.sharing([(q, [two]), (unknown, [two, one]), (Ref("note", "b"), [("name", "same")])])
+            notes = [Ref("note", "a"), Ref("note", "b")]
+            assert dict(several) == {("thing", *two): [q], ("thing", *one): refs, ("note", "name", "same"): notes}
+            assert not view.sharing([])
             found = [(type, rule, value, list(those)) for type, rule, value, those in view.shared(None)]
             things = ("thing", "email", "one@example.com", refs)
             assert found == [("note", "name", "same", [Ref("note", "a"), Ref("note", "b")]), things]
@@ -374,14 +380,15 @@ class ReadingContract(Contract):
             write.claim("a", "mine", Receipt(b"r" * 32, b"{}", b"n" * 16))
             write.keep_fingerprint(0, fingerprint.EMPTY)
             assert write.kept(other, 1, rules) == kept
-            assert list(write.sharing("note", "name", "x")) == [Ref("note", "1"), Ref("note", "2")]
+            one, two = Ref("note", "1"), Ref("note", "2")
+            assert dict(write.sharing([(one, [("name", "x"), ("name", "y")])])) == {("note", "name", "x"): [one, two]}
             assert write.receipt("a", "mine") is not None
             assert write.fingerprint() == (0, fingerprint.EMPTY)
             raise Crash
         assert everything(engine) == before
         with engine.view(ledger.tenant) as view:
             assert view.kept(other, 1, rules) is None
-            assert list(view.sharing("note", "name", "x")) == []
+            assert not view.sharing([(Ref("note", "1"), [("name", "x"), ("name", "y")])])
             assert view.receipt("a", "mine") is None
 
 

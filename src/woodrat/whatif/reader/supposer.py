@@ -226,6 +226,8 @@ class Supposer:
 
     def _read(self, read: Read) -> Generator[tuple[str, int], Doubt | None, Doubt | None]:
         """Return in which cases a read would have shown something else."""
+        if read.recalled:
+            return (yield from self._recalled(read, [hit.run for hit in read.recalled]))
         what = f"it read {read.entity or read.within}, which would have been otherwise"
         if read.entity is None:
             return (self.every, what) if read.within in _WHOLE and self.overlay.moves_state else None
@@ -246,6 +248,15 @@ class Supposer:
             found.append((self._swept_cases(look.swept in was, was.get(look.swept)), what))
         doubt = yield from self._doubt(look, read.position, None)
         return _together([*found, *([doubt] if doubt is not None else [])])
+
+    def _recalled(self, read: Read, runs: Iterable[str]) -> Generator[tuple[str, int], Doubt | None, Doubt | None]:
+        """Return in which cases runs that were recalled might have come out otherwise."""
+        found: list[Doubt] = []
+        for run in runs:
+            shaken = yield run, read.position if read.as_of is None else read.as_of + 1
+            if shaken is not None:
+                found.append((shaken[0], f"it recalled {run}, where {shaken[1]}"))
+        return _together(found)
 
     def _swept_cases(self, there: bool, before: Json) -> int:
         assert self.sweep is not None
@@ -405,6 +416,10 @@ class Supposer:
         kind = origin.get("kind")
         if kind == "read":
             return (yield from self._read_fact(run, decision, key, origin, values))
+        if kind == "recall":
+            reads = [read for read in self._run(run).record.reads if read.span == origin.get("span")]
+            doubt = (yield from self._recalled(reads[0], [str(origin.get("run"))])) if reads else None
+            return _Fact(None, False, doubt) if doubt is not None else _AS_IT_WAS
         if not looked or kind not in ("tool", "model", "stated"):
             return _AS_IT_WAS
         return (yield from self._said_fact(run, decision, key, origin, key in values))

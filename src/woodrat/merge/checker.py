@@ -1,0 +1,103 @@
+"""Checker: whether a plain record fits its type and which entity it speaks of, in one pass.
+
+A checker is compiled once for the rules of a type, of types without a schema too. It answers for records that are
+sound at a glance and gives up on all others: `Schema.record_faults`, the policies and `identity.identify` are the
+definition, and say what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from woodrat.canon.form import Json
+from woodrat.canon.ids import KEY_BYTES_MAX, Ref
+from woodrat.merge.policy import Policy
+from woodrat.state.identity_rules import FOLDS, Rule, key_by
+from woodrat.state.redaction import REDACTED
+from woodrat.state.schema import Schema
+from woodrat.state.validator import compiled
+
+_KEY_CHARACTERS_MAX: Final = KEY_BYTES_MAX // 4
+"""Up to how many characters a key is within its bytes for certain."""
+_make: Final = tuple.__new__
+
+
+class Checker:
+    """What the rules of one type ask of records, compiled."""
+
+    __slots__ = ("_is_valid", "_keys", "_length_max", "_others", "_policy", "_schema", "_type")
+
+    def __init__(self, schema: Schema, policy: Callable[[str], Policy], others: frozenset[str] | None) -> None:
+        """`policy` gives that of a field, and `others` are fields whose policies may refuse values; None for all."""
+        self._schema = schema
+        self._type = schema.type
+        self._policy = policy
+        self._others = others
+        self._is_valid: Callable[[object], bool] | None = None
+        self._length_max = -1
+        if not schema.is_open and schema.beyond is None:
+            record = compiled(schema.body).record()
+            self._is_valid, self._length_max = record.validator.is_valid, record.length_max
+        self._keys = [_compile(rule) for rule in schema.identity]
+
+    def entity(self, fields: Mapping[str, Json], length: int) -> Ref | None:
+        """Return the entity that a record speaks of, if it fits and its key is sound; None leaves it to the definition.
+
+        `length` is that of canonical bytes in which the fields stand.
+        """
+        is_valid = self._is_valid
+        fits = is_valid is not None and length <= self._length_max and is_valid(fields)
+        if not fits and not self._schema.takes(fields, length):
+            return None
+        others = self._others
+        for name in fields if others is None else others:
+            if name in fields and self._policy(name).refuses(fields[name]) is not None:
+                return None
+        for name, folds, _, rule in self._keys:
+            text = fields.get(name)
+            if text is None:
+                continue
+            if folds is None or type(text) is not str:
+                key = key_by(rule, fields)
+                if key is None:
+                    continue
+            elif text == REDACTED:
+                continue
+            else:
+                for fold in folds:
+                    text = fold(text)
+                key = text
+            if key:
+                # What can be printed holds no control character.
+                return _make(Ref, (self._type, key)) if key.isprintable() and len(key) <= _KEY_CHARACTERS_MAX else None
+        return None
+
+    def shared_values(self, fields: Mapping[str, Json]) -> list[tuple[str, str]]:
+        """Return what `identity.shared_values` does."""
+        found: list[tuple[str, str]] = []
+        for name, folds, words, rule in self._keys:
+            text = fields.get(name)
+            if text is None:
+                continue
+            if folds is None or type(text) is not str:
+                key = key_by(rule, fields)
+            elif text == REDACTED:
+                continue
+            else:
+                for fold in folds:
+                    text = fold(text)
+                key = text
+            if key:
+                found.append((words, key))
+        return found
+
+
+_Key = tuple[str, "tuple[Callable[[str], str], ...] | None", str, Rule]
+"""The first field of a rule, the folds of its text if it is the only one, the rule in a word, and the rule."""
+
+
+def _compile(rule: Rule) -> _Key:
+    first = rule.parts[0]
+    folds = tuple(FOLDS[fold] for fold in first.folds) if len(rule.parts) == 1 else None
+    return first.field, folds, rule.text, rule

@@ -1,0 +1,80 @@
+"""Recalls: what a run recalled, recorded as a read at its position, so that a replay finds the same.
+
+What was found is recorded with the read, run by run. A replay makes the answer from that and asks no embedder, which
+may be another by then, or gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from woodrat.runs import values
+from woodrat.runs.facts import READS
+from woodrat.runs.recorder.recorded_errors import recorded_error
+from woodrat.runs.recorder.recording import RECALL
+from woodrat.runs.steps import RecalledRun, recalled_runs
+
+if TYPE_CHECKING:
+    from woodrat.canon.form import Json
+    from woodrat.runs.recorder.recording import Body
+    from woodrat.runs.recorder.steps import StepRecorder
+
+
+class RecallFound(NamedTuple):
+    """What a recall found."""
+
+    position: int
+    """The position it was answered at."""
+    hits: tuple[RecalledRun, ...] = ()
+    """The runs it found, best first."""
+    rejected: tuple[Mapping[str, Any], ...] = ()
+    """What came near: `{"run", "score", "reason"}`."""
+    error: Exception | None = None
+    """What went wrong, where nothing could be looked for."""
+    decisions: Mapping[str, Mapping[str, Json]] = {}
+    """By run what it decided: by stage what was chosen."""
+
+
+class RecordedRecall(NamedTuple):
+    """What the recording of a run says about a recall."""
+
+    position: int
+    """The position to answer at, where nothing is recorded."""
+    found: RecallFound | None
+    """What was found then; none where nobody asked this then."""
+
+
+def recall_body(args: Mapping[str, Any], as_of: int | None, found: RecallFound) -> dict[str, Json]:
+    """Return what the entry of a recall says."""
+    body: dict[str, Json] = {
+        "position": found.position,
+        "found": bool(found.hits),
+        "within": RECALL,
+        "args": values.bounded(dict(args)),
+        "recalled": [{"run": hit.run, "score": hit.score, "passage": hit.passage, "at": hit.at} for hit in found.hits],
+    }
+    if found.rejected:
+        body["rejected"] = [dict(near) for near in found.rejected]
+    if found.error is not None:
+        body["error"] = values.error(found.error)
+    if as_of is not None:
+        body["as_of"] = as_of
+    return body
+
+
+def found_in(body: Body) -> RecallFound:
+    """Return what the entry of a recall found."""
+    near = body.get("rejected")
+    rejected = [each for each in near if isinstance(each, dict)] if isinstance(near, list) else []
+    error = recorded_error(body["error"]) if "error" in body else None
+    return RecallFound(int(body["position"]), recalled_runs(body.get("recalled")), tuple(rejected), error)
+
+
+def note_recalled(run: StepRecorder, span: str, found: RecallFound) -> None:
+    """Remember in a run what the runs it recalled decided, so that its evidence can name them."""
+    with run.lock:
+        for hit in reversed(found.hits):
+            for stage, chosen in found.decisions.get(hit.run, {}).items():
+                origin = {"kind": RECALL, "span": span, "run": hit.run, "stage": stage}
+                run.links.add(READS, stage, chosen, origin)
