@@ -82,10 +82,11 @@ class Beginning:
             return {}, None, ()
         if self.inputs_shape is None:
             return recorded_value(self.inputs, VALUE_BYTES_MAX, hidden)
-        inputs = values.bounded(self.inputs, hidden=hidden)
-        # What is hidden here and was not there may stand in the shape that came from there.
-        same = form.same(inputs, values.bounded(self.inputs))
-        return inputs, [*self.inputs_shape] if same else REDACTED, ()
+        inputs, whole = values.bounded(self.inputs, hidden=hidden), values.plain(self.inputs)
+        if form.same(inputs, whole):
+            return inputs, [*self.inputs_shape], ()
+        # It was made of what came from there. What is cut here has no shape, and what is hidden here may stand in it.
+        return inputs, None if values.is_mark(inputs) else REDACTED, ()
 
     def using(self, draft: Draft) -> tuple[dict[str, Json], list[NotFound]]:
         """Return the versions in force of what the run goes by, and what of it is not known; that is named alone."""
