@@ -19,6 +19,7 @@ from tests.runs.shaped import ANYTHING, PLAIN_JSON, again, dumped, recorded, sam
 
 from woodrat.canon import form
 from woodrat.runs import values
+from woodrat.runs.class_families import family_of
 from woodrat.runs.recorder.restoration import restored
 from woodrat.runs.shape import DATA_BYTES_MAX, SHAPE_BYTES_MAX, has_escapes, shape_fault, shape_of
 from woodrat.runs.single_values import from_data, to_data
@@ -61,7 +62,7 @@ def test_without_types_it_is_json(value: Any) -> None:
     kept, shape, _ = recorded(value)
     made = restored(kept, shape, typed=False)
     assert made.problems == ()
-    assert form.same(form.normal(made.value), kept)
+    assert form.same(values.plain(made.value), kept)  # negative zero is 0
 
 
 @given(st.binary())
@@ -304,6 +305,16 @@ def test_no_class_that_a_log_names_runs(name: Any, family: str) -> None:
         assert len(made.problems) == 1
     assert RAN == []
     assert set(sys.modules) == before
+
+
+def test_to_ask_for_the_family_of_a_class_imports_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library that imports its parts when it is asked for them is not asked."""
+    assert family_of(pydantic.RootModel[int]) is None
+    monkeypatch.delitem(sys.modules, "pydantic.root_model")
+    monkeypatch.delitem(vars(pydantic), "RootModel", raising=False)
+    assert family_of(ModelWithCode) == "pydantic"
+    assert family_of(Setter) == "dataclass"
+    assert "pydantic.root_model" not in sys.modules
 
 
 @pytest.mark.parametrize("path", ["Setter", "ModelWithCode"])

@@ -61,15 +61,16 @@ def _is_free(kind: type) -> bool:
 
 
 def _is_model(kind: type) -> bool:
-    library = sys.modules.get("pydantic")
-    model = getattr(library, "BaseModel", None)
-    root = getattr(library, "RootModel", ())
-    return isinstance(model, type) and issubclass(kind, model) and not issubclass(kind, root)
+    # Where each class is made: `pydantic` itself imports them only when it is asked for them.
+    if (model := class_named("pydantic.main:BaseModel")) is None or not issubclass(kind, model):
+        return False
+    root = class_named("pydantic.root_model:RootModel")
+    return root is None or not issubclass(kind, root)
 
 
 def _is_struct(kind: type) -> bool:
-    struct = getattr(sys.modules.get("msgspec"), "Struct", None)
-    return isinstance(struct, type) and issubclass(kind, struct)
+    struct = class_named("msgspec:Struct")
+    return struct is not None and issubclass(kind, struct)
 
 
 def is_combinable(kind: Any) -> bool:

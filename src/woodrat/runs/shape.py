@@ -99,6 +99,15 @@ def canonical_names(names: Iterable[str]) -> list[str]:
     return sorted(listed, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
 
 
+def order_of(names: tuple[str, ...]) -> tuple[int, ...] | None:
+    """Return where each key stands in canonical order; none where they are in that order."""
+    canonical = canonical_names(names)
+    if canonical == [*names]:
+        return None
+    places = {name: place for place, name in enumerate(canonical)}
+    return tuple([places[name] for name in names])
+
+
 def has_escapes(shape: Json) -> bool:
     """Return whether a shape holds binary data that is no text, so that a search for words may miss some."""
     return isinstance(shape, list) and any(isinstance(node, dict) and "escaped" in node for node in shape)
@@ -163,12 +172,7 @@ class _Maker:
         if names in self._orders:
             order = self._orders[names]
         else:
-            canonical = canonical_names(names)
-            order = None
-            if canonical != [*names]:
-                places = {name: place for place, name in enumerate(canonical)}
-                order = tuple([places[name] for name in names])
-            self._orders[names] = order
+            order = self._orders[names] = order_of(names)
         parts = self._parts(items, recorded.values(), recorded)
         if order is not None:
             about = (*about, ("order", order))

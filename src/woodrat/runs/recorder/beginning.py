@@ -9,7 +9,8 @@ from woodrat.canon import form, ids
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.records import dataclass
 from woodrat.runs import values
-from woodrat.runs.shape import SHAPE, shape_of
+from woodrat.runs.recorded_values import recorded_value
+from woodrat.runs.shape import SHAPE
 from woodrat.runs.values import REDACTED, VALUE_BYTES_MAX
 from woodrat.state import observation
 
@@ -79,12 +80,13 @@ class Beginning:
         """Return the inputs as they are recorded, their shape, and what of them cannot be restored."""
         if not self.inputs:
             return {}, None, ()
-        inputs = values.bounded(self.inputs, hidden=hidden)
         if self.inputs_shape is None:
-            return inputs, *shape_of(self.inputs, inputs)
-        # What is hidden here and was not there may stand in the shape that came from there.
-        same = form.same(inputs, values.bounded(self.inputs))
-        return inputs, [*self.inputs_shape] if same else REDACTED, ()
+            return recorded_value(self.inputs, VALUE_BYTES_MAX, hidden)
+        inputs, whole = values.bounded(self.inputs, hidden=hidden), values.plain(self.inputs)
+        if form.same(inputs, whole):
+            return inputs, [*self.inputs_shape], ()
+        # It was made of what came from there. What is cut here has no shape, and what is hidden here may stand in it.
+        return inputs, None if values.is_mark(inputs) else REDACTED, ()
 
     def using(self, draft: Draft) -> tuple[dict[str, Json], list[NotFound]]:
         """Return the versions in force of what the run goes by, and what of it is not known; that is named alone."""

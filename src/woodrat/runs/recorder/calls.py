@@ -6,8 +6,6 @@ knows of every effect that may have happened.
 
 from __future__ import annotations
 
-import builtins
-import sys
 from functools import wraps
 from hashlib import sha256
 from inspect import Parameter, Signature, iscoroutine, iscoroutinefunction, signature
@@ -20,12 +18,14 @@ from woodrat.errors import Fault, Refused
 from woodrat.records import dataclass
 from woodrat.runs import steps, values
 from woodrat.runs.facts import at_pointer, pointer_to
+from woodrat.runs.recorded_values import recorded_value
 from woodrat.runs.recorder import current
 from woodrat.runs.recorder.current import Frame
+from woodrat.runs.recorder.recorded_errors import recorded_error
 from woodrat.runs.recorder.restoration import restored
 from woodrat.runs.recorder.steps import Begun, ModelPlace, current_recorder, milliseconds
 from woodrat.runs.recorder.streams import CLOSED, Items, is_stream, read_back, stream_of, streamed
-from woodrat.runs.shape import SHAPE, shape_of
+from woodrat.runs.shape import SHAPE
 from woodrat.state.fact import STATED, Fact
 from woodrat.state.redaction import hiding
 
@@ -324,13 +324,12 @@ class Call:
         return {**said, "once": True} if self.once else said
 
     def _outcome(self) -> dict[str, Json]:
-        result = values.bounded(self.result, values.RESULT_BYTES_MAX, self._hidden)
-        return {"result": result, **self._shape(result)}
+        return self._recorded("result")
 
-    def _shape(self, recorded: Json) -> dict[str, Json]:
-        """Return what an entry says of the result beside its JSON, where that alone would not give it back."""
-        shape, self._unrestorable = shape_of(self.result, recorded)
-        return {} if shape is None else {SHAPE: shape}
+    def _recorded(self, name: str) -> dict[str, Json]:
+        """Return what an entry says of the result: its JSON, and its shape where that alone would not give it back."""
+        json, shape, self._unrestorable = recorded_value(self.result, values.RESULT_BYTES_MAX, self._hidden)
+        return {name: json} if shape is None else {name: json, SHAPE: shape}
 
     def _restored(self, answer: Mapping[str, Json]) -> Any:
         """Return the result that the log answers with as it was; as JSON where a function makes it from that."""
@@ -404,9 +403,10 @@ class ModelCall(Call):
         return {**said, "parameters": self.parameters} if self.parameters else said
 
     def _outcome(self) -> dict[str, Json]:
-        response = values.plain(self.result, self._hidden)
-        bounded = values.bounded(response, values.RESULT_BYTES_MAX)
-        body: dict[str, Json] = {"response": bounded, **self._shape(bounded)}
+        body = self._recorded("response")
+        response = body["response"]
+        if values.is_mark(response):  # it was cut, and what it cost is in the whole of it
+            response = values.plain(self.result, self._hidden)
         usage = usage_of(self.usage) or usage_of(response.get("usage") if isinstance(response, dict) else None)
         if usage:
             body["usage"] = usage
@@ -527,24 +527,6 @@ def usage_of(found: object) -> dict[str, Json]:
         if count is not None:
             said[ours] = count
     return said
-
-
-def recorded_error(error: Json) -> Exception:
-    """Return the exception that a recorded error was, as nearly as this process can make it."""
-    told = error if isinstance(error, dict) else {}
-    name, message = str(told.get("type", "Exception")), str(told.get("message", ""))
-    module, _, short = name.rpartition(".")
-    # Nothing is imported for it: a module that is not here cannot be what the agent's code catches.
-    kind = getattr(sys.modules.get(module) if module else builtins, short, None)
-    if not (isinstance(kind, type) and issubclass(kind, Exception)):
-        kind, message = RuntimeError, f"{name}: {message}"
-    try:
-        made: Exception = kind.__new__(kind, message)  # without __init__, whose arguments nobody knows
-        made.args = (message,)
-    except Exception:
-        made = RuntimeError(f"{name}: {message}")
-    made.add_note("This error was recorded when the run was first carried out; the call was not made again.")
-    return made
 
 
 # -- functions as tools -----------------------------------------------------------------------------------------------

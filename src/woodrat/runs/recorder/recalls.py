@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from woodrat.runs import values
 from woodrat.runs.facts import READS
+from woodrat.runs.recorder.recorded_errors import recorded_error
 from woodrat.runs.recorder.recording import RECALL
 from woodrat.runs.steps import RecalledRun, recalled_runs
 
@@ -64,8 +65,6 @@ def recall_body(args: Mapping[str, Any], as_of: int | None, found: RecallFound) 
 
 def found_in(body: Body) -> RecallFound:
     """Return what the entry of a recall found."""
-    from woodrat.runs.recorder.calls import recorded_error
-
     near = body.get("rejected")
     rejected = [each for each in near if isinstance(each, dict)] if isinstance(near, list) else []
     error = recorded_error(body["error"]) if "error" in body else None
