@@ -360,7 +360,7 @@ def test_a_run_record_is_imported_again(ledger: woodrat.Ledger) -> None:
     assert ledger.position == position
     other = opened(MemoryEngine())
     copied = only(other, exported)
-    places = {"position", "positions", "start", "end", "narrative", "writes", "attributes"}
+    places = {"position", "positions", "start", "end", "narrative", "margin"}
 
     def told(value: Any) -> Any:
         if isinstance(value, dict):
@@ -368,7 +368,7 @@ def test_a_run_record_is_imported_again(ledger: woodrat.Ledger) -> None:
         return [told(item) for item in value] if isinstance(value, list) else value
 
     assert told(copied.to_json()) == told(exported)
-    assert copied.attributes["writes"] == exported["writes"]
+    assert [write.observation for write in copied.writes] == [write["observation"] for write in exported["writes"]]
     with pytest.raises(woodrat.Refused, match="says something else of it"):
         ledger.runs.import_({**exported, "answer": "Accepted."})
     with pytest.raises(woodrat.Refused, match="/status"):

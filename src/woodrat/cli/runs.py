@@ -237,7 +237,10 @@ def _record(paper: Paper, r: RunRecord) -> None:
         paper.table(("POSITION", "AT", "MODEL", "TOKENS", "RESPONSE"), models)
     if r.writes:
         paper.line("Writes", BOLD)
-        writes = [(str(w.position), w.entity, w.op, fields(w.fields), w.observation) for w in r.writes]
+        writes = [
+            ("" if w.position is None else str(w.position), w.entity, w.op, fields(w.fields), w.observation)
+            for w in r.writes
+        ]
         paper.table(("POSITION", "ENTITY", "OP", "FIELDS", "OBSERVATION"), writes)
     for note in r.notes:
         paper.line(f"Noted at {time(note.started_at)}: {note.text}")
