@@ -13,7 +13,6 @@ from tests.runs.test_reader import opened
 
 import woodrat
 from woodrat.engines.memory import MemoryEngine
-from woodrat.runs.foreign.table import rows_of_csv
 from woodrat.runs.record import RunRecord
 
 TRACE, ROOT, INNER = "ab" * 16, "1" * 16, "2" * 16
@@ -164,15 +163,15 @@ def test_lists_and_what_is_around_them(ledger: woodrat.Ledger) -> None:
 def test_rows_of_csv_are_runs(ledger: woodrat.Ledger) -> None:
     """A row has messages in a column, is a message of a conversation, or has a question and an answer."""
     whole = 'messages,reward,task\n"[{""role"": ""user"", ""content"": ""Hi""}]",0.0,7\n'
-    run = only(ledger, rows_of_csv(whole, "x"))
+    run = only(ledger, whole)
     assert (run.query, run.verdict, run.attributes["task"]) == ("Hi", "bad", "7")
     apart = "conversation_id,role,content\na,user,Hi\nb,user,Bye\na,assistant,Hello\n"
-    listed = [ledger.runs.show(id) for id in ledger.runs.import_(rows_of_csv(apart, "x"))]
+    listed = [ledger.runs.show(id) for id in ledger.runs.import_(apart)]
     assert [(each.query, each.answer) for each in listed] == [("Hi", "Hello"), ("Bye", None)]
-    pair = only(ledger, rows_of_csv("question,answer,correct\nWhen?,Now,true\n", "x"))
+    pair = only(ledger, "question,answer,correct\nWhen?,Now,true\n")
     assert (pair.query, pair.answer, pair.verdict) == ("When?", "Now", "good")
     with pytest.raises(woodrat.Refused, match=r"row 3.*it has 1 cells, and the header has 2"):
-        rows_of_csv("a,b\n1,2\n1\n", "x")
+        ledger.runs.import_("question,answer\n1,2\n1\n")
 
 
 # Exports of trace stores

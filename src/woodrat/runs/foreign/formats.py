@@ -113,6 +113,13 @@ def translate(document: Any, faults: list[Fault]) -> Translation | None:
     return made
 
 
+def is_alone(item: Any) -> bool:
+    """Return whether an item is a run by itself, whatever stands beside it in a list."""
+    if _is_entry(item) or _is_step(item) or _reader_of(item) is None:
+        return False
+    return "resourceSpans" not in item and not any(fits(item) for fits, _ in _WHOLE)
+
+
 def _is_entry(item: Any) -> bool:
     kind = item.get("kind") if isinstance(item, dict) else None
     return isinstance(kind, str) and kind in RUN_KINDS
