@@ -172,6 +172,8 @@ def _trajectories(
 
 def _check(translation: formats.Translation, faults: list[Fault], outcome: str) -> None:
     """Raise `Refused` for what is wrong with a document, all at once; and for one that holds no run."""
+    for span in translation.spans:
+        faults += json_values.long_values(span.attributes, f"span {span.id}")
     if not faults and translation.is_empty:
         faults.append(_EMPTY)
     if faults:

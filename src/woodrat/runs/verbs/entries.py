@@ -18,6 +18,7 @@ from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.ownership import ForeignRun, check_owner, unknown_run
 from woodrat.ledger.write import Writer
 from woodrat.runs import redaction, trajectory
+from woodrat.runs.foreign import json_values
 from woodrat.runs.recorder.log import accounted, step_gaps
 from woodrat.runs.recorder.steps import NOTHING_RECORDED
 from woodrat.runs.verbs import citation
@@ -249,6 +250,7 @@ def _said(
         body.setdefault("step", number)
         body.setdefault("span", span() or f"{number:016x}")
         faults += _body_faults(body, path)
+        faults += json_values.long_values(body, path)
         try:
             if "started_at" in body or (now is not None and not leaves(body, "started_at")):
                 stated = body["started_at"] if "started_at" in body else now() if now is not None else ""
