@@ -82,7 +82,7 @@ FAULTY: dict[str, tuple[Any, str]] = {
     "a result of 50 MB": (
         {"messages": [CALLS["openai"][0], {**CALLS["openai"][1], "content": "x" * 50_000_000}]}, "is the limit"),
     "a result of 50 MB in small parts": (
-        {"messages": [CALLS["openai"][0], {**CALLS["openai"][1], "content": [{"type": "row", "n": "x" * 40}] * 700_000}]},
+        {"messages": [CALLS["openai"][0], {**CALLS["openai"][1], "content": [{"n": "x" * 40}] * 700_000}]},
         "is the limit of one value"),
     "a step of 50 MB in small parts": (
         {"steps": [{"kind": "tool", "name": "t", "result": ["x" * 40] * 1_200_000}]}, "/steps/0/result"),

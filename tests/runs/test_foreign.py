@@ -381,3 +381,33 @@ def test_an_entry_of_a_causal_memory_is_a_snapshot(ledger: woodrat.Ledger) -> No
     entry = {"id": "snap-1", "value": value, "source": {"identity": {"conversationId": "c1"}}}
     (run,) = ledger.runs.import_({"entries": [entry], "cursor": None})
     assert (ledger.runs.show(run).answer, ledger.runs.show(run).conversation) == ("Yes.", "c1")
+
+
+def test_runs_by_name_and_an_answer_beside_the_spans(ledger: woodrat.Ledger) -> None:
+    """An object of runs, each by its name, is these runs; what stands as the final output beside spans is the answer."""
+    turns = [{"role": "user", "content": "Hi?"}, {"role": "assistant", "content": "Hello."}]
+    runs = ledger.runs.import_({"parent": {"id": "1", "messages": turns}, "child": {"id": "2", "messages": turns}})
+    assert [ledger.runs.show(run).answer for run in runs] == ["Hello.", "Hello."]
+    spans = [{**span, "parent_id": "f" * 16} if span.get("parent_id") is None else span for span in phoenix()]
+    for span in spans:
+        span["attributes"] = {key: value for key, value in span["attributes"].items() if not key.startswith("output")}
+    (run,) = ledger.runs.import_({"spans": spans, "final_output": "It is done."})
+    assert (ledger.runs.show(run).answer, ledger.runs.show(run).status) == ("It is done.", "done")
+
+
+def test_searches_for_tools_are_steps(ledger: woodrat.Ledger) -> None:
+    """A tool that the model's own side runs has no call id; its output belongs to the call before it."""
+    run = only(ledger, {
+        "input": [{"role": "user", "content": "Rate?"}],
+        "output": [
+            {"type": "tool_search_call", "id": "tsc_1", "call_id": None, "execution": "server",
+             "arguments": {"paths": ["rates"]}, "status": "completed"},
+            {"type": "tool_search_output", "id": "tso_1", "call_id": None, "execution": "server",
+             "tools": [{"name": "rates"}], "status": "completed"},
+            {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "rates", "arguments": "{}"},
+        ],
+    })  # fmt: skip
+    assert [(call.name, call.args, call.result) for call in run.tool_calls] == [
+        ("tool_search", {"paths": ["rates"]}, [{"name": "rates"}]),
+        ("rates", {}, None),
+    ]

@@ -207,19 +207,23 @@ def _not_a_trajectory(item: object, path: str) -> Fault:
 
 
 def _could_be_told(item: object) -> bool:
+    if isinstance(item, list):
+        return False
     return (
         not isinstance(item, dict) or not item or bool(item.keys() & {"query", "steps", "answer", "agent", "subject"})
     )
 
 
-def _unknown(item: dict[str, Any], path: str) -> Fault:
-    """Return what to say of an object in no format that is known."""
-    names = ", ".join(shown(name) for name in list(item)[:4]) + (", …" if len(item) > 4 else "")
+def _unknown(item: Any, path: str) -> Fault:
+    """Return what to say of an object or a list in no format that is known."""
+    has = shown(item)
+    if isinstance(item, dict):
+        has = ", ".join(f'"{name[:40]}"' for name in list(item)[:4]) + (", …" if len(item) > 4 else "")
     remedy = (
         "Send a run with steps, a transcript with messages, an export of LangSmith, Langfuse or Phoenix, OTLP, "
         "a snapshot or a run record."
     )
-    return Fault(path, f"it is no recording that is known; it has {names}", remedy)
+    return Fault(path, f"it is no recording that is known; it has {has}", remedy)
 
 
 _EMPTY: Final = Fault("", "there is no run in it", "Send a run, or a list of runs or entries.")
