@@ -75,6 +75,29 @@ def test_a_snapshot_goes_to_another_ledger(told: Cli, tmp_path: Path) -> None:
     assert all(f"{one}{path}: expected" in refused.err for path in ("/toolCalls", "/query"))
 
 
+def test_several_files_are_imported_or_none(told: Cli, tmp_path: Path) -> None:
+    """Files and folders in one call; the faults of all are told, each with its file and line."""
+    folder = tmp_path / "exports"
+    folder.mkdir()
+    (folder / "a.json").write_text(json.dumps({"messages": [{"role": "user", "content": "Hi?"}]}))
+    table = tmp_path / "b.csv"
+    table.write_text("question,answer\nWhen?,Now\n")
+    before = len(told("runs", "list").json["items"])
+    assert len(told("runs", "import", str(folder), str(table)).json["items"]) == 2
+    (folder / "c.jsonl").write_text('{"query": "?", "steps": [{"kind": "tool"}]}\n{"messages"')
+    table.write_text("question,answer\nWhen?,Now\nWho?\n")
+    refused = told("runs", "import", str(folder), str(table))
+    assert refused.code == 2
+    assert f"{folder}/c.jsonl line 2: " in refused.err
+    assert f"{table} row 3: it has 1 cells" in refused.err
+    assert len(told("runs", "list").json["items"]) == before + 2
+    missing = told("runs", "import", "/gone.json", "/gone.csv")
+    assert (missing.code, missing.err.count("cannot read")) == (2, 2)
+    assert told("runs", "import", "-", str(table), stdin=b"{}").code == 2
+    same = told("runs", "diff", str(folder / "a.json"), str(folder / "a.json"))
+    assert same.json["same"] is True
+
+
 def test_why_was_loan_42_rejected(told: Cli) -> None:
     """Monday's run, told from a file, answers Friday's question: the decision, its time, and what settled it."""
     run = record(told)

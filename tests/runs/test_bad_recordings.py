@@ -53,7 +53,7 @@ def test_wrong_types_anywhere_are_taken_or_refused(data: st.DataObject) -> None:
         inner = document
         for name in path[:-1]:
             inner = inner[name]
-        inner[path[-1]] = data.draw(ODD)
+        inner[path[-1]] = copy.deepcopy(data.draw(ODD))
     ledger = opened(MemoryEngine())
     told = isinstance(document, dict) and "query" in document
     try:
@@ -81,6 +81,17 @@ FAULTY: dict[str, tuple[Any, str]] = {
     "a result of no call": ({"messages": [{"role": "tool", "tool_call_id": "c", "content": "x"}]}, "does not answer"),
     "a result of 50 MB": (
         {"messages": [CALLS["openai"][0], {**CALLS["openai"][1], "content": "x" * 50_000_000}]}, "is the limit"),
+    "a result of 50 MB in small parts": (
+        {"messages": [CALLS["openai"][0], {**CALLS["openai"][1], "content": [{"n": "x" * 40}] * 700_000}]},
+        "is the limit of one value"),
+    "a step of 50 MB in small parts": (
+        {"steps": [{"kind": "tool", "name": "t", "result": ["x" * 40] * 1_200_000}]}, "/steps/0/result"),
+    "an observation of 50 MB in small parts": (
+        {"id": "t", "observations": [
+            {"id": "a", "traceId": "t", "type": "TOOL", "name": "t", "startTime": "2026-01-05T09:00:00Z",
+             "output": {"rows": ["x" * 40] * 1_200_000}}]}, "is the limit of one value"),
+    "an entry of 50 MB in small parts": (
+        [{"kind": "run.tool", "name": "t", "result": ["x" * 40] * 1_200_000}], "/0/result"),
     "no known format": ({"ticks": [], "voice": 1}, "it is no recording that is known"),
     "an export without observations": ({"trace": {}, "observations": []}, "the trace id is"),
 }  # fmt: skip

@@ -13,7 +13,6 @@ from tests.runs.test_reader import opened
 
 import woodrat
 from woodrat.engines.memory import MemoryEngine
-from woodrat.runs.foreign.table import rows_of_csv
 from woodrat.runs.record import RunRecord
 
 TRACE, ROOT, INNER = "ab" * 16, "1" * 16, "2" * 16
@@ -164,15 +163,15 @@ def test_lists_and_what_is_around_them(ledger: woodrat.Ledger) -> None:
 def test_rows_of_csv_are_runs(ledger: woodrat.Ledger) -> None:
     """A row has messages in a column, is a message of a conversation, or has a question and an answer."""
     whole = 'messages,reward,task\n"[{""role"": ""user"", ""content"": ""Hi""}]",0.0,7\n'
-    run = only(ledger, rows_of_csv(whole, "x"))
+    run = only(ledger, whole)
     assert (run.query, run.verdict, run.attributes["task"]) == ("Hi", "bad", "7")
     apart = "conversation_id,role,content\na,user,Hi\nb,user,Bye\na,assistant,Hello\n"
-    listed = [ledger.runs.show(id) for id in ledger.runs.import_(rows_of_csv(apart, "x"))]
+    listed = [ledger.runs.show(id) for id in ledger.runs.import_(apart)]
     assert [(each.query, each.answer) for each in listed] == [("Hi", "Hello"), ("Bye", None)]
-    pair = only(ledger, rows_of_csv("question,answer,correct\nWhen?,Now,true\n", "x"))
+    pair = only(ledger, "question,answer,correct\nWhen?,Now,true\n")
     assert (pair.query, pair.answer, pair.verdict) == ("When?", "Now", "good")
     with pytest.raises(woodrat.Refused, match=r"row 3.*it has 1 cells, and the header has 2"):
-        rows_of_csv("a,b\n1,2\n1\n", "x")
+        ledger.runs.import_("question,answer\n1,2\n1\n")
 
 
 # Exports of trace stores
@@ -360,7 +359,7 @@ def test_a_run_record_is_imported_again(ledger: woodrat.Ledger) -> None:
     assert ledger.position == position
     other = opened(MemoryEngine())
     copied = only(other, exported)
-    places = {"position", "positions", "start", "end", "narrative", "writes", "attributes"}
+    places = {"position", "positions", "start", "end", "narrative", "margin"}
 
     def told(value: Any) -> Any:
         if isinstance(value, dict):
@@ -368,7 +367,7 @@ def test_a_run_record_is_imported_again(ledger: woodrat.Ledger) -> None:
         return [told(item) for item in value] if isinstance(value, list) else value
 
     assert told(copied.to_json()) == told(exported)
-    assert copied.attributes["writes"] == exported["writes"]
+    assert [write.observation for write in copied.writes] == [write["observation"] for write in exported["writes"]]
     with pytest.raises(woodrat.Refused, match="says something else of it"):
         ledger.runs.import_({**exported, "answer": "Accepted."})
     with pytest.raises(woodrat.Refused, match="/status"):
@@ -382,3 +381,33 @@ def test_an_entry_of_a_causal_memory_is_a_snapshot(ledger: woodrat.Ledger) -> No
     entry = {"id": "snap-1", "value": value, "source": {"identity": {"conversationId": "c1"}}}
     (run,) = ledger.runs.import_({"entries": [entry], "cursor": None})
     assert (ledger.runs.show(run).answer, ledger.runs.show(run).conversation) == ("Yes.", "c1")
+
+
+def test_runs_by_name_and_an_answer_beside_the_spans(ledger: woodrat.Ledger) -> None:
+    """An object of runs, each by its name, is these runs; what stands as the final output beside spans is the answer."""
+    turns = [{"role": "user", "content": "Hi?"}, {"role": "assistant", "content": "Hello."}]
+    runs = ledger.runs.import_({"parent": {"id": "1", "messages": turns}, "child": {"id": "2", "messages": turns}})
+    assert [ledger.runs.show(run).answer for run in runs] == ["Hello.", "Hello."]
+    spans = [{**span, "parent_id": "f" * 16} if span.get("parent_id") is None else span for span in phoenix()]
+    for span in spans:
+        span["attributes"] = {key: value for key, value in span["attributes"].items() if not key.startswith("output")}
+    (run,) = ledger.runs.import_({"spans": spans, "final_output": "It is done."})
+    assert (ledger.runs.show(run).answer, ledger.runs.show(run).status) == ("It is done.", "done")
+
+
+def test_searches_for_tools_are_steps(ledger: woodrat.Ledger) -> None:
+    """A tool that the model's own side runs has no call id; its output belongs to the call before it."""
+    run = only(ledger, {
+        "input": [{"role": "user", "content": "Rate?"}],
+        "output": [
+            {"type": "tool_search_call", "id": "tsc_1", "call_id": None, "execution": "server",
+             "arguments": {"paths": ["rates"]}, "status": "completed"},
+            {"type": "tool_search_output", "id": "tso_1", "call_id": None, "execution": "server",
+             "tools": [{"name": "rates"}], "status": "completed"},
+            {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "rates", "arguments": "{}"},
+        ],
+    })  # fmt: skip
+    assert [(call.name, call.args, call.result) for call in run.tool_calls] == [
+        ("tool_search", {"paths": ["rates"]}, [{"name": "rates"}]),
+        ("rates", {}, None),
+    ]

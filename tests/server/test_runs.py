@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from tests.server.server import Server
@@ -124,6 +126,32 @@ def test_a_step_needs_the_grants_of_what_it_does(start: Start, keyring: Keyring)
         assert server.call("POST", f"/v1/runs/{run}/steps", {"step": told}, key=key).status == 403, told
         whole = {"document": {"query": "?", "steps": [told]}}
         assert server.call("POST", "/v1/runs/import", whole, key=key).status == 403, told
+
+
+def test_recordings_come_as_other_tools_write_them(start: Start, keyring: Keyring, tmp_path: Path) -> None:
+    """Odd numbers, the text of a file and the remote client, with the same grants as the document itself."""
+    _, key = keyring.create("lending", "a", ["run", "read"])
+    server = start(keyring)
+    odd = '{"id": "7", "query": "?", "steps": [{"kind": "tool", "name": "t", "result": [-0.0, 9007199254740993]}]}'
+    body = f'{{"document": {odd}}}'.encode()
+    sent = {"Content-Type": "application/json"}
+    (run,) = server.call("POST", "/v1/runs/import", body, headers=sent, key=key).json["items"]
+    shown = server.call("GET", f"/v1/runs/{run}", key=key).json
+    assert shown["tool_calls"][0]["result"] == [0, "9007199254740993"]
+    assert server.call("POST", "/v1/runs/import", {"document": odd}, key=key).json["items"] == [run]
+    table = "question,answer\nWhen?,Now\nWho?,Ann\n"
+    assert len(server.call("POST", "/v1/runs/import", {"document": table}, key=key).json["items"]) == 2
+    told = json.dumps({"query": "?", "steps": [{"store": {"entity_type": "loan", "id": "1"}}]})
+    assert server.call("POST", "/v1/runs/import", {"document": told}, key=key).status == 403
+    cut = server.call("POST", "/v1/runs/import", {"document": odd[:-2]}, key=key)
+    assert (cut.status, "/document" in json.dumps(cut.json)) == (400, True)
+    with woodrat.open(f"http://127.0.0.1:{server.port}", key=key) as there:
+        path = tmp_path / "a.json"
+        path.write_text(odd)
+        assert there.runs.import_(path) == there.runs.import_(odd) == there.runs.import_(json.loads(odd)) == (run,)
+        (tmp_path / "b.csv").write_text(table)
+        assert len(there.runs.import_(tmp_path)) == 3
+        assert there.runs.diff(run, json.loads(odd)).same
 
 
 def test_runs_are_compared_and_supposed(server: Server) -> None:

@@ -119,6 +119,10 @@ def sent(verb: Verb, parameter: Parameter, value: Any) -> Any:
     if listed and isinstance(value, str):
         return [value]
     found = plain(value)
+    if parameter.kind.ids == ("run",) and isinstance(found, dict | list):  # as other tools write them
+        from woodrat.runs.verbs.documents import keepable
+
+        found = keepable(found, verb.outcome)
     # The path of a fault in a record begins at the record, as on a ledger that is here.
     faults = form.faults(found, "" if parameter.name == "records" else f"/{parameter.wire}")
     if faults:

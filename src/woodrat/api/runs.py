@@ -396,7 +396,7 @@ class Runs(PastRuns):
 
     @verb(
         post="/v1/runs/import",
-        command="runs import FILE",
+        command="runs import FILE...",
         grant=RUN,
         alone=True,
         example={"document": {"query": "Approve #42?", "answer": "Rejected."}},
@@ -404,12 +404,17 @@ class Runs(PastRuns):
     def import_(self, document: Document, *, idempotency_key: IdempotencyKey | None = None) -> tuple[str, ...]:
         """Import runs that other tools recorded.
 
-        Takes a JSON document and returns the ids of the runs.
+        Takes a document, or the file of one, and returns the ids of the runs. A file is its text or bytes, an open
+        file, a path (`pathlib.Path`), a folder, or a list of paths: JSON, one document a line, CSV, or OTLP in
+        protobuf. If anything is wrong with any of them, nothing is recorded.
 
         A run is an object with `query`, `steps` and `answer`, recorded as if it happened now. Entries are a list of
         objects with a `kind` and their own times. Several runs are a list. With an idempotency key the same document is
         recorded once, however often it is sent and wherever an earlier call was interrupted.
         """
-        from woodrat.runs.verbs.documents import record
+        from woodrat.runs.verbs import documents, recording_files
 
-        return record(self.ledger.run_log(), document, idempotency_key)
+        log = self.ledger.run_log()
+        if recording_files.is_source(document):
+            return recording_files.record(log, document, idempotency_key)
+        return documents.record(log, document, idempotency_key)

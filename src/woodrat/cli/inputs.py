@@ -70,49 +70,46 @@ def records(path: str, what: str, outcome: str) -> Json:
     return document(data, name, outcome)
 
 
-def recordings(path: str, what: str, outcome: str) -> Any:
-    """Return what a file of recorded runs holds: JSON as other tools write it, one object a line, or rows of CSV."""
-    from woodrat.runs.foreign import json_values, table
+def recording(path: str, what: str, outcome: str) -> Any:
+    """Return what a file of recorded runs holds as one document."""
+    from pathlib import Path
 
-    data = read(path, what, outcome)
-    name = "standard input" if path == "-" else path
-    if not data.strip():
-        raise Refused([Fault(name, "it is empty", "Send recorded runs as JSON, one per line, or as CSV.")], outcome)
+    from woodrat.runs.verbs import recording_files
+
+    check_readable([] if path == "-" else [path], what, outcome)
     try:
-        if path.endswith(".csv"):
-            return table.rows_of_csv(_decoded(data), outcome)
-        if not path.endswith(LINES_SUFFIXES) and not _is_lines(data, json_values.parse):
-            return json_values.parse(data.removeprefix(_BYTE_ORDER_MARK))
+        return recording_files.one_document(sys.stdin.buffer if path == "-" else Path(path))
     except Refused as refusal:
-        raise Refused((fault.under(name) for fault in refusal.faults), outcome) from None
-    return _lines(data, name, outcome, json_values.parse)
+        raise Refused(refusal.faults, outcome) from None
 
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+def check_readable(paths: Iterable[str], what: str, outcome: str) -> None:
+    """Raise `Refused` for files that cannot be opened, all at once, before anything else is done."""
+    faults: list[Fault] = []
+    for path in paths:
+        try:
+            if not os.path.isdir(path):
+                open(path, "rb").close()
+        except (OSError, ValueError) as error:
+            faults += unreadable(path, what, error, outcome).faults
+    if faults:
+        raise Refused(faults, outcome)
 
 
-def _decoded(data: bytes) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        problem = f"byte 0x{data[error.start]:02x} at offset {error.start} is not UTF-8"
-        raise Refused([Fault("", problem, "Send the text in UTF-8.")]) from None
-
-
-def _is_lines(data: bytes, parse: Callable[[bytes], Any] = form.parse) -> bool:
+def _is_lines(data: bytes) -> bool:
     """Return whether data that starts with an object goes on with further ones on lines of their own."""
     start = data.lstrip()
     first, _, rest = start.partition(b"\n")
     if not start.startswith(b"{") or not rest.strip():
         return False
     try:
-        parse(first)
+        form.parse(first)
     except Refused:
         return False
     return True
 
 
-def _lines(data: bytes, name: str, outcome: str, parse: Callable[[bytes], Any] = form.parse) -> Json:
+def _lines(data: bytes, name: str, outcome: str) -> Json:
     found: list[Json] = []
     faults: list[Fault] = []
     lines = data.split(b"\n")
@@ -120,7 +117,7 @@ def _lines(data: bytes, name: str, outcome: str, parse: Callable[[bytes], Any] =
         for number, line in enumerate(lines, 1):
             if line.strip():
                 try:
-                    found.append(parse(line.strip(b"\r")))
+                    found.append(form.parse(line.strip(b"\r")))
                 except Refused as refusal:
                     faults += [on_line(fault, name, number) for fault in refusal.faults]
             if tell is not None:
@@ -135,28 +132,6 @@ def on_line(fault: Fault, name: str, number: int) -> Fault:
     if "line 1 " in fault.problem:
         return Fault(f"{name}{fault.path}", fault.problem.replace("line 1 ", f"line {number} ", 1), fault.remedy)
     return Fault(f"{name} line {number}{fault.path}", fault.problem, fault.remedy)
-
-
-def placed(refusal: Refused, path: str, document: Json, outcome: str) -> Refused:
-    """Return a refusal of a file's objects that names the file, and the line where each stands on one of its own."""
-    name = "standard input" if path == "-" else path
-    lines = [] if path == "-" or not isinstance(document, list) else _line_numbers(path)
-    faults = []
-    for fault in refusal.faults:
-        first, slash, rest = fault.path.removeprefix("/").partition("/")
-        if lines and first.isdigit() and int(first) < len(lines):
-            faults.append(Fault(f"{name} line {lines[int(first)]}{slash}{rest}", fault.problem, fault.remedy))
-        else:
-            faults.append(fault.under(name))
-    return Refused(faults, outcome)
-
-
-def _line_numbers(path: str) -> list[int]:
-    """Return the numbers of the lines that hold an object, for a file with one object a line."""
-    data = read(path, "FILE")
-    if not path.endswith(LINES_SUFFIXES) and not _is_lines(data):
-        return []
-    return [number for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
 
 
 def single(text: str, where: str) -> Json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import redirect_stdout
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from woodrat.cli import inputs
@@ -237,7 +238,10 @@ def _record(paper: Paper, r: RunRecord) -> None:
         paper.table(("POSITION", "AT", "MODEL", "TOKENS", "RESPONSE"), models)
     if r.writes:
         paper.line("Writes", BOLD)
-        writes = [(str(w.position), w.entity, w.op, fields(w.fields), w.observation) for w in r.writes]
+        writes = [
+            ("" if w.position is None else str(w.position), w.entity, w.op, fields(w.fields), w.observation)
+            for w in r.writes
+        ]
         paper.table(("POSITION", "ENTITY", "OP", "FIELDS", "OBSERVATION"), writes)
     for note in r.notes:
         paper.line(f"Noted at {time(note.started_at)}: {note.text}")
@@ -367,12 +371,13 @@ def _origin(paper: Paper, origin: Any) -> str:
 
 def record(call: Call) -> Answer:
     """Record runs that happened elsewhere."""
-    file = call.given.document
-    document = inputs.recordings(file, "FILE", NOT_RECORDED)
-    try:
-        found = call.ask(call.ledger(CREATE), document=document)
-    except Refused as refusal:
-        raise inputs.placed(refusal, file, document, NOT_RECORDED) from None
+    files = call.given.document
+    if "-" in files and len(files) > 1:
+        problem = "standard input cannot be combined with other files"
+        raise Refused([Fault("FILE", problem, "Name files, or - alone.")], NOT_RECORDED)
+    inputs.check_readable([file for file in files if file != "-"], "FILE", NOT_RECORDED)
+    source: Any = sys.stdin.buffer if files == ["-"] else [Path(file) for file in files]
+    found = call.ask(call.ledger(CREATE), document=source)
 
     def text(paper: Paper) -> None:
         for id in found:

@@ -90,13 +90,13 @@ def _other(call: Call) -> Any:
 def _run(word: str) -> str | Any:
     """Return a run's id as it is, and a file that is there as the document it holds."""
     if word != "-" and (word.startswith("run_") or not os.path.isfile(word)):
-        if os.sep in word or word.endswith((".json", *inputs.LINES_SUFFIXES)):
+        if os.sep in word or word.endswith((".json", *inputs.LINES_SUFFIXES, ".csv")):
             raise NotFound(
                 f"There is no file {word}. Nothing was read. Name a run id, or a file with a trajectory.",
                 {"path": word},
             )
         return word
-    return inputs.records(word, "RUN", NO_READ)
+    return inputs.recording(word, "RUN", NO_READ)
 
 
 def _placed(words: list[str], ask: Any) -> Any:

@@ -372,7 +372,7 @@ def behaviour(record: RunRecord) -> Iterator[tuple[int, Part | Write]]:
     Models are counted, since other answers number steps like that.
     """
     parts = [part for part in record.steps if isinstance(part, Read | ToolCall | ModelCall | Decision)]
-    rest = sorted(record.writes, key=lambda write: (write.step is None, write.step or 0, write.position))
+    rest = sorted(record.writes, key=lambda write: (write.step is None, write.step or 0, write.position or 0))
     number, next_write = 0, 0
     for part in parts:
         while next_write < len(rest) and (step := rest[next_write].step) is not None and step < part.step:

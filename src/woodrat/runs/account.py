@@ -30,6 +30,8 @@ BAD: Final = frozenset({"bad", "failed"})
 """Verdicts that it is not."""
 SNAPSHOT: Final = "snapshot"
 """The attribute that holds what only a snapshot can say, of a run that was imported as one."""
+WRITES: Final = "writes"
+"""The attribute that holds what a run wrote in another log, of one that was imported as its own JSON."""
 _PLACE: Final = attrgetter("started_at", "step", "span")
 """What steps are sorted by, in a form that costs little."""
 MIXED: Final = "mixed"
@@ -108,7 +110,7 @@ class RunAccount(Record):
     judgements: tuple[Judgement, ...]
     """What was thought of it, in order."""
     writes: tuple[Write, ...]
-    """The observations it said, by position."""
+    """The observations it said, by position; first those in the log that it was imported from."""
     start: int | None
     """Position of the entry it began with; none when that is missing."""
     end: int | None

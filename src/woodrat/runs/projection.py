@@ -316,7 +316,9 @@ def _commits(page: _Page) -> None:
 
 
 def _precedes(step: Part, write: Write) -> bool:
-    return step.step <= write.step if write.step is not None else step.position < write.position
+    if write.step is not None:
+        return step.step <= write.step
+    return write.position is None or step.position < write.position
 
 
 def _written(write: Write, characters_max: int | None = VALUE_CHARACTERS_MAX) -> str:

@@ -15,7 +15,7 @@ from woodrat.record_json import derived
 from woodrat.records import dataclass
 from woodrat.runs import messages
 from woodrat.runs import steps as run_steps
-from woodrat.runs.account import CANCELLED, DONE, ERROR, INTERRUPTED, RUNNING, RunAccount
+from woodrat.runs.account import CANCELLED, DONE, ERROR, INTERRUPTED, RUNNING, WRITES, RunAccount
 from woodrat.runs.duplicate_spans import MODEL, TOOL, came_as_span, retold
 from woodrat.runs.evidence import with_calls
 from woodrat.runs.steps import Decision, Judgement, ModelCall, Note, Part, Read, ToolCall, Write
@@ -23,7 +23,7 @@ from woodrat.state import run_owner
 from woodrat.state.meaning import FALLBACK, RUN_KINDS, leaves
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from woodrat.canon.form import Json
     from woodrat.log.entry import Entry
@@ -74,7 +74,7 @@ def record_of(
     foreign = {place for item in said if not run_owner.is_part(item.kind, item.body, agent) for place in item.positions}
     said = [item for item in said if run_owner.is_part(item.kind, item.body, agent)]
     wrote = {write.observation: write for write in writes}.values()
-    foreign.update(write.position for write in wrote if write.agent != agent)
+    foreign.update(write.position for write in wrote if write.agent != agent and write.position is not None)
     ends = [item for item in said if item.kind == "run.ended"]
     ended = ends[-1] if ends else None
     steps = _steps(said, judgements)
@@ -84,6 +84,7 @@ def record_of(
     over = max(reversed(ends), key=_over_at) if ends else None
     ended_at = (_over_at(over) or None) if over is not None else None
     tokens = _usage(ended, steps)
+    attributes, elsewhere = _elsewhere(run_steps.mapping(begun.get("attributes")), {w.observation for w in wrote})
 
     by_kind: dict[type[Part], list[Any]] = {}
     for step in steps:
@@ -106,7 +107,7 @@ def record_of(
         linked=() if linked is None else tuple(sorted(linked(id, trace))),
         using=run_steps.mapping(begun.get("using")),
         recall=begun.get("recall") is True,
-        attributes=run_steps.mapping(begun.get("attributes")),
+        attributes=attributes,
         started_at=started_at,
         ended_at=ended_at,
         duration_ms=_duration(over, started_at, ended_at),
@@ -121,13 +122,23 @@ def record_of(
         reads=tuple(by_kind.get(Read, ())),
         notes=tuple(by_kind.get(Note, ())),
         judgements=tuple(by_kind.get(Judgement, ())),
-        writes=tuple(sorted((write for write in wrote if write.agent == agent), key=lambda w: w.position)),
+        writes=(*elsewhere, *sorted((write for write in wrote if write.agent == agent), key=lambda w: w.position or 0)),
         start=_start(said),
         end=None if ended is None else ended.position,
         positions=tuple(sorted(places - foreign)),
         erased=tuple(sorted(erased)),
         foreign=tuple(sorted(foreign)),
     )
+
+
+def _elsewhere(attributes: dict[str, Any], here: Collection[str]) -> tuple[dict[str, Any], tuple[Write, ...]]:
+    """Return the attributes of a run, and what it wrote in the log that it was imported from, which stands in one."""
+    told = attributes.get(WRITES)
+    written = [Write.elsewhere(item) for item in told] if isinstance(told, list) else []
+    if not written or None in written:
+        return attributes, ()
+    rest = {name: value for name, value in attributes.items() if name != WRITES}
+    return rest, tuple(write for write in written if write is not None and write.observation not in here)
 
 
 def _texts(value: object) -> tuple[str, ...]:

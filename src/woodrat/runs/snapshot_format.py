@@ -100,6 +100,7 @@ def write(record: RunAccount) -> dict[str, Any]:
         "code": record.code,
         "basis": None if record.basis is None else dict(record.basis),
         "parent": None if record.parent is None else dict(record.parent),
+        **({"forkedFrom": dict(record.forked_from)} if record.forked_from is not None else {}),
         "trace": record.trace,
         "linked": list(record.linked),
         "session": record.session,

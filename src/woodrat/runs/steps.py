@@ -375,8 +375,8 @@ class Judgement(Part):
 class Write(Record):
     """An observation that the run said."""
 
-    position: int
-    """Where it stands in the log."""
+    position: int | None
+    """Where it stands in the log; none where it was said in the log that the run was imported from."""
     observation: str
     """Its id."""
     entity: str
@@ -409,6 +409,16 @@ class Write(Record):
             step=step if type(step) is int else None,
             agent=said.agent,
         )
+
+    @classmethod
+    def elsewhere(cls, told: object) -> Write | None:
+        """Return a write of another log as its JSON tells of it; none for anything else."""
+        stated = mapping(told)
+        texts = {name: text(stated.get(name)) for name in ("observation", "entity", "op", "observed_at", "agent")}
+        if any(value is None for value in texts.values()):
+            return None
+        fields, remove = mapping(stated.get("fields")), mapping(stated.get("remove"))
+        return cls(position=None, fields=fields, remove=remove, step=whole(stated.get("step")), **texts)  # type: ignore[arg-type]
 
 
 # From bodies

@@ -18,6 +18,7 @@ from woodrat.records import dataclass
 from woodrat.runs import values
 from woodrat.runs.account import SCORED
 from woodrat.runs.facts import CALLS, INPUTS, READS, Links
+from woodrat.runs.foreign import json_values
 from woodrat.runs.foreign.fields import reward_of
 from woodrat.runs.record import RunRecord, record_of
 from woodrat.runs.values import ITEM_BYTES_MAX, RESULT_BYTES_MAX, VALUE_BYTES_MAX
@@ -175,10 +176,12 @@ def _faults(document: Any, path: str) -> list[Fault]:
     if faults:
         return faults
     faults += _moments(document, path)
+    faults += json_values.long_values({name: document[name] for name in document if name != "steps"}, path)
     spans: dict[str, int] = {}
     for number, step in enumerate(document.get("steps", ())):
         here = f"{path}/steps/{number}"
         faults += _moments(step, here)
+        faults += json_values.long_values(step, here)
         id = step.get("id")
         if id is not None and spans.setdefault(id, number) != number:
             remedy = "Give each step an id of its own, or leave it out."

@@ -149,6 +149,29 @@ def document(data: bytes, path: str = "") -> Any:
     return form.parse(data)
 
 
+def recordings(data: bytes, path: str = "") -> Any:
+    """Return the value of a body that holds recordings, as other tools write them (docs/reference/recording.md).
+
+    A `document` that is text is the text of a file.
+    """
+    from woodrat.runs.foreign import content, json_values
+
+    if not data.strip():
+        return document(data, path)
+    faults: list[Fault] = []
+    value = json_values.keepable(json_values.parse(data), faults)
+    if not faults and isinstance(value, dict) and isinstance(value.get("document"), str):
+        try:
+            value = {**value, "document": content.document(value["document"].encode())[0]}
+        except Refused as refusal:
+            faults += [fault.under("/document") for fault in refusal.faults]
+        else:
+            value = json_values.keepable(value, faults)
+    if faults:
+        raise Refused(faults)
+    return value
+
+
 class Lines(dict[str, list[Any]]):
     """A body of records, a line each, as a body that names them; `numbers` are their lines."""
 

@@ -39,6 +39,10 @@ SWITCH_SECONDS: Final = 0.0001
 """How long a thread keeps the interpreter from another while a long body is read."""
 
 
+RECORDINGS: Final = frozenset({"runs_import", "runs_diff", "runs_group"})
+"""Verbs whose bodies may hold what other tools recorded."""
+
+
 class Intake:
     """Takes bodies; from one event loop."""
 
@@ -71,7 +75,8 @@ class Intake:
             taken = "application/json or application/x-ndjson" if route.lines else "application/json"
             got = shown(kind.decode("latin-1"))
             raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send {taken}.")
-        return await self.take(exchange, caller, limits, body.document)
+        parse = body.recordings if route.verb in RECORDINGS else body.document
+        return await self.take(exchange, caller, limits, parse)
 
     async def take(
         self,

@@ -53,10 +53,13 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "runs import",
         "runs:record",
-        ("woodrat runs import trace.json", "woodrat runs import - --as loan-officer"),
+        ("woodrat runs import trace.json", "woodrat runs import - --as loan-officer", "woodrat runs import exports/"),
         verb="runs.import_",
-        forms={"document": {"help": "JSON, one object per line (JSONL), or CSV; - for standard input"}},
-        more="The file holds what another tool recorded, or an export of runs. Importing it twice changes nothing.",
+        forms={"document": {"help": "files or folders: JSON, JSONL, CSV, or OTLP in protobuf; - for standard input"}},
+        more=(
+            "A file holds what another tool recorded, or an export of runs. Importing it twice changes nothing. "
+            "If anything is wrong with any file, nothing is recorded."
+        ),
     ),
     Command(
         "runs judge",

@@ -11,9 +11,9 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import moment
-from woodrat.errors import Fault, shown
+from woodrat.errors import Fault, pointer_part, shown
 from woodrat.records import dataclass, field
-from woodrat.runs import snapshot_format, trajectory
+from woodrat.runs import snapshot_format, trajectory, values
 from woodrat.runs.foreign import (
     agent_traces,
     langsmith,
@@ -42,6 +42,8 @@ LISTS: Final = (
 SHARED: Final = "document"
 """The attribute that holds what a document says beside its list of runs."""
 _SHARED_BYTES_MAX: Final = 16_384
+_FINAL: Final = ("final_output", "final_answer")
+"""What stands beside the spans of one run and is its answer."""
 _TOLD: Final = frozenset({"query", "steps", "answer"})
 
 
@@ -75,7 +77,19 @@ class Translation:
         over: dict[str, int] = {}
         for span in self.spans:
             over[span.trace] = max(over.get(span.trace, 0), span.end_ns)
-        return [*made, *(_judged(each, agent, over) for each in self.judged)]
+        made += (_judged(each, agent, over) for each in self.judged)
+        answer = next((self.shared[name] for name in _FINAL if name in self.shared), None)
+        if len(over) == 1 and answer is not None and not any("answer" in entry for entry in made):
+            made.append(_answered(answer, self.spans[0].trace, agent, over))
+        return made
+
+
+def _answered(answer: Any, trace: str, agent: str, over: Mapping[str, int]) -> dict[str, Any]:
+    """Return the end of a run whose answer stands beside its spans."""
+    span = sha256(trace.encode()).hexdigest()[:16]
+    place = {"run": run_of_trace(trace, agent), "agent": agent, "step": 0, "span": span}
+    began = {"started_at": moment.from_micros(over[trace] // 1_000)}
+    return {"kind": "run.ended", **place, **began, "status": "done", "answer": values.bounded(answer)}
 
 
 def _judged(said: Mapping[str, Any], agent: str, over: Mapping[str, int]) -> dict[str, Any]:
@@ -113,6 +127,13 @@ def translate(document: Any, faults: list[Fault]) -> Translation | None:
     return made
 
 
+def is_alone(item: Any) -> bool:
+    """Return whether an item is a run by itself, whatever stands beside it in a list."""
+    if _is_entry(item) or _is_step(item) or _reader_of(item) is None:
+        return False
+    return "resourceSpans" not in item and not any(fits(item) for fits, _ in _WHOLE)
+
+
 def _is_entry(item: Any) -> bool:
     kind = item.get("kind") if isinstance(item, dict) else None
     return isinstance(kind, str) and kind in RUN_KINDS
@@ -130,6 +151,8 @@ def _items(document: Any) -> tuple[list[Placed], dict[str, Any]]:
     if not isinstance(document, dict) or not _is_list(document):
         return [(document, "")], {}
     lists = [name for name in LISTS if _holds_runs(document.get(name))]
+    if not lists and _is_by_name(document):
+        return [(run, f"/{pointer_part(name)}") for name, run in document.items()], {}
     if not lists:  # spans by what they show
         return [(span, f"/{name}/{n}") for name, listed in document.items() for n, span in enumerate(listed)], {}
     name = lists[0]
@@ -142,10 +165,15 @@ def _is_list(document: Any) -> bool:
     """Return whether an object only stands around runs, or parts of runs."""
     if not isinstance(document, dict) or _reader_of(document) is not None:
         return False
-    if any(_holds_runs(document.get(name)) for name in LISTS):
+    if any(_holds_runs(document.get(name)) for name in LISTS) or _is_by_name(document):
         return True
     lists = list(document.values())
     return bool(lists) and all(isinstance(each, list) and each and all(map(span_files.is_span, each)) for each in lists)
+
+
+def _is_by_name(document: Mapping[str, Any]) -> bool:
+    """Return whether an object has nothing but runs, each by its name: a parent and its child, say."""
+    return bool(document) and all(is_alone(run) for run in document.values())
 
 
 def _holds_runs(listed: Any) -> bool:

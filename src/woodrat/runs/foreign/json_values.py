@@ -2,21 +2,29 @@
 
 Recordings have numbers and texts that canonical JSON has no spelling for, and one of them must not cost the whole file:
 negative zero becomes 0; an integer beyond 2^53, NaN and the infinities become text; halves of surrogate pairs and NUL
-are written as escapes. A text of more than 16 MiB is a fault: nobody reads it in a record, and most of it would be cut.
+are written as escapes. A text of more than 16 MiB is a fault, and so is a result, a response or any other value of a
+step that takes more: nobody reads it in a record, and most of it would be cut.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
 from woodrat.errors import Fault, Refused, pointer_part
 from woodrat.runs import values
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
 TEXT_CHARACTERS_MAX: Final = 16 * 1_048_576
 """Longest text in an imported document."""
+VALUE_CHARACTERS_MAX: Final = TEXT_CHARACTERS_MAX
+"""How many characters the texts of one value may have, with one for each of its parts."""
+_ONE_VALUE: Final = frozenset({"content", "result", "output", "outputs", "response", "args", "arguments"})
+"""Members that are one value of a step in every format; too long a one is told of before anything is made of it."""
 _FAULTS_MAX: Final = 100
 """After how many faults a document is not looked at any further."""
 
@@ -37,6 +45,40 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         raise ValueError("a key appears twice")
     return found
+
+
+def long_values(values: Mapping[str, Any], path: str) -> Iterator[Fault]:
+    """Yield a fault for each value of a step that is too long to be kept."""
+    for name, value in values.items():
+        size = _characters(value)
+        if size > VALUE_CHARACTERS_MAX:
+            problem = f"it has more than {size} characters, and {VALUE_CHARACTERS_MAX} is the limit of one value"
+            remedy = "Cut it before it is imported, or store it as a source."
+            yield Fault(f"{path}/{pointer_part(name)}", problem, remedy)
+
+
+def _characters(value: Any) -> int:
+    """Return how many characters the texts and parts of a value have; counting stops beyond the limit."""
+    kind = type(value)
+    if kind is str:
+        return len(value)
+    if kind is not dict and kind is not list:
+        return 1
+    count, level = 0, [value]
+    while level and count <= VALUE_CHARACTERS_MAX:
+        inner: list[Any] = []
+        for item in level:
+            kind = type(item)
+            if kind is str:
+                count += len(item)
+            elif kind is dict:
+                count += sum(map(len, item))
+                inner += item.values()
+            elif kind is list:
+                inner += item
+        count += len(level)
+        level = inner
+    return count
 
 
 def keepable(document: object, faults: list[Fault]) -> Any:
@@ -74,6 +116,9 @@ def _kept(value: Any, path: str, depth: int, faults: list[Fault]) -> Any:
     for name, item in value.items():
         if type(name) is not str:
             faults += form.faults({name: None}, path)
+            continue
+        if name in _ONE_VALUE and type(item) in (dict, list) and (long := [*long_values({name: item}, path)]):
+            faults += long
             continue
         key = name if name.isascii() and "\0" not in name else values.clean(name)
         found[key] = _kept(item, f"{path}/{pointer_part(name)}", depth + 1, faults)

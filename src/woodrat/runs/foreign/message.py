@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from woodrat.canon import form
 from woodrat.errors import Refused
-from woodrat.records import dataclass, field
+from woodrat.records import dataclass, field, replace
 from woodrat.runs.foreign.wrappers import unwrapped
 
 SYSTEM, USER, ASSISTANT, TOOL, AGENT = "system", "user", "assistant", "tool", "agent"
@@ -34,7 +34,7 @@ _CONTENTS: Final = ("content", "value", "text", "message", "parts", "output", "u
 """Where it has its words."""
 _CALL_IDS: Final = ("tool_call_id", "tool_use_id", "toolCallId", "toolUseId", "call_id", "source_call_id")
 _ARGUMENTS: Final = ("arguments", "args", "input", "parameters")
-_RESULTS: Final = ("result", "output", "response", "content")
+_RESULTS: Final = ("result", "output", "response", "content", "tools")
 _CALL_PARTS: Final = (
     "tool_use",
     "tool-call",
@@ -308,11 +308,19 @@ def _item(message: Mapping[str, Any]) -> Turn:
     if kind in _SILENT_ITEMS:
         return Turn(ASSISTANT, None, None, None, beside={"reasoning": [dict(message)]})
     if kind.endswith("_output"):
-        return Turn(TOOL, None, None, None, results=(_result(message),))
+        result = _result(message)
+        if "call_id" in message and message["call_id"] is None:  # of a tool that OpenAI runs itself
+            tool = kind.removesuffix("_output").removesuffix("_call")
+            result = replace(result, id=None, name=result.name or tool)
+        return Turn(TOOL, None, None, None, results=(result,))
     call = call_of(message)
     if call is None:
-        made = {name: value for name, value in message.items() if name not in ("id", "type", "status", "call_id")}
-        call = Call(_id(message.get("id")), kind.removesuffix("_call"), made)
+        meta = ("id", "type", "status", "call_id", "execution")
+        made = {name: value for name, value in message.items() if name not in meta}
+        stated = parsed_arguments(made.get("arguments"))
+        id = message["call_id"] if "call_id" in message else message.get("id")
+        args = stated if set(made) == {"arguments"} and isinstance(stated, dict) else made
+        call = Call(_id(id), kind.removesuffix("_call"), args)
     answered = message.get("output", message.get("results"))
     results = () if answered is None else (Result(call.id, call.name, parsed(answered), bool(message.get("error"))),)
     return Turn(ASSISTANT, None, None, None, (call,), results)

@@ -1,7 +1,8 @@
 """Run JSON: a run record as `runs show -o json` prints it, as the entries that make such a record again.
 
-What a run wrote is no part of its entries. The observations are not said again; the import keeps them as the attribute
-`writes`. Positions are those of the log that the run was recorded in and are not kept.
+What a run wrote is no part of its entries. The observations are not said again: the import keeps them as the attribute
+`writes`, and the record has them from there. Positions are those of the log that the run was recorded in and are not
+kept. What a record works out (words for calls, margins, the verdict) is worked out again.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, shown
+from woodrat.runs.account import WRITES
+from woodrat.runs.evidence import recorded_origin
 from woodrat.state import observation
 
 if TYPE_CHECKING:
@@ -33,7 +36,7 @@ _BODY: Final = {
     "models": ("model", "request", "messages", "parameters", "response", "duration_ms", "errored", "error"),
     "decisions": (
         *("stage", "chosen", "rule", "default", "mode", "rationale", "facts", "facts_origin", "omitted"),
-        *("otherwise", "on_missing", "by"),
+        *("otherwise", "on_missing", "chosen_by"),
     ),
     "notes": ("text", "data"),
     "judgements": ("verdict", "preferred", "by", "reason", "score", "against", "about", "evaluation", "agent"),
@@ -45,12 +48,8 @@ _FALSE: Final = frozenset({"errored", "once", "begun"})
 """Members that entries leave out where they are false."""
 _ABOUT: Final = (
     *("names", "query", "subject", "principal", "conversation", "inputs", "code", "basis", "parent", "trace"),
-    *("using", "started_at"),
+    *("forked_from", "using", "started_at"),
 )
-_OF_THE_LOG: Final = frozenset(
-    {"positions", "position", "start", "end", "linked", "erased", "foreign", "narrative", "writes", "attributes"}
-)
-"""What a record says of the log it stands in, rather than of the run."""
 
 
 def is_run_record(item: Any) -> bool:
@@ -87,8 +86,10 @@ def entries_of(record: Mapping[str, Any], path: str, faults: list[Fault]) -> lis
 
 
 def same_run(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether two records in JSON say the same of a run, wherever they stand."""
-    return form.same(_without_places(one), _without_places(other))
+    """Return whether two records in JSON say the same of a run, wherever they stand: they make the same entries."""
+    faults: list[Fault] = []
+    made: list[Any] = [entries_of(record, "", faults) for record in (one, other)]
+    return form.same(made[0], made[1]) and not faults
 
 
 def _entry(record: Mapping[str, Any], step: int | None) -> dict[str, Any]:
@@ -105,7 +106,9 @@ def _started(record: Mapping[str, Any]) -> dict[str, Any]:
         body["recall"] = True
     further = dict(record["attributes"]) if isinstance(record.get("attributes"), dict) else {}
     if record.get("writes"):
-        further["writes"] = record["writes"]
+        further[WRITES] = [
+            {name: value for name, value in write.items() if name != "position"} for write in _objects(record["writes"])
+        ]
     return body | ({"attributes": further} if further else {})
 
 
@@ -124,7 +127,11 @@ def _step(name: str, step: Mapping[str, Any]) -> dict[str, Any]:
         body.setdefault("request", step.get("request_digest"))
         body["usage"] = {"input": step.get("input_tokens", 0), "output": step.get("output_tokens", 0)}
     elif name == "decisions":
-        body["rules"] = [_without_nulls(rule) for rule in _objects(step.get("rules"))]
+        rules = [_without_nulls(rule) for rule in _objects(step.get("rules"))]
+        if rules or step.get("default") is True:  # one that was chosen without rules lists none
+            body["rules"] = rules
+        if isinstance(body.get("facts_origin"), dict):
+            body["facts_origin"] = {name: _origin(origin) for name, origin in body["facts_origin"].items()}
         if step.get("untried") is not None:
             body["untried"] = [_without_nulls(rule) for rule in _objects(step["untried"])]
     if nothing is not None and nothing in step and not (body.get("errored") or body.get("begun")):
@@ -151,18 +158,20 @@ def _without_nulls(rule: Mapping[str, Any]) -> dict[str, Any]:
     if found.get("unknown") is False:
         del found["unknown"]
     if "conditions" in rule:
-        made = [
-            {k: v for k, v in each.items() if v is not None or k == "actual"} for each in _objects(rule["conditions"])
+        found["conditions"] = [
+            {
+                name: _origin(value) if name == "origin" else value
+                for name, value in each.items()
+                if value is not None or name == "actual"
+            }
+            for each in _objects(rule["conditions"])
         ]
-        found["conditions"] = made
     return found
 
 
-def _without_places(value: Any) -> Any:
-    """Return the JSON of a record without what depends on the log it stands in."""
-    if isinstance(value, dict):
-        return {name: _without_places(inner) for name, inner in value.items() if name not in _OF_THE_LOG}
-    return [_without_places(item) for item in value] if isinstance(value, list) else value
+def _origin(origin: Any) -> Any:
+    """Return where a value came from as an entry has it, without the words that a record adds."""
+    return recorded_origin(origin) if isinstance(origin, dict) else origin
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:

@@ -121,23 +121,42 @@ def from_documents(documents: Iterable[Any]) -> Batch:
 
 def from_protobuf(data: bytes) -> Batch:
     """Return the spans of a request in protobuf."""
+    gathered = _Gathered()
+    for resource_spans in _request(data).resource_spans:
+        resource = _pairs(resource_spans.resource.attributes)
+        for scope_spans in resource_spans.scope_spans:
+            for span in scope_spans.spans:
+                gathered.add(_decoded(span), resource, scope_spans.scope.name)
+    return gathered.batch()
+
+
+def _request(data: bytes) -> Any:
     try:
         decode_error: type[Exception] = import_module("google.protobuf.message").DecodeError
         from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
     except ImportError as error:
         raise Unavailable(NEEDS_EXTRA) from error
     try:
-        request = ExportTraceServiceRequest.FromString(data)
+        return ExportTraceServiceRequest.FromString(data)
     except decode_error as error:
         remedy = "Send an ExportTraceServiceRequest, and the content type of what is sent."
         raise Refused([Fault("(body)", f"is not protobuf ({error})", remedy)], NOT_RECORDED) from error
-    gathered = _Gathered()
-    for resource_spans in request.resource_spans:
-        resource = _pairs(resource_spans.resource.attributes)
-        for scope_spans in resource_spans.scope_spans:
-            for span in scope_spans.spans:
-                gathered.add(_decoded(span), resource, scope_spans.scope.name)
-    return gathered.batch()
+
+
+def document_of_protobuf(data: bytes) -> dict[str, Any]:
+    """Return a request in protobuf as the document that OTLP writes in JSON."""
+    request = _request(data)
+    document: dict[str, Any] = import_module("google.protobuf.json_format").MessageToDict(
+        request, use_integers_for_enums=True
+    )
+    for resource_spans in document.get("resourceSpans", ()):
+        for scope_spans in resource_spans.get("scopeSpans", ()):
+            for span in scope_spans.get("spans", ()):
+                for item in (span, *span.get("links", ())):
+                    for name in ("traceId", "spanId", "parentSpanId"):
+                        if name in item:  # protobuf's own JSON has base64, OTLP's has hex
+                            item[name] = base64.b64decode(item[name]).hex()
+    return document
 
 
 # ---------------------------------------------------------------------------------------------------- gathering

@@ -8,16 +8,15 @@ steps. Further columns are kept as attributes.
 from __future__ import annotations
 
 import csv
-import io
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.errors import Fault, Refused
+from woodrat.errors import Fault
 from woodrat.runs.foreign import message as chat
 from woodrat.runs.foreign.fields import REWARDS, verdict
 from woodrat.runs.foreign.wrappers import parsed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from woodrat.runs.foreign.span_tree import Placed
 
@@ -30,36 +29,29 @@ GROUPS: Final = (
 """Columns that name the conversation a message is part of."""
 _QUESTIONS: Final = ("query", "question", "prompt", "input")
 _ANSWERS: Final = ("answer", "response", "completion", "output")
+COLUMNS: Final = frozenset(
+    {*GROUPS, *_QUESTIONS, *_ANSWERS, *REWARDS, "messages", "role", "content", "traj", "history"}
+)
+"""Columns by which a table of recordings is known."""
 
 
-def rows_of_csv(text: str, outcome: str) -> list[dict[str, Any]]:
-    """Return the rows of CSV with a header; cells that are JSON of an object or a list are read as that."""
-    limit = csv.field_size_limit(CELL_CHARACTERS_MAX)
-    try:
-        listed = list(csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True))
-    except csv.Error as error:
-        remedy = "Send CSV with a header, quoted as RFC 4180 says."
-        raise Refused([Fault("", f"is not CSV ({error})", remedy)], outcome) from error
-    finally:
-        csv.field_size_limit(limit)
-    header, rows = (listed[0], listed[1:]) if listed else ([], [])
-    faults = [
+def rows(text: Iterable[str]) -> Iterator[tuple[int, dict[str, Any] | tuple[Fault, ...]]]:
+    """Yield the rows of CSV by their numbers, the header being row 1; or what is wrong with one."""
+    reader = csv.reader(text, strict=True)
+    header = [name.removeprefix("\ufeff") for name in next(reader, [])]
+    named = [
         Fault(f"column {number}", f"the name {name!r} is empty or appears twice", "Give each column a name of its own.")
         for number, name in enumerate(header, 1)
         if not name or name in header[: number - 1]
     ]
-    found: list[dict[str, Any]] = []
-    for number, row in enumerate(rows, 2):
+    if named:
+        yield 0, tuple(named)
+    for number, row in enumerate(reader, 2):
         if row and len(row) != len(header):
             problem = f"it has {len(row)} cells, and the header has {len(header)}"
-            faults.append(Fault(f"row {number}", problem, "Send a cell for every column; was the file cut off?"))
+            yield number, (Fault("", problem, "Send a cell for every column; was the file cut off?"),)
         elif row:
-            found.append({name: _cell(name, cell) for name, cell in zip(header, row, strict=True) if cell != ""})
-    if not found and not faults:
-        faults.append(Fault("", "it has no rows", "Send a header and at least one row."))
-    if faults:
-        raise Refused(faults, outcome)
-    return found
+            yield number, {name: _cell(name, cell) for name, cell in zip(header, row, strict=True) if cell != ""}
 
 
 def _cell(name: str, cell: str) -> Any:

@@ -54,17 +54,31 @@ def record(log: LocalLog, document: object, key: str | None = None, *, own: bool
     With a key the same document is recorded once, also where telling it was cut off in between. With `own` they must be
     runs of this ledger's agent, and nothing in them may be said in the name of another: `Forbidden` otherwise.
     """
+    return _record(log, document, key, own=own, accounts=None)
+
+
+def check(log: LocalLog, document: object, key: str | None = None, *, own: bool = False) -> dict[str, bytes]:
+    """Raise for what `record` would; return a digest of what the document says of each run that it can be told by."""
+    accounts: dict[str, bytes] = {}
+    _record(log, document, key, own=own, accounts=accounts)
+    return accounts
+
+
+def _record(
+    log: LocalLog, document: object, key: str | None, *, own: bool, accounts: dict[str, bytes] | None
+) -> tuple[str, ...]:
+    """Record a document, or with `accounts` only check it."""
     context = log.context
     if key is not None:
         check_key(key)
-    document = _keepable(document, NOTHING_RECORDED)
+    document = keepable(document)
     faults: list[Fault] = []
     translation = formats.translate(document, faults)
     if translation is not None:
-        return _record_translation(context, translation, faults, own=own)
+        return _record_translation(context, translation, faults, own=own, accounts=accounts)
     items: list[Any] = document if isinstance(document, list) else [document]
     if any(isinstance(item, dict) and "kind" in item for item in items):
-        return record_entries(context, items, key, own=own)
+        return record_entries(context, items, key, own=own, accounts=accounts)
     paths = [f"/{number}" for number in range(len(items))] if isinstance(document, list) else [""]
     faults += [_unknown(item, path) for item, path in zip(items, paths, strict=True) if not _could_be_told(item)]
     if faults:
@@ -75,6 +89,8 @@ def record(log: LocalLog, document: object, key: str | None = None, *, own: bool
     if own:
         for one in told:
             check_said_by(context.agent, one.agent)
+    if accounts is not None:
+        return ()
     if key is None:
         return tuple(one.record(log) for one in told)
     relay = Relay()
@@ -86,7 +102,7 @@ def read(document: object) -> tuple[RunRecord, ...]:
 
     A told run happens when it is recorded, so there is nothing to read before.
     """
-    document = _keepable(document, NO_READ)
+    document = keepable(document, NO_READ)
     faults: list[Fault] = []
     translation = formats.translate(document, faults)
     if translation is None:
@@ -104,7 +120,12 @@ def read(document: object) -> tuple[RunRecord, ...]:
 
 
 def _record_translation(
-    context: Context, translation: formats.Translation, faults: list[Fault], *, own: bool
+    context: Context,
+    translation: formats.Translation,
+    faults: list[Fault],
+    *,
+    own: bool,
+    accounts: dict[str, bytes] | None,
 ) -> tuple[str, ...]:
     """Record the runs of a document that was translated, in one write."""
     made = _trajectories(translation, faults, context.hidden, context.agent)
@@ -125,7 +146,7 @@ def _record_translation(
             judgements = document.get("judgements")
             for each in judgements if "format" in document and isinstance(judgements, list) else ():
                 check_said_by(context.agent, each.get("by"))
-    recorded = append_runs(context, made, entries, own=own) if made or entries else ()
+    recorded = append_runs(context, made, entries, own=own, accounts=accounts) if made or entries else ()
     return (*recorded, *known)
 
 
@@ -151,6 +172,8 @@ def _trajectories(
 
 def _check(translation: formats.Translation, faults: list[Fault], outcome: str) -> None:
     """Raise `Refused` for what is wrong with a document, all at once; and for one that holds no run."""
+    for span in translation.spans:
+        faults += json_values.long_values(span.attributes, f"span {span.id}")
     if not faults and translation.is_empty:
         faults.append(_EMPTY)
     if faults:
@@ -184,25 +207,29 @@ def _not_a_trajectory(item: object, path: str) -> Fault:
 
 
 def _could_be_told(item: object) -> bool:
+    if isinstance(item, list):
+        return False
     return (
         not isinstance(item, dict) or not item or bool(item.keys() & {"query", "steps", "answer", "agent", "subject"})
     )
 
 
-def _unknown(item: dict[str, Any], path: str) -> Fault:
-    """Return what to say of an object in no format that is known."""
-    names = ", ".join(shown(name) for name in list(item)[:4]) + (", …" if len(item) > 4 else "")
+def _unknown(item: Any, path: str) -> Fault:
+    """Return what to say of an object or a list in no format that is known."""
+    has = shown(item)
+    if isinstance(item, dict):
+        has = ", ".join(f'"{name[:40]}"' for name in list(item)[:4]) + (", …" if len(item) > 4 else "")
     remedy = (
         "Send a run with steps, a transcript with messages, an export of LangSmith, Langfuse or Phoenix, OTLP, "
         "a snapshot or a run record."
     )
-    return Fault(path, f"it is no recording that is known; it has {names}", remedy)
+    return Fault(path, f"it is no recording that is known; it has {has}", remedy)
 
 
 _EMPTY: Final = Fault("", "there is no run in it", "Send a run, or a list of runs or entries.")
 
 
-def _keepable(document: object, outcome: str) -> Any:
+def keepable(document: object, outcome: str = NOTHING_RECORDED) -> Any:
     """Return a document with values that a log can keep."""
     faults: list[Fault] = []
     plain = json_values.keepable(document, faults)

@@ -6,6 +6,7 @@ change nothing. Each must be of its run's owner, and may cite only what it can h
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from woodrat.canon import form, ids, moment
@@ -17,6 +18,7 @@ from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.ownership import ForeignRun, check_owner, unknown_run
 from woodrat.ledger.write import Writer
 from woodrat.runs import redaction, trajectory
+from woodrat.runs.foreign import json_values
 from woodrat.runs.recorder.log import accounted, step_gaps
 from woodrat.runs.recorder.steps import NOTHING_RECORDED
 from woodrat.runs.verbs import citation
@@ -53,14 +55,21 @@ def kind_of(item: object) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def record_entries(context: Context, items: Sequence[Any], key: str | None, *, own: bool) -> tuple[str, ...]:
+def record_entries(
+    context: Context,
+    items: Sequence[Any],
+    key: str | None,
+    *,
+    own: bool,
+    accounts: dict[str, bytes] | None = None,
+) -> tuple[str, ...]:
     """Append entries as they are, all in one write; return the runs they are part of."""
     clock, items = context.clock, _without(items, context.hidden)
     missing = {
         "run": fresh_id(clock, "run_") if key is None else run_of_key(context.tenant, context.agent, f"record/{key}")[0]
     }
     said = _said(_signed(items, context.agent, own=own), missing, _span(clock), clock.now, NOTHING_RECORDED)
-    return _add(context, said, {"entries": list(items)}, key, own=own)
+    return _add(context, said, {"entries": list(items)}, key, own=own, accounts=accounts)
 
 
 def _signed(items: Sequence[Any], default: str | None, *, own: bool = False) -> list[Any]:
@@ -241,6 +250,7 @@ def _said(
         body.setdefault("step", number)
         body.setdefault("span", span() or f"{number:016x}")
         faults += _body_faults(body, path)
+        faults += json_values.long_values(body, path)
         try:
             if "started_at" in body or (now is not None and not leaves(body, "started_at")):
                 stated = body["started_at"] if "started_at" in body else now() if now is not None else ""
@@ -257,7 +267,12 @@ def _said(
 
 
 def append_runs(
-    context: Context, told: Sequence[trajectory.Told], items: Sequence[Any], *, own: bool
+    context: Context,
+    told: Sequence[trajectory.Told],
+    items: Sequence[Any],
+    *,
+    own: bool,
+    accounts: dict[str, bytes] | None = None,
 ) -> tuple[str, ...]:
     """Append the entries of trajectories and of spans, all in one write; those the log holds already change nothing."""
     said = {
@@ -274,7 +289,7 @@ def append_runs(
             for item in signed:
                 check_said_by(context.agent, item["agent"])
         said |= _said(signed, {"run": ""}, _span(context.clock), None, NOTHING_RECORDED)
-    return _add(context, said, once=frozenset(run.run for run in told), own=own)
+    return _add(context, said, once=frozenset(run.run for run in told), own=own, accounts=accounts)
 
 
 def _add(
@@ -285,19 +300,24 @@ def _add(
     *,
     once: frozenset[str] = frozenset(),
     own: bool = False,
+    accounts: dict[str, bytes] | None = None,
 ) -> tuple[str, ...]:
     """Append entries that the log does not hold yet; return the runs they are part of.
 
     Each must be of its run's owner. Of the runs `once`, a step that is told otherwise than before is refused: it would
-    count as a second one. With `own` nothing may be cited from another log.
+    count as a second one. With `own` nothing may be cited from another log. With `accounts` nothing is appended: it
+    gets a digest of what is said of each run.
     """
-    runs = tuple(dict.fromkeys(entry.run for entry in said.values()))
+    by_run: dict[str, list[tuple[bytes, _Entry]]] = {}
+    for name, entry in said.items():
+        by_run.setdefault(entry.run, []).append((name, entry))
+    runs = tuple(by_run)
 
     def plan(draft: Draft) -> None:
         view, through = draft.view, draft.before.asof.position
         so_far = {run: run_progress.of_run(context.engine, context.tenant, view, run, through) for run in runs}
         for run in runs:
-            _check_owned(run, so_far[run], [entry for entry in said.values() if entry.run == run])
+            _check_owned(run, so_far[run], [entry for _, entry in by_run[run]])
         if once:
             held = ((entry, run) for run in once for entry in view.run(run, through))
             before = [_Entry(e.kind, e.body, run, None, "") for e, run in held if e.body is not None]
@@ -309,7 +329,10 @@ def _add(
         for entry in added:
             draft.add(entry.kind, entry.body, step_of(entry.kind, entry.body))
 
-    Writer(context).write("record", given or {}, plan, key=key)
+    Writer(context).write("record", given or {}, plan, key=key, dry_run=accounts is not None)
+    if accounts is not None:
+        for run, entries in by_run.items():
+            accounts[run] = sha256(b"".join(sorted(bytes(name) for name, _ in entries))).digest()
     return runs
 
 

@@ -148,14 +148,14 @@ def evaluate(
 def _over(record: RunRecord) -> int:
     """Return the position at which a run had done all it did; what was thought of it later does not count."""
     steps = [step.position for step in record.steps if not isinstance(step, Judgement)]
-    writes = [write.position for write in record.writes]
+    writes = [write.position for write in record.writes if write.position is not None]
     return max([*steps, *writes, *(at for at in (record.start, record.end) if at is not None)])
 
 
 def compare(record: RunRecord, over: Reader, good: Reader) -> Compared:
-    """Compare the fields a run wrote as two readers see them; what neither knows is the same."""
+    """Compare the fields a run wrote here as two readers see them; what neither knows is the same."""
     written: dict[str, set[str]] = {}
-    for write in record.writes:
+    for write in (write for write in record.writes if write.position is not None):
         written.setdefault(write.entity, set()).update(write.fields, write.remove)
     failures = []
     for entity, names in written.items():
