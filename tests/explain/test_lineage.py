@@ -10,9 +10,27 @@ from woodrat.explain import lineage
 from woodrat.explain.lineage import Node
 
 
-def observe(id: str) -> Node:
-    """Return an observation of which nothing further is known."""
-    return Node("observation", id, id)
+class Ends:
+    """Leads nowhere: of what a step names nothing further is known."""
+
+    def observation(self, id: str) -> Node:
+        """Return an observation."""
+        return Node("observation", id, id)
+
+    def decision(self, run: str, span: str) -> Node:
+        """Return a decision."""
+        return Node("decision", f"{run}/{span}", span)
+
+    def stage(self, run: str, stage: str) -> Node:
+        """Return what was decided at a stage."""
+        return Node("stage", f"{run}#{stage}", stage)
+
+    def recalled(self, run: str, position: int) -> Node:
+        """Return a run."""
+        return Node("run", run, run)
+
+
+ENDS = Ends()
 
 
 def kinds(node: Node) -> list[str]:
@@ -22,7 +40,7 @@ def kinds(node: Node) -> list[str]:
 
 def test_an_answer_leads_to_its_observation() -> None:
     """The way back goes by decision, evidence, read and field to the observation that was read."""
-    tree = lineage.answer(record(), observe)
+    tree = lineage.answer(record(), ENDS)
     assert kinds(tree) == ["answer", "decision", "evidence", "read", "field", "observation"]
     assert tree.label.startswith("answer Application #42: REJECTED.")
     (evidence,) = tree.find("evidence")
@@ -32,11 +50,11 @@ def test_an_answer_leads_to_its_observation() -> None:
 
 def test_what_no_decision_looked_at_is_told_besides() -> None:
     """Calls and reads that are nobody's evidence stand beside the decisions."""
-    tree = lineage.answer(record(), observe)
+    tree = lineage.answer(record(), ENDS)
     assert [node.kind for node in tree.nodes] == ["decision", "tool", "model"]
     said = loan()
     said.insert(2, ("run.read", body(7, entity="rate/base", position=3, fields={"p": {"observation": "obs_x"}})))
-    tree = lineage.answer(record(said), observe)
+    tree = lineage.answer(record(said), ENDS)
     assert [node.kind for node in tree.nodes] == ["decision", "tool", "model", "read"]
     assert [node.id for node in tree.find("observation")] == [OBSERVATION, "obs_x"]
 
@@ -51,7 +69,7 @@ def decided(origin: dict[str, Any], **said: Any) -> Node:
         ("run.decided", body(3, stage="s", chosen="a", rules=[rule], **said)),
     ]
     found = record(steps)
-    return lineage.decision(found, found.decisions[0], observe)
+    return lineage.decision(found, found.decisions[0], ENDS)
 
 
 def test_every_origin_has_its_node() -> None:
@@ -74,7 +92,7 @@ def test_every_origin_has_its_node() -> None:
 
 def test_a_tree_is_plain_json() -> None:
     """`to_json` has kind, id, label, details and what it comes from, all the way down."""
-    found = lineage.answer(record(), observe).to_json()
+    found = lineage.answer(record(), ENDS).to_json()
     assert (found["kind"], found["id"]) == ("answer", RUN)
     assert found["nodes"][0]["details"]["chosen"] == "rejected"
     assert found["nodes"][0]["nodes"][0]["nodes"][0]["nodes"][0]["nodes"][0]["id"] == OBSERVATION

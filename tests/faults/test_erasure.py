@@ -339,7 +339,7 @@ def test_what_was_erased_says_so(ledger: Ledger, db: Path, what: str) -> None:
     before = ledger.position
     certificate = ledger.erase(subject=PERSON, reason="a request")
     for past in (ledger, ledger.at(before)):
-        ask = {"run": past.runs.show, "said": past.lineage, "entity": past.show}.get(what, past.sources.content)
+        ask: Any = {"run": past.runs.show, "said": past.lineage, "entity": past.show}.get(what, past.sources.content)
         with pytest.raises(NotFound, match=f"erased at {certificate.position}") as caught:
             ask(told.get(what, PERSON))
         assert caught.value.details["erased_at"] == certificate.position

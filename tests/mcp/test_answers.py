@@ -174,11 +174,13 @@ def test_whole_records_are_those_of_the_library(client: Client) -> None:
 
 def test_a_lineage_shows_so_many_nodes(client: Client) -> None:
     """A tree of thousands of nodes is cut, and each node that lacks some says how many it has."""
-    from woodrat.explain.lineage import Node
+    from woodrat.explain.lineage import LineageTree, Node
 
-    tree = Node("answer", "run_x", "answer", {}, tuple(Node("source", f"src_{n}", "s", {}) for n in range(5_000)))
-    short = compact.lineage(tree)
-    assert (len(short["nodes"]), short["more"]) == (compact.NODES_MAX - 1, {"nodes": 5_000})
+    nodes = tuple(Node("source", f"src_{n}", "s", {}) for n in range(5_000))
+    runs = tuple(Node("run", f"run_{n}", "r", {}) for n in range(7))
+    short = compact.lineage(LineageTree("answer", "run_x", "answer", {}, nodes, runs, 9, 2, 4, None, 0))
+    assert (len(short["nodes"]), short["more"]) == (compact.NODES_MAX - 1, {"nodes": 5_000, "runs": 9})
+    assert (short["depth"], short["left_out"]) == (2, 4)
 
 
 def test_false_and_empty_answers_are_answers(client: Client) -> None:

@@ -126,7 +126,7 @@ class Interpretations(PastInterpretations):
         if not isinstance(interpretation, str):
             problem = f"expected an interpretation's id, got {shown(interpretation)}"
             raise Refused([Fault("interpretation", problem, "Send it as text, such as int_….")])
-        from woodrat.explain.reader import open_tracer
+        from woodrat.explain.reader.tracer import open_tracer
         from woodrat.ledger.sources import Reading
 
         with open_tracer(self.context) as tracer:

@@ -16,7 +16,6 @@ from woodrat.canon import form
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger import redaction
-from woodrat.ledger.pages import Page
 from woodrat.recall.ngram import Ngram
 
 if TYPE_CHECKING:
@@ -167,7 +166,7 @@ def over(verb: Verb) -> Callable[..., Any]:
         if missing:
             function(self, *arguments, **named)
         answer = self.link.call(verb, bound)
-        if isinstance(answer, Page):
+        if hasattr(answer, "followed_by"):  # a page
             return answer.followed_by(lambda: call(self, **{**bound, "cursor": answer.cursor}))
         return answer
 

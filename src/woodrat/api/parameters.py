@@ -327,12 +327,15 @@ LineageOf: TypeAlias = Annotated[
 ImpactOf: TypeAlias = Annotated[
     str,
     Kind(
-        "an observation, a source or an interpretation",
+        "an observation, a source, an interpretation, an entity, a run, or a decision as RUN#stage",
         TEXT,
-        "OBS|SRC|INT",
+        "OBS|SRC|INT|REF|RUN",
         wire="of",
-        ids=_OBSERVATION + _SOURCE + _INTERPRETATION,
+        ids=_OBSERVATION + _SOURCE + _INTERPRETATION + _ENTITY + _RUN,
     ),
+]
+RunsDeep: TypeAlias = Annotated[
+    int, Kind("follow at most this many runs one after another (default: all)", {**WHOLE, "minimum": 1}, "N", brief="")
 ]
 ByAgent: TypeAlias = Annotated[str, Kind("everything this agent stated", TEXT, "A", example="crm")]
 AlsoSame: TypeAlias = Annotated[bool, Kind("also decisions that would come out the same", FLAG)]

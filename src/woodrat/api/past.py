@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         RefArg,
         Rules,
         RulesByStage,
+        RunsDeep,
         Scope,
         ScopeConversation,
         ScopePrincipal,
@@ -84,7 +85,7 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
     from woodrat.context import Context
     from woodrat.explain.impact import Impact
-    from woodrat.explain.lineage import Node
+    from woodrat.explain.lineage import LineageTree
     from woodrat.explain.stale import Stale
     from woodrat.ledger.elements import Elements
     from woodrat.ledger.find import Duplicate, Hit
@@ -472,30 +473,44 @@ class Past:
         return None
 
     @verb(get="/v1/lineage", command="lineage RUN|OBS|REF#field", tool="explain", wide=True)
-    def lineage(self, what: LineageOf) -> Node:
+    def lineage(
+        self, what: LineageOf, *, depth: RunsDeep | None = None, limit: Limit = 100, cursor: Cursor | None = None
+    ) -> LineageTree:
         """Trace an answer, a decision or a value back to its sources.
 
-        `what` is a run, a decision as `RUN#stage`, an observation id, or `type/key#field`. The result is a tree. It
-        contains only what was recorded: the observations that reads and evidence name, their interpretations and their
-        sources.
+        `what` is a run, a decision as `RUN#stage`, an observation id, or `type/key#field`. The result is a tree, and a
+        tree for each run that lies behind it, the nearest first, however many; `depth` ends it earlier, and `left_out`
+        says what that left out. It contains only what was recorded: the observations, decisions and recalled runs that
+        steps name, interpretations and sources. A page has `limit` trees.
         """
         from woodrat.explain import verbs as explain_verbs
 
-        return explain_verbs.lineage(self.context, what)
+        return explain_verbs.lineage(self.context, what, depth=depth, limit=limit, cursor=cursor)
 
-    @verb(get="/v1/impact", command="impact OBS|SRC|INT|AGENT", tool="explain", wide=True)
+    @verb(get="/v1/impact", command="impact OBS|SRC|INT|REF|RUN|AGENT", tool="explain", wide=True)
     def impact(
-        self, what: ImpactOf | None = None, *, agent: ByAgent | None = None, progress: Progress | None = None
+        self,
+        what: ImpactOf | None = None,
+        *,
+        agent: ByAgent | None = None,
+        depth: RunsDeep | None = None,
+        limit: Limit = 100,
+        cursor: Cursor | None = None,
+        progress: Progress | None = None,
     ) -> Impact:
-        """List what depends on an observation, a source or an agent.
+        """List what depends on an observation, a source, an entity, a run or an agent.
 
-        Also takes an interpretation. Returns the fields it takes part in now, every read, decision and answer whose
-        record names it, and every recorded export with rows of such runs. The cost grows with the result, not with the
+        Also takes an interpretation, and a decision as `RUN#stage`. Lists every run that read it, recalled it or
+        decided on it, every run that leaned on what those wrote or decided, and so on, the nearest first; then the
+        fields that all of this takes part in now, recorded exports with rows of these runs, and the observations meant.
+        `depth` ends it earlier, and `left_out` says what that left out. The cost grows with the result, not with the
         ledger; but the first question about a long log waits for an index to be built, which `progress` follows.
         """
         from woodrat.explain import verbs as explain_verbs
 
-        return explain_verbs.impact(self.context, what, agent, progress)
+        return explain_verbs.impact(
+            self.context, what, agent, depth=depth, limit=limit, cursor=cursor, progress=progress
+        )
 
     @verb(get="/v1/stale", command="stale", tool="explain")
     def stale(self, *, same: AlsoSame = False, limit: Limit = 20, cursor: Cursor | None = None) -> Page[Stale]:

@@ -242,7 +242,7 @@ def _without_nulls(what: Mapping[str, Any]) -> dict[str, Any]:
 
 def _recorded(reader: Reader, asking: Asking, faults: list[Fault]) -> Choice | None:
     """Return a decision on record, to be made again on other states; the last one of its stage."""
-    from woodrat.explain.reader import decisions_at
+    from woodrat.explain.reader.tracer import decisions_at
     from woodrat.runs.reader import Recounter, run_record
 
     id, mark, stage = asking.what.partition("#")
@@ -319,7 +319,7 @@ def _followed(
     record: RunRecord, origin: Mapping[str, Any], name: str, view: View, faults: list[Fault]
 ) -> FieldRead | None:
     """Return the entity and field that a fact is read from, where another state may tell it otherwise."""
-    from woodrat.explain.reader import read_by, read_ref
+    from woodrat.explain.reader.stale import read_by, read_ref
 
     if origin.get("kind") == "model":
         problem = f"{name} came from a model, which might answer differently on another state"

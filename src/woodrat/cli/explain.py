@@ -8,47 +8,68 @@ from woodrat.cli.command import READ, UPDATE, Answer, Call
 from woodrat.cli.progress import bar
 from woodrat.cli.runs import NO_READ, runs_of
 from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, fields, time, value
-from woodrat.errors import Fault, Refused
+from woodrat.errors import Fault, NotFound, Refused
 from woodrat.server import wire
 
 if TYPE_CHECKING:
-    from woodrat.explain.lineage import Node
+    from woodrat.explain.lineage import LineageTree, Node
     from woodrat.explain.stale import Belief, Stale
     from woodrat.recall.reader import Recall
 
 
-IMPACT_IDS = ("obs_", "src_", "int_")
-"""How ids begin whose impact can be asked for; whatever else is named is an agent."""
+IMPACT_IDS = ("obs_", "src_", "int_", "ent_", "run_")
+"""How ids begin whose impact can be asked for; whatever else is named without a slash is an agent."""
 
 
 def lineage(call: Call) -> Answer:
     """Tell where something comes from."""
-    tree = call.ask(runs_of(call))
-    return _drawn(call, tree) or Answer(tree.to_json(), lambda paper: _tree(paper, tree))
+    page = call.ask(runs_of(call))
+
+    def text(paper: Paper) -> None:
+        _tree(paper, page)
+        if page.left_out:
+            paper.line(f"{page.left_out} runs lie beyond the depth of {page.depth}; add --depth N.", YELLOW)
+        if page.cursor is not None:
+            paper.line(f"More: add --cursor {page.cursor}", DIM)
+
+    return _drawn(call, page) or Answer(page.to_json(), text)
 
 
 def impact(call: Call) -> Answer:
     """Tell what leaned on something."""
     what: str = call.given.what
-    cause = {"what": what} if what.startswith(IMPACT_IDS) else {"agent": what}
     with bar("Indexing", "entries", at_once=False) as tell:
-        found = call.ask(runs_of(call), **cause, progress=tell)
+        past = runs_of(call)
+        if what.startswith(IMPACT_IDS) or "/" in what:
+            try:
+                page = call.ask(past, what=what, progress=tell)
+            except NotFound:
+                if what.startswith(IMPACT_IDS):
+                    raise
+                page = call.ask(past, what=None, agent=what, progress=tell)  # an agent may have a slash in its name
+        else:
+            page = call.ask(past, what=None, agent=what, progress=tell)
 
     def text(paper: Paper) -> None:
-        _tree(paper, found.tree)
+        _tree(paper, page.tree)
+        total = page.counts
         counts = (
-            (len(found.observations), "observations"),
-            (len(found.fields), "current fields"),
-            (len(found.runs), "runs"),
-            (sum(len(run.decisions) for run in found.runs), "decisions"),
-            (len(found.exports), "exports"),
+            (total.observations, "observations"),
+            (total.fields, "current fields"),
+            (total.runs, "runs"),
+            (total.decisions, "decisions"),
+            (total.exports, "exports"),
         )
-        paper.line("; ".join(f"{count} {what}" for count, what in counts), DIM)
+        paper.line("; ".join(f"{count} {noun}" for count, noun in counts if count is not None), DIM)
+        if page.left_out:
+            paper.line(f"{page.left_out} runs lie beyond the depth of {page.depth}; add --depth N.", YELLOW)
+        if page.cursor is not None:
+            paper.line(f"More: add --cursor {page.cursor}", DIM)
 
-    return _drawn(call, found.tree) or Answer(found.to_json(), text)
+    return _drawn(call, page.tree) or Answer(page.to_json(), text)
 
 
-def _drawn(call: Call, tree: Node) -> Answer | None:
+def _drawn(call: Call, tree: Node | LineageTree) -> Answer | None:
     """Return a tree as the graph that was asked for; none when none was."""
     if call.given.format is None:
         return None
@@ -63,7 +84,7 @@ def _drawn(call: Call, tree: Node) -> Answer | None:
     return Answer(None, text, plain=True)
 
 
-def _tree(paper: Paper, tree: Node) -> None:
+def _tree(paper: Paper, tree: Node | LineageTree) -> None:
     from woodrat.explain.lineage import lines
 
     for number, line in enumerate(lines(tree)):

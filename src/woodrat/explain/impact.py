@@ -1,18 +1,19 @@
-"""Impact: what leaned on an observation: the fields it wins, the reads, decisions and answers that saw it, and exports.
+"""Impact: what leaned on something: runs, the fields that were written from it, and exports, however many runs away.
 
-Recorded reads and the origins of evidence are followed, never text. What a run wrote after it had read is listed as
-written; it is not taken for certain that it came of what was read.
+Recorded reads, recalls and the origins of evidence are followed, never text. A run that read something may have written
+from it whatever it wrote afterwards, so that counts too, and so does whoever read that; the log does not say whether it
+came of what was read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from woodrat.canon.form import Json
-from woodrat.explain.lineage import Node, evidence, shown
-from woodrat.record_json import Record
-from woodrat.records import dataclass
+from woodrat.explain.lineage import Node, shown
+from woodrat.explain.references import Affected, evidence, references_of
+from woodrat.record_json import IN_PYTHON_ONLY, Record
+from woodrat.records import dataclass, field, replace
 from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Decision, Read, Write
 from woodrat.training.exports import Export
@@ -30,6 +31,8 @@ class WonField(Record):
     """What is believed."""
     observation: str
     """The observation."""
+    distance: int = 0
+    """How many runs lie between it and what was asked about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,8 @@ class AffectedRead(Record):
     """The read."""
     fields: tuple[str, ...]
     """The fields it saw it in."""
+    runs: tuple[str, ...] = ()
+    """Of a recall, the runs that lean on it which were found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,57 +78,108 @@ class AffectedRun(Record):
     decisions: tuple[AffectedDecision, ...]
     """The decisions whose evidence it is part of."""
     writes: tuple[Write, ...]
-    """What the run said."""
+    """What the run said afterwards."""
+    distance: int
+    """How many runs away it is: 1 for a run that leaned on it directly."""
+    through: str
+    """What it leaned on first: an observation, a decision as RUN#stage, or a run that it recalled."""
+    through_run: str | None
+    """The run that this comes from; none where it is what was asked about."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImpactCounts(Record):
+    """How much leaned on something, on all pages together."""
+
+    observations: int
+    """The observations that what was asked about stands for."""
+    runs: int
+    """The runs that leaned on it."""
+    decisions: int
+    """The decisions of these runs whose evidence it is part of."""
+    fields: int | None
+    """The fields; none on a page before the one that lists the last of them."""
+    exports: int | None
+    """The exports; none on a page before the one that lists the first of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Impact(Record):
-    """What leaned on an observation, a source, an interpretation or an agent."""
+    """What leaned on something: one page of it. Runs come first, then fields, exports and observations."""
 
     kind: str
-    """`observation`, `source`, `interpretation` or `agent`."""
+    """`observation`, `source`, `interpretation`, `agent`, `entity`, `run` or `decision`."""
     id: str
     """What was asked about."""
-    observations: tuple[str, ...]
-    """The observations it stands for, by position."""
-    fields: tuple[WonField, ...]
-    """The fields they take part in now."""
     runs: tuple[AffectedRun, ...]
-    """The runs that read them or decided on them, by their first entry."""
+    """The runs that leaned on it, the nearest first, and of those as near by their first entry that did."""
+    fields: tuple[WonField, ...]
+    """The fields that it, and what was written from it, take part in now; the nearest first."""
     exports: tuple[Export, ...]
     """The exports with rows of those runs, by position."""
+    observations: tuple[str, ...]
+    """The observations that what was asked about stands for, by position."""
+    counts: ImpactCounts
+    """How much there is on all pages."""
+    depth: int | None
+    """How many runs away it was to be looked for; none: however many."""
+    left_out: int
+    """How many runs are one further away than that; more may lie behind them."""
+    cursor: str | None
+    """What to ask with for what follows; none when that was all."""
     position: int
     """The log position it was answered at."""
+    following: Callable[[], Impact] | None = field(default=None, compare=False, repr=False, metadata=IN_PYTHON_ONLY)
+    """Reads the page that follows; none where there is none, or nobody can."""
+
+    def next_page(self) -> Impact | None:
+        """Return the page that follows, as of the same position; `None` after the last."""
+        return None if self.cursor is None or self.following is None else self.following()
+
+    def followed_by(self, following: Callable[[], Impact]) -> Impact:
+        """Return the page with what reads the page that follows."""
+        return self if self.cursor is None else replace(self, following=following)
 
     @property
     def tree(self) -> Node:
-        """What was asked about as a tree: fields, and reads that lead to decisions that lead to answers."""
+        """The page as a tree: a run below what it leaned on, if that is on the page too."""
+        below: dict[str, list[Node]] = {}
+        listed = {write.observation for found in self.runs for write in found.writes}
+        listed.update(found.run for found in self.runs)
+        for found in reversed(self.runs):
+            place = found.through if found.through in listed else found.through_run
+            below.setdefault(place if place in listed else "", []).append(_run(found, below))
         nodes = [
             Node("field", f"{won.entity}#{won.field}", f"{won.entity}#{won.field} = {shown(won.value)}", won.to_json())
             for won in self.fields
         ]
         details = {"observations": list(self.observations), "position": self.position}
-        label = f"{self.kind} {self.id}"
-        exports = (Node("export", found.id, found.sentence, found.to_json()) for found in self.exports)
-        return Node(self.kind, self.id, label, details, (*nodes, *(_run(found) for found in self.runs), *exports))
+        exports = [Node("export", found.id, found.sentence, found.to_json()) for found in self.exports]
+        runs = below.get("", [])[::-1]
+        return Node(self.kind, self.id, f"{self.kind} {self.id}", details, (*nodes, *runs, *exports))
 
 
-def _run(found: AffectedRun) -> Node:
-    nodes = [_read(found.run, affected.read, affected.fields) for affected in found.reads]
+def _run(found: AffectedRun, below: dict[str, list[Node]]) -> Node:
+    nodes = [_read(found.run, affected) for affected in found.reads]
     nodes += [_decision(found.run, affected.decision, affected.facts) for affected in found.decisions]
     if found.answer is not None:
         nodes.append(Node("answer", found.run, f"answered {shown(found.answer)}", {"answer": found.answer}))
-    nodes += [
-        Node("write", write.observation, f"wrote {write.entity} {shown(dict(write.fields))}", write.to_json())
-        for write in found.writes
-    ]
+    for write in found.writes:
+        label = f"wrote {write.entity} {shown(dict(write.fields))}"
+        readers = tuple(reversed(below.get(write.observation, ())))
+        nodes.append(Node("write", write.observation, label, write.to_json(), readers))
+    nodes += reversed(below.get(found.run, ()))
     by = "" if found.agent is None else f" by {found.agent}"
-    return Node("run", found.run, f"{found.run}{by}, {found.status}", {"query": found.query}, tuple(nodes))
+    details = {"query": found.query, "distance": found.distance, "through": found.through}
+    return Node("run", found.run, f"{found.run}{by}, {found.status}", details, tuple(nodes))
 
 
-def _read(run: str, read: Read, names: tuple[str, ...]) -> Node:
-    label = f"read {', '.join(f'{read.entity}#{name}' for name in names)} at position {read.as_of}"
-    return Node("read", f"{run}/{read.span}/{read.entity}", label, {"position": read.position, "fields": list(names)})
+def _read(run: str, affected: AffectedRead) -> Node:
+    read = affected.read
+    seen = ", ".join([*(f"{read.entity}#{name}" for name in affected.fields), *affected.runs])
+    label = f"{'recalled' if affected.runs else 'read'} {seen} at position {read.as_of}"
+    details = {"position": read.position, "fields": list(affected.fields)}
+    return Node("read", f"{run}/{read.span}/{read.entity}", label, details)
 
 
 def _decision(run: str, decision: Decision, facts: tuple[str, ...]) -> Node:
@@ -132,14 +188,17 @@ def _decision(run: str, decision: Decision, facts: tuple[str, ...]) -> Node:
     return Node("decision", f"{run}/{decision.span}", label, details)
 
 
-def affected_run(record: RunRecord, observations: frozenset[str]) -> AffectedRun | None:
-    """Return where a run leaned on some observations; nothing when it did not."""
-    reads = [AffectedRead(read, names) for read in record.reads if (names := _fields(read, observations))]
+def affected_run(
+    record: RunRecord, affected: Affected, distance: int = 0, through: str = "", through_run: str | None = None
+) -> AffectedRun | None:
+    """Return where a run leaned on something; nothing when it did not."""
+    reads = [each for read in record.reads if (each := _affected_read(read, affected)).fields or each.runs]
     decisions = [
-        AffectedDecision(made, names) for made in record.decisions if (names := _facts(evidence(made), observations))
+        AffectedDecision(made, facts) for made in record.decisions if (facts := _affected_facts(made, affected))
     ]
     if not reads and not decisions:
         return None
+    first = min([each.read.position for each in reads] + [each.decision.position for each in decisions])
     return AffectedRun(
         run=record.id,
         agent=record.agent,
@@ -149,17 +208,20 @@ def affected_run(record: RunRecord, observations: frozenset[str]) -> AffectedRun
         answer=record.answer,
         reads=tuple(reads),
         decisions=tuple(decisions),
-        writes=record.writes,
+        writes=tuple(write for write in record.writes if write.position > first),
+        distance=distance,
+        through=through,
+        through_run=through_run,
     )
 
 
-def _fields(read: Read, observations: frozenset[str]) -> tuple[str, ...]:
-    return tuple(sorted(name for name in read.fields if not observations.isdisjoint(read.behind(name))))
+def _affected_read(read: Read, affected: Affected) -> AffectedRead:
+    fields = tuple(sorted(name for name in read.fields if not affected.observations.isdisjoint(read.behind(name))))
+    runs = tuple(each.run for each in read.recalled if affected.recalled(each.run, read.position))
+    return AffectedRead(read, fields, runs)
 
 
-def _facts(origins: Mapping[str, Mapping[str, Any]], observations: frozenset[str]) -> tuple[str, ...]:
-    def named(origin: Mapping[str, Any]) -> Iterable[object]:
-        found = origin.get("observations")
-        return found if isinstance(found, list) else ()
-
-    return tuple(name for name, origin in origins.items() if any(id in observations for id in named(origin)))
+def _affected_facts(made: Decision, affected: Affected) -> tuple[str, ...]:
+    """Return the names of the facts that a decision looked at which lean on something affected."""
+    origins = evidence(made).items()
+    return tuple(name for name, origin in origins if affected.leans(references_of([origin]), made.position))

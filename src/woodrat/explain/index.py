@@ -1,10 +1,11 @@
-"""The index of traces: who read an observation, what was said from a source and by an agent, and what was exported."""
+"""The index of traces: who read an observation or leaned on a decision, what was said from where, what was exported."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
+from woodrat.explain.references import references_of
 from woodrat.ledger import index as shelving
 from woodrat.ledger.index import Index
 from woodrat.runs import steps
@@ -24,6 +25,10 @@ SAID_BY: Final = "traces/by/"
 """Observations of an agent; its name follows."""
 DELIVERED: Final = "traces/delivered/"
 """Deliveries of a source; its name follows."""
+CITED: Final = "traces/cited/"
+"""Decisions with a fact that is what another decision chose; its run and span follow, or run and stage if recalled."""
+RECALLED: Final = "traces/recalled/"
+"""Recalls that found a run; its id follows."""
 READING: Final = "traces/reading/"
 """The beginning and the end of a reading; its id follows."""
 
@@ -42,7 +47,12 @@ def _shelves(entry: Entry) -> set[str]:
     if entry.kind in ("run.read", "run.decided"):
         part = steps.part_of(entry.kind, entry.position, body)
         assert isinstance(part, Read | Decision)
-        return {READ_BY + id for id in part.observations}
+        named = {READ_BY + id for id in part.observations}
+        if isinstance(part, Read):
+            return named.union(RECALLED + recalled.run for recalled in part.recalled)
+        cited = references_of(part.origins)
+        named.update(decision_shelf(*key) for key in cited.decisions)
+        return named.union(stage_shelf(*key) for key in cited.stages)
     if entry.kind == "received":
         return {DELIVERED + body["source"]}
     if entry.kind != "observation":
@@ -50,6 +60,16 @@ def _shelves(entry: Entry) -> set[str]:
     shelves = {SAID_BY + body["agent"]}
     shelves.update(SAID_FROM + body[name] for name in ("source", "interpretation") if isinstance(body.get(name), str))
     return shelves | training_index.shelves(body)
+
+
+def decision_shelf(run: str, span: str) -> str:
+    """Return the shelf of the decisions that were made on what a decision chose."""
+    return f"{CITED}{run}/{span}"
+
+
+def stage_shelf(run: str, stage: str) -> str:
+    """Return the shelf of the decisions that were made on what a recalled run chose at a stage."""
+    return f"{CITED}{run}#{stage}"
 
 
 INDEX: Final = Index("traces", _KINDS, _shelves)

@@ -3,18 +3,21 @@
     answer → decision → evidence → read → field → observation → interpretation → source
 
 Only what was recorded is followed: the observations that a read or the origin of a fact names. A branch ends at an
-input, a tool, a model, or an agent's own word where nothing further is on record.
+input, a tool, a model, or an agent's own word where nothing further is on record. A run that lies behind, because it
+wrote what was read, was recalled, or made a decision that was relied on, is a tree of its own: however many runs lie
+behind one another, no tree is deep.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from woodrat.canon.form import Json
-from woodrat.record_json import Record
-from woodrat.records import dataclass, field
+from woodrat.explain.references import evidence, references_of
+from woodrat.record_json import IN_PYTHON_ONLY, Record
+from woodrat.records import dataclass, field, replace
 from woodrat.runs import steps
 from woodrat.runs.evidence import call_words
 from woodrat.runs.record import RunRecord
@@ -23,8 +26,21 @@ from woodrat.runs.steps import Decision, ModelCall, Read, ToolCall
 LABEL_CHARACTERS_MAX: Final = 120
 """How much of a value a label shows."""
 
-Observe = Callable[[str], "Node"]
-"""Returns the tree behind an observation, by its id."""
+
+class Follow(Protocol):
+    """Leads on from a step of a run to what it names."""
+
+    def observation(self, id: str) -> Node:
+        """Return the tree behind an observation, by its id."""
+
+    def decision(self, run: str, span: str) -> Node:
+        """Return the mention of a decision that a fact is what was chosen of."""
+
+    def stage(self, run: str, stage: str) -> Node:
+        """Return the mention of what a recalled run decided at a stage."""
+
+    def recalled(self, run: str, position: int) -> Node:
+        """Return the mention of a run that was recalled at a position of the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,27 +54,95 @@ class Node(Record):
     label: str
     """What it says, for people."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """What is known of it, as plain JSON; `again` where what is behind it stands further up in the tree."""
+    """What is known of it, as plain JSON; `again` where what is behind it was shown, `below` where it follows."""
     nodes: tuple[Node, ...] = ()
     """What it comes from; in an impact, what comes of it."""
 
     def walk(self) -> Iterator[Node]:
         """Yield it and all that lies behind it, each before what it comes from."""
-        yield self
-        for node in self.nodes:
-            yield from node.walk()
+        left = [self]
+        while left:
+            node = left.pop()
+            yield node
+            left.extend(reversed(node.nodes))
 
     def find(self, kind: str) -> tuple[Node, ...]:
         """Return all nodes of a kind, in order, each once."""
-        return tuple({node.id: node for node in self.walk() if node.kind == kind}.values())
+        return _each_once(self.walk(), kind)
+
+
+def _each_once(nodes: Iterator[Node], kind: str) -> tuple[Node, ...]:
+    """Return all nodes of a kind, each once: of several mentions the one with what is behind it."""
+    unique: dict[str, Node] = {}
+    for node in nodes:
+        if node.kind == kind and (node.id not in unique or (node.nodes and not unique[node.id].nodes)):
+            unique[node.id] = node
+    return tuple(unique.values())
+
+
+@dataclass(frozen=True, slots=True)
+class LineageTree(Record):
+    """What something comes from, one page of it: its own tree first, then those of the runs that lie behind it."""
+
+    kind: str
+    """What it is: `answer`, `decision`, `stage`, `observation` or `field`."""
+    id: str
+    """What tells it apart from others of its kind."""
+    label: str
+    """What it says, for people."""
+    details: Mapping[str, Any]
+    """What is known of it, as plain JSON."""
+    nodes: tuple[Node, ...]
+    """What it comes from, each as a tree that ends at the runs behind it."""
+    runs: tuple[Node, ...]
+    """The runs behind it, the nearest first, each as a tree: what it had read and decided by then."""
+    run_count: int
+    """How many such trees there are on all pages."""
+    depth: int | None
+    """How many runs behind one another were to be followed; none: however many."""
+    left_out: int
+    """How many runs lie one further back than that; more may lie behind them."""
+    cursor: str | None
+    """What to ask with for what follows; none when that was all."""
+    position: int
+    """The log position it was answered at."""
+    following: Callable[[], LineageTree] | None = field(
+        default=None, compare=False, repr=False, metadata=IN_PYTHON_ONLY
+    )
+    """Reads the page that follows; none where there is none, or nobody can."""
+
+    @property
+    def trees(self) -> tuple[Node, ...]:
+        """All trees of the page."""
+        return (Node(self.kind, self.id, self.label, self.details, self.nodes), *self.runs)
+
+    def walk(self) -> Iterator[Node]:
+        """Yield all nodes of the page, tree after tree, each before what it comes from."""
+        for tree in self.trees:
+            yield from tree.walk()
+
+    def find(self, kind: str) -> tuple[Node, ...]:
+        """Return all nodes of a kind on the page, in order, each once."""
+        return _each_once(self.walk(), kind)
+
+    def next_page(self) -> LineageTree | None:
+        """Return the page that follows, as of the same position; `None` after the last."""
+        return None if self.cursor is None or self.following is None else self.following()
+
+    def followed_by(self, following: Callable[[], LineageTree]) -> LineageTree:
+        """Return the page with what reads the page that follows."""
+        return self if self.cursor is None else replace(self, following=following)
 
 
 # From a run
 
 
-def answer(record: RunRecord, observe: Observe) -> Node:
-    """Return what an answer comes from: decisions, and whatever was read or called besides their evidence."""
-    decisions = [decision(record, found, observe) for found in record.decisions]
+def answer(record: RunRecord, follow: Follow, since: int = -1) -> Node:
+    """Return what an answer comes from: decisions, and whatever was read or called besides their evidence.
+
+    Steps before the position `since` are left out; what later ones lean on is shown all the same.
+    """
+    decisions = [decision(record, made, follow) for made in record.decisions if made.position >= since]
     label = f"answer {shown(record.answer)}" if record.answer is not None else f"run without an answer, {record.status}"
     details = {
         "run": record.id,
@@ -69,24 +153,32 @@ def answer(record: RunRecord, observe: Observe) -> Node:
         "status": record.status,
         "at": record.ended_at or record.started_at,
     }
-    return Node("answer", record.id, label, details, (*decisions, *_besides(record, observe)))
+    return Node("answer", record.id, label, details, (*decisions, *_besides(record, follow, since)))
 
 
-def _besides(record: RunRecord, observe: Observe) -> Iterator[Node]:
-    """Yield the reads and calls of a run that no decision looked at."""
-    looked = [origin for found in record.decisions for origin in evidence(found).values()]
-    read = [(origin.get("entity"), origin.get("position")) for origin in looked if origin.get("kind") == "read"]
+def _besides(record: RunRecord, follow: Follow, since: int) -> Iterator[Node]:
+    """Yield the reads and calls of a run that no decision looked at; of a read, the fields that none looked at."""
+    looked = [origin for made in record.decisions for origin in evidence(made).values()]
+    read = {(origin.get("entity"), origin.get("position")) for origin in looked if origin.get("kind") == "read"}
+    shown_before = references_of(looked).observations
     spans = {origin["span"] for origin in looked if isinstance(origin.get("span"), str)}
     for step in record.steps:
-        if isinstance(step, Read) and step.entity is not None and (step.entity, step.as_of) not in read:
-            yield _read(record.id, step, tuple(sorted(step.fields)), observe)
+        if step.position < since:
+            continue
+        if isinstance(step, Read) and step.entity is not None:
+            again = (step.entity, step.as_of) in read
+            names = [
+                name for name in sorted(step.fields) if not again or not shown_before.issuperset(step.behind(name))
+            ]
+            if names or not again:
+                yield _read(record.id, step, tuple(names), follow)
         elif isinstance(step, Read) and step.recalled:
-            yield _recall(record.id, step)
+            yield _recall(record.id, step, follow)
         elif isinstance(step, ToolCall | ModelCall) and step.span not in spans:
             yield _call(record.id, step)
 
 
-def decision(record: RunRecord, found: Decision, observe: Observe) -> Node:
+def decision(record: RunRecord, found: Decision, follow: Follow) -> Node:
     """Return what a decision comes from: each fact it looked at, and the read, input or call that gave it."""
     nodes: list[Node] = []
     values = _values(found)
@@ -95,7 +187,7 @@ def decision(record: RunRecord, found: Decision, observe: Observe) -> Node:
         asked = ", ".join(f"{c.op} {shown(c.operand)}: {steps.result_word(c.result)}" for c in compared)
         label = f"{key} = {shown(values.get(key))}" + (f" ({asked})" if asked else "")
         details = {"key": key, "value": values.get(key), "origin": dict(origin)}
-        behind = _origin(record, origin, observe)
+        behind = _origin(record, origin, follow)
         nodes.append(Node("evidence", f"{record.id}/{found.span}/{key}", label, details, behind))
     by = "by default" if found.default else found.by(shown)
     if found.chosen_by is not None:
@@ -114,22 +206,12 @@ def decision(record: RunRecord, found: Decision, observe: Observe) -> Node:
     )
 
 
-def evidence(found: Decision) -> dict[str, Mapping[str, Any]]:
-    """Return where each fact that a decision looked at came from; of one without conditions, each it was given."""
-    looked: dict[str, Mapping[str, Any]] = {}
-    for condition in found.conditions:
-        looked.setdefault(condition.key, condition.origin)
-    if not looked:
-        looked = {key: origin for key, origin in found.facts_origin.items() if isinstance(origin, dict)}
-    return looked
-
-
 def _values(found: Decision) -> dict[str, Json]:
     values: dict[str, Json] = {condition.key: condition.actual for condition in found.conditions}
     return {**found.facts, **values}
 
 
-def _origin(record: RunRecord, origin: Mapping[str, Any], observe: Observe) -> tuple[Node, ...]:
+def _origin(record: RunRecord, origin: Mapping[str, Any], follow: Follow) -> tuple[Node, ...]:
     kind = origin.get("kind")
     if kind == "read":
         entity, name, position = (
@@ -139,71 +221,56 @@ def _origin(record: RunRecord, origin: Mapping[str, Any], observe: Observe) -> t
         )
         for step in record.reads:
             if step.entity == entity and step.as_of == position:
-                return (_read(record.id, step, () if name is None else (name,), observe, origin),)
-        return (_field(entity, name, origin.get("observations"), observe),)
+                return (_read(record.id, step, () if name is None else (name,), follow, origin),)
+        return (_field(entity, name, origin.get("observations"), follow),)
     if kind in ("tool", "model"):
         calls: tuple[ToolCall | ModelCall, ...] = (*record.tool_calls, *record.models)
         for call in calls:
             if call.span == origin.get("span") and not getattr(call, "begun", False):
                 return (_call(record.id, call),)
     if kind == "recall":
-        return tuple(
-            _recall(record.id, step, steps.text(origin.get("run")), steps.text(origin.get("stage")))
-            for step in record.reads
-            if step.span == origin.get("span")
-        )[:1]
+        run, stage = steps.text(origin.get("run")), steps.text(origin.get("stage"))
+        made = [] if run is None or stage is None else [follow.stage(run, stage)]
+        for step in record.reads:
+            if step.span == origin.get("span") and step.recalled:
+                return (_recall(record.id, step, follow, made),)
+        return tuple(made)
     if kind == "input":
         name = steps.text(origin.get("name")) or ""
         return (Node("input", f"{record.id}/{name}", f"input {name}", {"run": record.id, "name": name}),)
     if kind == "decision":
-        return (_earlier_decision(record, origin, observe),)
+        return (follow.decision(steps.text(origin.get("run")) or "", steps.text(origin.get("span")) or ""),)
     return (Node("stated", f"{record.id}/stated", "stated by the agent", {"run": record.id, "agent": record.agent}),)
 
 
-def _earlier_decision(record: RunRecord, origin: Mapping[str, Any], observe: Observe) -> Node:
-    """Return the decision that a fact is what was chosen of; of another run it is only named."""
-    run, span = steps.text(origin.get("run")) or "", steps.text(origin.get("span")) or ""
-    made = next((each for each in record.decisions if run == record.id and each.span == span), None)
-    if made is not None and not any(found.get("kind") == "decision" for found in evidence(made).values()):
-        return decision(record, made, observe)
-    label = f"decision {made.stage} of this run" if made is not None else f"decision of {run}"
-    return Node("decision", f"{run}/{span}", label, {"run": run, "span": span})
-
-
 def _read(
-    run: str, step: Read, names: tuple[str, ...], observe: Observe, origin: Mapping[str, Any] | None = None
+    run: str, step: Read, names: tuple[str, ...], follow: Follow, origin: Mapping[str, Any] | None = None
 ) -> Node:
     label = f"read of {step.entity} at position {step.as_of}"
     details = {"run": run, "entity": step.entity, "as_of": step.as_of, "position": step.position, "at": step.started_at}
     nodes = []
     for name in names:
         named = None if origin is None else origin.get("observations")
-        nodes.append(_field(step.entity, name, named or list(step.behind(name)), observe))
+        nodes.append(_field(step.entity, name, named or list(step.behind(name)), follow))
     return Node("read", f"{run}/{step.span}/{step.entity}", label, details, tuple(nodes))
 
 
-def _recall(run: str, step: Read, only: str | None = None, stage: str | None = None) -> Node:
-    """Return a recall: the runs it found, or the one that a fact came from."""
+def _recall(run: str, step: Read, follow: Follow, made: list[Node] | None = None) -> Node:
+    """Return a recall: the runs it found, or what was decided in one of them that a fact came from."""
     details = {"run": run, "question": step.args.get("question"), "as_of": step.as_of, "position": step.position}
-    nodes = [
-        Node(
-            "run",
-            hit.run,
-            f"{stage} of {hit.run}" if stage is not None else hit.run,
-            {"run": hit.run, "score": hit.score, "passage": hit.passage, "stage": stage},
-        )
-        for hit in step.recalled
-        if only in (None, hit.run)
-    ]
+    nodes: list[Node] = [] if made is None else made
+    for hit in step.recalled if made is None else ():
+        mention = follow.recalled(hit.run, step.position)
+        nodes.append(replace(mention, details={**mention.details, "score": hit.score, "passage": hit.passage}))
     label = f"recall of {shown(step.args.get('question'))} at position {step.as_of}"
     return Node("recall", f"{run}/{step.span}", label, {**details, "at": step.started_at}, tuple(nodes))
 
 
-def _field(entity: str | None, name: str | None, observations: object, observe: Observe) -> Node:
+def _field(entity: str | None, name: str | None, observations: object, follow: Follow) -> Node:
     named = [id for id in observations if isinstance(id, str)] if isinstance(observations, list) else []
     full = f"{entity}#{name}"
     label = full if named else f"{full}, of which nothing was said"
-    return Node("field", full, label, {"entity": entity, "field": name}, tuple(observe(id) for id in named))
+    return Node("field", full, label, {"entity": entity, "field": name}, tuple(follow.observation(id) for id in named))
 
 
 def _call(run: str, call: ToolCall | ModelCall) -> Node:
@@ -225,28 +292,32 @@ def shown(value: Json) -> str:
 # For people and documents
 
 
-def lines(tree: Node) -> Iterator[str]:
+def lines(tree: Node | LineageTree) -> Iterator[str]:
     """Yield a tree as lines for people; what stands in it again is not told twice."""
     told: set[tuple[str, str]] = set()
+    for root in _trees(tree):
+        left = [(root, "", "")]
+        while left:
+            node, first, rest = left.pop()
+            again = node.details.get("again") is True or (bool(node.nodes) and (node.kind, node.id) in told)
+            told.add((node.kind, node.id))
+            yield first + node.label + (" (as above)" if again else " (below)" if "below" in node.details else "")
+            if not again:
+                ends = [*(("├─ ", "│  ") for _ in node.nodes[1:]), ("└─ ", "   ")]
+                below = [(child, rest + end, rest + on) for child, (end, on) in zip(node.nodes, ends, strict=False)]
+                left.extend(reversed(below))
 
-    def tell(node: Node, first: str, rest: str) -> Iterator[str]:
-        again = node.details.get("again") is True or (bool(node.nodes) and (node.kind, node.id) in told)
-        told.add((node.kind, node.id))
-        yield first + node.label + (" (as above)" if again else "")
-        if again:
-            return
-        for number, child in enumerate(node.nodes, 1):
-            last = number == len(node.nodes)
-            yield from tell(child, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
 
-    yield from tell(tree, "", "")
+def _trees(tree: Node | LineageTree) -> tuple[Node, ...]:
+    return (tree,) if isinstance(tree, Node) else tree.trees
 
 
-def _graph(tree: Node) -> tuple[dict[tuple[str, str], tuple[str, Node]], dict[tuple[str, str], None]]:
+def _graph(tree: Node | LineageTree) -> tuple[dict[tuple[str, str], tuple[str, Node]], dict[tuple[str, str], None]]:
     """Return the nodes of a tree, each once and under a short name, and the edges between these names."""
     named: dict[tuple[str, str], tuple[str, Node]] = {}
     for node in tree.walk():
-        named.setdefault((node.kind, node.id), (f"n{len(named)}", node))
+        name, known = named.get((node.kind, node.id), (f"n{len(named)}", node))
+        named[node.kind, node.id] = (name, node if node.nodes and not known.nodes else known)
     edges = {
         (named[node.kind, node.id][0], named[child.kind, child.id][0]): None
         for node in tree.walk()
@@ -255,7 +326,7 @@ def _graph(tree: Node) -> tuple[dict[tuple[str, str], tuple[str, Node]], dict[tu
     return named, edges
 
 
-def dot(tree: Node) -> str:
+def dot(tree: Node | LineageTree) -> str:
     """Return a tree as a graph in Graphviz' language."""
     named, edges = _graph(tree)
     found = ["digraph woodrat {", "  rankdir=LR;", "  node [shape=box];"]
@@ -269,7 +340,7 @@ def dot(tree: Node) -> str:
 _MERMAID: Final = str.maketrans({"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "`": "#96;", "\\": "#92;"})
 
 
-def mermaid(tree: Node) -> str:
+def mermaid(tree: Node | LineageTree) -> str:
     """Return a tree as a Mermaid flowchart."""
     named, edges = _graph(tree)
     found = ["flowchart LR"]

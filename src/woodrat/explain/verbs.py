@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Fault, shown
-from woodrat.explain import index, reader
-from woodrat.explain.lineage import evidence as evidence_origins
-from woodrat.explain.reader import Tracer, open_tracer
+from woodrat.explain import index
+from woodrat.explain.reader import stale as stale_reader
+from woodrat.explain.reader.impact import ImpactSearch, impact_page
+from woodrat.explain.reader.lineage import LineageSearch, lineage_page
+from woodrat.explain.reader.tracer import Tracer, depth_faults, open_tracer, text_faults
+from woodrat.explain.references import evidence as evidence_origins
 from woodrat.ledger.pages import page_request
 from woodrat.records import replace
 from woodrat.runs.evidence import Evidence, origin_words
@@ -19,26 +22,62 @@ from woodrat.training import index as training_index
 if TYPE_CHECKING:
     from woodrat.context import Context
     from woodrat.explain.impact import Impact
-    from woodrat.explain.lineage import Node
+    from woodrat.explain.lineage import LineageTree
     from woodrat.explain.stale import Stale
-    from woodrat.ledger.pages import Page
+    from woodrat.ledger.pages import Page, PageRequest
     from woodrat.ledger.rebuild import Progress
     from woodrat.runs.reader import Reason, Recounter
 
 
-def lineage(context: Context, what: object) -> Node:
+def lineage(context: Context, what: object, *, depth: object, limit: object, cursor: object) -> LineageTree:
     """Return the way back from a run (its answer), `RUN#stage`, an observation or `REF#field`."""
-    with open_tracer(context) as tracer:
-        return reader.lineage_of(tracer, what)
+    faults = [*text_faults(what=what), *depth_faults(depth)]
+    question: Any = ["lineage", what, depth]
+    request = page_request(context, question, limit, cursor, faults)
+    assert depth is None or isinstance(depth, int)
+    with open_tracer(context, request.position) as tracer:
+        search = LineageSearch(tracer, what, depth)
+
+    def page(asked: PageRequest) -> LineageTree:
+        answer = lineage_page(search, asked)
+        following = replace(asked, place=((asked.place or (0,))[0] + asked.limit,))
+        return answer.followed_by(lambda: page(following))
+
+    return page(request)
 
 
-def impact(context: Context, what: object, agent: object, progress: Progress | None = None) -> Impact:
-    """Return what leaned on an observation, a source, an interpretation, or all that an agent said."""
+def impact(
+    context: Context,
+    what: object,
+    agent: object,
+    *,
+    depth: object,
+    limit: object,
+    cursor: object,
+    progress: Progress | None = None,
+) -> Impact:
+    """Return what leaned on an observation, a source, an interpretation, an entity, a run or all an agent said."""
     if context.moment == "now":
         index.catch_up(context, progress)
         training_index.catch_up(context, progress)
-    with open_tracer(context) as tracer:
-        return reader.impact(tracer, what, agent)
+    faults = [*text_faults(what=what, agent=agent), *depth_faults(depth)]
+    question: Any = ["impact", what, agent, depth]
+    request = page_request(context, question, limit, cursor, faults)
+    assert depth is None or isinstance(depth, int)
+    with open_tracer(context, request.position) as tracer:
+        search = ImpactSearch(tracer, what, agent, depth)
+        return _impact_page(context, tracer, search, request)
+
+
+def _impact_page(context: Context, tracer: Tracer, search: ImpactSearch, request: PageRequest) -> Impact:
+    """Return a page of an impact; the pages that follow are shown from what was found already."""
+    answer, end = impact_page(tracer, search, request)
+
+    def following() -> Impact:
+        with open_tracer(context, request.position) as again:
+            return _impact_page(context, again, search, replace(request, place=end))
+
+    return answer.followed_by(following)
 
 
 def why(context: Context, ref: object, *, limit: object, cursor: object) -> Page[Reason]:
@@ -69,7 +108,7 @@ def _with_evidence(tracer: Tracer, reason: Reason) -> Reason:
             rest = [source for source in sources[fact] if source.id not in inside]
             sources[fact] = (*dict.fromkeys(named), *rest)
         if fact in looked:
-            since = reader.later_change(tracer, origin, values.get(fact))
+            since = stale_reader.later_change(tracer, origin, values.get(fact))
             evidence.append(Evidence(fact, values.get(fact), origin_words(origin), documents, since))
     decision = replace(decision, margin=margin_of(decision, sources))
     return replace(reason, decision=decision, evidence=tuple(evidence))
@@ -82,5 +121,5 @@ def stale(context: Context, *, same: object, limit: object, cursor: object) -> P
         faults.append(Fault("same", f"expected true or false, got {shown(same)}", "Send a boolean."))
     request = page_request(context, ["stale", same is True], limit, cursor, faults)
     with open_recounter(context, request.position) as recounter:
-        page = reader.stale(Tracer(recounter), request, same=same is True)
+        page = stale_reader.stale(Tracer(recounter), request, same=same is True)
     return page.followed_by(lambda: stale(context, same=same, limit=limit, cursor=page.cursor))

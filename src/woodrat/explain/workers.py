@@ -209,8 +209,8 @@ def newly_stale(context: Context, first: int, last: int) -> tuple[Stale, ...]:
 def _made_stale(
     view: View, policies: Mapping[str, Policy], said: Iterable[Entry], first: int, last: int
 ) -> Iterator[Stale]:
-    from woodrat.explain import reader as tracer
-    from woodrat.explain.reader import Tracer
+    from woodrat.explain.reader.stale import stale_decision
+    from woodrat.explain.reader.tracer import Tracer
     from woodrat.explain.remake import SAME
     from woodrat.ledger.read import Reader
     from woodrat.runs.reader import Recounter
@@ -222,10 +222,10 @@ def _made_stale(
     for ref in _concerned(said, now, then):
         decisions.update((entry.position, entry) for entry in now.recounter.leaning_on(ref))
     for position in sorted(decisions):
-        found = tracer.stale_decision(now, decisions[position])
+        found = stale_decision(now, decisions[position])
         if found is None or found.outcome == SAME:
             continue
-        before = tracer.stale_decision(then, decisions[position]) if position < first else None
+        before = stale_decision(then, decisions[position]) if position < first else None
         if before is None or before.outcome != found.outcome or not form.same(before.now.chosen, found.now.chosen):
             yield found
 

@@ -18,7 +18,7 @@ from woodrat.ledger.find import Hit
 if TYPE_CHECKING:
     from woodrat.compare.divergence import Divergence
     from woodrat.explain.impact import AffectedRun, Impact
-    from woodrat.explain.lineage import Node
+    from woodrat.explain.lineage import LineageTree, Node
     from woodrat.explain.stale import Belief, Stale
     from woodrat.ledger.reads import Related
     from woodrat.ledger.report import Report
@@ -416,10 +416,18 @@ def recall(record: Recall) -> Compact:
 # Explanations
 
 
-def lineage(record: Node) -> Compact:
-    """The way back to the sources, as a tree of what each thing says."""
+def lineage(record: LineageTree) -> Compact:
+    """The way back to the sources: what each thing says, as a tree, and as a tree for each run further back."""
     left = [NODES_MAX]
-    return _node(record, left)
+    first = _node(record.trees[0], left)
+    runs = []
+    for tree in record.runs:
+        if left[0] <= 0:
+            break
+        runs.append(_node(tree, left))
+    more = {**first.pop("more", {}), **({"runs": record.run_count} if len(runs) < record.run_count else {})}
+    limits = stated(depth=record.depth, left_out=record.left_out or None, cursor=record.cursor)
+    return {**first, **stated(runs=runs, more=more or None), **limits}
 
 
 def _node(record: Node, left: list[int]) -> Compact:
@@ -436,16 +444,18 @@ def _node(record: Node, left: list[int]) -> Compact:
 
 
 def impact(record: Impact) -> Compact:
-    """What leaned on something: the fields it sets now, and the runs that read it."""
+    """What leaned on something: the runs, however far away, and the fields set from it now."""
     fields = [
-        {"entity": field.entity, "field": field.field, "value": short(field.value), "observation": field.observation}
-        for field in record.fields
+        {"entity": won.entity, "field": won.field, "value": short(won.value), "observation": won.observation}
+        for won in record.fields
     ]
+    limits = {"depth": record.depth, "left_out": record.left_out or None, "cursor": record.cursor}
     return {
         "kind": record.kind,
         "id": record.id,
         **listed({"fields": (fields, dict), "runs": (record.runs, _leaning)}, exports=len(record.exports) or None),
-        "observations": len(record.observations),
+        **stated(**limits),
+        "counts": stated(**record.counts.to_json()),
         "position": record.position,
     }
 
@@ -459,6 +469,8 @@ def _leaning(record: AffectedRun) -> Compact:
         query=short(record.query),
         subject=record.subject,
         status=record.status,
+        distance=record.distance,
+        through=record.through,
     )
     return {**about, **_answer(record)}
 

@@ -152,11 +152,15 @@ def _made() -> tuple[Tool, ...]:
             {
                 "lineage": VerbAction(
                     "lineage",
-                    "where a run, run#stage, obs_ id or type/key#field comes from",
+                    "where a run, run#stage, obs_ id or ref#field comes from",
                     compact=compact.lineage,
+                    defaults={"limit": compact.ITEMS_MAX},
                 ),
                 "impact": VerbAction(
-                    "impact", "what leaned on `of` (obs_, src_ or int_ id) or an agent", compact=compact.impact
+                    "impact",
+                    "what leaned on `of` or an agent",
+                    compact=compact.impact,
+                    defaults={"limit": compact.ITEMS_MAX},
                 ),
                 "what_if": VerbAction(
                     "what_if",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from woodrat.canon.ids import Ref
     from woodrat.engines.port import View
-    from woodrat.explain.reader import Tracer
+    from woodrat.explain.reader.tracer import Tracer
     from woodrat.log.entry import Entry
     from woodrat.proofs.proof import Signed
     from woodrat.state.asof import Stored

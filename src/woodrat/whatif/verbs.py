@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from woodrat.canon import form
 from woodrat.canon.digest import digest
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.explain.reader import Tracer
+from woodrat.explain.reader.tracer import Tracer
 from woodrat.explain.remake import SAME
 from woodrat.ledger.moments import NO_READ, open_reader, resolve_ref, timestamp
 from woodrat.ledger.pages import limit_faults, make_cursor, read_cursor

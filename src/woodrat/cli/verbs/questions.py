@@ -41,16 +41,16 @@ COMMANDS: tuple[Command, ...] = (
             "what": (
                 argument(
                     "what",
-                    metavar="OBS|SRC|INT|AGENT",
-                    ids=("observation", "source", "interpretation"),
-                    help="an observation, source or interpretation, or an agent for everything it stated",
+                    metavar="OBS|SRC|INT|REF|RUN|AGENT",
+                    ids=("observation", "source", "interpretation", "entity", "run"),
+                    help="an observation, source, interpretation, entity or run, or an agent for everything it stated",
                 ),
             ),
             "agent": (),
         },
         own=(GRAPH,),
         rows=False,
-        more="Lists the fields, reads, decisions, answers and exports that depend on it.",
+        more="Lists the runs that depend on it, however many runs away, and fields and exports that depend on those.",
     ),
     Command(
         "stale",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable, shown
-from woodrat.explain.reader import Tracer
+from woodrat.explain.reader.tracer import Tracer
 from woodrat.ledger.moments import at, open_reader
 from woodrat.log import tree
 from woodrat.log.checkpoint import opened

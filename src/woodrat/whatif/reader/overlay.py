@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from woodrat.errors import Fault, NotFound, Refused
-from woodrat.explain.reader import observations_named
+from woodrat.explain.reader.tracer import observations_named
 from woodrat.ledger.moments import NO_READ, resolve_ref
 from woodrat.ledger.read import Reader
 from woodrat.state.asof import AsOf
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
     from woodrat.engines.port import View
-    from woodrat.explain.reader import Tracer
+    from woodrat.explain.reader.tracer import Tracer
     from woodrat.merge.rules import Rules
     from woodrat.merge.snapshot import Snapshot
     from woodrat.state.asof import Stored

@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.canon import form
-from woodrat.explain import lineage
-from woodrat.explain.reader import read_by, read_ref
+from woodrat.explain import references
+from woodrat.explain.reader.stale import read_by, read_ref
 from woodrat.explain.remake import SAME, UNKNOWN, UNMOVED, DecisionNow, Remade, Threshold, is_whole
 from woodrat.records import replace
 from woodrat.runs import steps
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 
     from woodrat.canon.form import Json
-    from woodrat.explain.reader import Tracer
+    from woodrat.explain.reader.tracer import Tracer
     from woodrat.runs.record import RunRecord
 
 _WHOLE: Final = frozenset({"history", "blame", "observations", "related", "diff", "conflicts", "timeline"})
@@ -515,7 +515,7 @@ class Supposer:
 
 def _origins(decision: Decision) -> dict[str, Mapping[str, Any]]:
     found = {key: origin for key, origin in decision.facts_origin.items() if isinstance(origin, dict)}
-    return {**found, **lineage.evidence(decision)}
+    return {**found, **references.evidence(decision)}
 
 
 def _set(key: str, origin: Mapping[str, Any], values: Mapping[str, Json], value: Json) -> FactChange:

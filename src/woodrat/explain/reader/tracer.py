@@ -1,0 +1,235 @@
+"""The tracer: finds what the log holds of observations, sources, readings and runs, and what names them.
+
+Recorded reads and origins are followed, by shelves that trail the log: by observation and decision the reads and
+decisions that name it, by source, interpretation and agent the observations. What a question costs depends on what it
+finds.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.canon import ids
+from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.explain import index
+from woodrat.ledger.index import Shelves
+from woodrat.ledger.moments import NO_READ
+from woodrat.ledger.read import Reader
+from woodrat.merge import blame
+from woodrat.runs.evidence import Document
+from woodrat.runs.reader import open_recounter
+from woodrat.state import interpretation, observation, source
+from woodrat.state.asof import AsOf
+from woodrat.training.reader import leaning_exports
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from woodrat.canon.ids import Ref
+    from woodrat.context import Context
+    from woodrat.log.entry import Entry
+    from woodrat.merge.snapshot import Snapshot
+    from woodrat.runs.reader import Recounter
+    from woodrat.runs.record import RunRecord
+    from woodrat.runs.steps import Decision
+    from woodrat.state.asof import Stored
+    from woodrat.training.exports import Export
+
+
+@contextmanager
+def open_tracer(context: Context, position: int | None = None) -> Iterator[Tracer]:
+    """Give what led to what at the context's moment, or at a position before it; brings the indexes up to date."""
+    if context.moment == "now":
+        index.catch_up(context)
+    with open_recounter(context, position) as recounter:
+        yield Tracer(recounter)
+
+
+class Tracer:
+    """What led to what, of one tenant at one as-of."""
+
+    def __init__(self, recounter: Recounter) -> None:
+        self.recounter = recounter
+        self.reader = recounter.reader
+        self.view = recounter.view
+        self.through = recounter.through
+        self._shelves = Shelves(self.view, self.through, index.INDEX)
+        self._readers: dict[str | None, Reader] = {}
+        self._snapshots: dict[tuple[Ref, str | None], Snapshot | None] = {}
+
+    # What there is
+
+    def observation(self, id: str) -> Stored | None:
+        """Return an observation that the log held, by its id or its name."""
+        digest = ids.digest_of("observation", id)
+        if digest is not None:
+            return self.view.observation(digest, self.through)
+        found = self.view.observation_by_id(id)
+        return None if found is None or found.position > self.through else found
+
+    def reading(self, id: str) -> interpretation.Interpretation | None:
+        """Return a reading of a source."""
+        bodies = {entry.kind: entry.body for entry in self._shelves.entries(index.READING + id)}
+        started = bodies.get("interpretation.started")
+        return None if started is None else interpretation.stored(started, bodies.get("interpretation.ended"))
+
+    def source_digest(self, id: str) -> bytes | None:
+        """Return the digest of a source that the log held."""
+        digest = ids.digest_of("source", id) or self.view.source_by_id(id)
+        position = None if digest is None else self.view.source(digest)
+        return digest if position is not None and position <= self.through else None
+
+    def deliveries(self, digest: bytes) -> list[source.Delivery]:
+        """Return the deliveries of a source, by position."""
+        entries = self._shelves.entries(index.DELIVERED + ids.name("source", digest))
+        return [source.stored(entry.body) for entry in entries if entry.body is not None]
+
+    def entries_behind(self, stored: Stored) -> list[Entry]:
+        """Return the entries an observation came from: its reading, its source and the deliveries of that."""
+        optional = stored.observation.optional
+        reading, named = optional.get("interpretation"), optional.get("source")
+        found = self._shelves.entries(index.READING + reading) if isinstance(reading, str) else []
+        if isinstance(named, str):
+            found += self._shelves.entries(index.DELIVERED + named)
+            digest = self.source_digest(named)
+            position = None if digest is None else self.view.source(digest)
+            content = None if position is None else self.view.entry(position)
+            found += [] if content is None else [content]
+        return found
+
+    def documents(self, origin: Mapping[str, Any]) -> Iterator[Document]:
+        """Yield the documents that the observations behind a value came from."""
+        for id in named_observations(origin):
+            stored = self.observation(id)
+            named = None if stored is None else stored.observation.optional.get("source")
+            digest = self.source_digest(named) if isinstance(named, str) else None
+            if digest is not None:
+                first = next(iter(self.deliveries(digest)), None)
+                name, agent = (None, None) if first is None else (first.name, first.agent)
+                yield Document(ids.id_of("source", digest), name, agent, id)
+
+    def said(self, shelf: str) -> list[Stored]:
+        """Return the observations on a shelf, by position."""
+        from woodrat.state.asof import Stored
+
+        entries = self._shelves.entries(shelf)
+        return [Stored(entry.position, observation.stored(entry.body)) for entry in entries if entry.body is not None]
+
+    def snapshot(self, ref: Ref, effective: str | None = None) -> Snapshot | None:
+        """Return what is believed about an entity, by an effective time if one is given."""
+        if (ref, effective) not in self._snapshots:
+            self._snapshots[ref, effective] = self.reader_by(effective).find(ref)
+        return self._snapshots[ref, effective]
+
+    def reader_by(self, effective: str | None) -> Reader:
+        """Return a reader at the same position, by another effective time if one is given."""
+        if effective is None:
+            return self.reader
+        if effective not in self._readers:
+            self._readers[effective] = Reader(self.view, AsOf(self.through, effective), self.reader.policies)
+        return self._readers[effective]
+
+    def naming(self, shelf: str) -> list[int]:
+        """Return the positions of the entries that name what a shelf is of."""
+        return self._shelves.on(shelf)
+
+    def exports(self, runs: Iterable[str], leans: Callable[[RunRecord], bool]) -> tuple[Export, ...]:
+        """Return the exports with rows of runs that leaned on something by then, by position."""
+        return tuple(leaning_exports(self.view, self.through, self._shelves, self.reader.policies, runs, leans))
+
+
+# What is named
+
+
+def text_faults(**named: object) -> list[Fault]:
+    """Return what is wrong with names that are no text."""
+    return [
+        Fault(name, f"expected text, got {shown(value)}", "Send the id or the name as text.")
+        for name, value in named.items()
+        if value is not None and not isinstance(value, str)
+    ]
+
+
+def depth_faults(depth: object) -> list[Fault]:
+    """Return what is wrong with how many runs are to be followed."""
+    if depth is None or (type(depth) is int and depth >= 1):
+        return []
+    return [Fault("depth", f"got {shown(depth)}", "Send 1 or more, or leave it out to follow all of them.")]
+
+
+def observation_named(tracer: Tracer, id: str) -> Stored:
+    """Return an observation by its id; `NotFound` when the log does not hold it."""
+    stored = tracer.observation(id)
+    if stored is None:
+        raise missing("observation", id, tracer.through, "`observations list` lists them.")
+    return stored
+
+
+_NAMES: Final = "Name an observation (obs_…), a source (src_…) or an interpretation (int_…); or an agent."
+
+
+def observations_named(tracer: Tracer, what: object, agent: object) -> tuple[str, str, list[Stored]]:
+    """Return kind and id of what is named, and the observations it stands for; `NotFound` when there is none."""
+    if (what is None) is (agent is None):
+        problem = "nothing is named" if what is None else "an agent is named as well"
+        raise Refused([Fault("what", problem, "Name one thing: an observation, a source, … or an agent.")], NO_READ)
+    if agent is not None:
+        faults = ids.agent_faults(agent, "agent")
+        if faults:
+            raise Refused(faults, NO_READ)
+        assert isinstance(agent, str)
+        said = tracer.said(index.SAID_BY + agent)
+        if not said:
+            raise missing("agent", agent, tracer.through, "`observations list` shows who said something.")
+        return "agent", agent, said
+    if not isinstance(what, str):
+        raise Refused([Fault("what", f"expected text, got {shown(what)}", _NAMES)], NO_READ)
+    if what.startswith("obs_"):
+        found = observation_named(tracer, what)
+        return "observation", found.observation.id, [found]
+    if what.startswith("src_"):
+        digest = tracer.source_digest(what)
+        if digest is None:
+            raise missing("source", what, tracer.through, "`sources list` lists them.")
+        return "source", ids.id_of("source", digest), tracer.said(index.SAID_FROM + ids.name("source", digest))
+    if what.startswith("int_"):
+        if tracer.reading(what) is None:
+            raise missing("interpretation", what, tracer.through, "`interpretations list` lists them.")
+        return "interpretation", what, tracer.said(index.SAID_FROM + what)
+    raise Refused([Fault("what", f"{shown(what)} is none of these", _NAMES)], NO_READ)
+
+
+def missing(kind: str, id: str, position: int, remedy: str) -> NotFound:
+    """Return the error for something that the log does not hold."""
+    problem = f"There is no {kind} {shown(id) if kind == 'agent' else id} at position {position}. Nothing was changed."
+    return NotFound(f"{problem} {remedy}", {kind: id, "position": position})
+
+
+def decisions_at(record: RunRecord, stage: str) -> list[Decision]:
+    """Return the decisions of a stage of a run, in order; `NotFound` when there is none."""
+    made = [decision for decision in record.decisions if decision.stage == stage]
+    if not made:
+        stages = ", ".join(dict.fromkeys(decision.stage for decision in record.decisions)) or "nothing"
+        raise NotFound(
+            f"{record.id} has no decision {shown(stage)}. Nothing was changed. It decided {stages}.",
+            {"run": record.id, "stage": stage},
+        )
+    return made
+
+
+def observations_behind(tracer: Tracer, snapshot: Snapshot, name: str) -> tuple[str, ...]:
+    """Return the observations that a field's value is made of."""
+    origin = snapshot.blame[name]
+    if origin.policy != "sum":
+        return tuple(map(str, origin.observations))
+    # A sum names only the one whose turn came last; its blame knows them all.
+    stated = [stored.observation for stored in tracer.reader.stored(snapshot.members)]
+    verdicts = blame.blame(stated, snapshot.members, tracer.reader.rules(snapshot.members[0].type), name)
+    return tuple(str(verdict.observation) for verdict in verdicts if verdict.wins)
+
+
+def named_observations(origin: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the observations that an origin names."""
+    listed = origin.get("observations")
+    return tuple(id for id in listed if isinstance(id, str)) if isinstance(listed, list) else ()
