@@ -208,7 +208,7 @@ def affected_run(
         answer=record.answer,
         reads=tuple(reads),
         decisions=tuple(decisions),
-        writes=tuple(write for write in record.writes if write.position > first),
+        writes=tuple(write for write in record.writes if write.position is None or write.position > first),
         distance=distance,
         through=through,
         through_run=through_run,

@@ -127,7 +127,8 @@ class ImpactSearch:
             self._decided(id, made.span, made.stage, f"{id}#{made.stage}")
         self.affected.runs[id] = since
         self._reach(index.RECALLED + id, id, id)
-        written = [write.observation for write in record.writes if write.position > since]
+        later = (write for write in record.writes if write.position is None or write.position > since)
+        written = [write.observation for write in later]
         return ("decision" if mark else "run"), what, self._seed(written, None if not mark else id)
 
     def _seed(self, observations: Sequence[str], run: str | None = None) -> list[str]:
