@@ -9,7 +9,6 @@ import pytest
 from woodrat import Forbidden, Ledger, NotFound, Refused
 from woodrat.canon import moment
 from woodrat.engines.memory import MemoryEngine
-from woodrat.recall.passages import RECALL_EVENT
 from woodrat.runs.recorder import current
 from woodrat.runs.recorder.log import LocalLog
 from woodrat.runs.recorder.start import begin
@@ -95,10 +94,10 @@ def test_an_end_amiss_is_refused(ledger: Ledger) -> None:
 
 
 def test_a_run_without_a_ledger_recalls_and_decides(ledger: Ledger) -> None:
-    """A run that was begun from a context alone is the current run as any other: recall notes in it what it found."""
+    """A run that was begun from a context alone is the current run as any other: a recall is a read of it."""
     run = begin(LocalLog(ledger.context), "Approve?").start()
     with run.current():
         assert ledger.recall("anything").hits == ()
         assert run.ledger is None
     run.end(answer="no")
-    assert [note.text for note in ledger.runs.show(run.id).notes] == [RECALL_EVENT]
+    assert [read.within for read in ledger.runs.show(run.id).reads] == ["recall"]
