@@ -142,11 +142,11 @@ def test_why_tells_the_margin_and_a_correction_with_its_reason(told: Cli) -> Non
     assert told(*CORRECT).code == 0
     reason = told("why", "loan/42").json["items"][0]
     assert reason["decision"]["margin"]["outcome"] == "flips"
-    (since,) = [item["since"] for item in reason["evidence"] if item["fact"] == "creditScore"]
+    (since,) = [item["since"] for item in reason["decision"]["looked_at"] if item["fact"] == "creditScore"]
     assert (since["change"], since["now"], since["because"]) == ("corrected", 710, "mixed up")
     page = told("why", "loan/42", "-o", "table").out
     assert "margin: with creditScore " in page
-    assert "corrected since to 710" in page
+    assert "creditScore 580 was corrected since to 710" in page
     assert "because mixed up" in page
 
 

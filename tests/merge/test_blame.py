@@ -499,6 +499,7 @@ def test_a_verdict_shows_all_that_counted() -> None:
         "removed": [],
         "locator": None,
         "excerpt": None,
+        "because": None,
     }
 
 

@@ -16,7 +16,7 @@ from woodrat.canon.form import Json
 from woodrat.record_json import Record
 from woodrat.records import dataclass, field
 from woodrat.runs import steps
-from woodrat.runs.evidence import call_words
+from woodrat.runs.origin import call_words
 from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Decision, ModelCall, Read, ToolCall
 
@@ -77,6 +77,7 @@ def _besides(record: RunRecord, observe: Observe) -> Iterator[Node]:
     looked = [origin for found in record.decisions for origin in evidence(found).values()]
     read = [(origin.get("entity"), origin.get("position")) for origin in looked if origin.get("kind") == "read"]
     spans = {origin["span"] for origin in looked if isinstance(origin.get("span"), str)}
+    spans.update(found.chosen_by["span"] for found in record.decisions if found.chosen_by and "span" in found.chosen_by)
     for step in record.steps:
         if isinstance(step, Read) and step.entity is not None and (step.entity, step.as_of) not in read:
             yield _read(record.id, step, tuple(sorted(step.fields)), observe)

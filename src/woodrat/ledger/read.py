@@ -282,7 +282,17 @@ class Reader:
                 f"{ref}: not known {where}. Nothing was changed. Search for it, or read at a later moment.",
                 {"entity": str(ref), "position": self.asof.position},
             )
-        return found
+        return self.with_reasons(found)
+
+    def with_reasons(self, found: Snapshot) -> Snapshot:
+        """Return a snapshot with the reasons given for corrections of its fields, which merge state does not keep."""
+        reasons: dict[bytes, str] = {}
+        for digest in found.corrections():
+            stored = self.view.observation(digest, self.asof.position)
+            reason = None if stored is None else stored.observation.optional.get("reason")
+            if isinstance(reason, str):
+                reasons[digest] = reason
+        return found.with_reasons(reasons) if reasons else found
 
     def find(self, ref: Ref) -> Snapshot | None:
         """Return what is believed about an entity, or `None` when nothing live is said of it."""

@@ -54,7 +54,7 @@ def margin_of(decision: Decision, sources: Sources | None = None) -> Margin:
     problem = _problem(decision)
     if problem is None:
         search = _Search(decision)
-        if form.same(search.taken, decision.chosen):
+        if search.taken is not _UNDECIDED and form.same(search.taken, decision.chosen):
             return search.margin(origin_sources(decision) if sources is None else sources)
         problem = "its rules do not lead to what it chose on the facts that are on record"
     return Margin(margin.UNKNOWN, problem, (), 0, (), (), complete=False)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, shown
+from woodrat.runs.origin import recorded_origin
 from woodrat.state import observation
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _BODY: Final = {
     "models": ("model", "request", "messages", "parameters", "response", "duration_ms", "errored", "error"),
     "decisions": (
         *("stage", "chosen", "rule", "default", "mode", "rationale", "facts", "facts_origin", "omitted"),
-        *("otherwise", "on_missing", "by"),
+        *("otherwise", "on_missing", "chosen_by"),
     ),
     "notes": ("text", "data"),
     "judgements": ("verdict", "preferred", "by", "reason", "score", "against", "about", "evaluation", "agent"),
@@ -45,12 +46,15 @@ _FALSE: Final = frozenset({"errored", "once", "begun"})
 """Members that entries leave out where they are false."""
 _ABOUT: Final = (
     *("names", "query", "subject", "principal", "conversation", "inputs", "code", "basis", "parent", "trace"),
-    *("using", "started_at"),
+    *("using", "started_at", "forked_from"),
 )
 _OF_THE_LOG: Final = frozenset(
-    {"positions", "position", "start", "end", "linked", "erased", "foreign", "narrative", "writes", "attributes"}
+    {
+        *("positions", "position", "start", "end", "linked", "erased", "foreign", "narrative", "writes", "attributes"),
+        *("margin", "looked_at"),
+    }
 )
-"""What a record says of the log it stands in, rather than of the run."""
+"""What a record says of the log it stands in, or what is worked out when it is shown, rather than of the run."""
 
 
 def is_run_record(item: Any) -> bool:
@@ -124,6 +128,8 @@ def _step(name: str, step: Mapping[str, Any]) -> dict[str, Any]:
         body.setdefault("request", step.get("request_digest"))
         body["usage"] = {"input": step.get("input_tokens", 0), "output": step.get("output_tokens", 0)}
     elif name == "decisions":
+        if isinstance(body.get("facts_origin"), dict):
+            body["facts_origin"] = {fact: _origin(origin) for fact, origin in body["facts_origin"].items()}
         body["rules"] = [_without_nulls(rule) for rule in _objects(step.get("rules"))]
         if step.get("untried") is not None:
             body["untried"] = [_without_nulls(rule) for rule in _objects(step["untried"])]
@@ -151,11 +157,19 @@ def _without_nulls(rule: Mapping[str, Any]) -> dict[str, Any]:
     if found.get("unknown") is False:
         del found["unknown"]
     if "conditions" in rule:
-        made = [
-            {k: v for k, v in each.items() if v is not None or k == "actual"} for each in _objects(rule["conditions"])
+        found["conditions"] = [
+            {name: _origin(item) if name == "origin" else item for name, item in each.items() if _says(name, item)}
+            for each in _objects(rule["conditions"])
         ]
-        found["conditions"] = made
     return found
+
+
+def _says(name: str, item: Any) -> bool:
+    return item is not None or name == "actual"
+
+
+def _origin(told: Any) -> Any:
+    return recorded_origin(told) if isinstance(told, dict) else told
 
 
 def _without_places(value: Any) -> Any:
