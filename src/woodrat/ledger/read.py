@@ -362,7 +362,8 @@ def glanced(engine: Engine, tenant: TenantId, ref: object, policies: Mapping[str
         return None  # a reader says what is wrong with it
     if values is None:
         return None
-    return Snapshot.glanced(found, packed, dict(sorted(values.items())), rules, position, version)
+    corrected = packed_state.CORRECTS in packed
+    return Snapshot.glanced(found, packed, dict(sorted(values.items())), rules, position, version, (), corrected)
 
 
 def glanced_back(
@@ -386,13 +387,17 @@ def glanced_back(
         return None
     if values is None:
         return None
-    return Snapshot.glanced(found, packed, dict(sorted(values.items())), rules, at, version, since)
+    corrected = packed is not None and packed_state.CORRECTS in packed
+    return Snapshot.glanced(found, packed, dict(sorted(values.items())), rules, at, version, since, corrected)
 
 
 @lru_cache(maxsize=PLAIN_MAX)
 def _plain(packed: bytes, rules: Rules) -> dict[str, Json] | None:
-    """Return the values that packed state shows, by name, kept at hand; `None` when one could be changed in place."""
-    found = packed_state.shown(packed, rules)
+    """Return the values that packed state shows, by name, kept at hand.
+
+    `None` when one could be changed in place, or when there may be a correction, whose reason is to be looked up.
+    """
+    found = None if packed_state.CORRECTS in packed else packed_state.shown(packed, rules)
     if found is None or not _CHANGEABLE.isdisjoint(map(type, found.values())):
         return None
     return dict(sorted(found.items()))

@@ -19,6 +19,8 @@ from woodrat.state.observation import ASSERT, Observation
 
 PACKING = 3
 """How merge state is packed; state packed otherwise is folded again."""
+CORRECTS = b",true,["
+"""What packed state holds wherever a correction stands: that an observation corrects, before those that it names."""
 
 
 def pack(state: MergeState, rules: Rules, *, apart: bool = False) -> bytes:
@@ -43,11 +45,6 @@ def pack(state: MergeState, rules: Rules, *, apart: bool = False) -> bytes:
         ],
         option=orjson.OPT_SORT_KEYS,  # so that what was sent in another order is packed alike
     )
-
-
-def may_be_corrected(data: bytes) -> bool:
-    """Return whether a correction may stand on a field of packed state: false is certain, and costs one search."""
-    return b",true,[" in data  # as `pack_said` writes that an observation corrects, before those that it names
 
 
 def _pack_rest(

@@ -148,10 +148,12 @@ class Snapshot:
         position: int,
         version: int,
         since: Sequence[Observation] = (),
+        may_be_corrected: bool = False,
     ) -> Snapshot:
         """Return what packed state of a lone entity shows, given its values; the rest is worked out when asked for.
 
-        `since` are observations that are not in the state yet, as `merge.shown_with` takes them.
+        `since` are observations that are not in the state yet, as `merge.shown_with` takes them. With
+        `may_be_corrected` the state may hold corrections.
         """
         found = cls.__new__(cls)
         found.__dict__.update(
@@ -166,6 +168,8 @@ class Snapshot:
             _rules=rules,
             _since=since,
         )
+        if may_be_corrected:
+            found.__dict__["may_be_corrected"] = True
         return found
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -206,6 +210,9 @@ class Snapshot:
             known = self._ids[digest] = ids.ObservationId(ids.id_of("observation", digest))
         return known
 
+    may_be_corrected = False
+    """Whether a correction may stand on a field of what was glanced at, so that there may be reasons to look up."""
+
     def corrections(self) -> set[bytes]:
         """Return the corrections that stand on its fields, large collections aside."""
         found: set[bytes] = set()
@@ -213,11 +220,6 @@ class Snapshot:
             if name in self.fields and len(getattr(held, "parts", ())) <= TOLD_MAX:
                 found |= self._rules.policy(name).standing(held)
         return found
-
-    @property
-    def may_be_corrected(self) -> bool:
-        """Whether a correction may stand on one of its fields, where it was glanced at; false is certain."""
-        return self._packed is not None and packed_state.may_be_corrected(self._packed)
 
     def with_reasons(self, reasons: Mapping[bytes, str]) -> Snapshot:
         """Return the same snapshot, whose blame has the reasons that were given for corrections."""
