@@ -143,11 +143,11 @@ def test_why_tells_the_margin_and_a_correction_with_its_reason(told: Cli) -> Non
     assert told(*CORRECT).code == 0
     reason = told("why", "loan/42").json["items"][0]
     assert reason["decision"]["margin"]["outcome"] == "flips"
-    (since,) = [item["since"] for item in reason["evidence"] if item["fact"] == "creditScore"]
+    (since,) = [item["since"] for item in reason["decision"]["looked_at"] if item["fact"] == "creditScore"]
     assert (since["change"], since["now"], since["because"]) == ("corrected", 710, "mixed up")
     page = told("why", "loan/42", "-o", "table").out
     assert "margin: with creditScore " in page
-    assert "corrected since to 710" in page
+    assert "creditScore 580 was corrected since to 710" in page
     assert "because mixed up" in page
 
 
@@ -159,3 +159,50 @@ def test_one_step_of_a_run_is_printed_whole(told: Cli) -> None:
     assert (first["run"], first["number"]) == (run, 1)
     assert told("runs", "show", run, "--step", "1", "-o", "table").out.startswith("Step 1, ")
     assert told("runs", "show", run, "--step", "99").code != 0
+
+
+def corrected(db: Path) -> str:
+    """Decide on a score from a document, and on a tool's answer; another agent corrects the score. Return the run."""
+
+    @woodrat.tool
+    def lookup_income(application: int) -> dict[str, int]:
+        return {"income": 52000}
+
+    rules = [{"chosen": "rejected", "when": {"creditScore": {"lt": 600}, "income": {"lt": 90000}}, "label": "Marginal"}]
+    with woodrat.open(str(db), agent="loan-officer") as ledger:
+        mailroom = ledger.as_agent("mailroom")
+        report = mailroom.sources.add(b"Applicant 42: score 580", name="bureau-report.txt")
+        mailroom.store({"entity_type": "loan", "id": "42", "creditScore": 580}, source=report)
+        with ledger.run("Approve #42?", subject="loan/42") as run:
+            facts = {"creditScore": run.show("loan/42").fact("creditScore"), **lookup_income(application=42)}
+            run.decide("risk", facts, rules, default="approved")
+            run.answer("REJECTED")
+        ledger.as_agent("ann").correct("loan/42", {"creditScore": 640}, reason="mixed up two people")
+        return str(run.id)
+
+
+BY_ANN = ("ann", "because mixed up two people")
+TOOL = "lookup_income(application=42)"
+MARGIN = "with creditScore 600 or more instead of 580, approved would have been chosen"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("show loan/42", BY_ANN),
+        ("blame loan/42#creditScore", BY_ANN),
+        ("history loan/42", BY_ANN),
+        ("lineage loan/42#creditScore", BY_ANN),
+        ("lineage RUN", ("bureau-report.txt from mailroom", f"{TOOL}, which returned ")),
+        ("stale", (*BY_ANN, "was 580, is 640 now", "would flip to approved")),
+        ("why loan/42", (*BY_ANN, "bureau-report.txt", "from mailroom", f"from {TOOL}", MARGIN)),
+        ("runs show RUN", (*BY_ANN, "bureau-report.txt", "from mailroom", f"from {TOOL}", MARGIN)),
+    ],
+)
+def test_a_correction_is_told_with_its_reason_everywhere(cli: Cli, db: Path, line: str, words: tuple[str, ...]) -> None:
+    """Each table names who corrected a value and why; where a decision is shown, its document, call and margin too."""
+    run = corrected(db)
+    page = cli(*(run if word == "RUN" else word for word in line.split()), "-o", "table").out
+    assert [text for text in words if text not in page] == []
+    spans = [call["span"] for call in cli("runs", "show", run).json["tool_calls"]]
+    assert not any(span in page for span in spans)

@@ -56,6 +56,7 @@ def test_show_as_json(ana: Cli) -> None:
         "corrected": False,
         "observations": [WEB],
         "by_arrival": False,
+        "because": None,
     }
     ran = ana("show", ANA)
     assert ran.json == {
@@ -144,7 +145,7 @@ def test_blame_in_every_output(ana: Cli) -> None:
         "reason": "observed later",
         "by_arrival": False,
         "removed": [],
-        **dict.fromkeys(("source", "interpretation", "run", "locator", "excerpt")),
+        **dict.fromkeys(("source", "interpretation", "run", "locator", "excerpt", "because")),
     }
     loser = {
         **winner,

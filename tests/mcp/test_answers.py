@@ -224,3 +224,21 @@ def test_the_library_speaks_of_its_own_limits(client: Client) -> None:
     """A limit that a verb declares is refused by the verb, in the words of every surface."""
     with pytest.raises(Refused, match="Send 1 to 1000"):
         client("search", entity_type="loan", limit=0)
+
+
+def test_short_answers_tell_the_reason_for_a_correction(client: Client) -> None:
+    """Who corrected a value and why is in the short answers of `show`, `history`, `explain` and `why`."""
+    decided(client)
+    reason = "the bureau mixed up two people"
+    client("change", action="correct", ref="loan/42", fields={"creditScore": 720}, reason=reason)
+    asked: dict[str, dict[str, Any]] = {
+        "show": {"ref": "loan/42"},
+        "history": {"action": "changes", "ref": "loan/42"},
+        "explain": {"action": "stale"},
+        "why": {"ref": "loan/42"},
+    }
+    answers = {tool: json.dumps(client(tool, **given)) for tool, given in asked.items()}
+    answers["blame"] = json.dumps(client("history", action="blame", ref="loan/42", field="creditScore"))
+    answers["lineage"] = json.dumps(client("explain", action="lineage", of="loan/42#creditScore"))
+    assert [tool for tool, answer in answers.items() if reason not in answer] == []
+    assert "creditScore 600 or more" in answers["why"]

@@ -281,7 +281,7 @@ def test_explanations_follow_the_evidence(ledger: woodrat.Ledger) -> None:
     told = "\n".join(lineage.lines(ledger.lineage(run)))
     assert "plan = Postgres, by model small-1 in step 3" in told
     assert "loan/42#id" in told
-    assert "tool load" in told
+    assert "load(), which returned" in told
     (observation,) = decision(ledger, run).observations
     assert [made.decision.stage for each in ledger.impact(observation).runs for made in each.decisions] == ["plan"]
     assert not list(ledger.stale())

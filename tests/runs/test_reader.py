@@ -295,7 +295,7 @@ def test_why_tells_the_decision_its_evidence_and_the_answer(ledger: woodrat.Ledg
     assert reason.answer == "Application #42: REJECTED. Credit (580) below floor (600)."
     assert list(reason.to_json()) == [
         *("run", "agent", "query", "subject", "principal", "conversation", "status", "verdict", "decision", "answer"),
-        *("evidence", "position", "decided_at"),
+        *("position", "decided_at"),
     ]
     assert len(ledger.why("loan/42").items) == 1
     assert ledger.why("loan/44").items == ()

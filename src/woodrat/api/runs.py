@@ -116,10 +116,9 @@ class PastRuns:
 
         Raises `NotFound` when the log holds nothing about the run.
         """
-        from woodrat.runs import reader as run_reader
+        from woodrat.explain import verbs
 
-        with run_reader.open_recounter(self.context) as recounter:
-            return run_reader.with_margins(run_reader.run_record(recounter, run))
+        return verbs.run(self.context, run)
 
     @verb(
         post="/v1/runs/diff",

@@ -29,17 +29,8 @@ PAGE_MAX = 1_000
 
 def show(call: Call) -> Answer:
     """Show what is believed about an entity."""
-    past = call.past()
-    snapshot = call.ask(past)
-
-    def text(paper: Paper) -> None:
-        _snapshot(paper, snapshot)
-        for name in [name for name, origin in snapshot.blame.items() if origin.corrected]:
-            for verdict in past.at(snapshot.position).blame(snapshot.entity, name)[name]:
-                if verdict.wins and verdict.because is not None:
-                    paper.line(f"  {name} was corrected by {verdict.agent}{_because(verdict.because)}")
-
-    return Answer(snapshot.to_json(), text)
+    snapshot = call.ask(call.past())
+    return Answer(snapshot.to_json(), lambda paper: _snapshot(paper, snapshot))
 
 
 def elements(call: Call) -> Answer:
@@ -337,6 +328,8 @@ def _snapshot(paper: Paper, snapshot: Snapshot) -> None:
         rows.append((name, value(found), origin.agent, seen, policy, str(origin.claims), origin.observation))
     paper.table(("FIELD", "VALUE", "AGENT", "OBSERVED AT", "POLICY", "CLAIMS", "OBSERVATION"), rows)
     for name, origin in snapshot.blame.items():
+        if origin.because is not None:
+            paper.line(f"  {name} was corrected{_because(origin.because)}")
         if origin.by_arrival:
             paper.line(f"  {name}: {BY_ARRIVAL[origin.policy == 'first']}", YELLOW)
     for conflict in snapshot.conflicts:

@@ -19,7 +19,7 @@ from woodrat.explain.references import evidence, references_of
 from woodrat.record_json import IN_PYTHON_ONLY, Record
 from woodrat.records import dataclass, field, replace
 from woodrat.runs import steps
-from woodrat.runs.evidence import call_words
+from woodrat.runs.origin import call_words
 from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Decision, ModelCall, Read, ToolCall
 
@@ -162,6 +162,7 @@ def _besides(record: RunRecord, follow: Follow, since: int) -> Iterator[Node]:
     read = {(origin.get("entity"), origin.get("position")) for origin in looked if origin.get("kind") == "read"}
     shown_before = references_of(looked).observations
     spans = {origin["span"] for origin in looked if isinstance(origin.get("span"), str)}
+    spans.update(found.chosen_by["span"] for found in record.decisions if found.chosen_by and "span" in found.chosen_by)
     for step in record.steps:
         if step.position < since:
             continue

@@ -13,10 +13,11 @@ from woodrat.explain.reader.tracer import Tracer, depth_faults, open_tracer, tex
 from woodrat.explain.references import evidence as evidence_origins
 from woodrat.ledger.pages import page_request
 from woodrat.records import replace
-from woodrat.runs.evidence import Evidence, origin_words
+from woodrat.runs.evidence import Evidence
 from woodrat.runs.flip_search import margin_of, origin_sources
 from woodrat.runs.margin import FactSource
-from woodrat.runs.reader import open_recounter, why_page
+from woodrat.runs.origin import origin_words
+from woodrat.runs.reader import open_recounter, run_record, why_page
 from woodrat.training import index as training_index
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from woodrat.ledger.pages import Page, PageRequest
     from woodrat.ledger.rebuild import Progress
     from woodrat.runs.reader import Reason, Recounter
+    from woodrat.runs.record import RunRecord
+    from woodrat.runs.steps import Decision
 
 
 def lineage(context: Context, what: object, *, depth: object, limit: object, cursor: object) -> LineageTree:
@@ -82,21 +85,30 @@ def _impact_page(context: Context, tracer: Tracer, search: ImpactSearch, request
 
 def why(context: Context, ref: object, *, limit: object, cursor: object) -> Page[Reason]:
     """Return the decisions about a subject, each with its margin, the documents behind it and what became of them."""
-    if context.moment == "now":
-        index.catch_up(context)
-    # Runs have no valid time, and their evidence is compared with what is believed at the moment, whenever it was true.
-    timeless = context.at(context.moment, None)
-    return why_page(timeless, ref, limit=limit, cursor=cursor, explain=_explained)
+    return why_page(_timeless(context), ref, limit=limit, cursor=cursor, explain=_explained)
+
+
+def run(context: Context, id: object) -> RunRecord:
+    """Return a run, its decisions with their margins, the documents behind them and what became of these since."""
+    with open_recounter(_timeless(context)) as recounter:
+        record = run_record(recounter, id)
+        tracer = Tracer(recounter)
+        decisions = tuple(_with_evidence(tracer, decision) for decision in record.decisions)
+    return replace(record, decisions=decisions) if decisions else record
+
+
+def _timeless(context: Context) -> Context:
+    """Return a context without an effective time, which neither runs have nor what became of their evidence."""
+    return context if context.valid_at is None else context.at(context.moment, None)
 
 
 def _explained(reasons: tuple[Reason, ...], recounter: Recounter) -> tuple[Reason, ...]:
     tracer = Tracer(recounter)
-    return tuple(_with_evidence(tracer, reason) for reason in reasons)
+    return tuple(replace(reason, decision=_with_evidence(tracer, reason.decision)) for reason in reasons)
 
 
-def _with_evidence(tracer: Tracer, reason: Reason) -> Reason:
-    decision = reason.decision
-    values, looked = decision.known_facts, evidence_origins(decision)
+def _with_evidence(tracer: Tracer, decision: Decision) -> Decision:
+    values, origins = decision.known_facts, evidence_origins(decision)
     evidence: list[Evidence] = []
     sources = origin_sources(decision)
     for fact, origin in decision.fact_origins.items():
@@ -107,11 +119,10 @@ def _with_evidence(tracer: Tracer, reason: Reason) -> Reason:
             inside = {item.observation for item in documents}
             rest = [source for source in sources[fact] if source.id not in inside]
             sources[fact] = (*dict.fromkeys(named), *rest)
-        if fact in looked:
+        if fact in origins:
             since = stale_reader.later_change(tracer, origin, values.get(fact))
             evidence.append(Evidence(fact, values.get(fact), origin_words(origin), documents, since))
-    decision = replace(decision, margin=margin_of(decision, sources))
-    return replace(reason, decision=decision, evidence=tuple(evidence))
+    return replace(decision, margin=margin_of(decision, sources), looked_at=tuple(evidence))
 
 
 def stale(context: Context, *, same: object, limit: object, cursor: object) -> Page[Stale]:

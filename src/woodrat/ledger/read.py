@@ -288,7 +288,17 @@ class Reader:
                 f"{ref}: not known {where}. Nothing was changed. Search for it, or read at a later moment.",
                 {"entity": str(ref), "position": self.asof.position},
             )
-        return found
+        return self.with_reasons(found)
+
+    def with_reasons(self, found: Snapshot) -> Snapshot:
+        """Return a snapshot with the reasons given for corrections of its fields, which merge state does not keep."""
+        reasons: dict[bytes, str] = {}
+        for digest in found.corrections():
+            stored = self.view.observation(digest, self.asof.position)
+            reason = None if stored is None else stored.observation.optional.get("reason")
+            if isinstance(reason, str):
+                reasons[digest] = reason
+        return found.with_reasons(reasons) if reasons else found
 
     def find(self, ref: Ref) -> Snapshot | None:
         """Return what is believed about an entity, or `None` when nothing live is said of it."""
@@ -358,7 +368,8 @@ def glanced(engine: Engine, tenant: TenantId, ref: object, policies: Mapping[str
         return None  # a reader says what is wrong with it
     if values is None:
         return None
-    return Snapshot.glanced(found, packed, dict(sorted(values.items())), rules, position, version)
+    corrected = packed_state.CORRECTS in packed
+    return Snapshot.glanced(found, packed, dict(sorted(values.items())), rules, position, version, (), corrected)
 
 
 def glanced_back(
@@ -382,13 +393,17 @@ def glanced_back(
         return None
     if values is None:
         return None
-    return Snapshot.glanced(found, packed, dict(sorted(values.items())), rules, at, version, since)
+    corrected = packed is not None and packed_state.CORRECTS in packed
+    return Snapshot.glanced(found, packed, dict(sorted(values.items())), rules, at, version, since, corrected)
 
 
 @lru_cache(maxsize=PLAIN_MAX)
 def _plain(packed: bytes, rules: Rules) -> dict[str, Json] | None:
-    """Return the values that packed state shows, by name, kept at hand; `None` when one could be changed in place."""
-    found = packed_state.shown(packed, rules)
+    """Return the values that packed state shows, by name, kept at hand.
+
+    `None` when one could be changed in place, or when there may be a correction, whose reason is to be looked up.
+    """
+    found = None if packed_state.CORRECTS in packed else packed_state.shown(packed, rules)
     if found is None or not _CHANGEABLE.isdisjoint(map(type, found.values())):
         return None
     return dict(sorted(found.items()))

@@ -81,13 +81,17 @@ def show(context: Context, ref: str | Ref) -> Snapshot:
 
 def glance(context: Context, ref: str | Ref) -> Snapshot | None:
     """Return what `show` returns where one look at the engine tells it; `None` where it takes longer."""
-    if context.moment == "now":
-        if context.valid_at is None:
-            return glanced(context.engine, context.tenant, ref, context.policies)
-    elif type(context.moment) is not int:
+    if context.moment == "now" and context.valid_at is None:
+        found = glanced(context.engine, context.tenant, ref, context.policies)
+    elif context.moment == "now" or type(context.moment) is int:
+        position = context.moment if type(context.moment) is int else None
+        found = glanced_back(context.engine, context.tenant, ref, context.policies, position, context.valid_at)
+    else:
         return None
-    position = context.moment if type(context.moment) is int else None
-    return glanced_back(context.engine, context.tenant, ref, context.policies, position, context.valid_at)
+    if found is None or not found.may_be_corrected:
+        return found
+    with open_reader(context) as reader:
+        return reader.with_reasons(found)
 
 
 def elements(

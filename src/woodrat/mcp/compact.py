@@ -102,6 +102,11 @@ def snapshot(record: Snapshot) -> Compact:
         **stated(
             deleted=record.deleted,
             merged_with=[str(member) for member in record.members if member != record.entity],
+            corrected={
+                name: stated(agent=origin.agent, because=short(origin.because))
+                for name, origin in record.blame.items()
+                if origin.corrected
+            },
             conflicts=[conflict.field for conflict in record.conflicts],
             problem=record.problem,
             more=more,
@@ -211,6 +216,7 @@ def step(record: Step) -> Compact:
         {"changes": (record.changes, field_change)},
         position=record.position,
         **_statement(record.observation),
+        reason=short(record.observation.optional.get("reason")),
         deleted=record.deleted,
     )
 
@@ -233,6 +239,7 @@ def claim(record: ClaimVerdict) -> Compact:
             removed=[short(element) for element in record.removed],
             source=record.source,
             run=record.run,
+            because=short(record.because),
             excerpt=short(record.excerpt),
         ),
     }
@@ -393,7 +400,7 @@ def reason(record: Reason) -> Compact:
             query=short(record.query),
             verdict=record.verdict,
             margin=None if record.decision.margin is None else short(record.decision.margin.sentence),
-            changed_since=[_since(item) for item in record.evidence if item.since is not None] or None,
+            changed_since=[_since(item) for item in record.decision.looked_at if item.since is not None] or None,
         ),
         **_answer(record),
     }
@@ -494,6 +501,7 @@ def _belief(record: Belief) -> Compact:
         "before": short(record.before),
         "now": short(record.now),
         "reason": record.reason,
+        **stated(changed_by=record.changed_by, because=short(record.because)),
     }
 
 

@@ -19,6 +19,8 @@ from woodrat.state.observation import ASSERT, Observation
 
 PACKING = 3
 """How merge state is packed; state packed otherwise is folded again."""
+CORRECTS = b",true,["
+"""What packed state holds wherever a correction stands: that an observation corrects, before those that it names."""
 
 
 def pack(state: MergeState, rules: Rules, *, apart: bool = False) -> bytes:

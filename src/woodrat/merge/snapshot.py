@@ -13,9 +13,10 @@ from typing import Any, Final
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.merge import BUILTIN, Claim, fold, packed_state
+from woodrat.merge import BUILTIN, Claim, Policy, fold, packed_state
 from woodrat.merge.elements import Parts
 from woodrat.merge.fold import FieldState, MergeState
+from woodrat.merge.policy import Held
 from woodrat.merge.rules import Rules
 from woodrat.record_json import Describe, Record, form_of, object_schema, read
 from woodrat.records import dataclass
@@ -55,6 +56,8 @@ class Origin(Record):
     """All observations that set the value, by digest; for a sum only the one shown."""
     by_arrival: bool = False
     """Whether the value, or an element of it, was decided only by arrival: no observation time was given."""
+    because: str | None = None
+    """The reason given for the correction that stands on the field; none where none was given."""
 
 
 _ORIGIN: Final = form_of(Origin)
@@ -145,10 +148,12 @@ class Snapshot:
         position: int,
         version: int,
         since: Sequence[Observation] = (),
+        may_be_corrected: bool = False,
     ) -> Snapshot:
         """Return what packed state of a lone entity shows, given its values; the rest is worked out when asked for.
 
-        `since` are observations that are not in the state yet, as `merge.shown_with` takes them.
+        `since` are observations that are not in the state yet, as `merge.shown_with` takes them. With
+        `may_be_corrected` the state may hold corrections.
         """
         found = cls.__new__(cls)
         found.__dict__.update(
@@ -163,6 +168,8 @@ class Snapshot:
             _rules=rules,
             _since=since,
         )
+        if may_be_corrected:
+            found.__dict__["may_be_corrected"] = True
         return found
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -203,6 +210,33 @@ class Snapshot:
             known = self._ids[digest] = ids.ObservationId(ids.id_of("observation", digest))
         return known
 
+    may_be_corrected = False
+    """Whether a correction may stand on a field of what was glanced at, so that there may be reasons to look up."""
+
+    def corrections(self) -> set[bytes]:
+        """Return the corrections that stand on its fields, large collections aside."""
+        found: set[bytes] = set()
+        for name, held in self._state.held.items():
+            if name in self.fields and len(getattr(held, "parts", ())) <= TOLD_MAX:
+                found |= self._rules.policy(name).standing(held)
+        return found
+
+    def with_reasons(self, reasons: Mapping[bytes, str]) -> Snapshot:
+        """Return the same snapshot, whose blame has the reasons that were given for corrections."""
+        copy = self.__class__.__new__(self.__class__)
+        copy.__dict__.update(self.__dict__, _reasons=reasons)
+        copy.__dict__.pop("blame", None)
+        return copy
+
+    _reasons: Mapping[bytes, str] = {}
+
+    def _because(self, policy: Policy, held: Held, shown: bytes) -> str | None:
+        """Return the reason for the correction that is shown; of a collection, the reasons for all that stand."""
+        if shown in self._reasons:
+            return self._reasons[shown]
+        standing = sorted(policy.standing(held) & self._reasons.keys())
+        return "; ".join(dict.fromkeys(self._reasons[digest] for digest in standing)) or None
+
     @cached_property
     def blame(self) -> Mapping[str, Origin]:
         """Where each value came from."""
@@ -222,6 +256,7 @@ class Snapshot:
                 corrected=shown.corrected,
                 observations=tuple(map(self._id, shown.observations)),
                 by_arrival=name in by_arrival,
+                because=self._because(policy, held.held, shown.said.digest) if self._reasons else None,
             )
         return found
 

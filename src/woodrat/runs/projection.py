@@ -14,11 +14,12 @@ from woodrat.records import dataclass
 from woodrat.runs.account import RUNNING, RunAccount
 from woodrat.runs.gaps import gaps_of, is_undecided, noted_gaps, problems, rule_faults
 from woodrat.runs.operators import NO_FACT
+from woodrat.runs.step_order import happened, precedes
 from woodrat.runs.steps import Decision, Judgement, ModelCall, Note, Read, ToolCall, Write, result_word
 from woodrat.runs.words import VALUE_CHARACTERS_MAX, name, safe, time, tokens, value, values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from woodrat.runs.steps import Condition, Part, Tried
 
@@ -267,6 +268,8 @@ def _decision(page: _Page, decision: Decision) -> None:
     head = page.add(f"{said} {decision.by(value)}", 0, at)
     if decision.evidence:
         page.add(f"  evidence: {values(decision.evidence)}", 0, at, head)
+    for key, origin in () if decision.rules else decision.fact_origins.items():
+        page.add(f"  {name(key)} {value(decision.facts.get(key))}, {_from(origin)}", 3, at, head)
     if decision.rationale is not None:
         page.add(f"  rationale: {value(decision.rationale)}", 4, at, head)
     for rule in decision.rules:
@@ -299,7 +302,7 @@ def _commits(page: _Page) -> None:
     decisions = page.record.decisions
     staged: list[list[Write]] = [[] for _ in range(len(decisions) + 1)]
     for write in page.record.writes:
-        staged[max((n for n, decision in enumerate(decisions, 1) if _precedes(decision, write)), default=0)] += [write]
+        staged[max((n for n, decision in enumerate(decisions, 1) if precedes(decision, write)), default=0)] += [write]
     for number, writes in enumerate(staged):
         if number:
             stage = decisions[number - 1]
@@ -315,30 +318,11 @@ def _commits(page: _Page) -> None:
     _ending(page)
 
 
-def _precedes(step: Part, write: Write) -> bool:
-    if write.step is not None:
-        return step.step <= write.step
-    return write.position is None or step.position < write.position
-
-
 def _written(write: Write, characters_max: int | None = VALUE_CHARACTERS_MAX) -> str:
     said = f"{name(write.entity)}: {write.op}"
     said += f" {values(write.fields, characters_max)}" if write.fields else ""
     said += f" without {values(write.remove, characters_max)}" if write.remove else ""
     return f"{said} ({name(write.observation)}, observed at {time(write.observed_at)})"
-
-
-def _happened(record: RunAccount) -> Iterator[Part | Write]:
-    """Yield steps and writes in order, judgements last."""
-    steps = [step for step in record.steps if not isinstance(step, Judgement)]
-    after: dict[int, list[Write]] = {}
-    for write in record.writes:
-        last = max((place for place, step in enumerate(steps, 1) if _precedes(step, write)), default=0)
-        after.setdefault(last, []).append(write)
-    yield from after.get(0, ())
-    for place, step in enumerate(steps, 1):
-        yield step
-        yield from after.get(place, ())
 
 
 def _narrative(page: _Page) -> None:
@@ -355,7 +339,7 @@ def _narrative(page: _Page) -> None:
     for used in r.in_force:
         about = f"{name(str(used.get('entity')))}, version {value(used.get('version'))}"
         page.add(f"In force: {used['type']} {about}", 4)
-    for item in _happened(r):
+    for item in happened(r):
         _sentence(page, item)
     _ending(page)
     for judgement in r.judgements:
@@ -424,7 +408,7 @@ def _full(page: _Page) -> None:
     }
     page.add(f"started: {values({key: item for key, item in begun.items() if item not in (None, {})}, None)}", 2)
     heard: list[Any] = []
-    for item in _happened(r):
+    for item in happened(r):
         if isinstance(item, Write):
             page.add(f"wrote: {_written(item, None)}", 2, item.position)
             continue

@@ -21,10 +21,9 @@ from woodrat.ledger.moments import NO_READ, open_reader, resolve_ref, timestamp
 from woodrat.ledger.pages import Page, page_request, ranked_page
 from woodrat.merge.packing import garbled
 from woodrat.record_json import Record, derived
-from woodrat.records import dataclass, replace
+from woodrat.records import dataclass
 from woodrat.runs import steps, trace
 from woodrat.runs.account import STATUSES
-from woodrat.runs.evidence import Evidence
 from woodrat.runs.facts import decision_fact
 from woodrat.runs.record import RunRecord, record_of, status_of
 from woodrat.runs.recorder import current
@@ -265,14 +264,6 @@ def run_record(recounter: Recounter, id: object) -> RunRecord:
     return found
 
 
-def with_margins(record: RunRecord) -> RunRecord:
-    """Return a record whose decisions say how near they were to another choice."""
-    from woodrat.runs.flip_search import margin_of
-
-    decisions = tuple(replace(decision, margin=margin_of(decision)) for decision in record.decisions)
-    return replace(record, decisions=decisions) if decisions else record
-
-
 # Lists of runs
 
 
@@ -507,8 +498,6 @@ class Reason(Record):
     """What was decided, by which rule and on what evidence."""
     answer: Json
     """What the run answered."""
-    evidence: tuple[Evidence, ...] = ()
-    """The facts it looked at, the documents behind them, and what became of them since."""
 
     def facts(self) -> dict[str, Fact]:
         """Return what was decided as a fact that another decision can be based on, under the name of the stage."""

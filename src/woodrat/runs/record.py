@@ -17,7 +17,7 @@ from woodrat.runs import messages
 from woodrat.runs import steps as run_steps
 from woodrat.runs.account import CANCELLED, DONE, ERROR, INTERRUPTED, RUNNING, WRITES, RunAccount
 from woodrat.runs.duplicate_spans import MODEL, TOOL, came_as_span, retold
-from woodrat.runs.evidence import with_calls
+from woodrat.runs.origin import with_calls
 from woodrat.runs.steps import Decision, Judgement, ModelCall, Note, Part, Read, ToolCall, Write
 from woodrat.state import run_owner
 from woodrat.state.meaning import FALLBACK, RUN_KINDS, leaves

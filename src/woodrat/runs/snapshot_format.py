@@ -14,7 +14,7 @@ from woodrat.errors import Fault, Refused, pointer_part, shown
 from woodrat.records import replace
 from woodrat.runs import redaction
 from woodrat.runs.account import INTERRUPTED, RUNNING, SNAPSHOT, RunAccount
-from woodrat.runs.evidence import recorded_origin
+from woodrat.runs.origin import recorded_origin
 from woodrat.runs.projection import project
 from woodrat.runs.steps import Decision, Judgement, ModelCall, Note, Part, Read, ToolCall, Tried, Write, preview
 from woodrat.runs.values import REDACTED, TRUNCATED

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.record_json import IN_PYTHON_ONLY, Record, derived
 from woodrat.records import dataclass, field
+from woodrat.runs.evidence import Evidence
 from woodrat.runs.margin import Margin
 
 if TYPE_CHECKING:
@@ -197,6 +198,8 @@ class Decision(Part):
     """Whether the entry lists the rules, of which there may be none; what was recorded elsewhere may not."""
     margin: Margin | None = None
     """How near it was to another choice; `why` and `runs show` work it out, elsewhere there is none."""
+    looked_at: tuple[Evidence, ...] = ()
+    """The facts it looked at, their documents, and what became of them since; only `why` and `runs show` look it up."""
 
     def by(self, shown: Callable[[Json], str]) -> str:
         """Return in words what it was decided by; `shown` writes a label."""

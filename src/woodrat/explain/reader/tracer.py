@@ -46,6 +46,10 @@ def open_tracer(context: Context, position: int | None = None) -> Iterator[Trace
         yield Tracer(recounter)
 
 
+DELIVERY_WINDOW: Final = 64
+"""How many entries after the content of a source its first delivery is looked for before the index is asked."""
+
+
 class Tracer:
     """What led to what, of one tenant at one as-of."""
 
@@ -85,6 +89,17 @@ class Tracer:
         entries = self._shelves.entries(index.DELIVERED + ids.name("source", digest))
         return [source.stored(entry.body) for entry in entries if entry.body is not None]
 
+    def first_delivery(self, digest: bytes) -> source.Delivery | None:
+        """Return how a source first came; it is recorded with the content, so that the index is hardly ever asked."""
+        position = self.view.source(digest)
+        if position is not None:
+            window = min(position + DELIVERY_WINDOW, self.through)
+            for entry in self.view.entries(position, window, {"received"}):
+                delivery = None if entry.body is None else source.stored(entry.body)
+                if delivery is not None and delivery.source_digest == digest:
+                    return delivery
+        return next(iter(self.deliveries(digest)), None)
+
     def entries_behind(self, stored: Stored) -> list[Entry]:
         """Return the entries an observation came from: its reading, its source and the deliveries of that."""
         optional = stored.observation.optional
@@ -105,7 +120,7 @@ class Tracer:
             named = None if stored is None else stored.observation.optional.get("source")
             digest = self.source_digest(named) if isinstance(named, str) else None
             if digest is not None:
-                first = next(iter(self.deliveries(digest)), None)
+                first = self.first_delivery(digest)
                 name, agent = (None, None) if first is None else (first.name, first.agent)
                 yield Document(ids.id_of("source", digest), name, agent, id)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, shown
 from woodrat.runs.account import WRITES
-from woodrat.runs.evidence import recorded_origin
+from woodrat.runs.origin import recorded_origin
 from woodrat.state import observation
 
 if TYPE_CHECKING:
