@@ -12,12 +12,14 @@ from woodrat.explain.reader.lineage import LineageSearch, lineage_page
 from woodrat.explain.reader.tracer import Tracer, depth_faults, open_tracer, text_faults
 from woodrat.explain.references import evidence as evidence_origins
 from woodrat.ledger.pages import page_request
+from woodrat.ledger.read import Reader
 from woodrat.records import replace
 from woodrat.runs.evidence import Evidence
 from woodrat.runs.flip_search import margin_of, origin_sources
 from woodrat.runs.margin import FactSource
 from woodrat.runs.origin import origin_words
-from woodrat.runs.reader import open_recounter, run_record, why_page
+from woodrat.runs.reader import Recounter, open_recounter, run_record, why_page
+from woodrat.state.asof import AsOf
 from woodrat.training import index as training_index
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from woodrat.explain.stale import Stale
     from woodrat.ledger.pages import Page, PageRequest
     from woodrat.ledger.rebuild import Progress
-    from woodrat.runs.reader import Reason, Recounter
+    from woodrat.runs.reader import Reason
     from woodrat.runs.record import RunRecord
     from woodrat.runs.steps import Decision
 
@@ -85,25 +87,28 @@ def _impact_page(context: Context, tracer: Tracer, search: ImpactSearch, request
 
 def why(context: Context, ref: object, *, limit: object, cursor: object) -> Page[Reason]:
     """Return the decisions about a subject, each with its margin, the documents behind it and what became of them."""
-    return why_page(_timeless(context), ref, limit=limit, cursor=cursor, explain=_explained)
+    return why_page(context, ref, limit=limit, cursor=cursor, explain=_explained)
 
 
 def run(context: Context, id: object) -> RunRecord:
     """Return a run, its decisions with their margins, the documents behind them and what became of these since."""
-    with open_recounter(_timeless(context)) as recounter:
+    with open_recounter(context) as recounter:
         record = run_record(recounter, id)
-        tracer = Tracer(recounter)
+        tracer = _tracer(recounter)
         decisions = tuple(_with_evidence(tracer, decision) for decision in record.decisions)
     return replace(record, decisions=decisions) if decisions else record
 
 
-def _timeless(context: Context) -> Context:
-    """Return a context without an effective time, which neither runs have nor what became of their evidence."""
-    return context if context.valid_at is None else context.at(context.moment, None)
+def _tracer(recounter: Recounter) -> Tracer:
+    """Return a tracer without an effective time, which neither runs have nor what became of their evidence."""
+    found = recounter.reader
+    if found.asof.effective is not None:
+        recounter = Recounter(Reader(found.view, AsOf(found.asof.position, None), found.policies))
+    return Tracer(recounter)
 
 
 def _explained(reasons: tuple[Reason, ...], recounter: Recounter) -> tuple[Reason, ...]:
-    tracer = Tracer(recounter)
+    tracer = _tracer(recounter)
     return tuple(replace(reason, decision=_with_evidence(tracer, reason.decision)) for reason in reasons)
 
 

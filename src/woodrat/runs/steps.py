@@ -196,9 +196,9 @@ class Decision(Part):
     """Who chose without rules: `{"model", "span", "step"}` of the model's call, or `{"agent"}`; none for rules."""
     rules_on_record: bool = field(default=True, compare=False, repr=False, metadata=IN_PYTHON_ONLY)
     """Whether the entry lists the rules, of which there may be none; what was recorded elsewhere may not."""
-    margin: Margin | None = None
+    margin: Margin | None = field(default=None, compare=False)
     """How near it was to another choice; `why` and `runs show` work it out, elsewhere there is none."""
-    looked_at: tuple[Evidence, ...] = ()
+    looked_at: tuple[Evidence, ...] = field(default=(), compare=False)
     """The facts it looked at, their documents, and what became of them since; only `why` and `runs show` look it up."""
 
     def by(self, shown: Callable[[Json], str]) -> str:

@@ -53,7 +53,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "runs import",
         "runs:record",
-        ("woodrat runs import trace.json", "woodrat runs import - --as loan-officer", "woodrat runs import exports/"),
+        ("woodrat runs import trace.json exports/", "woodrat runs import - --as loan-officer"),
         verb="runs.import_",
         forms={"document": {"help": "files or folders: JSON, JSONL, CSV, or OTLP in protobuf; - for standard input"}},
         more=(
