@@ -187,7 +187,7 @@ def test_runs_that_lean_on_one_another_are_found() -> None:
 # Length and pages
 
 
-def test_a_thousand_runs_behind_one_another_are_followed(ledger: woodrat.Ledger) -> None:
+def test_hundreds_of_runs_behind_one_another_are_followed(ledger: woodrat.Ledger) -> None:
     """No limit of Python's stack or of ours cuts a chain, and its JSON is shallow."""
     length = 300
     first, runs = chain(ledger, length)

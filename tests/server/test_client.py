@@ -244,6 +244,9 @@ def test_runs_are_told_as_they_are_here(agents: tuple[Any, Any, Ledger]) -> None
     assert not a.recall("something else entirely?")
     assert a.lineage(f"{runs[0]}#risk") == here.lineage(f"{runs[0]}#risk")
     assert a.impact(said) == here.impact(said)
+    second = a.impact(said, limit=1).next_page()
+    assert second is not None
+    assert second == here.impact(said, limit=1).next_page()
     assert a.stale().items == here.stale().items
     assert len(a.stale().items) == 2
     assert a.runs.diff(*runs) == here.runs.diff(*runs)
