@@ -42,6 +42,8 @@ class RecordedRecall(NamedTuple):
     """The position to answer at, where nothing is recorded."""
     found: RecallFound | None
     """What was found then; none where nobody asked this then."""
+    span: str = ""
+    """The span of the recorded read."""
 
 
 def recall_body(args: Mapping[str, Any], as_of: int | None, found: RecallFound) -> dict[str, Json]:
