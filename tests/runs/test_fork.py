@@ -730,3 +730,36 @@ def test_a_recall_that_the_recording_does_not_hold_stops_the_fork() -> None:
     forked = ledger.runs.fork(run.id, lambda run: agent(run, "Something else?"), at=2, set={"result": 5})
     assert forked.stopped is not None
     assert "a recall" in forked.stopped
+
+
+def test_a_fork_replays_as_the_same() -> None:
+    """The agent is handed what it was handed in the fork: before the edit, the edited value itself, and after it."""
+    calls: list[str] = []
+    with woodrat.open(":memory:") as ledger:
+        ledger.store({"entity_type": "loan", "id": "7", "score": 620})
+
+        def look(name: str) -> dict[str, float]:
+            calls.append(name)
+            return {"z": float(len(calls)), "a": 89.0}
+
+        def agent(run: Any) -> str:
+            loan = run.show("loan/7")
+            first = run.tool("look", look, "first").result
+            run.store({"entity_type": "note", "id": "0", "text": f"{first}"})
+            known = run.recall("Approve loan #7?").text
+            second = run.tool("look", look, "second").result
+            chosen = run.decide("risk", {"score": second["z"], **loan.fields}, [], default="none").chosen
+            run.store({"entity_type": "note", "id": "1", "text": f"{second}"})
+            third = run.tool("look", look, "third").result
+            return json.dumps([first, known, second, chosen, third])
+
+        with ledger.run("Go?") as run:
+            run.answer(agent(run))
+        forked = ledger.runs.fork(run.id, agent, at=5, set={"result.z": 0.5})
+        assert '"z": 0.5' in forked.answer
+        ledger.correct("loan/7", {"score": 1})
+        made = list(calls)
+        for id in (run.id, forked.run):
+            found = ledger.runs.replay(id, agent)
+            assert found.same, str(found.runs[0])
+        assert calls == made

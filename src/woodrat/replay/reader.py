@@ -64,6 +64,7 @@ from woodrat.runs.recorder.recording import (
     is_answerable,
     same_facts,
     spelled,
+    start_of,
     undecided_key,
 )
 from woodrat.runs.recorder.resume import answer_with, begun_again
@@ -344,10 +345,12 @@ class Playback(Recording):
         arguments, key = call.arguments, call.key
         if verb.startswith("run.") or verb in ("judge", "interpretation.ended"):
             return _nothing(self._at)
-        self._step()
-        said = {name: form.decode(bytes(item)) if isinstance(item, bytes) else item for name, item in arguments.items()}
+        if key is None and self._is_awaited:
+            return self._planned(call)[1]
         if key is None:
             self._stop_write(verb, f"it writes past the run; write with run.{verb}")
+        self._step()
+        said = {name: form.decode(bytes(item)) if isinstance(item, bytes) else item for name, item in arguments.items()}
         with context.engine.view(context.tenant) as view:
             receipt = view.receipt(context.agent, key)
             if receipt is not None and receipt.request == request_of(verb, arguments):
@@ -355,28 +358,60 @@ class Playback(Recording):
                 self._written(view, found.positions)
                 self._at = max(self._at, found.position)
                 return found
-            # What said nothing new left no trace in the log; it is planned once more, and nobody appends the plan.
-            before = Reader(view, AsOf(self._at), context.policies)
-            now, log = view.head().recorded_at or context.clock.now(), view.head().log or ""
-            draft = Draft(cast("Transaction", view), before, now, context.agent, context.clock, log)
-            call.plan(draft)
-            draft.settle()
-            if not draft.items:
-                return nothing_new(draft)
+        is_new, report = self._planned(call)
+        if not is_new:  # what said nothing new left no trace in the log
+            return report
         self._check_end()
         left = next(iter(self._unwritten()), None)
         old, new = None if left is None else self._said(left), run_values.bounded(said)
         words = write_words(old, new)
         self._session.stop(Divergence(NOT_RECORDED, f"write {verb}", None, old, new, difference=words))
 
+    def report(self, key: str) -> Report | None:
+        """Return what a write was answered that a fork has from its parent, before the edit."""
+        context, fork, known = self._log.context, self.started, set[object]()
+        with context.engine.view(context.tenant) as view:
+            while isinstance(place := fork.get("forked_from"), dict) and place.get("run") not in known:
+                known.add(place.get("run"))
+                if view.receipt(str(fork.get("agent")), f"{fork.get('run')}.{key}") is not None:
+                    return None
+                parent = in_order(view.run(str(place.get("run")), view.head().position))
+                fork = start_of(parent)
+                receipt = view.receipt(str(fork.get("agent")), f"{fork.get('run')}.{key}")
+                if receipt is not None:
+                    found = reports.from_bytes(receipt.report)
+                    is_before = all(self._said(at)["step"] < place["step"] for at in found.positions[:1])
+                    return found.but(repeated=True) if is_before else None
+        return None
+
+    @property
+    def _is_awaited(self) -> bool:
+        """Whether the agent's function has yet to begin its run: what it writes before that is no part of it."""
+        return self.run is not None and self.run.is_aside and self.run.successor is None
+
+    def _planned(self, call: Call) -> tuple[bool, Report]:
+        """Plan a write, which nobody appends; return whether it says anything new, and its report."""
+        context = call.context
+        with context.engine.view(context.tenant) as view:
+            before = Reader(view, AsOf(self._at), context.policies)
+            now, log = view.head().recorded_at or context.clock.now(), view.head().log or ""
+            draft = Draft(cast("Transaction", view), before, now, context.agent, context.clock, log)
+            call.plan(draft)
+            draft.settle()
+            if not draft.items:
+                return False, nothing_new(draft)
+            entities = tuple(str(ref) for ref in dict.fromkeys(said.entity for said in draft.said))
+            observations = tuple(said.id for said in draft.said)
+            return True, _nothing(self._at).but(observations=observations, entities=entities, id=draft.id)
+
     def refuse_write(self, what: str) -> None:
-        self._step()
         self._stop_write(what, "it writes past the run, to a server")
 
     def _stop_write(self, what: str, problem: str) -> NoReturn:
         """Stop at a write that the run is not part of; after the end of the run it is no part of the replay either."""
         if self.run is not None and self.run.ended:
             self._session.leave()
+        self._step()
         self._session.stop(Divergence(NOT_KEPT, f"write {what}", None, None, problem))
 
     def _written(self, view: View, positions: Iterable[int]) -> None:
