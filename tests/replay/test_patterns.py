@@ -288,3 +288,27 @@ def test_a_function_may_write_before_and_after_its_run() -> None:
         assert found.same, str(found.runs[0])
         assert entities == [(("loan/7",), True)] * 2
         assert ledger.position == position
+
+
+def test_a_run_that_was_running_when_it_was_recalled_is_shown_so() -> None:
+    """Whether a recalled run had ended is answered as of then, also where its recorder has come or gone since."""
+    with woodrat.open(":memory:", agent="loan-officer") as ledger:
+
+        def agent(run: Any) -> str:
+            found = run.recall("Approve loan #1?", projection="full", k=2)
+            return f"{sorted((hit.run, hit.record.status) for hit in found.hits)} {found.text}"
+
+        runs = [ledger.run("Approve loan #1?").start() for _ in range(2)]
+        for each in runs:
+            each.decide("risk", {"score": 1}, [], default="high")
+        stopped = runs.pop().id
+        del each
+        with ledger.run("Go?") as run:
+            run.answer(agent(run))
+        assert "'running'" in str(run.answered)
+        assert "'interrupted'" in str(run.answered)
+        runs[0].end(answer="no")
+        found = ledger.runs.replay(run.id, agent)
+        assert found.same, str(found.runs[0])
+        ledger.runs.resume(stopped, lambda run: "yes")
+        assert ledger.runs.replay(run.id, agent).same

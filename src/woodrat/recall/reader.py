@@ -16,8 +16,9 @@ from woodrat.recall import index as recall_index
 from woodrat.recall.identifiers import asked_for
 from woodrat.recall.search import Match, Matches, Question, search
 from woodrat.record_json import Record, derived
-from woodrat.records import dataclass
+from woodrat.records import dataclass, replace
 from woodrat.runs import projection as projections
+from woodrat.runs.account import INTERRUPTED, RUNNING
 from woodrat.runs.reader import ANCESTORS_MAX, Recounter, catch_up
 from woodrat.runs.record import RunRecord
 from woodrat.runs.recorder.recalls import RecallFound, RecordedRecall
@@ -294,6 +295,7 @@ def found_by(answer: Recall) -> RecallFound:
         answer.position,
         tuple(RecalledRun(hit.run, hit.score, hit.passage, hit.position) for hit in answer.hits),
         tuple({"run": near.run, "score": near.score, "reason": near.reason} for near in answer.rejected),
+        running=frozenset(hit.run for hit in answer.hits if hit.record.status == RUNNING),
         decisions={hit.run: {made.stage: made.chosen for made in hit.record.decisions} for hit in answer.hits},
     )
 
@@ -320,6 +322,25 @@ class LocalRuns(Recounter):
         return recall_index.started(self.view, id, self.through) or {}
 
 
+class _RunsThen:
+    """The runs of a log as they were shown then: whether one is being recorded now is no matter."""
+
+    def __init__(self, runs: FoundRuns, running: frozenset[str]) -> None:
+        self._runs, self._running = runs, running
+        self.through = runs.through
+
+    def find(self, id: str) -> RunRecord | None:
+        """Return a run's record, with the status it had."""
+        record = self._runs.find(id)
+        if record is None or record.status not in (RUNNING, INTERRUPTED):
+            return record
+        return replace(record, status=RUNNING if id in self._running else INTERRUPTED)
+
+    def began(self, id: str) -> Mapping[str, Any]:
+        """Return what a run was begun with."""
+        return self._runs.began(id)
+
+
 def remake(context: Context, asked: RecallRequest, found: RecallFound) -> Recall:
     """Return the answer to a recall from what was found then: no embedder is asked, and nothing is searched."""
     with open_reader(context) as reader:
@@ -332,7 +353,7 @@ def remade(runs: FoundRuns, asked: RecallRequest, found: RecallFound) -> Recall:
         raise found.error
     hits = tuple(Match(hit.run, hit.score, hit.passage, hit.at) for hit in found.hits)
     near = tuple(Match(each["run"], each["score"], "", 0, each["reason"]) for each in found.rejected)
-    return _answer(runs, asked, Matches(hits, near))
+    return _answer(_RunsThen(runs, found.running), asked, Matches(hits, near))
 
 
 def _position(context: Context) -> int | None:
