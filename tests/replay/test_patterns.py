@@ -267,3 +267,48 @@ def test_a_model_is_not_paid_twice_for_the_same_request() -> None:
         del run
         assert ledger.runs.resume(id, lambda run: agent(run, True)).answer == "said"
         assert asked == ["model"]
+
+
+def test_a_function_may_write_before_and_after_its_run() -> None:
+    """What it writes through the ledger outside of its run is no part of it, and is not written again."""
+    with woodrat.open(":memory:", agent="loan-officer") as ledger:
+        entities: list[Any] = []
+
+        def agent(number: int) -> None:
+            before = ledger.store({"entity_type": "loan", "id": str(number), "score": 580})
+            entities.append((before.entities, bool(before.observations)))
+            with ledger.run("Approve?", inputs={"number": number}) as run:
+                run.answer(run.show(f"loan/{number}").fields["score"])
+            ledger.correct(f"loan/{number}", {"score": 900})
+
+        agent(7)
+        (run,) = ledger.runs.list().items
+        position = ledger.position
+        found = ledger.runs.replay(run.id, agent)
+        assert found.same, str(found.runs[0])
+        assert entities == [(("loan/7",), True)] * 2
+        assert ledger.position == position
+
+
+def test_a_run_that_was_running_when_it_was_recalled_is_shown_so() -> None:
+    """Whether a recalled run had ended is answered as of then, also where its recorder has come or gone since."""
+    with woodrat.open(":memory:", agent="loan-officer") as ledger:
+
+        def agent(run: Any) -> str:
+            found = run.recall("Approve loan #1?", projection="full", k=2)
+            return f"{sorted((hit.run, hit.record.status) for hit in found.hits)} {found.text}"
+
+        runs = [ledger.run("Approve loan #1?").start() for _ in range(2)]
+        for each in runs:
+            each.decide("risk", {"score": 1}, [], default="high")
+        stopped = runs.pop().id
+        del each
+        with ledger.run("Go?") as run:
+            run.answer(agent(run))
+        assert "'running'" in str(run.answered)
+        assert "'interrupted'" in str(run.answered)
+        runs[0].end(answer="no")
+        found = ledger.runs.replay(run.id, agent)
+        assert found.same, str(found.runs[0])
+        ledger.runs.resume(stopped, lambda run: "yes")
+        assert ledger.runs.replay(run.id, agent).same

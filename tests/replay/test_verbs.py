@@ -156,7 +156,7 @@ def test_what_follows_from_a_decision_is_told_too(busy: tuple[Ledger, list[str]]
     run = ledger.runs.replay(ids[100], Officer(threshold=620)).runs[0]
     assert [each.kind for each in run.divergences] == ["decision", "not_recorded"]
     assert run.divergences[1].what == "write store"
-    assert '"status":"approved"' in str(run.divergences[1])
+    assert 'status: "rejected" where the recording has "approved"' in str(run.divergences[1])
     assert "then write store" in str(run)
 
 

@@ -683,3 +683,84 @@ def test_a_function_that_begins_its_run_itself() -> None:
     with pytest.raises(ZeroDivisionError):
         ledger.runs.fork(first.id, lambda question, ledger: 1 / 0, at=1, set={"result.score": 580})
     assert len(list(ledger.runs.list())) == 2
+
+
+def test_a_recall_before_the_edit_is_answered_from_the_recording() -> None:
+    """It finds what it found, also when the present holds more; it is a read of the fork; after the edit it is live."""
+    ledger = woodrat.open(":memory:")
+    rules = [woodrat.Rule("rejected", {"score": {"lt": 600}}, label="Low")]
+
+    def approve(score: int) -> str:
+        with ledger.run("Approve loan #7?") as made:
+            made.decide("risk", {"score": score}, rules, default="approved")
+            made.answer(f"scored {score}")
+        return str(made.id)
+
+    def agent(run: Any) -> list[str]:
+        first = run.recall("Approve loan #7?", k=5)
+        run.decide("again", first.facts(), [], default="none")
+        run.tool("look", lambda: 1)
+        second = ledger.recall("Approve loan #7?", k=5)
+        return [*sorted(hit.run for hit in first.hits), "then", *sorted(hit.run for hit in second.hits)]
+
+    known = approve(500)
+    with ledger.run("What do we know?") as run:
+        run.answer(agent(run))
+    later = approve(900)
+    forked = ledger.runs.fork(run.id, agent, at=3, set={"result": 5})
+    assert forked.stopped is None
+    assert forked.answer == [known, "then", *sorted([known, later])]
+    old, new = (ledger.runs.show(id) for id in (run.id, forked.run))
+    assert [(read.as_of, read.recalled) for read in new.reads[:1]] == [
+        (read.as_of, read.recalled) for read in old.reads[:1]
+    ]
+    assert len(new.reads) == 2
+    assert new.decisions[0].facts_origin["risk"]["run"] == known
+
+
+def test_a_recall_that_the_recording_does_not_hold_stops_the_fork() -> None:
+    """Before the edit nothing is made up: a question that was not asked then is named."""
+    ledger = woodrat.open(":memory:")
+
+    def agent(run: Any, question: str = "Approve loan #7?") -> str:
+        run.recall(question)
+        return str(run.tool("look", lambda: 1).result)
+
+    with ledger.run("What do we know?") as run:
+        run.answer(agent(run))
+    forked = ledger.runs.fork(run.id, lambda run: agent(run, "Something else?"), at=2, set={"result": 5})
+    assert forked.stopped is not None
+    assert "a recall" in forked.stopped
+
+
+def test_a_fork_replays_as_the_same() -> None:
+    """The agent is handed what it was handed in the fork: before the edit, the edited value itself, and after it."""
+    calls: list[str] = []
+    with woodrat.open(":memory:") as ledger:
+        ledger.store({"entity_type": "loan", "id": "7", "score": 620})
+
+        def look(name: str) -> dict[str, float]:
+            calls.append(name)
+            return {"z": float(len(calls)), "a": 89.0}
+
+        def agent(run: Any) -> str:
+            loan = run.show("loan/7")
+            first = run.tool("look", look, "first").result
+            run.store({"entity_type": "note", "id": "0", "text": f"{first}"})
+            known = run.recall("Approve loan #7?").text
+            second = run.tool("look", look, "second").result
+            chosen = run.decide("risk", {"score": second["z"], **loan.fields}, [], default="none").chosen
+            run.store({"entity_type": "note", "id": "1", "text": f"{second}"})
+            third = run.tool("look", look, "third").result
+            return json.dumps([first, known, second, chosen, third])
+
+        with ledger.run("Go?") as run:
+            run.answer(agent(run))
+        forked = ledger.runs.fork(run.id, agent, at=5, set={"result.z": 0.5})
+        assert '"z": 0.5' in forked.answer
+        ledger.correct("loan/7", {"score": 1})
+        made = list(calls)
+        for id in (run.id, forked.run):
+            found = ledger.runs.replay(id, agent)
+            assert found.same, str(found.runs[0])
+        assert calls == made

@@ -17,6 +17,7 @@ from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger import redaction
 from woodrat.recall.ngram import Ngram
+from woodrat.runs.recorder import current
 
 if TYPE_CHECKING:
     from woodrat.api.transport import Transport
@@ -88,6 +89,7 @@ class Link:
             answer = self.transport.get(path, query)
         else:
             if verb.writes:
+                current.check_write(verb.name)
                 body = redaction.arguments(body, self.hidden)
                 key = self.transport.fresh_key() if key is None and takes_key(verb) else key
             answer = self.transport.post(path, body, query or None, key=key)

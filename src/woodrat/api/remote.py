@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, TypeVar, cast
 
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.rebuild import Progress
     from woodrat.log.entry import Entry
     from woodrat.proofs.proof import Capsule, ConsistencyProof, Proof, Signed
+    from woodrat.recall.reader import Recall
     from woodrat.replay.result import Replayed
     from woodrat.runs.recorder.run import Run
     from woodrat.training.exports import Exported
@@ -124,6 +125,17 @@ class RemotePast(Past):
             write_reduction(found, out)
         return found
 
+    def recall(self, *arguments: Any, **given: Any) -> Recall:
+        """Find past runs that answer a question, as `Past.recall` does; inside a run, a read of it."""
+        from woodrat.runs.recorder.run import current_run
+
+        run = current_run()
+        if run is None or run.ended:
+            return cast("Recall", _RECALL(self, *arguments, **given))
+        from woodrat.api.remote_recall import recall_in
+
+        return recall_in(run, self, partial(_RECALL, self), arguments, given)
+
     def erased_at(self, position: int) -> int | None:
         """Return where the log says that the body at a position was erased; none where it says so nowhere."""
         asked = {"after": position - 1 if position else None, "limit": 1}
@@ -164,17 +176,21 @@ class RemotePast(Past):
     def local_copy(self, runs: Iterable[str] = ()) -> Ledger:
         """Return a ledger in memory with the whole log, the same to the byte, for what needs the caller's code.
 
-        All of the log is fetched, whatever the moment, and what the writes of these runs were answered.
+        All of the log is fetched, whatever the moment, and what the writes of these runs, and of those that they
+        started, were answered.
         """
         import json
         from tempfile import TemporaryFile
 
         from woodrat.engines.memory import MemoryEngine
+        from woodrat.engines.port import BEFORE_ALL
         from woodrat.ledger.own_policy import registry
+        from woodrat.replay.verbs import look_around
         from woodrat.runs import relay
 
+        engine = MemoryEngine()
         copy = Ledger(
-            MemoryEngine(),
+            engine,
             tenant=self._caller["tenant"],
             agent=self._caller["agent"],
             clock=SystemClock(),
@@ -187,8 +203,13 @@ class RemotePast(Past):
             if lines.tell():
                 lines.seek(0)
                 copy.log.import_(lines)
-        for run in runs:
+        wanted = list(runs)
+        inside = look_around(copy.context, wanted, BEFORE_ALL).kin if wanted else {}
+        while wanted:
+            run = wanted.pop(0)
             relay.claim(copy.context, self.link.transport.get(f"/v1/runs/{run}/receipts")["items"])
+            wanted += inside.get(run, ())
+        engine.location = self.link.transport.address
         return copy
 
 
@@ -221,6 +242,8 @@ class RemoteLedger(Ledger, RemotePast):
 
     position = RemotePast.position
     at = RemotePast.at
+    recall = RemotePast.recall
+    reduce = RemotePast.reduce
     tenant = RemotePast.tenant
     schemas = RemotePast.schemas
     sources = RemotePast.sources
@@ -577,6 +600,7 @@ def check_plain(value: object) -> None:
         raise Refused(faults)
 
 
+_RECALL: Callable[..., Any]
 _REDUCE: Callable[..., Any]
 _REGISTER: Callable[..., Any]
 
@@ -600,7 +624,8 @@ def _install() -> None:
             name = verb.function.__name__
             if verb.declaration.path and name not in vars(kind):
                 setattr(kind, name, over(verb))
-    global _REDUCE, _REGISTER
+    global _RECALL, _REDUCE, _REGISTER
+    _RECALL = over(next(verb for verb in verbs_of(Past) if verb.name == "recall"))
     _REDUCE = over(next(verb for verb in verbs_of(Past) if verb.name == "reduce"))
     _REGISTER = over(next(verb for verb in verbs_of(Schemas, "schemas") if verb.name == "schemas.register"))
 

@@ -93,6 +93,8 @@ class RemoteLog:
         self.clock: Clock = ledger.context.clock
         self.hidden = ledger.context.hidden
         self.reads = RemoteReads(ledger)
+        self.parent: str | None = None
+        """The run that it was started by, as far as is known here."""
         self._unsent: list[dict[str, Any]] = []
 
     @property
@@ -149,6 +151,7 @@ class RemoteLog:
             place = trace.Place(frame.run.id, frame.span)
         if place is not None:
             told["parent"] = place.run if place.span is None else f"{place.run}/{place.span}"
+            self.parent = place.run
         told["forked_from"] = None if begun.forked_from is None else dict(begun.forked_from)
         if run.has_stated_id:
             told["id"] = run.id

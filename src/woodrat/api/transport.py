@@ -27,6 +27,7 @@ from woodrat.errors import (
     shown,
 )
 from woodrat.exchange.server import Broken
+from woodrat.runs.recorder import current
 
 TIMEOUT_SECONDS: Final = 60.0
 """How long an answer may take."""
@@ -108,12 +109,14 @@ class Transport:
         """Send a body. With a key it is a write that may be sent again; without, it reads, or is sent once."""
         headers = {"Content-Type": JSON, "Accept": JSON}
         if key is not None:
+            current.check_write(path)
             headers["Idempotency-Key"] = key
         sent = json.dumps({name: value for name, value in body.items() if value is not None}).encode()
         return self._call("POST", path, asked or {}, sent, headers, again=key is not None)
 
     def send_lines(self, path: str, asked: Mapping[str, Any], lines: BinaryIO) -> Any:
         """Send a file of JSON lines to what may be told the same twice."""
+        current.check_write(path)
         headers = {"Content-Type": "application/x-ndjson", "Content-Length": str(lines.seek(0, os.SEEK_END))}
         return self._call("POST", path, asked, lines, headers, again=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
+from typing import TYPE_CHECKING
 
 from woodrat.cli import inputs
 from woodrat.cli.command import READ, Answer, Call
@@ -12,8 +13,13 @@ from woodrat.cli.tables import DIM, GREEN, RED, Paper
 from woodrat.errors import Fault, Refused
 from woodrat.server import wire
 
+if TYPE_CHECKING:
+    from woodrat.replay.result import ReplayedRun, TextDifference
+
 SHOWN_MAX = 100
 """How many of the runs that differ are printed for people."""
+DIFFS_MAX = 5
+"""Of how many of them the words that differ are printed."""
 
 
 def replay(call: Call) -> Answer:
@@ -51,12 +57,31 @@ def replay(call: Call) -> Answer:
                 for run in differing[:SHOWN_MAX]
             ]
             paper.table(("SUBJECT", "FIRST DIVERGENCE", "ID"), cells)
+            for run in [run for run in differing if _difference(run) is not None][:DIFFS_MAX]:
+                _show_difference(paper, run)
         if len(differing) > SHOWN_MAX:
             paper.line(f"… and {len(differing) - SHOWN_MAX} more; -o json lists them", DIM)
         paper.line(found.summary(), GREEN if found.same else RED)
 
     code = wire.DONE if found.same else wire.FOUND_SOMETHING
     return Answer(found.to_json(), text, [run.to_json() for run in found.runs], code=code)
+
+
+def _difference(run: ReplayedRun) -> TextDifference | None:
+    return None if run.divergence is None else run.divergence.difference
+
+
+def _show_difference(paper: Paper, run: ReplayedRun) -> None:
+    """Show the first words that differ, as recorded and as they came now, below each other."""
+    words = _difference(run)
+    assert words is not None and run.divergence is not None
+    place = ", ".join([run.divergence.what, *words.places])
+    paper.line()
+    paper.line(f"{run.run}: {place}", DIM)
+    for mark, side, style in (("-", words.old, RED), ("+", words.new, GREEN)):
+        if side is not None:
+            for line in side.splitlines() or [""]:
+                paper.line(f"{mark} {line}", style)
 
 
 def _seconds(text: str) -> float:

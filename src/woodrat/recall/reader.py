@@ -16,8 +16,9 @@ from woodrat.recall import index as recall_index
 from woodrat.recall.identifiers import asked_for
 from woodrat.recall.search import Match, Matches, Question, search
 from woodrat.record_json import Record, derived
-from woodrat.records import dataclass
+from woodrat.records import dataclass, replace
 from woodrat.runs import projection as projections
+from woodrat.runs.account import INTERRUPTED, RUNNING
 from woodrat.runs.reader import ANCESTORS_MAX, Recounter, catch_up
 from woodrat.runs.record import RunRecord
 from woodrat.runs.recorder.recalls import RecallFound, RecordedRecall
@@ -254,6 +255,11 @@ class AskingRun(Protocol):
     def record_recall(self, args: Mapping[str, Any], as_of: int | None, found: RecallFound) -> None:
         """Record a recall as a read."""
 
+    def repeat_recall(
+        self, args: Mapping[str, Any], as_of: int | None, known: RecordedRecall, found: RecallFound
+    ) -> None:
+        """Take note of a recall that its recording answered."""
+
 
 def recall(context: Context, asked: RecallRequest, now: str | None = None, run: AskingRun | None = None) -> Recall:
     """Answer a recall at the context's moment; `now` is what the age of a run is counted from.
@@ -266,7 +272,9 @@ def recall(context: Context, asked: RecallRequest, now: str | None = None, run: 
     args, as_of = asked.args(), _position(context)
     known = run.recorded_recall(args, as_of)
     if known is not None and known.found is not None:
-        return remake(context, asked, known.found)
+        answer = remake(context, asked, known.found)
+        run.repeat_recall(args, as_of, known, found_by(answer))
+        return answer
     if known is not None:  # nobody asked this then: it is answered as of then, and not recorded
         return _recall(context.at(known.position, None), asked, None, run)
     try:
@@ -287,19 +295,65 @@ def found_by(answer: Recall) -> RecallFound:
         answer.position,
         tuple(RecalledRun(hit.run, hit.score, hit.passage, hit.position) for hit in answer.hits),
         tuple({"run": near.run, "score": near.score, "reason": near.reason} for near in answer.rejected),
+        running=frozenset(hit.run for hit in answer.hits if hit.record.status == RUNNING),
         decisions={hit.run: {made.stage: made.chosen for made in hit.record.decisions} for hit in answer.hits},
     )
 
 
+class FoundRuns(Protocol):
+    """The runs of a log at one position, of which an answer tells."""
+
+    @property
+    def through(self) -> int:
+        """The position."""
+
+    def find(self, id: str) -> RunRecord | None:
+        """Return a run's record; none when no entry is part of it."""
+
+    def began(self, id: str) -> Mapping[str, Any]:
+        """Return what a run was begun with; nothing where that is not known."""
+
+
+class LocalRuns(Recounter):
+    """The runs of a log of this process."""
+
+    def began(self, id: str) -> Mapping[str, Any]:
+        """Return what a run was begun with."""
+        return recall_index.started(self.view, id, self.through) or {}
+
+
+class _RunsThen:
+    """The runs of a log as they were shown then: whether one is being recorded now is no matter."""
+
+    def __init__(self, runs: FoundRuns, running: frozenset[str]) -> None:
+        self._runs, self._running = runs, running
+        self.through = runs.through
+
+    def find(self, id: str) -> RunRecord | None:
+        """Return a run's record, with the status it had."""
+        record = self._runs.find(id)
+        if record is None or record.status not in (RUNNING, INTERRUPTED):
+            return record
+        return replace(record, status=RUNNING if id in self._running else INTERRUPTED)
+
+    def began(self, id: str) -> Mapping[str, Any]:
+        """Return what a run was begun with."""
+        return self._runs.began(id)
+
+
 def remake(context: Context, asked: RecallRequest, found: RecallFound) -> Recall:
     """Return the answer to a recall from what was found then: no embedder is asked, and nothing is searched."""
+    with open_reader(context) as reader:
+        return remade(LocalRuns(Reader(reader.view, AsOf(found.position), reader.policies)), asked, found)
+
+
+def remade(runs: FoundRuns, asked: RecallRequest, found: RecallFound) -> Recall:
+    """Return the answer to a recall that found these runs."""
     if found.error is not None:
         raise found.error
-    with open_reader(context) as reader:
-        recounter = Recounter(Reader(reader.view, AsOf(found.position), reader.policies))
-        hits = tuple(Match(hit.run, hit.score, hit.passage, hit.at) for hit in found.hits)
-        near = tuple(Match(each["run"], each["score"], "", 0, each["reason"]) for each in found.rejected)
-        return _answer(recounter, asked, Matches(hits, near))
+    hits = tuple(Match(hit.run, hit.score, hit.passage, hit.at) for hit in found.hits)
+    near = tuple(Match(each["run"], each["score"], "", 0, each["reason"]) for each in found.rejected)
+    return _answer(_RunsThen(runs, found.running), asked, Matches(hits, near))
 
 
 def _position(context: Context) -> int | None:
@@ -335,7 +389,7 @@ def _recall(context: Context, asked: RecallRequest, now: str | None, run: Asking
                 without=frozenset() if run is None else _asking(reader.view, run.id),
             )
             found = search(cached.index, question)
-            return _answer(Recounter(Reader(reader.view, AsOf(position), reader.policies)), asked, found)
+            return _answer(LocalRuns(Reader(reader.view, AsOf(position), reader.policies)), asked, found)
 
 
 def _now(view: View, position: int, now: str | None) -> int:
@@ -356,10 +410,10 @@ def _asking(view: View, run: str) -> frozenset[str]:
     return frozenset(asking)
 
 
-def _answer(recounter: Recounter, asked: RecallRequest, found: Matches) -> Recall:
+def _answer(runs: FoundRuns, asked: RecallRequest, found: Matches) -> Recall:
     hits = []
     for match in found.hits:
-        record = recounter.find(match.run)
+        record = runs.find(match.run)
         if record is None:
             raise garbled(f"{match.run}: the index of runs")
         hits.append(Recalled(match.run, match.score, match.passage, match.position, record))
@@ -368,20 +422,20 @@ def _answer(recounter: Recounter, asked: RecallRequest, found: Matches) -> Recal
     return Recall(
         question=asked.question,
         hits=tuple(hits),
-        rejected=tuple(_rejected(recounter, match) for match in found.rejected),
+        rejected=tuple(_rejected(runs, match) for match in found.rejected),
         text="\n".join(lines),
         inject=projections.injected(records, asked.projection, asked.budget),
         projection=asked.projection,
         scope=asked.scope,
         threshold=asked.threshold,
         embedder=asked.embedder.id,
-        position=recounter.through,
+        position=runs.through,
     )
 
 
-def _rejected(recounter: Recounter, match: Match) -> NearMiss:
+def _rejected(runs: FoundRuns, match: Match) -> NearMiss:
     assert match.reason is not None
-    began = recall_index.started(recounter.view, match.run, recounter.through) or {}
+    began = runs.began(match.run)
     query, started_at = began.get("query"), began.get("started_at")
     return NearMiss(
         match.run,

@@ -65,6 +65,43 @@ def beginning_divergence(name: str, then: Json, now: Json) -> Divergence:
     return Divergence(BEGINNING, what, 0, then, now, difference=value_words(then, now))
 
 
+def decision_words(then: Json, now: Json, rule: RuleChange | None, facts: Mapping[str, Json]) -> TextDifference | None:
+    """Return the first words in which two decisions differ: of the rule, or else of a fact, or else of what is chosen.
+
+    The path begins with `rule N` or `facts`, or is that inside of what was chosen.
+    """
+    if rule is not None and not form.same(rule.old, rule.new):
+        return _under(f"rule {rule.number}", rule.old, rule.new)
+    for name, sides in facts.items():
+        assert isinstance(sides, dict)
+        if "old" not in sides or "new" not in sides:
+            old, new = (_spelled(sides[side]) if side in sides else None for side in ("old", "new"))
+            return TextDifference(None, None, joined("facts", name), old, new)
+        return _under(joined("facts", name), sides["old"], sides["new"])
+    return value_words(then, now)
+
+
+def _under(place: str, then: Json, now: Json) -> TextDifference:
+    """Return the first words in which two values differ, either of which may be none; its path begins with a place."""
+    found = value_words(then, now)
+    if found is None:
+        old, new = (None if side is None else wording.around(_spelled(side), "")[0] for side in (then, now))
+        return TextDifference(None, None, place, old, new)
+    separator = "." if found.path and not found.path.startswith("[") else ""
+    return TextDifference(None, None, f"{place}{separator}{found.path}", found.old, found.new)
+
+
+def write_words(then: Mapping[str, Any] | None, said: Json) -> TextDifference | None:
+    """Return the first words in which a recorded observation and a record that is written now differ."""
+    records = said.get("records", said.get("fields")) if isinstance(said, dict) else None
+    if then is None or not isinstance(records, dict):
+        return None
+    fields = {name: value for name, value in records.items() if name != "entity_type"}
+    return value_words(
+        {name: value for name, value in then["fields"].items() if name in fields or name != "id"}, fields
+    )
+
+
 def value_words(then: Json, now: Json) -> TextDifference | None:
     """Return the first words in which two values differ; none where a side is missing or they are the same."""
     if then is None or now is None:
@@ -102,9 +139,8 @@ def prompt_words(then: Body, messages: Json, parameters: Json) -> tuple[Json, Js
             return one, two, TextDifference(index + 1, place, path, before, after)
     elif old is not None and new is not None:
         return old, new, value_words(old, new)
-    changed = value_words(then.get("parameters") or {}, parameters or {})
-    if changed is not None:
-        changed = TextDifference(None, None, joined("parameters", changed.path), changed.old, changed.new)
+    if not form.same(then.get("parameters") or {}, parameters or {}):
+        changed = _under("parameters", then.get("parameters") or {}, parameters or {})
         return then.get("parameters"), parameters, changed
     return (None, None, None) if messages is None else (old, new, None)
 

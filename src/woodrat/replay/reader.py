@@ -23,12 +23,14 @@ from woodrat.records import replace
 from woodrat.replay.comparison import (
     asked_by,
     beginning_divergence,
+    decision_words,
     fact_changes,
     prompt_words,
     rule_change,
     step_number,
     step_words,
     value_words,
+    write_words,
 )
 from woodrat.replay.result import (
     ANSWER,
@@ -62,6 +64,7 @@ from woodrat.runs.recorder.recording import (
     is_answerable,
     same_facts,
     spelled,
+    start_of,
     undecided_key,
 )
 from woodrat.runs.recorder.resume import answer_with, begun_again
@@ -77,6 +80,7 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.engines.port import Transaction, View
     from woodrat.log.entry import Entry
+    from woodrat.replay.result import RuleChange
     from woodrat.runs.facts import Facts
     from woodrat.runs.recorder.recording import InnerRuns
     from woodrat.runs.rules import Rule
@@ -205,7 +209,8 @@ class Playback(Recording):
 
     def differed(self, kind: str, name: str, recorded: Mapping[str, Json], now: Mapping[str, Json]) -> None:
         old, new = (each.get("error") or each.get("result", each.get("response")) for each in (recorded, now))
-        self._session.note(Divergence(RESULT, f"{kind} {name}", step_number(recorded), old, new))
+        words = value_words(old, new)
+        self._session.note(Divergence(RESULT, f"{kind} {name}", step_number(recorded), old, new, difference=words))
 
     def read_on(self, kind: str, name: str, body: Mapping[str, Json]) -> None:
         problem = "its reader stopped before the end when it was recorded, and reads on now"
@@ -289,7 +294,7 @@ class Playback(Recording):
             note = self._next(undecided_key(run_values.text(stage), mode))
             if note is not None:
                 old: Json = {gaps.UNDECIDED: note.get("text")}
-                self._session.note(Divergence(DECISION, f"decision {stage}", step_number(note), old, now["chosen"]))
+                self._note_decision(stage, note, old, now["chosen"], None, {})
             else:
                 self._check_end()
                 self._session.note(Divergence(EXTRA, f"decision {stage}", None, None, now["chosen"]))
@@ -299,8 +304,7 @@ class Playback(Recording):
         if not form.same(then.get("chosen"), now["chosen"]):
             changes = fact_changes(then.get("facts"), now["facts"], partial=facts.partial)
             change = rule_change(then, now, [rule_said(each.to_json(), hidden) for each in rules], changes)
-            told = (then.get("chosen"), now["chosen"], change, changes or None)
-            self._session.note(Divergence(DECISION, f"decision {stage}", step_number(then), *told))
+            self._note_decision(stage, then, then.get("chosen"), now["chosen"], change, changes)
         if refusal is not None:
             raise refusal
         return replace(made, rationale=then.get("rationale"), span=then.get("span"))
@@ -322,9 +326,15 @@ class Playback(Recording):
             return choice_of({**made, "stage": stage, "span": self.started.get("span")})
         if not form.same(then.get("chosen"), made["chosen"]):
             changes = fact_changes(then.get("facts"), cast("Any", made["facts"]), partial=False)
-            told = (then.get("chosen"), made["chosen"], None, changes or None)
-            self._session.note(Divergence(DECISION, what, step_number(then), *told))
+            self._note_decision(stage, then, then.get("chosen"), made["chosen"], None, changes)
         return choice_of(then)
+
+    def _note_decision(
+        self, stage: str, then: Body, old: Json, new: Json, change: RuleChange | None, facts: Mapping[str, Json]
+    ) -> None:
+        words = decision_words(old, new, change, facts)
+        what, step = f"decision {stage}", step_number(then)
+        self._session.note(Divergence(DECISION, what, step, old, new, change, facts or None, words))
 
     def take(self, call: Call) -> Report:
         """Return the report that a write of the run was given; nothing is written."""
@@ -335,11 +345,12 @@ class Playback(Recording):
         arguments, key = call.arguments, call.key
         if verb.startswith("run.") or verb in ("judge", "interpretation.ended"):
             return _nothing(self._at)
+        if key is None and self._is_awaited:
+            return self._planned(call)[1]
+        if key is None:
+            self._stop_write(verb, f"it writes past the run; write with run.{verb}")
         self._step()
         said = {name: form.decode(bytes(item)) if isinstance(item, bytes) else item for name, item in arguments.items()}
-        if key is None:
-            problem = f"it writes past the run; write with run.{verb}"
-            self._session.stop(Divergence(NOT_KEPT, f"write {verb}", None, None, problem))
         with context.engine.view(context.tenant) as view:
             receipt = view.receipt(context.agent, key)
             if receipt is not None and receipt.request == request_of(verb, arguments):
@@ -347,18 +358,61 @@ class Playback(Recording):
                 self._written(view, found.positions)
                 self._at = max(self._at, found.position)
                 return found
-            # What said nothing new left no trace in the log; it is planned once more, and nobody appends the plan.
+        is_new, report = self._planned(call)
+        if not is_new:  # what said nothing new left no trace in the log
+            return report
+        self._check_end()
+        left = next(iter(self._unwritten()), None)
+        old, new = None if left is None else self._said(left), run_values.bounded(said)
+        words = write_words(old, new)
+        self._session.stop(Divergence(NOT_RECORDED, f"write {verb}", None, old, new, difference=words))
+
+    def report(self, key: str) -> Report | None:
+        """Return what a write was answered that a fork has from its parent, before the edit."""
+        context, fork, known = self._log.context, self.started, set[object]()
+        with context.engine.view(context.tenant) as view:
+            while isinstance(place := fork.get("forked_from"), dict) and place.get("run") not in known:
+                known.add(place.get("run"))
+                if view.receipt(str(fork.get("agent")), f"{fork.get('run')}.{key}") is not None:
+                    return None
+                parent = in_order(view.run(str(place.get("run")), view.head().position))
+                fork = start_of(parent)
+                receipt = view.receipt(str(fork.get("agent")), f"{fork.get('run')}.{key}")
+                if receipt is not None:
+                    found = reports.from_bytes(receipt.report)
+                    is_before = all(self._said(at)["step"] < place["step"] for at in found.positions[:1])
+                    return found.but(repeated=True) if is_before else None
+        return None
+
+    @property
+    def _is_awaited(self) -> bool:
+        """Whether the agent's function has yet to begin its run: what it writes before that is no part of it."""
+        return self.run is not None and self.run.is_aside and self.run.successor is None
+
+    def _planned(self, call: Call) -> tuple[bool, Report]:
+        """Plan a write, which nobody appends; return whether it says anything new, and its report."""
+        context = call.context
+        with context.engine.view(context.tenant) as view:
             before = Reader(view, AsOf(self._at), context.policies)
             now, log = view.head().recorded_at or context.clock.now(), view.head().log or ""
             draft = Draft(cast("Transaction", view), before, now, context.agent, context.clock, log)
             call.plan(draft)
             draft.settle()
             if not draft.items:
-                return nothing_new(draft)
-        self._check_end()
-        left = next(iter(self._unwritten()), None)
-        old = None if left is None else self._said(left)
-        self._session.stop(Divergence(NOT_RECORDED, f"write {verb}", None, old, run_values.bounded(said)))
+                return False, nothing_new(draft)
+            entities = tuple(str(ref) for ref in dict.fromkeys(said.entity for said in draft.said))
+            observations = tuple(said.id for said in draft.said)
+            return True, _nothing(self._at).but(observations=observations, entities=entities, id=draft.id)
+
+    def refuse_write(self, what: str) -> None:
+        self._stop_write(what, "it writes past the run, to a server")
+
+    def _stop_write(self, what: str, problem: str) -> NoReturn:
+        """Stop at a write that the run is not part of; after the end of the run it is no part of the replay either."""
+        if self.run is not None and self.run.ended:
+            self._session.leave()
+        self._step()
+        self._session.stop(Divergence(NOT_KEPT, f"write {what}", None, None, problem))
 
     def _written(self, view: View, positions: Iterable[int]) -> None:
         for position in positions:
@@ -419,7 +473,8 @@ class Playback(Recording):
         asked = {name: beginning[name] for name in ("agent", "query", "inputs") if name in beginning}
         left = next((found.started for found in self.inside() if found.run is None), None)
         old = None if left is None else {name: left[name] for name in asked if name in left}
-        self._session.stop(Divergence(NOT_RECORDED, "run inside", step_number(left), old, cast("Json", asked)))
+        new, words = cast("Json", asked), value_words(old, cast("Json", asked))
+        self._session.stop(Divergence(NOT_RECORDED, "run inside", step_number(left), old, new, difference=words))
 
     def inside(self) -> list[Playback]:
         """Return the recordings of the runs that this one started, in the order they began."""
@@ -482,7 +537,9 @@ class Playback(Recording):
         raised = None if error is None else run_values.error(error)
         recorded = None if self.ended is None else self.ended.get("error")
         if not form.same(recorded, raised):
-            self._session.note(Divergence(RAISED, "agent", step_number(self.ended), recorded, raised))
+            words = value_words(recorded, raised)
+            step = step_number(self.ended)
+            self._session.note(Divergence(RAISED, "agent", step, recorded, raised, difference=words))
         if raised is None or recorded is not None:
             self._compare_steps()
         if raised is None:

@@ -61,11 +61,15 @@ class TextDifference(Record):
     new: str | None
     """The words around the difference as they came now; none where there are none."""
 
+    @property
+    def places(self) -> list[str]:
+        """Where it is, from the outside in: the message and who speaks in it, and the path."""
+        message = [f"message {self.message}" + (f" ({self.role})" if self.role else "")] if self.message else []
+        return [*message, self.path] if self.path else message
+
     def __str__(self) -> str:
-        places = [f"message {self.message}" + (f" ({self.role})" if self.role else "")] if self.message else []
-        places += [self.path] if self.path else []
         before, after = ("nothing" if side is None else f'"{side}"' for side in (self.old, self.new))
-        return f"{', '.join(places) + ': ' if places else ''}{after} where the recording has {before}"
+        return f"{', '.join(self.places) + ': ' if self.places else ''}{after} where the recording has {before}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,6 +91,14 @@ def write_context(context: Context) -> Context:
     return context.taken_by(recording)
 
 
+def check_write(what: str) -> None:
+    """Stop the agent of a replay that is about to write something to a server: nothing of a replay goes out."""
+    frame = _current.get()
+    recording = None if frame is None else frame.run.recording
+    if recording is not None and recording.replays:
+        recording.refuse_write(what)
+
+
 class entered:
     """Make a frame the current one inside the block, as a context."""
 

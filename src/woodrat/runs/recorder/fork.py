@@ -22,7 +22,7 @@ from woodrat.runs.recorder import current
 from woodrat.runs.recorder.agent_function import agent_call
 from woodrat.runs.recorder.current import Frame
 from woodrat.runs.recorder.log import steps_of
-from woodrat.runs.recorder.recording import Recording, begun_with, is_answerable, spelled
+from woodrat.runs.recorder.recording import RECALL, KnownRecall, Recording, begun_with, is_answerable, spelled
 from woodrat.runs.recorder.restoration import restored
 from woodrat.runs.recorder.resume import answer_with
 from woodrat.runs.recorder.start import begin
@@ -284,6 +284,15 @@ class ForkRecording(Recording):
         if self._is_edited(body):
             self._reached = self._reads.edited = True
         return int(body["position"])
+
+    def recall(self, args: Json, as_of: int | None) -> KnownRecall | None:
+        self._check()
+        key = ("run.read", RECALL, spelled(args), as_of, None)
+        body = self._take(key)
+        if body is None:
+            self._missing("a recall", key)
+            return None
+        return KnownRecall(int(body["position"]), body)
 
     def answering(self, reads: Reads) -> Reads:
         """Return the reads that answer the read that was asked for last in this thread."""

@@ -32,6 +32,8 @@ class RecallFound(NamedTuple):
     """What came near: `{"run", "score", "reason"}`."""
     error: Exception | None = None
     """What went wrong, where nothing could be looked for."""
+    running: frozenset[str] = frozenset()
+    """Which of the runs it found had not ended, and were being recorded."""
     decisions: Mapping[str, Mapping[str, Json]] = {}
     """By run what it decided: by stage what was chosen."""
 
@@ -43,6 +45,8 @@ class RecordedRecall(NamedTuple):
     """The position to answer at, where nothing is recorded."""
     found: RecallFound | None
     """What was found then; none where nobody asked this then."""
+    span: str = ""
+    """The span of the recorded read."""
 
 
 def recall_body(args: Mapping[str, Any], as_of: int | None, found: RecallFound) -> dict[str, Json]:
@@ -52,7 +56,7 @@ def recall_body(args: Mapping[str, Any], as_of: int | None, found: RecallFound) 
         "found": bool(found.hits),
         "within": RECALL,
         "args": values.bounded(dict(args)),
-        "recalled": [{"run": hit.run, "score": hit.score, "passage": hit.passage, "at": hit.at} for hit in found.hits],
+        "recalled": [_hit_body(hit, found) for hit in found.hits],
     }
     if found.rejected:
         body["rejected"] = [dict(near) for near in found.rejected]
@@ -63,12 +67,20 @@ def recall_body(args: Mapping[str, Any], as_of: int | None, found: RecallFound) 
     return body
 
 
+def _hit_body(hit: RecalledRun, found: RecallFound) -> dict[str, Json]:
+    body: dict[str, Json] = {"run": hit.run, "score": hit.score, "passage": hit.passage, "at": hit.at}
+    return {**body, "running": True} if hit.run in found.running else body
+
+
 def found_in(body: Body) -> RecallFound:
     """Return what the entry of a recall found."""
     near = body.get("rejected")
     rejected = [each for each in near if isinstance(each, dict)] if isinstance(near, list) else []
     error = recorded_error(body["error"]) if "error" in body else None
-    return RecallFound(int(body["position"]), recalled_runs(body.get("recalled")), tuple(rejected), error)
+    recalled = body.get("recalled")
+    named = [each for each in recalled if isinstance(each, dict)] if isinstance(recalled, list) else []
+    running = frozenset(str(each.get("run")) for each in named if each.get("running") is True)
+    return RecallFound(int(body["position"]), recalled_runs(recalled), tuple(rejected), error, running)
 
 
 def note_recalled(run: StepRecorder, span: str, found: RecallFound) -> None:

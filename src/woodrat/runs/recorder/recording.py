@@ -302,6 +302,9 @@ class Recording:
             else:
                 self._live = True
 
+    def refuse_write(self, what: str) -> None:
+        """Stop the agent before it writes to a server, in a replay."""
+
     def decision(
         self,
         stage: str,

@@ -447,9 +447,16 @@ class Run(RunPast, RunWrites, StepRecorder):
         known = self.recording.recall(values.bounded(dict(args)), as_of)
         if known is None or known.body is None:
             return None if known is None else RecordedRecall(known.position, None)
-        found = found_in(known.body)
-        note_recalled(self, str(known.body.get("span")), found)
-        return RecordedRecall(known.position, found)
+        return RecordedRecall(known.position, found_in(known.body), str(known.body.get("span")))
+
+    def repeat_recall(
+        self, args: Mapping[str, Any], as_of: int | None, known: RecordedRecall, found: RecallFound
+    ) -> None:
+        """Take note of a recall that its recording answered; a fork records it as a read of its own."""
+        if self.recording is not None and self.recording.copies:
+            self.record_recall(args, as_of, found)
+        else:
+            note_recalled(self, known.span, found)
 
     def record_recall(self, args: Mapping[str, Any], as_of: int | None, found: RecallFound) -> None:
         """Record a recall as a read at its position."""

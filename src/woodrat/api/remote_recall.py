@@ -1,0 +1,114 @@
+"""Remote recalls: a recall inside a run that is recorded through a server is a read of that run.
+
+The server finds the runs, and what was found is recorded with the read. A run that is resumed is answered from there,
+with the records of the runs as the server shows them at the position of then; a replay is answered by its own log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+from woodrat.api.past import Past
+from woodrat.api.remote_run import RemoteLog
+from woodrat.errors import NotFound, Refused, WoodratError
+from woodrat.recall import reader
+from woodrat.runs.reader import ANCESTORS_MAX
+from woodrat.runs.recorder.log import LocalLog
+from woodrat.runs.recorder.recalls import RecallFound
+
+if TYPE_CHECKING:
+    from woodrat.recall.reader import Recall, RecallRequest
+    from woodrat.runs.record import RunRecord
+    from woodrat.runs.recorder.run import Run
+
+Ask = Callable[..., "Recall"]
+"""Asks the server, with other arguments by name where these are given."""
+
+
+def recall_in(run: Run, past: Any, ask: Ask, arguments: tuple[Any, ...], given: Mapping[str, Any]) -> Recall:
+    """Answer a recall while a run is current: a read of it, where it is recorded through the same server."""
+    bound = signature(Past.recall).bind(past, *arguments, **given)
+    bound.apply_defaults()
+    _, question, *_ = bound.args
+    about = bound.kwargs
+    moment = past.link.moment
+    as_of = None if moment is None else int(moment)
+    replays = run.recording is not None and run.recording.replays
+    if replays and isinstance(run.log, LocalLog) and run.log.context.engine.location == past.link.transport.address:
+        here = run.log.context
+        return reader.recall(here if as_of is None else here.at(as_of, None), _request(question, about), None, run)
+    if replays or not isinstance(run.log, RemoteLog) or run.log.transport is not past.link.transport:
+        return ask(question, **about)
+    request = _request(question, about)
+    args = request.args()
+    known = run.recorded_recall(args, as_of)
+    if known is not None and known.found is not None:
+        answer = reader.remade(ServedRuns(past, known.found.position), request, known.found)
+        run.repeat_recall(args, as_of, known, reader.found_by(answer))
+        return answer
+    try:
+        answer = _without_asking(run, past, ask, request, about)
+    except Refused:
+        raise
+    except WoodratError as problem:
+        run.record_recall(args, as_of, RecallFound(run.basis or 0, error=problem))
+        raise
+    run.record_recall(args, as_of, reader.found_by(answer))
+    return answer
+
+
+def _request(question: Any, about: Mapping[str, Any]) -> RecallRequest:
+    names = ("k", "threshold", "projection", "budget", "scope", "principal", "conversation", "ttl", "embedder")
+    return reader.ask(question, *(about[name] for name in names))
+
+
+def _without_asking(run: Run, past: Any, ask: Ask, request: RecallRequest, about: Mapping[str, Any]) -> Recall:
+    """Return what the server finds besides the runs that ask: a question is not its own answer."""
+    answer = ask(request.question, **about)
+    seen = {hit.run for hit in answer.hits} | {near.run for near in answer.rejected}
+    asking = _asking(run, past) if seen else set()
+    if not seen & asking:
+        return answer
+    more = min(request.k + len(asking), reader.K_MAX)
+    wider = ask(request.question, **{**about, "k": more})
+    found = reader.found_by(wider)
+    hits = tuple(hit for hit in found.hits if hit.run not in asking)[: request.k]
+    near = tuple(each for each in found.rejected if each["run"] not in asking) if len(hits) < request.k else ()
+    return reader.remade(ServedRuns(past, wider.position), request, found._replace(hits=hits, rejected=near))
+
+
+def _asking(run: Run, past: Any) -> set[str]:
+    """Return the runs that ask: this one and those it was started by."""
+    assert isinstance(run.log, RemoteLog)
+    asking, above = {run.id}, run.log.parent
+    while above is not None and above not in asking and len(asking) < ANCESTORS_MAX:
+        asking.add(above)
+        try:
+            parent = past.runs.show(above).parent
+        except NotFound:
+            break
+        above = None if parent is None else parent.get("run")
+    return asking
+
+
+class ServedRuns:
+    """The runs behind an address, at one position."""
+
+    def __init__(self, past: Any, position: int) -> None:
+        self.through = position
+        self._runs = past.at(position).runs
+
+    def find(self, id: str) -> RunRecord | None:
+        """Return a run's record; none when there is none."""
+        try:
+            found: RunRecord = self._runs.show(id)
+        except NotFound:
+            return None
+        return found
+
+    def began(self, id: str) -> Mapping[str, Any]:
+        """Return what a run was begun with."""
+        found = self.find(id)
+        return {} if found is None else {"query": found.query, "started_at": found.started_at}
