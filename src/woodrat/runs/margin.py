@@ -13,7 +13,7 @@ from woodrat.record_json import Record, derived
 from woodrat.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from woodrat.canon.form import Json
 
@@ -46,10 +46,10 @@ class Region(Record):
         """The values in words, such as `600 or more`."""
         if self.kind == MISSING:
             return "missing"
-        parts = [_CONDITIONS[op](operand) for op, operand in self.conditions.items()]
+        parts = [_CONDITIONS.get(op, _plainly(op))(operand) for op, operand in self.conditions.items()]
         parts += [f"text that matches {pattern}" for pattern in self.matches]
         parts += [f"text that does not match {pattern}" for pattern in self.matches_none]
-        return " and ".join(parts) or _ANY[self.kind]
+        return " and ".join(parts) or _ANY.get(self.kind, f"any {self.kind}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,4 +174,11 @@ _CONDITIONS: Final[Mapping[str, Any]] = {
     "in": lambda values: f"one of {_listed(values)}",
     "not_in": lambda values: f"none of {_listed(values)}",
 }
+
+
+def _plainly(op: str) -> Callable[[Json], str]:
+    """Return what puts a condition that has no words of its own into words."""
+    return lambda operand: f"{op} {shown(operand)}"
+
+
 _ANY: Final = {NUMBER: "any number", TEXT: "any text", OTHER: "anything that is neither a number nor a text"}
