@@ -52,7 +52,7 @@ def test_runs_of_two_databases(kline: Cli, db: Path, tmp_path: Path) -> None:
         "They parted at step 1, the read of contract/kline: billing-bot wrote payment_terms Net-45 (was Net-30) at "
         "position"
     )
-    assert "of the second ledger; the decision terms follows from it;" in ran.json["sentence"]
+    assert "of the second ledger; the decision terms follows from it." in ran.json["sentence"]
     assert ran.json["cause"]["statement"]["ledger"] == "second"
     assert kline("runs", "diff", first, first, "--other-db", str(copy), "-o", "table").out.endswith(
         "They are one and the same run.\n"
