@@ -49,13 +49,14 @@ if TYPE_CHECKING:
     from woodrat.runs.projection import followup, injected, project
     from woodrat.runs.reader import Reason
     from woodrat.runs.record import RunRecord
-    from woodrat.runs.recorder.calls import Call, tool
+    from woodrat.runs.recorder.calls import Call
     from woodrat.runs.recorder.current import carry
     from woodrat.runs.recorder.decisions import decide, select
     from woodrat.runs.recorder.resume import Resumed
     from woodrat.runs.recorder.run import Run, current_run
     from woodrat.runs.recorder.steps import RecordingWarning
     from woodrat.runs.recorder.threads import carry_threads
+    from woodrat.runs.recorder.tools import tool
     from woodrat.runs.rules import Rule, Verdict
     from woodrat.runs.steps import Decision, Judgement
     from woodrat.state.fact import Fact
@@ -203,7 +204,7 @@ _HOMES = {
     "own_policy": "ledger.own_policy",
     "project": "runs.projection",
     "select": "runs.recorder.decisions",
-    "tool": "runs.recorder.calls",
+    "tool": "runs.recorder.tools",
 }
 """The module that each name comes from."""
 

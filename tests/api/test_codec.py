@@ -285,7 +285,8 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
         return st.sampled_from(SAMPLES[kind])
     if kind is woodrat.Rule:  # what no facts could answer is no rule
         wanted = JSON.map(lambda value: {"eq": value}) | st.booleans().map(lambda there: {"exists": there})
-        when = st.dictionaries(st.text(max_size=3), wanted, min_size=1, max_size=2)
+        names = st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=3)
+        when = st.dictionaries(names, wanted, min_size=1, max_size=2)
         return st.builds(woodrat.Rule, JSON, when, st.none() | st.text(max_size=5))
     if hasattr(kind, "__supertype__"):
         return values(kind.__supertype__)

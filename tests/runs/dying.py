@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import woodrat
-from woodrat.runs.recorder.calls import tool
 from woodrat.runs.recorder.decisions import decide
 from woodrat.runs.recorder.run import Run
+from woodrat.runs.recorder.tools import tool
 from woodrat.runs.rules import Rule
 
 PLACES = ("after start", "after read", "after lookup", "inside pay", "after pay", "after decision", "after write")

@@ -27,12 +27,12 @@ from woodrat.engines.port import Transaction
 from woodrat.errors import NotFound, Outdated, Refused, Unavailable
 from woodrat.merge import BUILTIN
 from woodrat.runs import trace as run_trace
-from woodrat.runs.recorder.calls import tool
 from woodrat.runs.recorder.current import carry
 from woodrat.runs.recorder.decisions import decide, select
 from woodrat.runs.recorder.resume import Resumed
 from woodrat.runs.recorder.run import Run, current_run
 from woodrat.runs.recorder.steps import RecordingWarning
+from woodrat.runs.recorder.tools import tool
 from woodrat.runs.rules import Rule
 from woodrat.runs.values import REDACTED, TRUNCATED, UNSERIALISABLE
 from woodrat.testing.clock import FixedClock

@@ -178,9 +178,14 @@ DOORS: dict[str, Door] = {
 
 
 def seen(at: Scene, key: str) -> dict[str, Any]:
-    """Return what a reader sees of the other agent's runs, apart from where foreign entries stand."""
+    """Return what a reader sees of the other agent's runs, apart from where foreign entries stand.
+
+    What became of the evidence since follows from what anybody says of it, and is left out.
+    """
     records = [at.server.call("GET", f"/v1/runs/{run}", key=key).json for run in (at.run, at.traced)]
     for record in records:
         record.pop("foreign"), record.pop("linked")
-    why = at.server.call("GET", "/v1/why/loan%2F42", key=key).json
-    return {"records": records, "why": json.dumps(why["items"])}
+    reasons = at.server.call("GET", "/v1/why/loan%2F42", key=key).json["items"]
+    for decision in [*(made for record in records for made in record["decisions"]), *(r["decision"] for r in reasons)]:
+        decision.pop("looked_at")
+    return {"records": records, "why": json.dumps(reasons)}

@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from woodrat.runs.recorder import current
-from woodrat.runs.recorder.calls import recipe_of
 from woodrat.runs.recorder.reads import RunPast
 from woodrat.runs.recorder.run import Run
+from woodrat.runs.recorder.tools import recipe_of
 
 if TYPE_CHECKING:
     from woodrat.ledger.sources import Reading

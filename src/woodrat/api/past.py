@@ -498,13 +498,14 @@ class Past:
         cursor: Cursor | None = None,
         progress: Progress | None = None,
     ) -> Impact:
-        """List what depends on an observation, a source, an entity, a run or an agent.
+        """List what depends on an observation, an entity or a source.
 
-        Also takes an interpretation, and a decision as `RUN#stage`. Lists every run that read it, recalled it or
-        decided on it, every run that leaned on what those wrote or decided, and so on, the nearest first; then the
-        fields that all of this takes part in now, recorded exports with rows of these runs, and the observations meant.
-        `depth` ends it earlier, and `left_out` says what that left out. The cost grows with the result, not with the
-        ledger; but the first question about a long log waits for an index to be built, which `progress` follows.
+        Also takes an interpretation, a run, a decision as `RUN#stage`, and what an agent said. Lists every run that
+        read it, recalled it or decided on it, every run that leaned on what those wrote or decided, and so on, the
+        nearest first; then the fields that all of this takes part in now, recorded exports with rows of these runs, and
+        the observations meant. `depth` ends it earlier, and `left_out` says what that left out. The cost grows with the
+        result, not with the ledger; but the first question about a long log waits for an index to be built, which
+        `progress` follows.
         """
         from woodrat.explain import verbs as explain_verbs
 

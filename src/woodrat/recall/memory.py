@@ -22,11 +22,11 @@ from woodrat.runs.projection import followup
 from woodrat.runs.reader import open_recounter
 from woodrat.runs.recorder import current
 from woodrat.runs.recorder.agent_function import further_parameters
-from woodrat.runs.recorder.calls import arguments_of
 from woodrat.runs.recorder.log import LocalLog
 from woodrat.runs.recorder.resume import continued
 from woodrat.runs.recorder.steps import NOTE, RAISE, RecordingWarning
 from woodrat.runs.recorder.streams import makes_stream
+from woodrat.runs.recorder.tools import arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

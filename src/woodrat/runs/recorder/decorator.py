@@ -7,11 +7,11 @@ from inspect import iscoroutinefunction, signature
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from woodrat.errors import Fault, Refused
-from woodrat.runs.recorder.calls import arguments_of
 from woodrat.runs.recorder.resume import answer_with
 from woodrat.runs.recorder.start import begin
 from woodrat.runs.recorder.steps import NOTHING_RECORDED
 from woodrat.runs.recorder.streams import CLOSED, Items, makes_stream, streamed
+from woodrat.runs.recorder.tools import arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

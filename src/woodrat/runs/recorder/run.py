@@ -10,7 +10,7 @@ from woodrat.errors import Fault, Refused, shown
 from woodrat.records import replace
 from woodrat.runs import trace, values
 from woodrat.runs.recorder import current, threads
-from woodrat.runs.recorder.calls import Call, ModelCall, arguments_of, perform, recipe_of, signature_of
+from woodrat.runs.recorder.calls import Call, ModelCall
 from woodrat.runs.recorder.current import Frame
 from woodrat.runs.recorder.decisions import make_choice, make_decision
 from woodrat.runs.recorder.reads import RunPast
@@ -29,6 +29,7 @@ from woodrat.runs.recorder.steps import (
     milliseconds,
     refused,
 )
+from woodrat.runs.recorder.tools import arguments_of, perform, recipe_of, signature_of
 from woodrat.runs.recorder.writes import RunWrites
 from woodrat.runs.rules import DECIDE
 from woodrat.runs.rules import RAISE as FAIL
