@@ -343,6 +343,12 @@ def test_any_record_comes_back_the_same(ledger: Ledger, kind: Any) -> None:
     holds()
 
 
+def test_no_two_records_that_travel_have_one_name() -> None:
+    """Components of the OpenAPI document are named after their classes: of two with one name, one would be lost."""
+    names = [kind.__name__ for kind in RECORDS]
+    assert sorted(names) == sorted(set(names))
+
+
 def test_an_answer_of_another_version_is_said_to_be_one() -> None:
     """A field that is not known is passed over; one that is missing is told of, and not made up."""
     lineage = codec.answer_of(verbs()["lineage"])

@@ -16,7 +16,7 @@ from woodrat.runs import values as run_values
 from woodrat.runs.account import SNAPSHOT
 from woodrat.runs.cells import Axis
 from woodrat.runs.gaps import SKIP
-from woodrat.runs.margin import FactChange, FactSource, Flip, Margin, SoleSource
+from woodrat.runs.margin import FactSource, Margin, MarginFlip, NeededChange, SoleSource
 from woodrat.runs.rules import all_chosen
 from woodrat.runs.steps import SELECT, Decision, Tried
 
@@ -242,16 +242,16 @@ class _Search:
                 facts_of_flips = {key for part, _ in flips for key in part}
                 yield SoleSource(named[place], tuple(k for k in keys if k in facts_of_flips), flips[0][1].chosen)
 
-    def _flip(self, keys: tuple[str, ...], grid: _Grid) -> Flip:
+    def _flip(self, keys: tuple[str, ...], grid: _Grid) -> MarginFlip:
         (block,) = grid.blocks
         changes = []
         for key, numbers in zip(keys, block, strict=True):
             axis = self._axes[key]
             truths = {axis.classes[number] for number in numbers}
-            changes.append(FactChange(key, self._values.get(key), key not in self._values, axis.regions(truths)))
-        return Flip(grid.chosen, grid.rule, tuple(changes))
+            changes.append(NeededChange(key, self._values.get(key), key not in self._values, axis.regions(truths)))
+        return MarginFlip(grid.chosen, grid.rule, tuple(changes))
 
-    def _rank(self, flip: Flip) -> int:
+    def _rank(self, flip: MarginFlip) -> int:
         """Return what flips are sorted by: those that keep the kinds of the values first, in the order of the rules."""
         return sum(self._axes[change.fact].kind != change.to[0].kind for change in flip.facts)
 

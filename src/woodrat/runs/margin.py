@@ -53,7 +53,7 @@ class Region(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class FactChange(Record):
+class NeededChange(Record):
     """One fact, and the values it would have needed."""
 
     fact: str
@@ -77,14 +77,14 @@ class FactChange(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Flip(Record):
+class MarginFlip(Record):
     """One change that would have led to another choice."""
 
     chosen: Json
     """What would have been chosen."""
     rule: Json
     """Label of the rule that would have matched, a list of them under `select`; null where none would."""
-    facts: tuple[FactChange, ...]
+    facts: tuple[NeededChange, ...]
     """The facts that would have had to be otherwise, all of them."""
 
     @derived
@@ -126,7 +126,7 @@ class Margin(Record):
     """`flips` where a change of facts leads to another choice, `never` where none does, else `unknown`."""
     reason: str | None
     """Why it is unknown, or where the search was cut off."""
-    flips: tuple[Flip, ...]
+    flips: tuple[MarginFlip, ...]
     """The smallest changes that flip the decision: all of them change the same number of facts."""
     omitted: int
     """How many more such changes there are than are listed."""

@@ -97,7 +97,7 @@ class Forked(Record):
         return Record.to_json(replace(self, answer=values.plain(self.answer), result=values.plain(self.result)))
 
 
-class Place(NamedTuple):
+class ForkPlace(NamedTuple):
     """The step at which a run is forked, and what is edited there."""
 
     run: str
@@ -134,7 +134,7 @@ class ForkRecording(Recording):
     copies: ClassVar[bool] = True
 
     def __init__(
-        self, steps: Steps, place: Place | None, tools: str, source: Context, outer: ForkRecording | None
+        self, steps: Steps, place: ForkPlace | None, tools: str, source: Context, outer: ForkRecording | None
     ) -> None:
         before, after = _parted(steps, place)
         super().__init__(before)
@@ -392,7 +392,7 @@ class ForkRecording(Recording):
         return [ForkRecording(steps, None, self._tools, self._source, outer) for steps in told]
 
 
-def _edited_value(value: Any, part: str, place: Place) -> Any:
+def _edited_value(value: Any, part: str, place: ForkPlace) -> Any:
     """Return a value as the agent had it, with what was edited in it; what JSON says where that cannot be done."""
     for edit in edits.parse(place.set, []):
         if edit.part == part:
@@ -422,7 +422,7 @@ def _respanned(body: Mapping[str, Json], spans: Mapping[object, str]) -> dict[st
     return {**body, **parts}
 
 
-def _parted(steps: Steps, place: Place | None) -> tuple[list[tuple[str, Body]], list[tuple[str, Body]]]:
+def _parted(steps: Steps, place: ForkPlace | None) -> tuple[list[tuple[str, Body]], list[tuple[str, Body]]]:
     """Return the steps up to the edited one, itself included, and those after it."""
     if place is None:
         return list(steps), []
@@ -528,7 +528,7 @@ def fork_of(
     return run
 
 
-def _find(steps: Steps, run: str, at: object, changes: tuple[edits.Edit, ...], faults: list[Fault]) -> Place | None:
+def _find(steps: Steps, run: str, at: object, changes: tuple[edits.Edit, ...], faults: list[Fault]) -> ForkPlace | None:
     """Return the step to be edited, and what becomes of it."""
     if steps[0][0] != "run.started":
         faults.append(Fault(f"run {run}", "its start is not in the log", "Fork another run."))
@@ -560,7 +560,7 @@ def _find(steps: Steps, run: str, at: object, changes: tuple[edits.Edit, ...], f
         return None
     parts, was = edits.apply(kind, body, changes, faults)
     step = body.get("step")
-    return Place(
+    return ForkPlace(
         run, step if type(step) is int else 0, str(body.get("span")), kind, label,
         {edit.text: edit.value for edit in changes}, was, parts,
     )  # fmt: skip
