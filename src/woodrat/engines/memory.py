@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from woodrat.canon.ids import Ref, TenantId, digest_order, id_of
 from woodrat.engines import elements
 from woodrat.engines.memory_audit import MemoryAudit
-from woodrat.engines.memory_tables import MemoryTables, Versions
-from woodrat.engines.port import BEFORE_ALL, Head, Kept, Receipt, View
+from woodrat.engines.memory_tables import MemoryIndex, MemoryTables, Versions
+from woodrat.engines.port import BEFORE_ALL, Head, IndexRow, Kept, Receipt, View
 from woodrat.errors import Unavailable
 from woodrat.log.check import Row
 from woodrat.log.entry import Entry, Write
@@ -163,6 +163,9 @@ class MemoryStorage:
         held += [*t.observations, *t.by_entity, *t.sources, *t.namers, *t.relations, *t.runs_about]
         held += [value for _, items in t.shelves.values() for value in items.values()]
         held += [token.encode() for words in t.words.values() for token in words]
+        for index in t.indexes.values():
+            held += [part for lives in index.lives.values() for row in lives for part in (row.key, row.value)]
+        held += t.meta.values()
         return 0 if others else sum(data in part for part in held)
 
 
@@ -344,6 +347,29 @@ class MemoryView:
 
     def runs_about(self, subject: bytes, through: int) -> Sequence[Entry]:
         return [self.tables.entries[at] for at in self.tables.runs_about.get(subject, ()) if at <= through]
+
+    def scan(
+        self,
+        index: str,
+        prefix: bytes = b"",
+        *,
+        through: int | None = None,
+        after: bytes | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> Sequence[tuple[bytes, bytes]]:
+        found = self.tables.indexes.get(index)
+        if found is None:
+            return []
+        rows = (row for key in found.between(prefix, after, reverse=reverse) for row in found.lives[key])
+        return list(islice(((row.key, row.value) for row in rows if _is_true(row, through)), limit))
+
+    def lives(self, index: str, prefix: bytes = b"") -> Sequence[IndexRow]:
+        found = self.tables.indexes.get(index)
+        return [] if found is None else [row for key in found.between(prefix) for row in found.lives[key]]
+
+    def meta(self, name: str) -> bytes | None:
+        return self.tables.meta.get(name)
 
     def shelf(self, name: str, after: int = BEFORE_ALL) -> Iterator[tuple[int, bytes]]:
         _, items = self.tables.shelves.get(name, (BEFORE_ALL, {}))
@@ -552,6 +578,42 @@ class MemoryTransaction(MemoryView):
         for ref, found in words.items():
             self._set(t.words, ref, found)
 
+    def put(self, rows: Iterable[IndexRow]) -> None:
+        for row in rows:
+            assert not row.key.startswith(b"\xff"), "no key begins so"
+            lives = self._index_of(row.name).lives.get(row.key, ())
+            if row.until is None and lives and lives[-1].until is None:
+                continue
+            others = [one for one in lives if one.since != row.since]
+            self._set_lives(row.name, row.key, tuple(sorted([*others, row], key=lambda one: one.since)))
+
+    def end(self, position: int, rows: Iterable[tuple[str, bytes]]) -> None:
+        for index, key in rows:
+            lives = self._index_of(index).lives.get(key, ())
+            if lives and lives[-1].until is None:
+                ended = (lives[-1]._replace(until=position),) if lives[-1].since < position else ()
+                self._set_lives(index, key, (*lives[:-1], *ended))
+
+    def drop(self, index: str, prefix: bytes = b"") -> None:
+        for key in list(self._index_of(index).between(prefix)):
+            self._set_lives(index, key, ())
+
+    def _index_of(self, name: str) -> MemoryIndex:
+        return self.tables.indexes.setdefault(name, MemoryIndex())
+
+    def _set_lives(self, name: str, key: bytes, lives: tuple[IndexRow, ...]) -> None:
+        index = self._index_of(name)
+        before = index.lives.get(key, ())
+        index.set(key, lives)
+        self._undo.append(lambda: index.set(key, before))
+
+    def set_meta(self, name: str, value: bytes | None) -> None:
+        if value is not None:
+            self._set(self.tables.meta, name, value)
+        elif name in self.tables.meta:
+            before = self.tables.meta.pop(name)
+            self._undo.append(lambda: self.tables.meta.__setitem__(name, before))
+
     def shelve(self, name: str, position: int, items: Iterable[tuple[int, bytes]]) -> None:
         _, before = self.tables.shelves.get(name, (BEFORE_ALL, {}))
         self._set(self.tables.shelves, name, (position, {**before, **dict(items)}))
@@ -608,3 +670,10 @@ def _key(ref: Ref) -> bytes:
 
 def _position(stored: Stored) -> int:
     return stored.position
+
+
+def _is_true(row: IndexRow, through: int | None) -> bool:
+    """Return whether a row was true at a position, or is now."""
+    if through is None or row.until is None:
+        return row.until is None and (through is None or row.since <= through)
+    return row.since <= through < row.until

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from woodrat.canon.ids import Ref
 from woodrat.engines import elements
 from woodrat.engines.memory_tables import MemoryTables, Versions
-from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, Keeping, Kept, Mismatch, Told
+from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, IndexRow, Keeping, Kept, Mismatch, Told
 from woodrat.merge.fold import MergeState
 from woodrat.merge.rules import Rules
 from woodrat.merge.snapshot import same_apart
@@ -125,6 +125,14 @@ class MemoryAudit:
             self._amiss("search", None, ref, "the search index is wrong about its words")
         self.seen["words"] = self.seen.get("words", 0) + bool(found)
 
+    def listed(self, row: IndexRow, entity: Ref | None = None) -> None:
+        index = self._tables.indexes.get(row.name)
+        there = () if index is None else index.lives.get(row.key, ())
+        self._has("index_row", row in there, row.since, entity, f"a row of the index {row.name}")
+
+    def indexes(self) -> Sequence[str]:
+        return sorted(name for name, index in self._tables.indexes.items() if index.keys)
+
     def shelves(self) -> Sequence[str]:
         return sorted(name for name, (true_for, items) in self._tables.shelves.items() if items or true_for >= 0)
 
@@ -150,6 +158,7 @@ class MemoryAudit:
             "runs": sum(map(len, t.runs.values())),
             "runs_about": sum(map(len, t.runs_about.values())),
             "sharing": sum(map(len, t.sharing.values())),
+            "index_row": sum(len(lives) for index in t.indexes.values() for lives in index.lives.values()),
         }
         if deep:
             counts["words"] = sum(map(bool, t.words.values()))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator
+
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import BEFORE_ALL, Kept, Receipt
+from woodrat.engines.port import BEFORE_ALL, IndexRow, Kept, Receipt, next_prefix
 from woodrat.log.entry import Entry
 from woodrat.log.tree import Frontier
 from woodrat.records import dataclass, field
@@ -14,6 +17,38 @@ from woodrat.state.tokens import Words
 
 Versions = tuple[tuple[int, bytes | None], ...]
 """A part of a collection from position to position."""
+
+
+class MemoryIndex:
+    """One ordered index."""
+
+    __slots__ = ("keys", "lives")
+
+    def __init__(self) -> None:
+        self.keys: list[bytes] = []
+        """Every key that ever had a row, sorted."""
+        self.lives: dict[bytes, tuple[IndexRow, ...]] = {}
+        """By key the rows it had, by position; only the last can be true now."""
+
+    def between(self, prefix: bytes, after: bytes | None = None, *, reverse: bool = False) -> Iterator[bytes]:
+        """Yield the keys that begin with a prefix, in order, from after one on."""
+        start, end = bisect_left(self.keys, prefix), bisect_left(self.keys, next_prefix(prefix))
+        if after is not None and reverse:
+            end = min(end, bisect_left(self.keys, after))
+        elif after is not None:
+            start = max(start, bisect_right(self.keys, after))
+        for place in range(end - 1, start - 1, -1) if reverse else range(start, end):
+            yield self.keys[place]
+
+    def set(self, key: bytes, lives: tuple[IndexRow, ...]) -> None:
+        """Let a key have these rows; without any it is gone."""
+        if key in self.lives and not lives:
+            del self.lives[key]
+            del self.keys[bisect_left(self.keys, key)]
+        elif lives:
+            if key not in self.lives:
+                insort(self.keys, key)
+            self.lives[key] = lives
 
 
 @dataclass(slots=True)
@@ -50,3 +85,5 @@ class MemoryTables:
     runs: dict[str, list[int]] = field(default_factory=dict)
     runs_about: dict[bytes, list[int]] = field(default_factory=dict)
     shelves: dict[str, tuple[int, dict[int, bytes]]] = field(default_factory=dict)
+    indexes: dict[str, MemoryIndex] = field(default_factory=dict)
+    meta: dict[str, bytes] = field(default_factory=dict)

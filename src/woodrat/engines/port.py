@@ -39,6 +39,12 @@ ELSEWHERE = "taken/"
 """Shelves whose names begin so are true for positions of other logs."""
 
 
+def next_prefix(prefix: bytes) -> bytes:
+    """Return what comes after every key of an index that begins with a prefix, and after nothing else."""
+    shorter = prefix.rstrip(b"\xff")
+    return shorter[:-1] + bytes([shorter[-1] + 1]) if shorter else b"\xff"
+
+
 class Head:
     """The end of a log."""
 
@@ -116,6 +122,21 @@ class Receipt:
     """The request nonce, by which the write committed to key and request; empty in a copy made for a replay."""
 
 
+class IndexRow(NamedTuple):
+    """One row of a named ordered index, and from where to where in the log it is true."""
+
+    name: str
+    """Of the index."""
+    key: bytes
+    """Where it stands in it: rows sort by their keys. No key begins with the byte FF, and none begins another."""
+    since: int
+    """The position it is true from."""
+    value: bytes = b""
+    """What it says besides."""
+    until: int | None = None
+    """The position it is no longer true from; none while it is."""
+
+
 class Mismatch(NamedTuple):
     """Something an engine holds that is not what the log says."""
 
@@ -188,6 +209,12 @@ class Audit(Protocol):
 
     def worded(self, ref: Ref, words: Words | None) -> None:
         """Compare the tokens that the search index has of an entity; without any words it may have what it likes."""
+
+    def listed(self, row: IndexRow, entity: Ref | None = None) -> None:
+        """Compare one row of an index, which the log asks for; `entity` is the one it is about."""
+
+    def indexes(self) -> Sequence[str]:
+        """Return the names of the ordered indexes that have rows."""
 
     def shelves(self) -> Sequence[str]:
         """Return the names of the shelves on which something lies."""
@@ -335,6 +362,29 @@ class View(Protocol):
     def runs_about(self, subject: bytes, through: int) -> Sequence[Entry]:
         """Return the `run.started` entries of the runs about an entity, by position."""
 
+    def scan(
+        self,
+        index: str,
+        prefix: bytes = b"",
+        *,
+        through: int | None = None,
+        after: bytes | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> Sequence[tuple[bytes, bytes]]:
+        """Return the rows of an index whose keys begin with a prefix, as (key, value), by key.
+
+        With `through`, those that were true at that position, otherwise those that are now. With `after`, those that
+        come after a key in that order, or before it with `reverse`; at most `limit` of them. A page costs what it
+        returns and, for a position of the past, what it passes that was not true then.
+        """
+
+    def lives(self, index: str, prefix: bytes = b"") -> Sequence[IndexRow]:
+        """Return every row of an index whose key begins with a prefix, those that ended too, by key and `since`."""
+
+    def meta(self, name: str) -> bytes | None:
+        """Return what is noted under a name about the derived data, such as how far an index goes."""
+
     def shelf(self, name: str, after: int = BEFORE_ALL) -> Iterator[tuple[int, bytes]]:
         """Yield what was put on a shelf of derived data, as (position, value), from after a position on."""
 
@@ -422,6 +472,21 @@ class Transaction(View, Protocol):
 
     def index(self, position: int, words: Mapping[Ref, Words]) -> None:
         """Put these tokens of entities in place of those the search index has; it is true for `position` then."""
+
+    def put(self, rows: Iterable[IndexRow]) -> None:
+        """Add rows to indexes. One that is true now, under a key that has such a row already, changes nothing."""
+
+    def end(self, position: int, rows: Iterable[tuple[str, bytes]]) -> None:
+        """End rows, by index and key: they are no longer true from a position on. Those that are not there are not.
+
+        One that began at the position itself was never true, and is forgotten.
+        """
+
+    def drop(self, index: str, prefix: bytes = b"") -> None:
+        """Forget every row of an index whose key begins with a prefix, those that ended too."""
+
+    def set_meta(self, name: str, value: bytes | None) -> None:
+        """Note something about the derived data under a name, or with none nothing any more."""
 
     def shelve(self, name: str, position: int, items: Iterable[tuple[int, bytes]]) -> None:
         """Put values on a shelf, each at its position, in place of what lies there; it is true for `position` then."""

@@ -20,7 +20,7 @@ from woodrat.canon import form
 from woodrat.canon.digest import digest as digest_of
 from woodrat.canon.ids import Ref
 from woodrat.engines import elements
-from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, KEPT_EVERY, Keeping, Mismatch, Told
+from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, KEPT_EVERY, IndexRow, Keeping, Mismatch, Told
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.connection import MIGRATIONS, queries, sql
 from woodrat.merge import packed_state, snapshot
@@ -416,6 +416,17 @@ class SqliteAudit:
                 "search", None, ref, f"the search index is wrong about {len(odd)} of its words, first {shown!r}"
             )
         self.seen["word"] = self.seen.get("word", 0) + len(there)
+
+    def listed(self, row: IndexRow, entity: Ref | None = None) -> None:
+        """Look up a row of an index."""
+        asked = (self._tenant, row.name, row.key, row.since, row.value)
+        there = self._has("index_row", *asked) if row.until is None else self._has("index_past", *asked, row.until)
+        if not there:
+            self._amiss("index", row.since, entity, f"the index {row.name} does not have a row")
+
+    def indexes(self) -> Sequence[str]:
+        """Return the names of the indexes that have rows."""
+        return [str(row[0]) for row in self._all("index_names", tenant=self._tenant)]
 
     def shelves(self) -> Sequence[str]:
         """Return the names of the shelves of the tenant."""

@@ -53,6 +53,9 @@ UNION SELECT 'element' FROM element WHERE entity NOT IN (SELECT id FROM entity)
 UNION SELECT 'edge' FROM edge WHERE (relation, tenant) NOT IN (SELECT id, tenant FROM entity)
 UNION SELECT 'sharing' FROM sharing WHERE entity NOT IN (SELECT id FROM entity)
 UNION SELECT 'word' FROM word INDEXED BY word_entity WHERE entity NOT IN (SELECT id FROM entity)
+UNION SELECT 'index_row' FROM index_row WHERE tenant NOT IN (SELECT id FROM tenant)
+UNION SELECT 'index_past' FROM index_past WHERE tenant NOT IN (SELECT id FROM tenant)
+UNION SELECT 'meta' FROM meta WHERE tenant NOT IN (SELECT id FROM tenant)
 UNION SELECT 'shelf' FROM shelf WHERE tenant NOT IN (SELECT id FROM tenant)
 UNION SELECT 'shelved' FROM shelved WHERE tenant NOT IN (SELECT id FROM tenant)
 UNION SELECT 'imprint' FROM imprint WHERE tenant NOT IN (SELECT id FROM tenant)
@@ -74,6 +77,8 @@ UNION ALL SELECT 'anchor', position FROM anchor
     WHERE position >= :size AND entity IN (SELECT id FROM entity WHERE tenant = :tenant)
 UNION ALL SELECT 'element', position FROM element
     WHERE position >= :size AND entity IN (SELECT id FROM entity WHERE tenant = :tenant)
+UNION ALL SELECT 'index_row', since FROM index_row WHERE tenant = :tenant AND since >= :size
+UNION ALL SELECT 'index_past', until FROM index_past WHERE tenant = :tenant AND until >= :size
 UNION ALL SELECT 'imprinted', position FROM imprinted WHERE tenant = :tenant AND position >= :size
 UNION ALL SELECT 'worded', position FROM worded WHERE tenant = :tenant AND position >= :size
 UNION ALL SELECT 'shelved', position FROM shelved
@@ -162,6 +167,19 @@ SELECT 1 FROM step WHERE run = ? AND id = ?;
 -- Whether an entry is noted to begin a run about an entity.
 SELECT 1 FROM about WHERE subject = ? AND id = ?;
 
+-- name: has_index_row
+-- Whether an index has a row that is true from a position on.
+SELECT 1 FROM index_row WHERE tenant = ? AND name = ? AND key = ? AND since = ? AND value = ?;
+
+-- name: has_index_past
+-- Whether an index has a row that was true from one position to another.
+SELECT 1 FROM index_past WHERE tenant = ? AND name = ? AND key = ? AND since = ? AND value = ? AND until = ?;
+
+-- name: index_names
+-- The indexes of a tenant that have rows.
+SELECT DISTINCT name FROM index_row WHERE tenant = :tenant
+UNION SELECT DISTINCT name FROM index_past WHERE tenant = :tenant ORDER BY 1;
+
 -- name: has_shelf
 -- What lies on a shelf at a position.
 SELECT value FROM shelf WHERE tenant = ? AND name = ? AND position = ?;
@@ -182,6 +200,8 @@ UNION ALL SELECT 'edge', count(*) FROM edge WHERE tenant = :tenant
 UNION ALL SELECT 'anchor', count(*) FROM anchor
     WHERE entity IN (SELECT id FROM entity WHERE tenant = :tenant) AND position <= :high - :low
 UNION ALL SELECT 'sharing', count(*) FROM sharing WHERE tenant = :tenant
+UNION ALL SELECT 'index_row', count(*) FROM index_row WHERE tenant = :tenant
+UNION ALL SELECT 'index_past', count(*) FROM index_past WHERE tenant = :tenant
 UNION ALL SELECT 'node', count(*) FROM node WHERE tenant = :tenant;
 
 -- name: deep_counts

@@ -18,7 +18,7 @@ from woodrat.merge.packing import UNREADABLE
 
 APPLICATION_ID = 0x57524154
 """`WRAT`: marks a file as ours."""
-MIGRATIONS = ("0001.sql", "0002.sql", "0003.sql", "0004.sql", "0005.sql", "0006.sql")
+MIGRATIONS = ("0001.sql", "0002.sql", "0003.sql", "0004.sql", "0005.sql", "0006.sql", "0007.sql")
 """The steps by which a file came to its present layout; `user_version` counts them."""
 ROOM_BYTES = 65_536
 """What SQLite needs beside a file to read it: its shared memory of 32 KiB, and some."""

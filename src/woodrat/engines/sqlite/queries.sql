@@ -455,6 +455,77 @@ INSERT INTO step (run, id) VALUES (?, ?);
 -- Index the beginning of a run by its subject.
 INSERT INTO about (subject, id) VALUES (?, ?);
 
+-- name: scan
+-- Rows of an index that are true now, by key.
+SELECT key, value FROM index_row
+WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last ORDER BY key LIMIT :limit;
+
+-- name: scan_reversed
+-- The same, the other way round.
+SELECT key, value FROM index_row
+WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last ORDER BY key DESC LIMIT :limit;
+
+-- name: scan_past
+-- Rows of an index that were true at a position, by key.
+SELECT key, value FROM index_row
+WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last AND since <= :through
+UNION ALL
+SELECT key, value FROM index_past
+WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last AND since <= :through AND until > :through
+ORDER BY key LIMIT :limit;
+
+-- name: scan_past_reversed
+-- The same, the other way round.
+SELECT key, value FROM index_row
+WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last AND since <= :through
+UNION ALL
+SELECT key, value FROM index_past
+WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last AND since <= :through AND until > :through
+ORDER BY key DESC LIMIT :limit;
+
+-- name: lives
+-- Every row of an index, those that ended too.
+SELECT key, since, value, NULL AS until FROM index_row
+WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last
+UNION ALL
+SELECT key, since, value, until FROM index_past
+WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last
+ORDER BY 1, 2;
+
+-- name: add_index_row
+-- Add a row to an index, unless its key has one.
+INSERT INTO index_row (tenant, name, key, since, value) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
+
+-- name: add_index_past
+-- Add a row to an index that ended again.
+INSERT OR REPLACE INTO index_past (tenant, name, key, since, until, value) VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: end_index_row
+-- Keep a row of an index that ends; one that was never true is not kept.
+INSERT OR REPLACE INTO index_past (tenant, name, key, since, until, value)
+SELECT tenant, name, key, since, ?, value FROM index_row WHERE tenant = ? AND name = ? AND key = ? AND since < ?;
+
+-- name: drop_index_row
+-- Take a row of an index away.
+DELETE FROM index_row WHERE tenant = ? AND name = ? AND key = ?;
+
+-- name: drop_index_rows
+-- Forget rows of an index, those that ended too.
+DELETE FROM index_row WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last;
+DELETE FROM index_past WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last;
+
+-- name: meta
+-- What is noted under a name.
+SELECT value FROM meta WHERE tenant = :tenant AND name = :name;
+
+-- name: set_meta
+-- Note something under a name.
+INSERT OR REPLACE INTO meta (tenant, name, value) VALUES (:tenant, :name, :value);
+
+-- name: drop_meta
+-- Note nothing under a name.
+DELETE FROM meta WHERE tenant = :tenant AND name = :name;
+
 -- name: shelf
 -- What lies on a shelf, in order of position.
 SELECT position, value FROM shelf WHERE tenant = :tenant AND name = :name AND position > :after ORDER BY position;
@@ -530,6 +601,9 @@ DELETE FROM naming WHERE id BETWEEN :low AND :high OR typeof(id) <> 'integer' OR
 DELETE FROM source WHERE id BETWEEN :low AND :high OR typeof(id) <> 'integer' OR id >> 40 NOT IN (SELECT id FROM tenant);
 DELETE FROM step WHERE id BETWEEN :low AND :high OR typeof(id) <> 'integer' OR id >> 40 NOT IN (SELECT id FROM tenant);
 DELETE FROM about WHERE id BETWEEN :low AND :high OR typeof(id) <> 'integer' OR id >> 40 NOT IN (SELECT id FROM tenant);
+DELETE FROM index_row WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
+DELETE FROM index_past WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
+DELETE FROM meta WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
 DELETE FROM shelf WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
 DELETE FROM shelved WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
 DELETE FROM late WHERE id BETWEEN :low AND :high OR typeof(id) <> 'integer' OR id >> 40 NOT IN (SELECT id FROM tenant);
@@ -557,6 +631,9 @@ DELETE FROM naming;
 DELETE FROM source;
 DELETE FROM step;
 DELETE FROM about;
+DELETE FROM index_row;
+DELETE FROM index_past;
+DELETE FROM meta;
 DELETE FROM shelf;
 DELETE FROM shelved;
 DELETE FROM late;

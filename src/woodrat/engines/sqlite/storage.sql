@@ -60,6 +60,29 @@ WHERE tenant IN (SELECT id FROM tenant WHERE (name <> :name) = :others AND (NOT 
        instr(CAST(rule AS BLOB), :data) OR
        instr(CAST(value AS BLOB), :data));
 
+-- name: index_row
+-- Rows of index_row.
+SELECT count(*) FROM index_row
+WHERE tenant IN (SELECT id FROM tenant WHERE (name <> :name) = :others AND (NOT :others OR name NOT LIKE 'woodrat.%'))
+  AND (instr(CAST(name AS BLOB), :data) OR
+       instr(CAST(key AS BLOB), :data) OR
+       instr(CAST(value AS BLOB), :data));
+
+-- name: index_past
+-- Rows of index_past.
+SELECT count(*) FROM index_past
+WHERE tenant IN (SELECT id FROM tenant WHERE (name <> :name) = :others AND (NOT :others OR name NOT LIKE 'woodrat.%'))
+  AND (instr(CAST(name AS BLOB), :data) OR
+       instr(CAST(key AS BLOB), :data) OR
+       instr(CAST(value AS BLOB), :data));
+
+-- name: meta
+-- Rows of meta.
+SELECT count(*) FROM meta
+WHERE tenant IN (SELECT id FROM tenant WHERE (name <> :name) = :others AND (NOT :others OR name NOT LIKE 'woodrat.%'))
+  AND (instr(CAST(name AS BLOB), :data) OR
+       instr(CAST(value AS BLOB), :data));
+
 -- name: shelf
 -- Rows of shelf.
 SELECT count(*) FROM shelf

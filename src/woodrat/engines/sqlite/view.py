@@ -17,9 +17,9 @@ from woodrat.canon.ids import Ref, TenantId, id_of
 from woodrat.engines.port import BEFORE_ALL, Head, Kept, Receipt
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.cache import Known, Memory
+from woodrat.engines.sqlite.indexes import Indexes
 from woodrat.engines.sqlite.nodes import Nodes, damaged
 from woodrat.engines.sqlite.peek import UNJOINED_MAX
-from woodrat.engines.sqlite.tables import Tables
 from woodrat.log.entry import NONCE_BYTES, Entry, Origin, commitment
 from woodrat.log.tree import Frontier
 from woodrat.merge import packed_state
@@ -86,7 +86,7 @@ class _Rows:
         return [(key, part) for key, part in self._run(self._named["elements"], values)]
 
 
-class SqliteView(Tables):
+class SqliteView(Indexes):
     """Reading of one tenant."""
 
     def __init__(self, connection: apsw.Connection, named: dict[str, str], tenant: TenantId, memory: Memory) -> None:

@@ -17,7 +17,7 @@ import orjson
 from woodrat.canon import moment
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines import elements
-from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Head, Kept, Receipt
+from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Head, IndexRow, Kept, Receipt, next_prefix
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.cache import Connected, Known, Memory
 from woodrat.engines.sqlite.connection import (
@@ -449,6 +449,38 @@ class SqliteTransaction(SqliteView):
         new.sort()  # the index is in this order
         self._many(self.queries["set_word"], new)
         self.select("set_worded", tenant=self.tenant_number, position=position)
+
+    def put(self, rows: Iterable[IndexRow]) -> None:
+        tenant = self.tenant_number
+        present: list[tuple[Any, ...]] = []
+        past: list[tuple[Any, ...]] = []
+        for index, key, since, value, until in rows:
+            assert not key.startswith(b"\xff"), "no key begins so"
+            if until is None:
+                present.append((tenant, index, key, since, value))
+            else:
+                past.append((tenant, index, key, since, until, value))
+        if present:
+            present.sort()  # the index is in this order
+            self._many(self.queries["add_index_row"], present)
+        if past:
+            self._many(self.queries["add_index_past"], past)
+
+    def end(self, position: int, rows: Iterable[tuple[str, bytes]]) -> None:
+        tenant = self.tenant_number
+        ending = sorted((tenant, index, key) for index, key in rows)
+        if ending:
+            self._many(self.queries["end_index_row"], [(position, *row, position) for row in ending])
+            self._many(self.queries["drop_index_row"], ending)
+
+    def drop(self, index: str, prefix: bytes = b"") -> None:
+        self.select("drop_index_rows", tenant=self.tenant_number, name=index, first=prefix, last=next_prefix(prefix))
+
+    def set_meta(self, name: str, value: bytes | None) -> None:
+        if value is None:
+            self.select("drop_meta", tenant=self.tenant_number, name=name)
+        else:
+            self.select("set_meta", tenant=self.tenant_number, name=name, value=value)
 
     def shelve(self, name: str, position: int, items: Iterable[tuple[int, bytes]]) -> None:
         self._many(self.queries["add_shelf"], [(self.tenant_number, name, at, value) for at, value in items])

@@ -20,6 +20,7 @@ from woodrat.engines.port import (
     BEFORE_ALL,
     KEPT_EVERY,
     Engine,
+    IndexRow,
     Kept,
     View,
 )
@@ -214,6 +215,79 @@ class DerivingContract(Contract):
             with engine.view(TenantId("u")) as view:
                 assert not view.run("run_a", last) and not view.runs_about(loan.digest, last)
             ledger_on(engine).rebuild()
+
+    def test_an_ordered_index_is_read_as_it_was(self, engine: Engine) -> None:
+        """A scan gives the rows that were true at a position, by key, in pages, either way, as plain lists would."""
+        tenants = itertools.count()
+
+        @settings(max_examples=30, deadline=None)
+        @given(st.data())
+        def holds(data: st.DataObject) -> None:
+            keys = st.sampled_from([b"a", b"a\0b", b"ab", b"a\xff\xff", b"b", b"\0", b"ba", b"a\xffb"])
+            told: list[IndexRow] = []
+            tenant = ledger_on(engine, tenant=f"t{next(tenants)}").tenant
+            ledger_on(engine, tenant=tenant).store({"entity_type": "thing", "id": "1"})
+            for position in range(data.draw(st.integers(1, 6))):
+                ended = data.draw(st.sets(keys, max_size=4))
+                added = data.draw(st.dictionaries(keys, st.sampled_from([b"", b"x"]), max_size=5))
+                with engine.transaction(tenant) as write:
+                    write.end(position, [("i", key) for key in ended])
+                    write.put(IndexRow("i", key, position, value) for key, value in added.items())
+                told = [
+                    row._replace(until=position) if row.until is None and row.key in ended else row
+                    for row in told
+                    if not (row.until is None and row.key in ended and row.since == position)
+                ]
+                now = {row.key for row in told if row.until is None}
+                told += [IndexRow("i", key, position, value) for key, value in added.items() if key not in now]
+            with engine.view(tenant) as view:
+                assert list(view.lives("i")) == sorted(told, key=lambda row: (row.key, row.since))
+                for through in (None, *range(6)):
+                    at = 9 if through is None else through
+                    true = sorted(
+                        (row.key, row.value)
+                        for row in told
+                        if row.since <= at and (row.until is None or row.until > at)
+                    )
+                    prefix, after = data.draw(st.just(b"") | keys), data.draw(st.none() | keys)
+                    reverse, limit = data.draw(st.booleans()), data.draw(st.none() | st.integers(0, 3))
+                    wanted = [row for row in true if row[0].startswith(prefix)]
+                    if after is not None:
+                        wanted = [row for row in wanted if (row[0] < after if reverse else row[0] > after)]
+                    wanted = (wanted[::-1] if reverse else wanted)[: len(wanted) if limit is None else limit]
+                    found = view.scan("i", prefix, through=through, after=after, reverse=reverse, limit=limit)
+                    assert list(found) == wanted
+            with engine.view(TenantId("other")) as view:
+                assert not view.scan("i") and not view.lives("i")
+
+        holds()
+
+    def test_rows_of_an_index_are_undone_and_forgotten(self, engine: Engine) -> None:
+        """What a write that failed put, ended, dropped or noted never was; what is dropped never was either."""
+        told_on(engine)
+        with engine.transaction(TenantId("t")) as write:
+            write.put([IndexRow("i", b"a", 0), IndexRow("i", b"b", 0, b"x"), IndexRow("j", b"a", 0)])
+            write.put([IndexRow("i", b"c", 0, b"old", 1)])
+            write.set_meta("m", b"1")
+        with suppress(Crash), engine.transaction(TenantId("t")) as write:
+            write.end(1, [("i", b"a"), ("i", b"none")])
+            write.put([IndexRow("i", b"a", 1, b"again")])
+            write.drop("i", b"b")
+            write.set_meta("m", None)
+            write.set_meta("n", b"2")
+            assert list(write.scan("i")) == [(b"a", b"again")] and write.meta("m") is None
+            raise Crash
+        with engine.view(TenantId("t")) as view:
+            assert list(view.scan("i")) == [(b"a", b""), (b"b", b"x")] and list(view.scan("j")) == [(b"a", b"")]
+            assert list(view.scan("i", through=0)) == [(b"a", b""), (b"b", b"x"), (b"c", b"old")]
+            assert (view.meta("m"), view.meta("n")) == (b"1", None)
+        with engine.transaction(TenantId("t")) as write:
+            write.end(1, [("i", b"a")])
+            write.drop("i", b"a")
+            write.drop("i", b"c")
+            assert not list(write.scan("i", b"a", through=0)) and [row.key for row in write.lives("i")] == [b"b"]
+            write.drop_derived()
+            assert not write.lives("i") and not write.lives("j") and write.meta("m") is None
 
     def test_a_shelf_holds_derived_values_by_position(self, engine: Engine) -> None:
         """A shelf gives back what was put on it, by position, until it is emptied or what is derived is dropped."""
