@@ -17,6 +17,7 @@ from woodrat.bisect.search import Bisected
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger import index as log_index
 from woodrat.ledger.moments import write_of
 from woodrat.ledger.own_policy import registry
 from woodrat.runs.rules import Rule
@@ -312,16 +313,21 @@ def test_what_nobody_spoke_of_is_not_found() -> None:
 
 
 def test_nothing_is_written(ledger: woodrat.Ledger) -> None:
-    """Neither bisect nor reduce adds an entry or a shelf, whatever they are asked."""
+    """Neither bisect nor reduce adds an entry or goes on with an index, whatever they are asked."""
     score(ledger, 710, 580)
     with ledger.run("Approve #42?", subject="loan/42") as run:
         run.decide("risk", run.show("loan/42"), RULES)
     with ledger.context.engine.view(ledger.tenant) as view:
-        before = view.head(), view.shelved("runs"), view.shelved("traces"), view.indexed()
+        before = view.head(), log_index.covered(view, "runs"), log_index.covered(view, "traces"), view.indexed()
     ledger.bisect(f"{run.id}#risk", first=True)
     ledger.reduce(f"{run.id}#risk")
     with ledger.context.engine.view(ledger.tenant) as view:
-        assert (view.head(), view.shelved("runs"), view.shelved("traces"), view.indexed()) == before
+        assert (
+            view.head(),
+            log_index.covered(view, "runs"),
+            log_index.covered(view, "traces"),
+            view.indexed(),
+        ) == before
 
 
 # Against brute force

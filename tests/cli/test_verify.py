@@ -32,7 +32,7 @@ def test_a_sound_ledger_is_said_to_be_sound(ana: Cli) -> None:
     assert found["fingerprint"] == ana("fingerprint").json["fingerprint"]
     shown = ana("verify", "--deep", "-o", "table").out
     assert shown.startswith("The ledger is sound: 3 entries, 1 entities.\n")
-    assert "search, shelves, vectors" in shown
+    assert "search, indexes, vectors" in shown
     assert "no checkpoint covers 0 to 2" in shown
 
 

@@ -17,7 +17,7 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.explain import index
-from woodrat.ledger import index as shelves
+from woodrat.ledger import index as log_index
 from woodrat.ledger.own_policy import registry
 from woodrat.runs.rules import Rule
 from woodrat.testing.clock import FixedClock
@@ -375,11 +375,11 @@ def test_the_index_and_the_log_give_the_same_answers(ledger: woodrat.Ledger, mon
     past = ledger.at(ledger.position)
     unindexed = past.impact(bad), past.lineage(run), past.impact(agent="loan-officer")
     with ledger.context.engine.view(TenantId("lending")) as view:
-        assert view.shelved(index.INDEX.name) == -1
-    monkeypatch.setattr(shelves.catch_up, "__defaults__", (3,))
+        assert log_index.covered(view, index.INDEX.name) == -1
+    monkeypatch.setattr(log_index.catch_up, "__defaults__", (3,))
     assert (ledger.impact(bad), ledger.lineage(run), ledger.impact(agent="loan-officer")) == unindexed
     with ledger.context.engine.view(TenantId("lending")) as view:
-        assert view.shelved(index.INDEX.name) == view.head().position
+        assert log_index.covered(view, index.INDEX.name) == view.head().position
     assert past.impact(bad) == unindexed[0]
     ledger.rebuild()
     assert ledger.impact(bad) == unindexed[0]
@@ -411,4 +411,4 @@ def test_a_long_index_tells_how_far_it_is(ledger: woodrat.Ledger, monkeypatch: p
 
 
 def _catch_up_by(entries: int, context: Context, progress: Any = None) -> None:
-    shelves.catch_up(context.engine, context.tenant, index.INDEX, entries, progress=progress)
+    log_index.catch_up(context.engine, context.tenant, index.INDEX, entries, progress=progress)

@@ -332,7 +332,7 @@ def test_a_failed_flush_fences_this_engine_alone(tmp_path: Path, disk: Recorder)
         with engine.transaction(TenantId("t")) as write:
             for thread in threads:
                 thread.start()
-            write.shelve("shelf", 0, [(0, b"x")])
+            write.set_meta("note", b"x")
 
     refuse_flush(disk, f"{FILE}-wal")
     with pytest.raises(Unavailable, match="It is not known whether this call was written"):

@@ -799,20 +799,20 @@ def edit_a_word(file: File) -> None:
     file.run("UPDATE word SET token = X'7A7A7A' WHERE token = CAST('long' AS BLOB)")
 
 
-@case(DEEP, "shelf")
-def forget_what_lies_on_a_shelf(file: File) -> None:
-    file.run("DELETE FROM shelf WHERE position = (SELECT min(position) FROM shelf WHERE name NOT LIKE 'recall/%')")
+@case(DEEP, "index")
+def forget_a_row_of_an_index(file: File) -> None:
+    file.run("DELETE FROM index_row WHERE since = (SELECT min(since) FROM index_row WHERE name NOT LIKE 'recall/%')")
 
 
 @case(DEEP, "surplus")
-def put_something_on_a_shelf(file: File) -> None:
-    file.run("INSERT INTO shelf VALUES (?, 'mine', 1, X'00')", file.id(0) >> 40)
+def add_a_row_to_an_index(file: File) -> None:
+    file.run("INSERT INTO index_row VALUES (?, 'traces', X'00', 1, X'00')", file.id(0) >> 40)
 
 
 @case(DEEP, "vectors")
 def edit_a_vector(file: File) -> int:
-    at = file.one("SELECT min(position) FROM shelf WHERE name LIKE 'recall/%'")
-    file.run("UPDATE shelf SET value = zeroblob(length(value)) WHERE position = ? AND name LIKE 'recall/%'", at)
+    at = file.one("SELECT min(since) FROM index_row WHERE name LIKE 'recall/%'")
+    file.run("UPDATE index_row SET value = zeroblob(length(value)) WHERE since = ? AND name LIKE 'recall/%'", at)
     return int(at)
 
 
@@ -851,8 +851,8 @@ def test_stale_derived_data_is_found(file: File, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DEEP)
-def test_a_deep_verification_compares_search_and_shelves(file: File, name: str) -> None:
-    """What is done to the search index, shelves and vectors is found by a deep verification, and only by that."""
+def test_a_deep_verification_compares_search_and_indexes(file: File, name: str) -> None:
+    """What is done to indexes that trail the log is found by a deep verification, and only by that."""
     damage, how = DEEP[name]
     position = done(file, how)
     assert verified(file).sound
@@ -1131,7 +1131,7 @@ def test_a_flipped_bit_is_found_or_changes_nothing(
 def test_flips_that_nobody_finds_are_counted(story: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a verification flips are missed: the regime itself can tell."""
     monkeypatch.setattr(f"{__name__}.sound", lambda path: True)
-    monkeypatch.setattr(f"{__name__}.FLIPS_AT_ONCE", 40)
+    monkeypatch.setattr(f"{__name__}.FLIPS_AT_ONCE", 100)
     came = flip(story, tmp_path, 0)
     assert came[FOUND] == 0
     assert any(what.startswith(MISSED) for what in came)

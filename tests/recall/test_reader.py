@@ -19,6 +19,7 @@ from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import BEFORE_ALL, Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger import index as log_index
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.write import Writer
 from woodrat.recall import index as recall_index
@@ -359,10 +360,10 @@ class Counting:
         return [[float(value) for value in vector][: self.dimension] for vector in found]
 
 
-def shelved(engine: Engine, id: str) -> int:
-    """Return how many values lie on the shelf of an embedder."""
+def vectors_kept(engine: Engine, id: str) -> int:
+    """Return how many vectors of an embedder are kept."""
     with engine.view(TenantId("lending")) as view:
-        return sum(1 for _ in view.shelf(recall_index.SHELF + id))
+        return sum(1 for _ in log_index.values(view, recall_index.VECTORS + id))
 
 
 def forget_in_memory(engine: Engine) -> None:
@@ -371,7 +372,7 @@ def forget_in_memory(engine: Engine) -> None:
 
 
 def test_each_passage_is_embedded_once(engine: Engine, friday: woodrat.Ledger, monday: str) -> None:
-    """A recall embeds its question and what is new; a new process takes the rest from the shelf."""
+    """A recall embeds its question and what is new; a new process takes the rest from what is kept."""
     embedder = Counting()
     assert recalled(friday.recall(WHY, embedder=embedder)) == [monday]
     assert embedder.texts == 1 + 3
@@ -383,7 +384,7 @@ def test_each_passage_is_embedded_once(engine: Engine, friday: woodrat.Ledger, m
     forget_in_memory(engine)
     assert recalled(friday.recall(WHY, embedder=embedder)) == [monday]
     assert embedder.texts == 9 + 1
-    assert shelved(engine, "counting-1") == 6
+    assert vectors_kept(engine, "counting-1") == 6
 
 
 def test_another_embedder_has_vectors_of_its_own(engine: Engine, friday: woodrat.Ledger, monday: str) -> None:
@@ -434,7 +435,7 @@ def test_reindex_makes_all_vectors_again_and_tells_how_far_it_is(
     assert len(told) > 3
     assert told == sorted(told)
     assert told[-1] == (friday.position + 1, friday.position + 1)
-    assert shelved(engine, "ngram-v1") == 33
+    assert vectors_kept(engine, "ngram-v1") == 33
     assert recalled(friday.recall(WHY)) == [monday]
     assert made.to_json()["passages"] == 33
 
@@ -444,7 +445,7 @@ def test_rebuild_drops_vectors_and_recall_makes_them_again(engine: Engine, frida
     before = friday.recall(WHY)
     friday.reindex()
     friday.rebuild()
-    assert shelved(engine, "ngram-v1") == 0
+    assert vectors_kept(engine, "ngram-v1") == 0
     assert friday.recall(WHY) == before
     forget_in_memory(engine)
     assert friday.recall(WHY) == before
@@ -463,14 +464,14 @@ def test_after_an_erasure_no_vector_is_older_than_it(
     for _ in range(2):
         assert recalled(friday.recall(WHY, embedder=embedder)) == [monday]
     assert embedder.texts == 4 + (1 + 3) + 1
-    assert shelved(engine, "counting-1") == 3
+    assert vectors_kept(engine, "counting-1") == 3
     forget_in_memory(engine)
     assert recalled(friday.recall(WHY, embedder=embedder)) == [monday]
     assert embedder.texts == 9 + 1
 
 
-def test_a_read_only_ledger_recalls_without_a_shelf(tmp_path: Path) -> None:
-    """What cannot be put on a shelf is kept in memory, and the answer is the same."""
+def test_a_read_only_ledger_recalls_without_keeping(tmp_path: Path) -> None:
+    """What cannot be written is kept in memory, and the answer is the same."""
     with woodrat.open(tmp_path / "one.db", clock=FixedClock()) as ledger:
         run = apply(ledger, 42, 580)
     with woodrat.open(tmp_path / "one.db", readonly=True) as ledger:
@@ -481,7 +482,7 @@ def test_a_read_only_ledger_recalls_without_a_shelf(tmp_path: Path) -> None:
         assert recalled(ledger.recall(WHY)) == [run]
 
 
-def test_two_processes_share_a_shelf(tmp_path: Path) -> None:
+def test_two_processes_share_vectors(tmp_path: Path) -> None:
     """What one process embedded, another takes over; what both embed is there once."""
     first, second = (SqliteEngine(tmp_path / "one.db") for _ in range(2))
     one, other = opened(first), opened(second, FRIDAY, seed="two")
@@ -494,7 +495,7 @@ def test_two_processes_share_a_shelf(tmp_path: Path) -> None:
     one.recall(WHY, embedder=embedder)
     other.recall(WHY, embedder=embedder)
     assert embedder.texts == 5 + 4 + 1
-    assert shelved(first, "counting-1") == 6
+    assert vectors_kept(first, "counting-1") == 6
     first.close()
     second.close()
 
@@ -518,7 +519,7 @@ def test_an_embedder_that_fails_leaves_everything_as_it_was(
         friday.recall(WHY, embedder=embedder)
     embedder.broken = False
     assert recalled(friday.recall(WHY, embedder=embedder)) == [monday]
-    assert shelved(engine, "counting-1") == 3
+    assert vectors_kept(engine, "counting-1") == 3
 
 
 def test_threads_may_recall_and_record_at_once(friday: woodrat.Ledger, monday: str) -> None:
@@ -560,7 +561,7 @@ def test_async_ledgers_recall_too(tmp_path: Path) -> None:
 
 
 @given(st.data())
-def test_vectors_taken_from_a_shelf_or_made_anew_answer_alike(data: st.DataObject) -> None:
+def test_vectors_that_were_kept_or_made_anew_answer_alike(data: st.DataObject) -> None:
     """However often the index was brought up to date on the way, the answers at the end are those of a new process."""
     engine = MemoryEngine()
     ledger = opened(engine)

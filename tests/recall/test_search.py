@@ -258,7 +258,7 @@ def test_an_index_takes_one_start_and_so_many_decisions() -> None:
     assert index.takes("run_a", ANSWERED, 5)
 
 
-def test_items_come_back_from_a_shelf_as_they_were() -> None:
+def test_items_come_back_as_they_were_kept() -> None:
     """Packing and unpacking an item changes nothing."""
     whole = loan(42, 1, -2, 3, -128 + 1, principal="ann", conversation="één", recall=True, started_at="2026")
     for each in (whole, item("run_a", RECALLED, runs=("run_b",)), item("run_a", DECIDED, 0, 0, 0, 0)):

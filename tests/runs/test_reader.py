@@ -14,6 +14,7 @@ from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger import index as log_index
 from woodrat.ledger.own_policy import registry
 from woodrat.runs import reader as run_reader
 from woodrat.runs.projection import project
@@ -369,10 +370,10 @@ def test_the_index_and_the_log_give_the_same_answers(ledger: woodrat.Ledger, mon
     past = ledger.at(ledger.position)  # a moment in the past does not bring the index up to date
     unindexed = past.runs.show(RUN), past.why("loan/42"), past.runs.list()
     with ledger.context.engine.view(TenantId("lending")) as view:
-        assert view.shelved(run_reader.INDEX) == -1
+        assert log_index.covered(view, run_reader.INDEX.name) == -1
     assert (ledger.runs.show(RUN), ledger.why("loan/42"), ledger.runs.list()) == unindexed
     with ledger.context.engine.view(TenantId("lending")) as view:
-        assert view.shelved(run_reader.INDEX) == view.head().position
+        assert log_index.covered(view, run_reader.INDEX.name) == view.head().position
     assert (past.runs.show(RUN), past.why("loan/42"), past.runs.list()) == unindexed
 
 
@@ -400,7 +401,7 @@ def test_a_file_that_cannot_be_written_answers_too(tmp_path: Path) -> None:
 
 
 def test_a_decision_without_a_reference_for_an_entity_is_no_trouble(ledger: woodrat.Ledger) -> None:
-    """An imported origin may name anything as its entity; it is on no shelf, and nothing fails."""
+    """An imported origin may name anything as its entity; no index lists it, and nothing fails."""
     rule: dict[str, Any] = {"matched": True, "conditions": [condition("a", "eq", 1, 1, True)]}
     rule["conditions"][0]["origin"] = {"kind": "read", "entity": "no reference", "observations": "none"}
     write(ledger, [("run.started", body(0)), ("run.decided", body(1, stage="s", rules=[rule]))])

@@ -15,6 +15,7 @@ from tests.explain.test_reader import RULES, counted, decide, engine, ledger, op
 
 import woodrat
 from woodrat.engines.memory import MemoryEngine
+from woodrat.ledger import index as log_index
 from woodrat.training import exports
 from woodrat.training import index as training_index
 
@@ -171,14 +172,14 @@ def test_impact_counts_what_the_files_hold(acts: list[tuple[str, int, int]], thr
 
 
 def test_the_index_of_inputs_verifies(ledger: woodrat.Ledger) -> None:
-    """A ledger whose exports paired runs, and whose impact was asked, is sound down to its shelves."""
+    """A ledger whose exports paired runs, and whose impact was asked, is sound down to its indexes."""
     said = store(ledger, creditScore=580)
     for verdict in ("good", "bad"):
         ledger.runs.judge(decide(ledger), verdict)
     exported(ledger, "process-rl")
     ledger.impact(said)
     with ledger.context.engine.view(ledger.tenant) as view:
-        assert view.shelved(training_index.INDEX.name) == ledger.position
+        assert log_index.covered(view, training_index.INDEX.name) == ledger.position
     assert ledger.verify(deep=True).sound
 
 

@@ -272,10 +272,10 @@ def test_marks_of_other_logs_need_no_position_here(tmp_path: Path, keys: Path) -
     ledger.close()
     file = File(tmp_path / "a.db")
     with file.open():
-        assert file.one("SELECT count(*) FROM shelf WHERE name LIKE 'taken/%'") == 1
-        file.run("UPDATE shelf SET value = X'00' WHERE name LIKE 'taken/%'")
+        assert file.one("SELECT count(*) FROM meta WHERE name LIKE 'taken/%'") == 1
+        file.run("UPDATE meta SET value = X'00' WHERE name LIKE 'taken/%'")
     found = verified(file.path)
-    assert [one.damage for one in found.damage] == ["surplus"]
+    assert [one.damage for one in found.damage] == ["index"]
 
 
 def test_the_reference_engine_compares_where_entries_came_from(tmp_path: Path, keys: Path) -> None:

@@ -311,9 +311,9 @@ class Maintenance(Past):
         Nothing is written, so it can run beside writers and on a read-only ledger. With keys, the log is compared with
         the last checkpoint signed, and with what the keys folder remembers about this file and tenant. `checkpoints`
         are further ones, held elsewhere, each the text of its note or a (size, root in hex); `key` is the verifier key
-        that must have signed them. `deep` also compares the search index, shelves and vectors; pass `embedder` to check
-        the vectors of another than the built-in one. `jobs` is the number of processes; by default, a long log gets
-        several.
+        that must have signed them. `deep` also compares the search index, the indexes of the log and vectors; pass
+        `embedder` to check the vectors of another than the built-in one. `jobs` is the number of processes; by default,
+        a long log gets several.
         """
         from woodrat.recall import embedders
         from woodrat.verify import verbs as verify_verbs

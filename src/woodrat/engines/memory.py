@@ -161,7 +161,6 @@ class MemoryStorage:
         for (agent, key), receipt in t.receipts.items():
             held += [agent.encode(), key.encode(), receipt.request, receipt.report, receipt.nonce]
         held += [*t.observations, *t.by_entity, *t.sources, *t.namers, *t.relations, *t.runs_about]
-        held += [value for _, items in t.shelves.values() for value in items.values()]
         held += [token.encode() for words in t.words.values() for token in words]
         for index in t.indexes.values():
             held += [part for lives in index.lives.values() for row in lives for part in (row.key, row.value)]
@@ -370,13 +369,6 @@ class MemoryView:
 
     def meta(self, name: str) -> bytes | None:
         return self.tables.meta.get(name)
-
-    def shelf(self, name: str, after: int = BEFORE_ALL) -> Iterator[tuple[int, bytes]]:
-        _, items = self.tables.shelves.get(name, (BEFORE_ALL, {}))
-        yield from sorted(item for item in items.items() if item[0] > after)
-
-    def shelved(self, name: str) -> int:
-        return self.tables.shelves.get(name, (BEFORE_ALL, {}))[0]
 
     def kept(self, root: Ref, through: int, rules: Rules) -> Kept | None:
         found = self.tables.current.get(root.digest)
@@ -613,13 +605,6 @@ class MemoryTransaction(MemoryView):
         elif name in self.tables.meta:
             before = self.tables.meta.pop(name)
             self._undo.append(lambda: self.tables.meta.__setitem__(name, before))
-
-    def shelve(self, name: str, position: int, items: Iterable[tuple[int, bytes]]) -> None:
-        _, before = self.tables.shelves.get(name, (BEFORE_ALL, {}))
-        self._set(self.tables.shelves, name, (position, {**before, **dict(items)}))
-
-    def drop_shelf(self, name: str) -> None:
-        self._set(self.tables.shelves, name, (BEFORE_ALL, {}))
 
     def _index_observation(self, stored: Stored) -> None:
         t, observation, entity = self.tables, stored.observation, stored.observation.entity

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from woodrat.canon.ids import Ref
 from woodrat.engines import elements
 from woodrat.engines.memory_tables import MemoryTables, Versions
-from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, IndexRow, Keeping, Kept, Mismatch, Told
+from woodrat.engines.port import BEFORE_ALL, IndexRow, Keeping, Kept, Mismatch, Told
 from woodrat.merge.fold import MergeState
 from woodrat.merge.rules import Rules
 from woodrat.merge.snapshot import same_apart
@@ -39,7 +39,7 @@ class MemoryAudit:
 
     def structure(self) -> None:
         t = self._tables
-        kept = [("fingerprint", t.fingerprint[0]), ("words", t.indexed), *_here(t.shelves)]
+        kept = [("fingerprint", t.fingerprint[0]), ("words", t.indexed)]
         beyond = [what for what, position in kept if position >= len(t.entries)]
         if beyond or (t.in_order and t.in_order[-1].position >= len(t.entries)):
             problem = f"{(beyond or ['observations'])[0]} speaks of a position after the end of the log"
@@ -133,16 +133,13 @@ class MemoryAudit:
     def indexes(self) -> Sequence[str]:
         return sorted(name for name, index in self._tables.indexes.items() if index.keys)
 
-    def shelves(self) -> Sequence[str]:
-        return sorted(name for name, (true_for, items) in self._tables.shelves.items() if items or true_for >= 0)
+    def notes(self) -> Mapping[str, bytes]:
+        return self._tables.meta
 
-    def shelved(self, name: str, position: int, value: bytes) -> None:
-        found = self._tables.shelves.get(name, (BEFORE_ALL, {}))[1].get(position)
-        if found is not None:
-            self.seen["shelf"] = self.seen.get("shelf", 0) + 1
-        if found != value:
-            state = "nothing" if found is None else "something else"
-            self._amiss("shelf", position, None, f"there is {state} on the shelf {name}")
+    def pass_over(self, name: str) -> None:
+        index = self._tables.indexes.get(name)
+        count = 0 if index is None else sum(map(len, index.lives.values()))
+        self.seen["index_row"] = self.seen.get("index_row", 0) + count
 
     def unnoted(self) -> int | None:
         said = (e.position for e in self._tables.entries if e.kind == "observation" and e.body is not None)
@@ -162,17 +159,11 @@ class MemoryAudit:
         }
         if deep:
             counts["words"] = sum(map(bool, t.words.values()))
-            counts["shelf"] = sum(len(items) for _, items in t.shelves.values())
         for part, count in counts.items():
             if count > seen.get(part, 0):
                 self._amiss(
                     "surplus", None, None, f"{part} has {count - seen.get(part, 0)} that the log does not speak of"
                 )
-
-
-def _here(shelves: Mapping[str, tuple[int, dict[int, bytes]]]) -> Iterator[tuple[str, int]]:
-    """Yield shelves that speak of positions of this log, each with the one it is true for."""
-    return ((name, true_for) for name, (true_for, _) in shelves.items() if not name.startswith(ELSEWHERE))
 
 
 def _rows(kept: Mapping[str, Mapping[bytes, Versions]]) -> list[elements.Row]:

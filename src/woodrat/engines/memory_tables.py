@@ -84,6 +84,5 @@ class MemoryTables:
     words: dict[Ref, Words] = field(default_factory=dict)
     runs: dict[str, list[int]] = field(default_factory=dict)
     runs_about: dict[bytes, list[int]] = field(default_factory=dict)
-    shelves: dict[str, tuple[int, dict[int, bytes]]] = field(default_factory=dict)
     indexes: dict[str, MemoryIndex] = field(default_factory=dict)
     meta: dict[str, bytes] = field(default_factory=dict)

@@ -35,9 +35,6 @@ KEPT_EVERY = 8
 BEFORE_ALL = -1
 """The position before the first entry."""
 
-ELSEWHERE = "taken/"
-"""Shelves whose names begin so are true for positions of other logs."""
-
 
 def next_prefix(prefix: bytes) -> bytes:
     """Return what comes after every key of an index that begins with a prefix, and after nothing else."""
@@ -216,11 +213,11 @@ class Audit(Protocol):
     def indexes(self) -> Sequence[str]:
         """Return the names of the ordered indexes that have rows."""
 
-    def shelves(self) -> Sequence[str]:
-        """Return the names of the shelves on which something lies."""
+    def notes(self) -> Mapping[str, bytes]:
+        """Return what is noted about the derived data, by name."""
 
-    def shelved(self, name: str, position: int, value: bytes) -> None:
-        """Compare what lies on a shelf at a position."""
+    def pass_over(self, name: str) -> None:
+        """Count every row of an index as found: it is not compared this time."""
 
     def unnoted(self) -> int | None:
         """Return the first position of an observation that `told` has not led to, once all slices are done."""
@@ -385,12 +382,6 @@ class View(Protocol):
     def meta(self, name: str) -> bytes | None:
         """Return what is noted under a name about the derived data, such as how far an index goes."""
 
-    def shelf(self, name: str, after: int = BEFORE_ALL) -> Iterator[tuple[int, bytes]]:
-        """Yield what was put on a shelf of derived data, as (position, value), from after a position on."""
-
-    def shelved(self, name: str) -> int:
-        """Return the position a shelf is true for."""
-
     def kept(self, root: Ref, through: int, rules: Rules) -> Kept | None:
         """Return the latest merge state kept under a fold's smallest entity, not after `through`.
 
@@ -487,12 +478,6 @@ class Transaction(View, Protocol):
 
     def set_meta(self, name: str, value: bytes | None) -> None:
         """Note something about the derived data under a name, or with none nothing any more."""
-
-    def shelve(self, name: str, position: int, items: Iterable[tuple[int, bytes]]) -> None:
-        """Put values on a shelf, each at its position, in place of what lies there; it is true for `position` then."""
-
-    def drop_shelf(self, name: str) -> None:
-        """Empty a shelf; it is true for nothing then."""
 
     def drop_derived(self) -> None:
         """Forget everything but the log and its receipts. A view opened before still shows what was forgotten."""

@@ -1,33 +1,49 @@
-"""Taken: what a ledger keeps on shelves about logs that it takes in. It is derived, and safe to lose."""
+"""Taken: what a ledger keeps about logs that it takes in. It is derived, and safe to lose."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from woodrat.canon.digest import digest
-from woodrat.engines.port import ELSEWHERE
 from woodrat.ledger.index import Index
 from woodrat.log.entry import KINDS, Entry
+from woodrat.log.tree import HASH_BYTES
+from woodrat.merge.packing import garbled
 
-_BODIES: Final = "bodies/"
-
-
-def body_shelf(kind: str, body: bytes) -> str:
-    """Return the shelf on which entries of this kind and body lie."""
-    return _BODIES + digest(kind, body).hex()
+TAKEN: Final = "taken/"
+"""What the names begin with under which is noted how far other logs were taken in."""
 
 
-def _shelves(entry: Entry) -> set[str]:
-    return set() if entry.body is None else {body_shelf(entry.kind, entry.body)}
+def body_term(kind: str, body: bytes) -> str:
+    """Return the term under which entries of this kind and body are listed."""
+    return digest(kind, body).hex()
 
 
-INDEX: Final = Index("bodies", KINDS - {"observation", "schema", "source"}, _shelves)
+def _terms(entry: Entry) -> set[str]:
+    return set() if entry.body is None else {body_term(entry.kind, entry.body)}
+
+
+INDEX: Final = Index("bodies", KINDS - {"observation", "schema", "source"}, _terms)
 """Where entries are found by kind and body; the kinds left out have indexes of their own."""
 
 
 def mark(log: str) -> str:
-    """Return the shelf that says how far another log was taken in: true for a position of that log.
+    """Return the name under which is noted how far another log was taken in: the position there and its leaf.
 
-    It holds one thing, the leaf there, by which a log that was cut back and went on otherwise is told apart.
+    By the leaf a log that was cut back and went on otherwise is told apart.
     """
-    return ELSEWHERE + log
+    return TAKEN + log
+
+
+def mark_bytes(position: int, leaf: bytes) -> bytes:
+    """Return how far another log was taken in as it is noted."""
+    return str(position).encode() + leaf
+
+
+def noted_mark(noted: bytes, log: str) -> tuple[int, bytes]:
+    """Return the position and the leaf that are noted of another log; `Corrupt` where they cannot be read."""
+    position, leaf = noted[:-HASH_BYTES], noted[-HASH_BYTES:]
+    try:
+        return int(position), leaf
+    except (TypeError, ValueError) as error:
+        raise garbled(f"How far {log} was taken in") from error

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
 from woodrat.explain.references import references_of
-from woodrat.ledger import index as shelving
+from woodrat.ledger import index as log_index
 from woodrat.ledger.index import Index
 from woodrat.runs import steps
 from woodrat.runs.steps import Decision, Read
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from woodrat.ledger.rebuild import Progress
     from woodrat.log.entry import Entry
 
-READ_BY: Final = "traces/read/"
+READ_BY: Final = "read/"
 """Reads and decisions that name an observation; its id follows."""
-SAID_FROM: Final = "traces/from/"
+SAID_FROM: Final = "from/"
 """Observations that name a source or a reading; its name follows."""
-SAID_BY: Final = "traces/by/"
+SAID_BY: Final = "by/"
 """Observations of an agent; its name follows."""
-DELIVERED: Final = "traces/delivered/"
+DELIVERED: Final = "delivered/"
 """Deliveries of a source; its name follows."""
-CITED: Final = "traces/cited/"
+CITED: Final = "cited/"
 """Decisions with a fact that is what another decision chose; its run and span follow, or run and stage if recalled."""
-RECALLED: Final = "traces/recalled/"
+RECALLED: Final = "recalled/"
 """Recalls that found a run; its id follows."""
-READING: Final = "traces/reading/"
+READING: Final = "reading/"
 """The beginning and the end of a reading; its id follows."""
 
 _KINDS: Final = frozenset(
@@ -37,8 +37,8 @@ _KINDS: Final = frozenset(
 )
 
 
-def _shelves(entry: Entry) -> set[str]:
-    """Return the shelves an entry lies on."""
+def _terms(entry: Entry) -> set[str]:
+    """Return the terms an entry is listed under."""
     if entry.body is None:
         return set()
     body: Any = form.decode(entry.body)
@@ -51,31 +51,31 @@ def _shelves(entry: Entry) -> set[str]:
         if isinstance(part, Read):
             return named.union(RECALLED + recalled.run for recalled in part.recalled)
         cited = references_of(part.origins)
-        named.update(decision_shelf(*key) for key in cited.decisions)
-        return named.union(stage_shelf(*key) for key in cited.stages)
+        named.update(decision_term(*key) for key in cited.decisions)
+        return named.union(stage_term(*key) for key in cited.stages)
     if entry.kind == "received":
         return {DELIVERED + body["source"]}
     if entry.kind != "observation":
         return {READING + body["interpretation"]}
-    shelves = {SAID_BY + body["agent"]}
-    shelves.update(SAID_FROM + body[name] for name in ("source", "interpretation") if isinstance(body.get(name), str))
-    return shelves | training_index.shelves(body)
+    terms = {SAID_BY + body["agent"]}
+    terms.update(SAID_FROM + body[name] for name in ("source", "interpretation") if isinstance(body.get(name), str))
+    return terms | training_index.terms(body)
 
 
-def decision_shelf(run: str, span: str) -> str:
-    """Return the shelf of the decisions that were made on what a decision chose."""
+def decision_term(run: str, span: str) -> str:
+    """Return the term of the decisions that were made on what a decision chose."""
     return f"{CITED}{run}/{span}"
 
 
-def stage_shelf(run: str, stage: str) -> str:
-    """Return the shelf of the decisions that were made on what a recalled run chose at a stage."""
+def stage_term(run: str, stage: str) -> str:
+    """Return the term of the decisions that were made on what a recalled run chose at a stage."""
     return f"{CITED}{run}#{stage}"
 
 
-INDEX: Final = Index("traces", _KINDS, _shelves)
+INDEX: Final = Index(training_index.TRACES, _KINDS, _terms)
 """Where recorded reads and the sources of observations are found."""
 
 
 def catch_up(context: Context, progress: Progress | None = None) -> None:
-    """Bring the shelves up to date; those that cannot be written to now stay behind."""
-    shelving.catch_up(context.engine, context.tenant, INDEX, progress=progress)
+    """Bring the index of traces up to date; one that cannot be written to now stays behind."""
+    log_index.catch_up(context.engine, context.tenant, INDEX, progress=progress)

@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 from woodrat.canon import form
 from woodrat.errors import Fault, Refused, shown
 from woodrat.explain.stale import Stale
+from woodrat.ledger import index as log_index
 from woodrat.ledger import subscriptions
 from woodrat.record_json import Record
 from woodrat.records import dataclass
@@ -197,7 +198,7 @@ def newly_stale(context: Context, first: int, last: int) -> tuple[Stale, ...]:
     engine, tenant = context.engine, context.tenant
     with engine.view(tenant) as view:
         said = list(view.entries(first - 1, last, _KINDS))
-        behind = last - view.shelved(run_reader.INDEX)
+        behind = last - log_index.covered(view, run_reader.INDEX.name)
     if not said:
         return ()
     if behind > BEHIND_MAX:

@@ -1,16 +1,18 @@
-"""Shelving: indexes of the log on an engine's shelves, which trail it and catch up.
+"""Indexes of the log: entries by what they say, in an engine's ordered indexes. They trail the log and catch up.
 
-An index puts each entry it knows on shelves by name. It is brought up to date before the present is asked about, in
-transactions of bounded length; whatever its shelves do not cover is read from the log instead, with the same answer.
+An index lists each entry it knows under terms. It is brought up to date before the present is asked about, in
+transactions of bounded length; whatever it does not cover is read from the log instead, with the same answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
+from woodrat.engines.port import BEFORE_ALL, IndexRow
 from woodrat.errors import Unavailable
 from woodrat.log.entry import Entry
+from woodrat.merge.packing import garbled
 from woodrat.records import dataclass
 
 if TYPE_CHECKING:
@@ -19,19 +21,76 @@ if TYPE_CHECKING:
     from woodrat.ledger.rebuild import Progress
 
 INDEX_ENTRIES: Final = 10_000
-"""How much of the log one transaction puts on shelves at most; writers wait no longer than that."""
+"""How much of the log one transaction brings into an index at most; writers wait no longer than that."""
+WALK_ROWS: Final = 1_000
+"""How many rows a walk over an index asks the engine for at a time."""
+_POSITION_BYTES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """Which entries lie on which shelves."""
+    """Which entries are listed under which terms."""
 
     name: str
-    """The shelf that says how far the others go; it holds nothing itself."""
+    """Of the index; under it the engine notes how far it goes, too."""
     kinds: frozenset[str]
-    """The kinds of entries that lie on shelves."""
-    shelves: Callable[[Entry], set[str]]
-    """Returns the shelves an entry lies on."""
+    """The kinds of entries that are listed."""
+    terms: Callable[[Entry], set[str]]
+    """Returns the terms an entry is listed under."""
+
+
+def position_key(position: int) -> bytes:
+    """Return a position as a part of a key: keys that end in it sort by position."""
+    return position.to_bytes(_POSITION_BYTES, "big")
+
+
+def _prefix(term: str) -> bytes:
+    return term.encode() + b"\0"  # no text holds it, so that no term begins another
+
+
+def row(index: Index, term: str, position: int) -> IndexRow:
+    """Return the row by which an entry is listed under a term."""
+    return IndexRow(index.name, _prefix(term) + position_key(position), position)
+
+
+def covered(view: View, name: str) -> int:
+    """Return the position that an index goes to."""
+    noted = view.meta(name)
+    if noted is None:
+        return BEFORE_ALL
+    try:
+        return int(noted)
+    except (TypeError, ValueError) as error:
+        raise garbled(f"How far the index {name} goes") from error
+
+
+def cover(write: Transaction, name: str, position: int) -> None:
+    """Note the position that an index goes to now."""
+    write.set_meta(name, str(position).encode())
+
+
+def forget(write: Transaction, name: str) -> None:
+    """Empty an index; it goes nowhere then."""
+    write.drop(name)
+    write.set_meta(name, None)
+
+
+def put(write: Transaction, name: str, position: int, values: Iterable[tuple[int, bytes]]) -> None:
+    """List values by position in an index that goes to `position` then."""
+    write.put([IndexRow(name, position_key(at), at, value) for at, value in values])
+    cover(write, name, position)
+
+
+def values(view: View, name: str, after: int = BEFORE_ALL) -> Iterator[tuple[int, bytes]]:
+    """Yield the values of an index that lists them by position, from after one on."""
+    last = None if after < 0 else position_key(after)
+    while True:
+        rows = view.scan(name, after=last, limit=WALK_ROWS)
+        for key, value in rows:
+            yield int.from_bytes(key, "big"), value
+        if len(rows) < WALK_ROWS:
+            return
+        last = rows[-1][0]
 
 
 def catch_up(
@@ -42,40 +101,38 @@ def catch_up(
     *,
     progress: Progress | None = None,
 ) -> None:
-    """Bring the shelves of an index up to date, in transactions of bounded length.
+    """Bring an index up to date, in transactions of bounded length.
 
-    Shelves that cannot be written to now stay behind: what they lack is read from the log by each question. `progress`
+    One that cannot be written to now stays behind: what it lacks is read from the log by each question. `progress`
     is called with how much is done and how much there is, if it takes more than one transaction.
     """
     with engine.view(tenant) as view:
-        first, head = view.shelved(index.name), view.head().position
+        first, head = covered(view, index.name), view.head().position
     done = first
     while done < head:
         if progress is not None and head - first > entries_max:
             progress(done - first, head - first)
         try:
             with engine.transaction(tenant) as write:
-                done, head = _put_by(write, index, entries_max), write.head().position
+                done, head = _go_on(write, index, entries_max), write.head().position
         except Unavailable:
             return
 
 
-def _put_by(write: Transaction, index: Index, entries_max: int) -> int:
-    """Put the next part of the log on its shelves; return the position they are then true for."""
-    before = write.shelved(index.name)
+def _go_on(write: Transaction, index: Index, entries_max: int) -> int:
+    """List the next part of the log; return the position the index goes to then."""
+    before = covered(write, index.name)
     position = min(write.head().position, before + entries_max)
-    found: dict[str, list[tuple[int, bytes]]] = {}
-    for entry in write.entries(before, position, index.kinds):
-        for name in index.shelves(entry):
-            found.setdefault(name, []).append((entry.position, b""))
-    for name, items in sorted(found.items()):
-        write.shelve(name, position, items)
-    write.shelve(index.name, position, ())
+    entries = write.entries(before, position, index.kinds)
+    rows = [row(index, term, entry.position) for entry in entries for term in index.terms(entry)]
+    if rows:
+        write.put(rows)
+    cover(write, index.name, position)
     return position
 
 
-class Shelves:
-    """The shelves of an index, as one view shows them through a position."""
+class Lookup:
+    """An index, as one view shows it through a position."""
 
     def __init__(self, view: View, through: int, index: Index) -> None:
         self._view = view
@@ -83,18 +140,23 @@ class Shelves:
         self._index = index
         self._tail: dict[str, list[int]] | None = None
 
-    def on(self, name: str) -> list[int]:
-        """Return the positions on a shelf, and those of the part of the log it does not cover."""
+    def positions(self, term: str) -> list[int]:
+        """Return the positions of the entries listed under a term, and of those that the index does not cover."""
         if self._tail is None:
             self._tail = {}
-            covered = self._view.shelved(self._index.name)
-            for entry in self._view.entries(covered, self._through, self._index.kinds):
-                for shelf in self._index.shelves(entry):
-                    self._tail.setdefault(shelf, []).append(entry.position)
-        found = {position for position, _ in self._view.shelf(name) if position <= self._through}
-        return sorted(found.union(self._tail.get(name, ())))
+            for entry in self._view.entries(covered(self._view, self._index.name), self._through, self._index.kinds):
+                for one in self._index.terms(entry):
+                    self._tail.setdefault(one, []).append(entry.position)
+        rows = self._view.scan(self._index.name, _prefix(term), through=self._through)
+        found = {int.from_bytes(key[-_POSITION_BYTES:], "big") for key, _ in rows}
+        return sorted(found.union(self._tail.get(term, ())))
 
-    def entries(self, name: str) -> list[Entry]:
-        """Return the entries on a shelf, by position, without those whose bodies were erased."""
-        found = (self._view.entry(position) for position in self.on(name))
+    def entries(self, term: str) -> list[Entry]:
+        """Return the entries listed under a term, by position, without those whose bodies were erased."""
+        found = (self._view.entry(position) for position in self.positions(term))
         return [entry for entry in found if entry is not None and entry.body is not None]
+
+
+def is_listed(view: View, name: str, term: str) -> bool:
+    """Return whether an index, as far as it goes, lists anything under a term."""
+    return bool(view.scan(name, _prefix(term), limit=1))

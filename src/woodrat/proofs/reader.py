@@ -235,7 +235,7 @@ def gather_run(gathered: Gathered, what: str) -> dict[str, Any]:
         if _place(origin) not in places:
             _read_outside(gathered, origin)
     for written in tracer.recounter.written(id):
-        assert written.body is not None, "what a shelf names is there"
+        assert written.body is not None, "what an index names is there"
         found = tracer.observation(ids.name("observation", digest_of("observation", written.body)))
         if found is not None:
             gathered.said(found)

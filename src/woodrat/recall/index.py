@@ -1,7 +1,7 @@
 """The index of vectors: those of a tenant's runs, which trail the log.
 
-They lie on a shelf named by their embedder. An index in memory is brought up to the head of the log before it is
-searched: from the shelf as far as that goes, the rest by embedding. What a process cannot put on the shelf (a
+They are kept in an ordered index of the engine, by embedder. An index in memory is brought up to the head of
+the log before it is searched: from there as far as that goes, the rest by embedding. What a process cannot put there (a
 read-only ledger) it keeps to itself, and the answers are the same.
 """
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable
+from woodrat.ledger import index as log_index
 from woodrat.merge.packing import UNREADABLE
 from woodrat.recall import embedders
 from woodrat.recall.ngram import Ngram
@@ -36,18 +37,18 @@ if TYPE_CHECKING:
 CATCH_UP_MAX: Final = 1_000
 """How many passages a recall embeds by itself with an embedder that is not built in; more is asked for by `reindex`."""
 CHUNK_PASSAGES: Final = 512
-"""About how many passages are embedded between two writes to the shelf."""
+"""About how many passages are embedded between two writes of vectors."""
 CHUNK_ENTRIES: Final = 1_024
 """How many entries of the log are looked through at a time."""
-SHELVED_FROM: Final = 64
-"""The built-in embedder's vectors are put on the shelf so many at a time: making them again costs less than a write."""
+KEPT_FROM: Final = 64
+"""The built-in embedder's vectors are kept so many at a time: making them again costs less than a write."""
 WAITING_MAX: Final = 65_536
-"""How many vectors wait for a shelf that cannot be written to; a process that has more keeps them to itself."""
+"""How many vectors wait while nothing can be written; a process that has more keeps them to itself."""
 INDEXES_MAX: Final = 16
 """How many indexes are kept in memory for one engine; the least recently asked is let go first."""
 
-SHELF: Final = "recall/"
-"""What the names of shelves with vectors begin with; the embedder's id follows."""
+VECTORS: Final = "recall/"
+"""What the names of indexes of vectors begin with; the embedder's id follows."""
 
 ERASURE: Final = "erasure"
 
@@ -69,13 +70,13 @@ class Reindexed(Record):
 
 
 class CachedIndex:
-    """An index in memory, and what of it is not on the shelf yet."""
+    """An index in memory, and what of it is not kept yet."""
 
     def __init__(self, dimension: int) -> None:
         self.lock = threading.RLock()
         self.index = PassageIndex(dimension)
         self.waiting: list[tuple[int, bytes]] = []
-        """Items for the shelf, packed."""
+        """Items to be kept, packed."""
         self.waiting_after = BEFORE_ALL
         """Everything after this position is waiting."""
 
@@ -124,11 +125,11 @@ def follow(
     *,
     whole: bool = False,
 ) -> None:
-    """Bring an index up to the head of the log: from the shelf as far as it goes, then by embedding.
+    """Bring an index up to the head of the log: from what is kept as far as it goes, then by embedding.
 
     An embedder that is not built in is refused when that is more than a few passages, unless the `whole` is wanted.
     """
-    shelf = SHELF + embedder.id
+    name = VECTORS + embedder.id
     built_in = isinstance(embedder, Ngram)
     bounded = not built_in and not whole
     while True:
@@ -136,7 +137,7 @@ def follow(
             head = view.head().position
             if head < cached.index.position or _erased(view, cached.index.position):
                 cached.forget()
-            _load(view, shelf, cached)
+            _load(view, name, cached)
             if bounded and not _few(view, cached.index.position, head):
                 raise Refused([_unindexed(embedder)], "Nothing was scored.")
             bounded = False
@@ -152,8 +153,8 @@ def follow(
         if len(cached.waiting) > WAITING_MAX:
             cached.waiting.clear()
             cached.waiting_after = NEVER
-        if cached.waiting and (not built_in or len(cached.waiting) >= SHELVED_FROM or progress is not None):
-            _shelve(context, shelf, cached)
+        if cached.waiting and (not built_in or len(cached.waiting) >= KEPT_FROM or progress is not None):
+            _keep(context, name, cached)
         if progress is not None:
             progress(through + 1, head + 1)
         if through >= head:
@@ -182,13 +183,13 @@ def _erased(view: View, after: int) -> bool:
     return after > BEFORE_ALL and next(view.entries(after, kinds={ERASURE}), None) is not None
 
 
-def _load(view: View, shelf: str, cached: CachedIndex) -> None:
-    """Take over what lies on the shelf and is not in the index yet."""
-    index, true_for = cached.index, view.shelved(shelf)
+def _load(view: View, name: str, cached: CachedIndex) -> None:
+    """Take over what is kept and is not in the index yet."""
+    index, true_for = cached.index, log_index.covered(view, name)
     if true_for <= index.position or _erased(view, true_for):
         return
     try:
-        for position, data in view.shelf(shelf, index.position):
+        for position, data in log_index.values(view, name, index.position):
             index.add(position, unpack_row(data))
     except Refused:
         cached.forget()
@@ -196,9 +197,9 @@ def _load(view: View, shelf: str, cached: CachedIndex) -> None:
     except UNREADABLE as error:
         cached.forget()
         raise Corrupt(
-            f"{shelf}: a vector that is kept for recall cannot be read. Nothing was changed, and the log is not what "
+            f"{name}: a vector that is kept for recall cannot be read. Nothing was changed, and the log is not what "
             "is damaged. `woodrat reindex` makes the vectors again.",
-            {"shelf": shelf},
+            {"index": name},
         ) from error
     index.position = true_for
     cached.waiting.clear()
@@ -272,8 +273,8 @@ def _starts(view: View, run: str, through: int) -> list[Mapping[str, Any]]:
     return [body for body in bodies if isinstance(body, dict)]
 
 
-def shelf_items(view: View, embedder: Embedder, through: int) -> Iterator[tuple[int, bytes]]:
-    """Yield what belongs on an embedder's shelf that is true for a position, made anew: (position, packed item)."""
+def kept_items(view: View, embedder: Embedder, through: int) -> Iterator[tuple[int, bytes]]:
+    """Yield what is kept of an embedder's vectors up to a position, made anew: (position, packed item)."""
     index = PassageIndex(embedders.dimension_of(embedder))
     while index.position < through:
         fresh, reached = _fresh(view, index, through)
@@ -285,21 +286,21 @@ def shelf_items(view: View, embedder: Embedder, through: int) -> Iterator[tuple[
         index.position = reached
 
 
-def _shelve(context: Context, shelf: str, cached: CachedIndex) -> None:
-    """Put on the shelf what waits for it; a shelf that cannot be written to now stays behind."""
+def _keep(context: Context, name: str, cached: CachedIndex) -> None:
+    """Keep the vectors that wait for it; while nothing can be written they go on waiting."""
     index = cached.index
     try:
         with context.engine.transaction(context.tenant) as write:
-            true_for = write.shelved(shelf)
+            true_for = log_index.covered(write, name)
             if true_for < cached.waiting_after:
                 return  # it was dropped since; whoever makes it again begins at the beginning
             if _erased(write, true_for):
-                write.drop_shelf(shelf)
+                log_index.forget(write, name)
                 true_for = BEFORE_ALL
                 if cached.waiting_after > BEFORE_ALL:
                     return
             if true_for < index.position:
-                write.shelve(shelf, index.position, [item for item in cached.waiting if item[0] > true_for])
+                log_index.put(write, name, index.position, [item for item in cached.waiting if item[0] > true_for])
     except (Unavailable, Refused):
         return
     cached.waiting.clear()
@@ -307,11 +308,11 @@ def _shelve(context: Context, shelf: str, cached: CachedIndex) -> None:
 
 
 def reindex(context: Context, embedder: Embedder, progress: Progress | None = None) -> Reindexed:
-    """Embed every passage of a tenant's runs again and put the vectors in place of those on the shelf."""
+    """Embed every passage of a tenant's runs again and put the vectors in place of those that are kept."""
     cached = cached_index(context, embedder)
     with cached.lock:
         with context.engine.transaction(context.tenant) as write:
-            write.drop_shelf(SHELF + embedder.id)
+            log_index.forget(write, VECTORS + embedder.id)
         cached.forget()
         follow(context, embedder, cached, progress or _silent, whole=True)
         index = cached.index

@@ -41,7 +41,7 @@ _HEAD_BYTES: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class PassageRow:
-    """What a shelf keeps for one entry: a passage, its vector, and what the run's start says about who may see it."""
+    """What an index keeps for one entry: a passage, its vector, and what the run's start says about who may see it."""
 
     run: str
     """The run."""
@@ -67,7 +67,7 @@ class PassageRow:
     """Whether it is marked as answering from memory."""
 
     def pack(self) -> bytes:
-        """Return the row as a shelf keeps it."""
+        """Return the row as an index keeps it."""
         head: dict[str, Any] = {"run": self.run, "kind": self.kind}
         if self.square:
             head["square"] = self.square
@@ -103,7 +103,7 @@ def unpack_row(data: bytes) -> PassageRow:
 
 
 def row_of(run: str, found: Passage, vector: bytes, body: dict[str, Any]) -> PassageRow:
-    """Return what a shelf keeps for a passage of an entry with this body."""
+    """Return what an index keeps for a passage of an entry with this body."""
     square = vectors.square(vector)
     if found.kind != ASKED:
         return PassageRow(run, found.kind, vector, square, found.names, found.pairs, found.runs)
@@ -174,7 +174,7 @@ class PassageIndex:
         return kind != DECIDED or waiting + (0 if number is None else self.decisions[number]) < DECISIONS_MAX
 
     def add(self, position: int, item: PassageRow) -> None:
-        """Add what a shelf keeps for an entry; entries come in the order of the log."""
+        """Add what an index keeps for an entry; entries come in the order of the log."""
         assert not self.positions or position > self.positions[-1], "rows stand in the order of the log"
         if item.vector and len(item.vector) != self.dimension:
             raise Refused([other_dimension(len(item.vector), self.dimension)], "Nothing was scored.")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from woodrat.canon import form
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.ledger import index as log_index
 from woodrat.ledger.moments import open_reader
 from woodrat.replay.reader import Around, Session, basis_of, replay_one
 from woodrat.replay.result import Replayed, ReplayedRun
@@ -176,7 +177,7 @@ def look_around(context: Context, ids: Sequence[str], after: int) -> Around:
     if not getattr(context.engine, "readonly", False):
         run_reader.catch_up(context.engine, context.tenant)
     with open_reader(context) as reader:
-        if reader.view.shelved(run_reader.INDEX) < after:
+        if log_index.covered(reader.view, run_reader.INDEX.name) < after:
             return read_around(reader.view, after)
         recounter, names = run_reader.Recounter(reader), list(ids)
         kin: dict[str, Sequence[str]] = {}

@@ -1,8 +1,8 @@
 """The run reader: run records, lists of runs, and what was decided about a subject, at one as-of.
 
 Everything here is exact and needs no model. What a run wrote, who evaluated it, and whose values a decision leaned on
-is found by shelves of the engine that trail the log: they are brought up to date before the present is asked about,
-and whatever they do not cover is read from the log instead, with the same answer.
+is found by an index that trails the log: it is brought up to date before the present is asked about, and whatever it
+does not cover is read from the log instead, with the same answer.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger import index as shelving
-from woodrat.ledger.index import INDEX_ENTRIES, Index, Shelves
+from woodrat.ledger import index as log_index
+from woodrat.ledger.index import INDEX_ENTRIES, Index, Lookup
 from woodrat.ledger.moments import NO_READ, open_reader, resolve_ref, timestamp
 from woodrat.ledger.pages import Page, page_request, ranked_page
 from woodrat.merge.packing import garbled
@@ -43,23 +43,20 @@ if TYPE_CHECKING:
     from woodrat.log.entry import Entry
     from woodrat.state.fact import Fact
 
-INDEX: Final = "runs/covered"
-"""The shelf that says how far the others go; it holds nothing itself."""
 ANCESTORS_MAX: Final = 16
 """How far up a run looks for the pipeline it is a step of."""
 
-_EVIDENCE, _WROTE, _JUDGED, _INSIDE = "runs/evidence/", "runs/wrote/", "runs/judged/", "runs/inside/"
-_TRACED = "runs/traced/"
+_EVIDENCE, _WROTE, _JUDGED, _INSIDE, _TRACED = "evidence/", "wrote/", "judged/", "inside/", "traced/"
 _KINDS: Final = frozenset({"observation", "run.decided", "run.started"})
 _WINDOW, _WINDOW_MAX = 1_024, 65_536
 _EVALUATION: Final = "evaluation"
 
 
-# The shelves
+# The index of runs
 
 
-def _shelves(entry: Entry) -> set[str]:
-    """Return the shelves an entry lies on."""
+def _terms(entry: Entry) -> set[str]:
+    """Return the terms an entry is listed under."""
     data = entry.body
     if data is None:
         return set()
@@ -74,8 +71,8 @@ def _shelves(entry: Entry) -> set[str]:
         began: Any = form.decode(data)
         parent, traced = began.get("parent"), trace.trace_of(began.get("trace"))
         above = parent.get("run") if isinstance(parent, dict) else None
-        shelves = {_INSIDE + above} if isinstance(above, str) else set()
-        return shelves if traced is None else {*shelves, _TRACED + traced}
+        terms = {_INSIDE + above} if isinstance(above, str) else set()
+        return terms if traced is None else {*terms, _TRACED + traced}
     # Most observations carry no run; looking for the key in the bytes costs a fraction of reading them.
     found: set[str] = set()
     if b'"run":"' in data or b'"type":"evaluation"' in data:
@@ -96,12 +93,13 @@ def _refs(texts: Iterable[str]) -> Iterator[Ref]:
             continue
 
 
-SHELVING: Final = Index(INDEX, _KINDS, _shelves)
+INDEX: Final = Index("runs", _KINDS, _terms)
+"""Where runs are found by what they decided on, wrote and started, and by who judged them."""
 
 
 def catch_up(engine: Engine, tenant: TenantId) -> None:
-    """Bring the shelves up to date; those that cannot be written to now stay behind."""
-    shelving.catch_up(engine, tenant, SHELVING, INDEX_ENTRIES)
+    """Bring the index of runs up to date; one that cannot be written to now stays behind."""
+    log_index.catch_up(engine, tenant, INDEX, INDEX_ENTRIES)
 
 
 class Recounter:
@@ -111,7 +109,7 @@ class Recounter:
         self.reader = reader
         self.view: View = reader.view
         self.through = reader.asof.position
-        self._shelves = Shelves(self.view, self.through, SHELVING)
+        self._index = Lookup(self.view, self.through, INDEX)
 
     def find(self, id: str) -> RunRecord | None:
         """Return a run's record; `None` when no entry is part of it."""
@@ -131,7 +129,7 @@ class Recounter:
         """Return the other runs of a run's trace: what an index says, and the run that the trace's own id spells."""
         found: set[str] = set()
         for name in {trace.trace_id(id), trace.trace_of(traceparent)} - {None}:
-            began = (form.decode(entry.body or b"{}").get("run") for entry in self._shelves.entries(f"{_TRACED}{name}"))
+            began = (form.decode(entry.body or b"{}").get("run") for entry in self._index.entries(f"{_TRACED}{name}"))
             found.update(run for run in began if isinstance(run, str))
         if (named := trace.trace_of(traceparent)) is not None:
             spelled = trace.run_of(named)
@@ -140,11 +138,11 @@ class Recounter:
 
     def written(self, id: str) -> list[Entry]:
         """Return the observations that carry a run, by position."""
-        return self._shelves.entries(_WROTE + id)
+        return self._index.entries(_WROTE + id)
 
     def inside(self, id: str) -> list[str]:
         """Return the runs that a run started, in the order the log heard of them."""
-        entries = self._shelves.entries(_INSIDE + id)
+        entries = self._index.entries(_INSIDE + id)
         return [form.decode(entry.body)["run"] for entry in entries if entry.body is not None]
 
     def _writes(self, id: str) -> Iterator[Write]:
@@ -155,7 +153,7 @@ class Recounter:
     def _evaluations(self, id: str) -> Iterator[Judgement]:
         """Yield what each `evaluation` of the run says now."""
         refs: dict[Ref, None] = {}
-        for position in self._shelves.on(_JUDGED + id):
+        for position in self._index.positions(_JUDGED + id):
             entry = self.view.entry(position)
             if entry is not None and entry.body is not None:
                 refs[observation.stored(entry.body).entity] = None
@@ -186,7 +184,7 @@ class Recounter:
 
     def leaning_on(self, ref: Ref) -> list[Entry]:
         """Return the decisions with evidence read from an entity, by position."""
-        return self._shelves.entries(_EVIDENCE + ref.id)
+        return self._index.entries(_EVIDENCE + ref.id)
 
     def begun(
         self,
@@ -237,7 +235,7 @@ class Recounter:
 
 @contextmanager
 def open_recounter(context: Context, position: int | None = None) -> Iterator[Recounter]:
-    """Give the run records of a tenant at the context's moment; the shelves are brought up to date for the present.
+    """Give the run records of a tenant at the context's moment; for the present their index is brought up to date.
 
     With a `position`, as of that one: a page of a list that began there.
     """

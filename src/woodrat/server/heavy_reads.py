@@ -42,8 +42,8 @@ ON_LONG_LOGS: Final = frozenset(
     }
 )
 """Reads that work through the whole log once, so that they are heavy on a log of some length."""
-SHELVED: Final = frozenset({"bisect", "impact", "lineage", "runs_diff", "runs_group", "stale", "what_if"})
-"""Those that read derived shelves, which a process that only reads cannot bring up to date."""
+INDEXED: Final = frozenset({"bisect", "impact", "lineage", "runs_diff", "runs_group", "stale", "what_if"})
+"""Those that read indexes of the log, which a process that only reads cannot bring up to date."""
 _COMPARED: Final = ("first", "second")
 """The two runs that are compared; a document of a run is as long as its sender likes."""
 LONG_LOG_ENTRIES: Final = 1_000
@@ -83,7 +83,7 @@ def may_be_heavy(verb: str, given: Mapping[str, Any]) -> bool:
 
 
 def catch_up(ledger: Ledger) -> None:
-    """Bring the derived shelves that heavy reads use up to date, so that the next of them reads less of the log."""
+    """Bring the indexes of the log that heavy reads use up to date, so that the next of them reads less of the log."""
     from woodrat.explain import index as trace_index
     from woodrat.runs import reader as run_reader
 

@@ -32,7 +32,7 @@ THREADS: Final[Mapping[str, int]] = {
     "bodies": 2,
     "keys": 1,
     "audit": 1,
-    "shelves": 1,
+    "indexes": 1,
 }
 """How many threads there are for each kind of work besides heavy reads."""
 

@@ -43,7 +43,7 @@ class Reads:
         self._awaited: set[asyncio.Future[Any]] = set()
         """What is being read for somebody who waits."""
         self._catching_up: set[str] = set()
-        """Tenants whose shelves are being brought up to date."""
+        """Tenants whose indexes are being brought up to date."""
 
     async def read(self, caller: Caller, call: Callable[[], Any], job: Job | None = None) -> Any:
         """Do something that reads; where the `job` is heavy, another process does that instead."""
@@ -56,7 +56,7 @@ class Reads:
                 async with self._turns["heavy_reads"].turn(caller.key):
                     workers, threads = self.workers, self._threads["heavy"]
                     work = threads.submit(call) if workers is None else threads.submit(workers.ask, job)
-                    if workers is not None and job.verb in heavy_reads.SHELVED:
+                    if workers is not None and job.verb in heavy_reads.INDEXED:
                         self._catch_up(ledger)
                     return await self._wait_for(asyncio.wrap_future(work))
         except asyncio.CancelledError:
@@ -93,7 +93,7 @@ class Reads:
             reading.cancel()
 
     def _catch_up(self, ledger: Ledger) -> None:
-        """Have the shelves of a tenant brought up to date, unless that is being done."""
+        """Have the indexes of a tenant brought up to date, unless that is being done."""
         if ledger.tenant in self._catching_up:
             return
         self._catching_up.add(ledger.tenant)
@@ -106,4 +106,4 @@ class Reads:
             finally:
                 self._catching_up.discard(ledger.tenant)
 
-        self._threads["shelves"].submit(catch_up)
+        self._threads["indexes"].submit(catch_up)

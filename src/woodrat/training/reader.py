@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form, ids
 from woodrat.engines import private
 from woodrat.errors import Fault, Refused, shown
-from woodrat.ledger.index import Shelves
+from woodrat.ledger.index import Lookup
 from woodrat.ledger.moments import here
 from woodrat.ledger.read import Reader
 from woodrat.merge import fold
@@ -385,14 +385,14 @@ def _unwritable(path: str, error: Exception) -> Refused:
 def leaning_exports(
     view: View,
     through: int,
-    traces: Shelves,
+    traces: Lookup,
     policies: Mapping[str, Policy],
     runs: Iterable[str],
     leans: Callable[[RunRecord], bool],
 ) -> Iterator[Export]:
     """Yield the exports with rows of runs that leaned on something by then, by position; `traces` holds the exports."""
     named = list(runs)
-    inputs = Shelves(view, through, training_index.INDEX)
+    inputs = Lookup(view, through, training_index.INDEX)
     for entry in traces.entries(training_index.EXPORTS) if named else ():
         assert entry.body is not None
         body: Any = form.decode(entry.body)
@@ -419,7 +419,7 @@ def leaning_exports(
 
 def _rows_made_of(
     view: View,
-    inputs: Shelves,
+    inputs: Lookup,
     policies: Mapping[str, Policy],
     entry: Entry,
     details: Mapping[str, Any],
@@ -442,7 +442,7 @@ def _rows_made_of(
     if details["kind"] in training_index.PAIRING:
         # A row is made of runs that were given the same; whom a run is paired with depends on those alone.
         for digest in {training_rows.input_of(record) for record in records}:
-            for began in inputs.entries(training_index.input_shelf(digest)):
+            for began in inputs.entries(training_index.input_term(digest)):
                 assert began.body is not None
                 among.add(str(form.decode(began.body)["run"]))
     count = 0

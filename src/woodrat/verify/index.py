@@ -1,13 +1,14 @@
-"""Shelved: what lies on shelves, worked out again from the log: indexes of runs and traces, and vectors."""
+"""Indexes of the log, worked out again from it: of runs and traces, of bodies, and vectors."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from woodrat.engines.port import ELSEWHERE, Audit, View
+from woodrat.engines.port import Audit, IndexRow, Mismatch, View
+from woodrat.errors import Corrupt
 from woodrat.exchange import index as exchange_index
 from woodrat.explain import index as trace_index
-from woodrat.log.tree import HASH_BYTES
+from woodrat.ledger import index as log_index
 from woodrat.recall import index as recall_index
 from woodrat.recall.ngram import Ngram
 from woodrat.runs import reader as run_reader
@@ -16,36 +17,51 @@ from woodrat.training import index as training_index
 if TYPE_CHECKING:
     from woodrat.recall.embedders import Embedder
 
-INDEXES: Final = (run_reader.SHELVING, trace_index.INDEX, training_index.INDEX, exchange_index.INDEX)
-"""The indexes that lie on shelves."""
+INDEXES: Final = (run_reader.INDEX, trace_index.INDEX, training_index.INDEX, exchange_index.INDEX)
+"""The indexes of the log that list entries under terms."""
+
+
+def check_notes(view: View, audit: Audit) -> None:
+    """Compare what is noted of indexes and of other logs with the end of the log, which may have been cut back."""
+    end, names = view.head().position, {index.name for index in INDEXES}
+    for name, noted in audit.notes().items():
+        try:
+            if name.startswith(exchange_index.TAKEN):
+                exchange_index.noted_mark(noted, name)  # a position of another log; only its shape can be seen here
+            elif (name in names or name.startswith(recall_index.VECTORS)) and log_index.covered(view, name) > end:
+                problem = f"the index {name} speaks of a position after the end of the log"
+                audit.wrong.append(Mismatch("truncated", end + 1, None, problem, log=True))
+        except (AttributeError, TypeError, Corrupt):
+            audit.wrong.append(Mismatch("index", None, None, f"what is noted as {name} cannot be read"))
+
+
+def pass_over(audit: Audit) -> None:
+    """Leave the indexes of the log as they are, uncompared."""
+    for name in audit.indexes():
+        if name in {index.name for index in INDEXES} or name.startswith(recall_index.VECTORS):
+            audit.pass_over(name)
 
 
 def compare(view: View, audit: Audit, embedder: Embedder | None) -> set[str]:
-    """Compare what lies on shelves with what the log says belongs there; return what could not be compared.
+    """Compare the indexes of the log with what it says belongs there; return what could not be compared.
 
     Vectors are made again with the built-in embedder, and with the one given; those of others are left out.
     """
     unchecked: set[str] = set()
     for index in INDEXES:
-        for entry in view.entries(through=view.shelved(index.name), kinds=index.kinds):
-            for name in sorted(index.shelves(entry)):
-                audit.shelved(name, entry.position, b"")
+        for entry in view.entries(through=log_index.covered(view, index.name), kinds=index.kinds):
+            for term in sorted(index.terms(entry)):
+                audit.listed(log_index.row(index, term, entry.position))
     loaded = {known.id: known for known in (Ngram(), embedder) if known is not None}
-    for name in audit.shelves():
-        if name.startswith(ELSEWHERE):
-            # What it says is of another log; here it can only be seen to be of the right shape.
-            for position, leaf in view.shelf(name):
-                if position == 0 and len(leaf) == HASH_BYTES:
-                    audit.shelved(name, position, leaf)
-        elif name.startswith(recall_index.SHELF):
-            id = name.removeprefix(recall_index.SHELF)
+    for name in audit.indexes():
+        if name.startswith(recall_index.VECTORS):
+            id = name.removeprefix(recall_index.VECTORS)
             if id in loaded:
                 before = len(audit.wrong)
-                for position, item in recall_index.shelf_items(view, loaded[id], view.shelved(name)):
-                    audit.shelved(name, position, item)
+                for position, item in recall_index.kept_items(view, loaded[id], log_index.covered(view, name)):
+                    audit.listed(IndexRow(name, log_index.position_key(position), position, item))
                 audit.wrong[before:] = [wrong._replace(part="vectors") for wrong in audit.wrong[before:]]
             else:
-                count = sum(1 for _ in view.shelf(name))
-                audit.seen["shelf"] = audit.seen.get("shelf", 0) + count
+                audit.pass_over(name)
                 unchecked.add(f"vectors of {id}: the embedder is not loaded; give it to check them")
     return unchecked

@@ -37,6 +37,7 @@ from woodrat.state.asof import AsOf
 from woodrat.state.fingerprint import Tree
 from woodrat.state.meaning import Meaning
 from woodrat.state.observation import Observation
+from woodrat.verify import index as verify_index
 from woodrat.verify import reader as verify_refold
 from woodrat.verify.reader import UNREADABLE, Refolded, Refolder, refold, stretch
 from woodrat.verify.report import Finding, OrderProof, Verified, finding
@@ -175,6 +176,8 @@ class _Verification:
         tasks = [(start, min(start + step, size), size, sizes) for start in range(0, max(size, 1), step)]
         work = crew.begin("stretch", tasks)
         audit.structure()
+        if not audit.wrong:  # what a damaged file says of its rows is worth nothing
+            verify_index.check_notes(view, audit)
         self._checked.append("file")
         self._take(audit)
         tell = self._steps.of_log
@@ -237,12 +240,12 @@ class _Verification:
             problem = f"the fingerprint kept for position {position} has another leaf of it"
             found.append(Mismatch("fingerprint", None, view.entity(entity, log.size), problem))
         if self._deep:
-            from woodrat.verify import index as verify_index
-
             self._unchecked |= verify_index.compare(view, audit, self._embedder)
-            self._checked += ["search", "shelves", "vectors"] if "search" not in self._checked else []
+            self._checked += ["search", "indexes", "vectors"] if "search" not in self._checked else []
             found += audit.wrong
             audit.wrong = []
+        else:
+            verify_index.pass_over(audit)
         every = dict(seen)
         for counts in (folded.seen, audit.seen):
             for name, count in counts.items():

@@ -19,6 +19,10 @@ CREATE TABLE index_past (
     PRIMARY KEY (tenant, name, key, since)
 ) STRICT, WITHOUT ROWID;
 
+-- Shelves held some of it before.
+DROP TABLE shelf;
+DROP TABLE shelved;
+
 -- What else is to be known about derived data, such as how far an index goes.
 CREATE TABLE meta (
     tenant  INTEGER NOT NULL,

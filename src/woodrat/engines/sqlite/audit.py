@@ -20,7 +20,7 @@ from woodrat.canon import form
 from woodrat.canon.digest import digest as digest_of
 from woodrat.canon.ids import Ref
 from woodrat.engines import elements
-from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, KEPT_EVERY, IndexRow, Keeping, Mismatch, Told
+from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, IndexRow, Keeping, Mismatch, Told
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.connection import MIGRATIONS, queries, sql
 from woodrat.merge import packed_state, snapshot
@@ -127,7 +127,6 @@ class SqliteAudit:
             size=self._size,
             high=bounds["high"],
             tenant=self._tenant,
-            elsewhere=ELSEWHERE,
         ):
             problem = f"{table} speaks of position {position}, and the log ends before"
             self._amiss("truncated", self._size, None, problem, log=True)
@@ -426,24 +425,20 @@ class SqliteAudit:
 
     def indexes(self) -> Sequence[str]:
         """Return the names of the indexes that have rows."""
-        return [str(row[0]) for row in self._all("index_names", tenant=self._tenant)]
-
-    def shelves(self) -> Sequence[str]:
-        """Return the names of the shelves of the tenant."""
-        names = [row[0] for row in self._all("shelf_names", tenant=self._tenant)]
+        names = [row[0] for row in self._all("index_names", tenant=self._tenant)]
         found = [name for name in names if isinstance(name, str)]
         if len(found) < len(names):
-            self._amiss("shelf", None, None, "a shelf has a name that is no text")
+            self._amiss("index", None, None, "an index has a name that is no text")
         return found
 
-    def shelved(self, name: str, position: int, value: bytes) -> None:
-        """Look up what lies on a shelf."""
-        found = self._run(self._named["has_shelf"], (self._tenant, name, position)).get
-        if found is not None:
-            self.seen["shelf"] = self.seen.get("shelf", 0) + 1
-        if found != value:
-            state = "nothing" if found is None else "something else"
-            self._amiss("shelf", position, None, f"there is {state} on the shelf {name}")
+    def notes(self) -> Mapping[str, bytes]:
+        """Return what is noted, by name."""
+        return dict(map(tuple, self._all("notes", tenant=self._tenant)))
+
+    def pass_over(self, name: str) -> None:
+        """Count the rows of an index as found."""
+        for table, count in self._all("rows_of_index", tenant=self._tenant, name=name):
+            self.seen[table] = self.seen.get(table, 0) + count
 
     # What is there besides
 

@@ -56,8 +56,6 @@ UNION SELECT 'word' FROM word INDEXED BY word_entity WHERE entity NOT IN (SELECT
 UNION SELECT 'index_row' FROM index_row WHERE tenant NOT IN (SELECT id FROM tenant)
 UNION SELECT 'index_past' FROM index_past WHERE tenant NOT IN (SELECT id FROM tenant)
 UNION SELECT 'meta' FROM meta WHERE tenant NOT IN (SELECT id FROM tenant)
-UNION SELECT 'shelf' FROM shelf WHERE tenant NOT IN (SELECT id FROM tenant)
-UNION SELECT 'shelved' FROM shelved WHERE tenant NOT IN (SELECT id FROM tenant)
 UNION SELECT 'imprint' FROM imprint WHERE tenant NOT IN (SELECT id FROM tenant)
 UNION SELECT 'imprinted' FROM imprinted WHERE tenant NOT IN (SELECT id FROM tenant)
 UNION SELECT 'worded' FROM worded WHERE tenant NOT IN (SELECT id FROM tenant)
@@ -81,8 +79,6 @@ UNION ALL SELECT 'index_row', since FROM index_row WHERE tenant = :tenant AND si
 UNION ALL SELECT 'index_past', until FROM index_past WHERE tenant = :tenant AND until >= :size
 UNION ALL SELECT 'imprinted', position FROM imprinted WHERE tenant = :tenant AND position >= :size
 UNION ALL SELECT 'worded', position FROM worded WHERE tenant = :tenant AND position >= :size
-UNION ALL SELECT 'shelved', position FROM shelved
-    WHERE tenant = :tenant AND position >= :size AND substr(name, 1, length(:elsewhere)) <> :elsewhere
 UNION ALL SELECT 'node', ((place + 1) << height) - 1 FROM node
     WHERE tenant = :tenant AND (place + 1) << height > :size
 LIMIT 1;
@@ -175,18 +171,19 @@ SELECT 1 FROM index_row WHERE tenant = ? AND name = ? AND key = ? AND since = ? 
 -- Whether an index has a row that was true from one position to another.
 SELECT 1 FROM index_past WHERE tenant = ? AND name = ? AND key = ? AND since = ? AND value = ? AND until = ?;
 
+-- name: notes
+-- What is noted about the derived data of a tenant.
+SELECT name, value FROM meta WHERE tenant = :tenant;
+
+-- name: rows_of_index
+-- How many rows an index has.
+SELECT 'index_row', count(*) FROM index_row WHERE tenant = :tenant AND name = :name
+UNION ALL SELECT 'index_past', count(*) FROM index_past WHERE tenant = :tenant AND name = :name;
+
 -- name: index_names
 -- The indexes of a tenant that have rows.
 SELECT DISTINCT name FROM index_row WHERE tenant = :tenant
 UNION SELECT DISTINCT name FROM index_past WHERE tenant = :tenant ORDER BY 1;
-
--- name: has_shelf
--- What lies on a shelf at a position.
-SELECT value FROM shelf WHERE tenant = ? AND name = ? AND position = ?;
-
--- name: shelf_names
--- The shelves of a tenant on which something lies, or that say how far others go.
-SELECT DISTINCT name FROM shelf WHERE tenant = :tenant UNION SELECT name FROM shelved WHERE tenant = :tenant ORDER BY 1;
 
 -- name: counts
 -- How many rows of a tenant each part has.
@@ -206,8 +203,7 @@ UNION ALL SELECT 'node', count(*) FROM node WHERE tenant = :tenant;
 
 -- name: deep_counts
 -- The same of what is only compared in depth.
-SELECT 'word', count(*) FROM word WHERE tenant = :tenant
-UNION ALL SELECT 'shelf', count(*) FROM shelf WHERE tenant = :tenant;
+SELECT 'word', count(*) FROM word WHERE tenant = :tenant;
 
 -- name: last_id
 -- The last entry of a tenant, whatever it holds.

@@ -526,27 +526,6 @@ INSERT OR REPLACE INTO meta (tenant, name, value) VALUES (:tenant, :name, :value
 -- Note nothing under a name.
 DELETE FROM meta WHERE tenant = :tenant AND name = :name;
 
--- name: shelf
--- What lies on a shelf, in order of position.
-SELECT position, value FROM shelf WHERE tenant = :tenant AND name = :name AND position > :after ORDER BY position;
-
--- name: shelved
--- The position a shelf is true for.
-SELECT position FROM shelved WHERE tenant = :tenant AND name = :name;
-
--- name: add_shelf
--- Put a value on a shelf.
-INSERT OR REPLACE INTO shelf (tenant, name, position, value) VALUES (?, ?, ?, ?);
-
--- name: set_shelved
--- Note the position a shelf is true for.
-INSERT OR REPLACE INTO shelved (tenant, name, position) VALUES (:tenant, :name, :position);
-
--- name: drop_shelf
--- Empty a shelf.
-DELETE FROM shelf WHERE tenant = :tenant AND name = :name;
-DELETE FROM shelved WHERE tenant = :tenant AND name = :name;
-
 -- name: imprinted
 -- The position the kept fingerprint is true for.
 SELECT position FROM imprinted WHERE tenant = :tenant;
@@ -604,8 +583,6 @@ DELETE FROM about WHERE id BETWEEN :low AND :high OR typeof(id) <> 'integer' OR 
 DELETE FROM index_row WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
 DELETE FROM index_past WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
 DELETE FROM meta WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
-DELETE FROM shelf WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
-DELETE FROM shelved WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
 DELETE FROM late WHERE id BETWEEN :low AND :high OR typeof(id) <> 'integer' OR id >> 40 NOT IN (SELECT id FROM tenant);
 DELETE FROM late WHERE typeof(entity) <> 'integer' OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
 DELETE FROM kept WHERE typeof(entity) <> 'integer' OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
@@ -634,8 +611,6 @@ DELETE FROM about;
 DELETE FROM index_row;
 DELETE FROM index_past;
 DELETE FROM meta;
-DELETE FROM shelf;
-DELETE FROM shelved;
 DELETE FROM late;
 DELETE FROM kept;
 DELETE FROM element;

@@ -83,19 +83,6 @@ WHERE tenant IN (SELECT id FROM tenant WHERE (name <> :name) = :others AND (NOT 
   AND (instr(CAST(name AS BLOB), :data) OR
        instr(CAST(value AS BLOB), :data));
 
--- name: shelf
--- Rows of shelf.
-SELECT count(*) FROM shelf
-WHERE tenant IN (SELECT id FROM tenant WHERE (name <> :name) = :others AND (NOT :others OR name NOT LIKE 'woodrat.%'))
-  AND (instr(CAST(name AS BLOB), :data) OR
-       instr(CAST(value AS BLOB), :data));
-
--- name: shelved
--- Rows of shelved.
-SELECT count(*) FROM shelved
-WHERE tenant IN (SELECT id FROM tenant WHERE (name <> :name) = :others AND (NOT :others OR name NOT LIKE 'woodrat.%'))
-  AND (instr(CAST(name AS BLOB), :data));
-
 -- name: imprint
 -- Rows of imprint.
 SELECT count(*) FROM imprint

@@ -539,16 +539,6 @@ class SqliteView(Indexes):
             if entry is not None and entry.kind == "run.started" and _subject(entry) in (None, subject)
         ]
 
-    def shelf(self, name: str, after: int = BEFORE_ALL) -> Iterator[tuple[int, bytes]]:
-        for position, value in self.select("shelf", tenant=self.tenant_number, name=name, after=after):
-            if type(position) is not int or type(value) is not bytes:
-                raise garbled(f"The shelf {name}")
-            yield position, value
-
-    def shelved(self, name: str) -> int:
-        position = self.value("shelved", tenant=self.tenant_number, name=name)
-        return BEFORE_ALL if position is None else int(position)
-
     def _rows(self, entity: int, position: int) -> Callable[[str], _Rows]:
         """Return what finds the parts of collections of an entity as they were after a position."""
         return partial(_Rows, self.execute, self.queries, entity, position)

@@ -482,13 +482,6 @@ class SqliteTransaction(SqliteView):
         else:
             self.select("set_meta", tenant=self.tenant_number, name=name, value=value)
 
-    def shelve(self, name: str, position: int, items: Iterable[tuple[int, bytes]]) -> None:
-        self._many(self.queries["add_shelf"], [(self.tenant_number, name, at, value) for at, value in items])
-        self.select("set_shelved", tenant=self.tenant_number, name=name, position=position)
-
-    def drop_shelf(self, name: str) -> None:
-        self.select("drop_shelf", tenant=self.tenant_number, name=name)
-
     def drop_derived(self) -> None:
         if self.shares():
             self.select("drop_derived", tenant=self.tenant_number, **self.bounds())

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from woodrat.context import Context, Erasures
-from woodrat.engines.port import BEFORE_ALL, ELSEWHERE, Transaction
+from woodrat.engines.port import Transaction
 from woodrat.erasure.reader.closure import receipts_of
 from woodrat.erasure.reader.memory import Remembered
 from woodrat.erasure.verbs import erase as erasure_verbs
@@ -19,12 +19,11 @@ from woodrat.ledger.moments import erased_here
 from woodrat.ledger.write import Draft
 from woodrat.log import erasure
 from woodrat.log.entry import Entry
-from woodrat.log.tree import HASH_BYTES
 from woodrat.state.observation import Observation
 
 KIND = erasure.KIND
-_DUE: Final = f"{ELSEWHERE}forgetting"
-"""The shelf on which something lies while what was taken over is still to be made to forget."""
+_DUE: Final = "forgetting"
+"""Noted while what was taken over is still to be made to forget."""
 
 
 def admissible(context: Context, arriving: Sequence[Entry]) -> tuple[Sequence[Entry], int]:
@@ -103,7 +102,7 @@ class Due:
         self._context = context
         self._erased: Remembered | None = None
         with context.engine.view(context.tenant) as view:
-            self._found = next(iter(view.shelf(_DUE)), None) is not None
+            self._found = view.meta(_DUE) is not None
 
     def __bool__(self) -> bool:
         return self._found
@@ -119,7 +118,7 @@ class Due:
     def note(self, write: Transaction) -> None:
         """Note it with the entries that are being taken over, if it is so."""
         if self._found:
-            write.shelve(_DUE, BEFORE_ALL, [(0, bytes(HASH_BYTES))])
+            write.set_meta(_DUE, b"")
 
     def settle(self) -> int:
         """Erase what is due, if anything is; return how many erasures that took."""
@@ -128,7 +127,7 @@ class Due:
         count = remembered(self._context)
         self._found = False
         with self._context.engine.transaction(self._context.tenant) as write:
-            write.drop_shelf(_DUE)
+            write.set_meta(_DUE, None)
         return count
 
 

@@ -1,8 +1,8 @@
 """Peers: the two that sync, and where their logs meet. A peer is a log that is here, or one behind a server.
 
-How far a peer has taken in another log it remembers on a shelf: by that log's name, with the position and the leaf
-there. It is derived and safe to lose. A log that was cut back and went on otherwise has another leaf there, and is
-taken from where the two part.
+How far a peer has taken in another log it remembers by that log's name, with the position and the leaf there. It is
+derived and safe to lose. A log that was cut back and went on otherwise has another leaf there, and is taken from where
+the two part.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from woodrat.canon.digest import FORMAT
 from woodrat.engines.port import BEFORE_ALL, Engine, View
 from woodrat.exchange.admission import meaning_of, stored_meaning
-from woodrat.exchange.index import mark
+from woodrat.exchange.index import mark, mark_bytes, noted_mark
 from woodrat.exchange.verbs.export import root_at
 from woodrat.exchange.verbs.importer import Imported, Taking
 from woodrat.ledger import reads
@@ -190,16 +190,15 @@ def leaf_at(view: View, position: int) -> bytes | None:
 
 def marked(view: View, log: str) -> Mark | None:
     """Return how far another log was taken in here, as far as is remembered."""
-    shelf = mark(log)
-    leaf = next((leaf for _, leaf in view.shelf(shelf)), None)
-    return None if leaf is None else Mark(view.shelved(shelf), leaf)
+    noted = view.meta(mark(log))
+    return None if noted is None else Mark(*noted_mark(noted, log))
 
 
 def note(context: Context, log: str, taken: Mark) -> None:
     """Remember how far another log was taken in here."""
     assert taken.leaf is not None, "what was taken in has a leaf"
     with context.engine.transaction(context.tenant) as write:
-        write.shelve(mark(log), taken.position, [(0, taken.leaf)])
+        write.set_meta(mark(log), mark_bytes(taken.position, taken.leaf))
 
 
 def parts(

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from woodrat.canon.digest import digest
 from woodrat.engines.port import View
 from woodrat.erasure.verbs import arrivals
-from woodrat.exchange.index import INDEX, body_shelf
+from woodrat.exchange.index import INDEX, body_term
 from woodrat.exchange.lines import Arrived
-from woodrat.ledger import index as shelves
+from woodrat.ledger import index as log_index
 from woodrat.ledger.write import Draft, Writer
 from woodrat.log.entry import Entry, Origin
 from woodrat.state.observation import Observation
@@ -36,9 +36,9 @@ class Merger:
     def __init__(self, context: Context, progress: Progress | None = None) -> None:
         self._context = context
         self._writer = Writer(context)
-        shelves.catch_up(context.engine, context.tenant, INDEX, progress=progress)
+        log_index.catch_up(context.engine, context.tenant, INDEX, progress=progress)
         with context.engine.view(context.tenant) as view:
-            self._through = self._covered = view.shelved(INDEX.name)
+            self._through = self._covered = log_index.covered(view, INDEX.name)
         self._recent: set[bytes] = set()
         """Digests of what the log holds beyond its index."""
 
@@ -96,11 +96,11 @@ class Merger:
         if entry.kind == "source":
             return view.source(name) is not None
         assert entry.body is not None
-        return name in self._recent or next(iter(view.shelf(body_shelf(entry.kind, entry.body))), None) is not None
+        return name in self._recent or log_index.is_listed(view, INDEX.name, body_term(entry.kind, entry.body))
 
     def _follow(self, view: View) -> None:
         """Take in the digests of what was appended since, by whomever."""
-        head, covered = view.head().position, view.shelved(INDEX.name)
+        head, covered = view.head().position, log_index.covered(view, INDEX.name)
         if covered < self._covered:  # an erasure drops all that is derived
             self._covered = self._through = covered
         self._recent.update(

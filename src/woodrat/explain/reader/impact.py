@@ -182,13 +182,13 @@ class ImpactSearch:
         """Note a decision that is affected; return the steps of its own run that were made on it."""
         self.affected.decisions.add((run, span))
         self.affected.stages.add((run, stage))
-        same = self._reach(index.decision_shelf(run, span), name, run, within)
-        return same + self._reach(index.stage_shelf(run, stage), name, run, within)
+        same = self._reach(index.decision_term(run, span), name, run, within)
+        return same + self._reach(index.stage_term(run, stage), name, run, within)
 
-    def _reach(self, shelf: str, through: str, run: str | None, within: str | None = None) -> list[_Link]:
-        """Put the entries on a shelf on the next level, but for those of one run, which are returned."""
+    def _reach(self, term: str, through: str, run: str | None, within: str | None = None) -> list[_Link]:
+        """Put the entries listed under a term on the next level, but for those of one run, which are returned."""
         same: list[_Link] = []
-        for position in self._tracer.naming(shelf):
+        for position in self._tracer.naming(term):
             owner = self._run_of(position)
             if position in self._touched or owner is None or owner == self._asked_run:
                 continue

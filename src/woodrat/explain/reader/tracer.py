@@ -1,6 +1,6 @@
 """The tracer: finds what the log holds of observations, sources, readings and runs, and what names them.
 
-Recorded reads and origins are followed, by shelves that trail the log: by observation and decision the reads and
+Recorded reads and origins are followed, by an index that trails the log: by observation and decision the reads and
 decisions that name it, by source, interpretation and agent the observations. What a question costs depends on what it
 finds.
 """
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import ids
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.explain import index
-from woodrat.ledger.index import Shelves
+from woodrat.ledger.index import Lookup
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.read import Reader
 from woodrat.merge import blame
@@ -58,7 +58,7 @@ class Tracer:
         self.reader = recounter.reader
         self.view = recounter.view
         self.through = recounter.through
-        self._shelves = Shelves(self.view, self.through, index.INDEX)
+        self._index = Lookup(self.view, self.through, index.INDEX)
         self._readers: dict[str | None, Reader] = {}
         self._snapshots: dict[tuple[Ref, str | None], Snapshot | None] = {}
 
@@ -74,7 +74,7 @@ class Tracer:
 
     def reading(self, id: str) -> interpretation.Interpretation | None:
         """Return a reading of a source."""
-        bodies = {entry.kind: entry.body for entry in self._shelves.entries(index.READING + id)}
+        bodies = {entry.kind: entry.body for entry in self._index.entries(index.READING + id)}
         started = bodies.get("interpretation.started")
         return None if started is None else interpretation.stored(started, bodies.get("interpretation.ended"))
 
@@ -86,7 +86,7 @@ class Tracer:
 
     def deliveries(self, digest: bytes) -> list[source.Delivery]:
         """Return the deliveries of a source, by position."""
-        entries = self._shelves.entries(index.DELIVERED + ids.name("source", digest))
+        entries = self._index.entries(index.DELIVERED + ids.name("source", digest))
         return [source.stored(entry.body) for entry in entries if entry.body is not None]
 
     def first_delivery(self, digest: bytes) -> source.Delivery | None:
@@ -104,9 +104,9 @@ class Tracer:
         """Return the entries an observation came from: its reading, its source and the deliveries of that."""
         optional = stored.observation.optional
         reading, named = optional.get("interpretation"), optional.get("source")
-        found = self._shelves.entries(index.READING + reading) if isinstance(reading, str) else []
+        found = self._index.entries(index.READING + reading) if isinstance(reading, str) else []
         if isinstance(named, str):
-            found += self._shelves.entries(index.DELIVERED + named)
+            found += self._index.entries(index.DELIVERED + named)
             digest = self.source_digest(named)
             position = None if digest is None else self.view.source(digest)
             content = None if position is None else self.view.entry(position)
@@ -124,11 +124,11 @@ class Tracer:
                 name, agent = (None, None) if first is None else (first.name, first.agent)
                 yield Document(ids.id_of("source", digest), name, agent, id)
 
-    def said(self, shelf: str) -> list[Stored]:
-        """Return the observations on a shelf, by position."""
+    def said(self, term: str) -> list[Stored]:
+        """Return the observations listed under a term, by position."""
         from woodrat.state.asof import Stored
 
-        entries = self._shelves.entries(shelf)
+        entries = self._index.entries(term)
         return [Stored(entry.position, observation.stored(entry.body)) for entry in entries if entry.body is not None]
 
     def snapshot(self, ref: Ref, effective: str | None = None) -> Snapshot | None:
@@ -145,13 +145,13 @@ class Tracer:
             self._readers[effective] = Reader(self.view, AsOf(self.through, effective), self.reader.policies)
         return self._readers[effective]
 
-    def naming(self, shelf: str) -> list[int]:
-        """Return the positions of the entries that name what a shelf is of."""
-        return self._shelves.on(shelf)
+    def naming(self, term: str) -> list[int]:
+        """Return the positions of the entries listed under a term."""
+        return self._index.positions(term)
 
     def exports(self, runs: Iterable[str], leans: Callable[[RunRecord], bool]) -> tuple[Export, ...]:
         """Return the exports with rows of runs that leaned on something by then, by position."""
-        return tuple(leaning_exports(self.view, self.through, self._shelves, self.reader.policies, runs, leans))
+        return tuple(leaning_exports(self.view, self.through, self._index, self.reader.policies, runs, leans))
 
 
 # What is named

@@ -1,4 +1,4 @@
-"""Deriving: the fingerprint, the search index, shelves, and everything derived made again."""
+"""Deriving: the fingerprint, the search index, ordered indexes, and everything derived made again."""
 
 from __future__ import annotations
 
@@ -288,27 +288,6 @@ class DerivingContract(Contract):
             assert not list(write.scan("i", b"a", through=0)) and [row.key for row in write.lives("i")] == [b"b"]
             write.drop_derived()
             assert not write.lives("i") and not write.lives("j") and write.meta("m") is None
-
-    def test_a_shelf_holds_derived_values_by_position(self, engine: Engine) -> None:
-        """A shelf gives back what was put on it, by position, until it is emptied or what is derived is dropped."""
-        told_on(engine)
-        with engine.transaction(TenantId("t")) as write:
-            assert write.shelved("v") == BEFORE_ALL and not list(write.shelf("v"))
-            write.shelve("v", 3, [(2, b"two"), (1, b"one")])
-            write.shelve("w", 0, [])
-        with engine.transaction(TenantId("t")) as write:
-            assert (write.shelved("v"), write.shelved("w")) == (3, 0)
-            assert list(write.shelf("v")) == [(1, b"one"), (2, b"two")]
-            write.shelve("v", 5, [(2, b"other"), (4, b"four")])
-            assert list(write.shelf("v", after=1)) == [(2, b"other"), (4, b"four")]
-        with engine.view(TenantId("u")) as view:
-            assert view.shelved("v") == BEFORE_ALL and not list(view.shelf("v"))
-        with engine.transaction(TenantId("t")) as write:
-            write.drop_shelf("v")
-            assert write.shelved("v") == BEFORE_ALL and not list(write.shelf("v"))
-            write.shelve("v", 1, [(1, b"one")])
-            write.drop_derived()
-            assert write.shelved("v") == BEFORE_ALL and not list(write.shelf("v"))
 
     def test_a_kind_is_followed_without_a_gap(self, engine: Engine) -> None:
         """Who asks after every write for what is new of a kind gets each entry once, and none of a write undone."""

@@ -13,6 +13,7 @@ from woodrat.engines.port import (
     BEFORE_ALL,
     KEPT_EVERY,
     Engine,
+    IndexRow,
     Kept,
 )
 from woodrat.ledger.read import Reader
@@ -199,13 +200,12 @@ class VerifyingContract(Contract):
         found = ledger.verify(deep=True)
         assert [(one.damage, one.entity) for one in found.damage] == [("search", "thing/1")]
 
-    def test_a_wrong_shelf_is_found_in_depth(self, engine: Engine) -> None:
-        """What lies on a shelf and does not belong there is found by a deep verification."""
+    def test_a_row_that_does_not_belong_is_found(self, engine: Engine) -> None:
+        """A row of an index that the log does not ask for is found."""
         ledger = long_history(engine)
         with engine.transaction(ledger.tenant) as write:
-            write.shelve("mine", 3, [(2, b"x")])
-        assert ledger.verify().sound
-        assert [one.damage for one in ledger.verify(deep=True).damage] == ["surplus"]
+            write.put([IndexRow("mine", b"x", 3)])
+        assert [one.damage for one in ledger.verify().damage] == ["surplus"]
 
     def test_identifying_values_are_compared(self, engine: Engine) -> None:
         """An identifying value noted of an entity that never had it is found."""
