@@ -33,4 +33,4 @@ def test_both_ways_to_drop_what_is_derived_drop_the_same() -> None:
         set(re.findall(r"DELETE FROM (\w+)", named[name])) for name in ("drop_derived", "drop_all_derived")
     )
     assert some == all_of_it
-    assert {"entity", "kept", "element", "word"} <= some
+    assert {"entity", "kept", "element", "index_row"} <= some

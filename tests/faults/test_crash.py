@@ -108,7 +108,7 @@ def test_a_writer_that_acknowledges_too_early_is_caught(tmp_path: Path) -> None:
         ("DELETE FROM entry WHERE id = (SELECT max(id) - 2 FROM entry)", "gap"),
         ("UPDATE body SET body = X'7B7D' WHERE id = (SELECT max(id) FROM body)", "is not what was written"),
         ("UPDATE entry SET leaf = zeroblob(32) WHERE id = (SELECT max(id) - 1 FROM entry)", "leaf"),
-        ("UPDATE imprint SET value = zeroblob(32)", "fingerprint"),
+        ("UPDATE index_row SET value = zeroblob(32) WHERE name = 'fingerprint'", "fingerprint"),
         ("DELETE FROM said WHERE id = (SELECT max(id) FROM said)", "entity|fold|state|times"),
         ("UPDATE entity SET state = (SELECT max(state) FROM entity), state_at = 5 WHERE type = 'tally'", "state|fold"),
         ("DELETE FROM receipt", "receipt"),

@@ -56,15 +56,12 @@ def derived_tables(path: Path) -> list[str]:
     connection = apsw.Connection(str(path))
     names = [row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
     connection.close()
-    # Nothing ends yet: what has ended is tried with the indexes of state.
-    return [
-        name for name in names if name not in _PROTECTED | {"purge", "index_past"} and not name.startswith("sqlite_")
-    ]
+    return [name for name in names if name not in _PROTECTED | {"purge"} and not name.startswith("sqlite_")]
 
 
 TABLES: Final = (
-    *("about", "anchor", "edge", "element", "entity", "imprint", "imprinted", "kept", "late", "naming", "node"),
-    *("index_row", "meta", "said", "sharing", "source", "step", "word", "worded"),
+    *("about", "anchor", "edge", "element", "entity", "index_past", "index_row", "kept", "late", "naming", "node"),
+    *("meta", "said", "sharing", "source", "step"),
 )
 
 
@@ -323,7 +320,7 @@ def test_a_decoder_without_translation_is_caught(
     match fault:
         case "rows":
             monkeypatch.setattr(engines, "unreadable", lambda error, path, asserted=True: None)
-            tables = ("imprinted", "meta")
+            tables = ("meta", "index_row")
         case "notes":
             monkeypatch.setattr(log_index, "garbled", lambda what: ValueError(what))
             tables = ("meta",)

@@ -37,9 +37,9 @@ from woodrat.log import tree
 from woodrat.log.check import Walk
 from woodrat.log.entry import Entry, Envelope, commitment
 from woodrat.merge.elements import INSIDE_MAX
-from woodrat.state import fingerprint
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import answers, ledger_on, log_of, spelled, tell
+from woodrat.verify import index as verify_index
 from woodrat.verify import reader as verify_reader
 from woodrat.verify import verbs as verify_verbs
 
@@ -748,19 +748,24 @@ def miscount_a_collection(file: File) -> int:
     return int(file.one("SELECT state_at FROM entity WHERE key = 'large'"))
 
 
+LEAF: Final = "(SELECT max(key) FROM index_row WHERE name = 'fingerprint' AND substr(key, 1, 1) = X'6C')"
+"""The last leaf of a fingerprint."""
+
+
 @case(DERIVED, "fingerprint")
 def edit_the_fingerprint(file: File) -> None:
-    file.run("UPDATE imprint SET value = randomblob(32) WHERE entity = (SELECT max(entity) FROM imprint)")
+    file.run(f"UPDATE index_row SET value = randomblob(32) WHERE key = {LEAF}")
 
 
 @case(DERIVED, "fingerprint")
 def forget_a_leaf_of_the_fingerprint(file: File) -> None:
-    file.run("DELETE FROM imprint WHERE entity = (SELECT max(entity) FROM imprint)")
+    file.run(f"DELETE FROM index_row WHERE key = {LEAF}")
 
 
 @case(DERIVED, "fingerprint")
 def keep_an_old_fingerprint_for_new(file: File) -> None:
-    file.run("UPDATE imprinted SET position = ? WHERE tenant = ?", file.size - 1, file.id(0) >> 40)
+    noted = str(file.size - 1).encode()
+    file.run("UPDATE meta SET value = ? WHERE name = 'fingerprint' AND tenant = ?", noted, file.id(0) >> 40)
 
 
 @case(DERIVED, "tree")
@@ -796,12 +801,13 @@ DEEP: Final[dict[str, tuple[str, Case]]] = {}
 
 @case(DEEP, "search")
 def edit_a_word(file: File) -> None:
-    file.run("UPDATE word SET token = X'7A7A7A' WHERE token = CAST('long' AS BLOB)")
+    file.run("DELETE FROM index_row WHERE name = 'word' AND substr(key, 1, 4) = CAST('long' AS BLOB)")
 
 
 @case(DEEP, "index")
 def forget_a_row_of_an_index(file: File) -> None:
-    file.run("DELETE FROM index_row WHERE since = (SELECT min(since) FROM index_row WHERE name NOT LIKE 'recall/%')")
+    first = file.one("SELECT min(since) FROM index_row WHERE name = 'traces'")
+    file.run("DELETE FROM index_row WHERE since = ? AND name = 'traces'", first)
 
 
 @case(DEEP, "surplus")
@@ -1017,7 +1023,7 @@ PLANTED: Final[dict[str, tuple[object, str, Callable[..., Any]]]] = {
     "break_a_receipt": (verify_verbs, "check_receipts", lambda *_: []),
     "leave_a_body_behind_the_end": (SqliteAudit, "structure", skip),
     "put_an_older_state": (verify_reader.Refolder, "_agree", skip),
-    "edit_the_fingerprint": (fingerprint, "differing", lambda *_: iter(())),
+    "edit_the_fingerprint": (verify_index, "fingerprint_faults", lambda *_: []),
     "name_what_is_not_named": (SqliteAudit, "surplus", skip),
     "forget_what_is_named": (SqliteAudit, "_has", lambda *_: True),
     "spell_a_runs_body_otherwise": (log_check, "canonical", lambda *_: True),

@@ -16,8 +16,8 @@ from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger import derive
-from woodrat.ledger import find as finder
+from woodrat.ledger import derive, trailing
+from woodrat.ledger import index as log_index
 from woodrat.ledger.find import Hit
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.pages import Page
@@ -211,13 +211,13 @@ def test_the_index_and_folding_find_the_same_in_every_state_of_a_story(ledger: w
 
 def test_an_index_far_behind_catches_up_in_parts(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bringing the index up to date in many short transactions gives the same answers."""
-    monkeypatch.setattr(finder, "INDEX_ENTRIES", 3)
+    monkeypatch.setattr(trailing, "STEP_ENTRIES", 3)
     other = opened(ledger.context.engine, "b")
     for _ in tell(ledger, other):
         pass
     assert ledger.search("ana") == by_folding(ledger, "ana")
     with ledger.context.engine.view(ledger.tenant) as view:
-        assert view.indexed() == view.head().position
+        assert log_index.covered(view, "search") == view.head().position
 
 
 def test_a_read_only_ledger_folds_what_the_index_lacks(tmp_path: Path) -> None:
@@ -457,7 +457,9 @@ def test_a_rebuild_that_fails_leaves_everything(ledger: woodrat.Ledger, monkeypa
     assert ledger.rebuild().agreed
 
 
-@pytest.mark.parametrize("table", ["entity", "said", "naming", "kept", "edge", "sharing", "source", "word", "node"])
+@pytest.mark.parametrize(
+    "table", ["entity", "said", "naming", "kept", "edge", "sharing", "source", "index_row", "node"]
+)
 def test_rebuild_makes_lost_tables_again(tmp_path: Path, table: str) -> None:
     """Whichever derived table is emptied, a rebuild on a fresh connection brings all answers back."""
     ledger = opened(SqliteEngine(tmp_path / "one.db"))

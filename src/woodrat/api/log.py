@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from woodrat.exchange.verbs.importer import Imported
     from woodrat.exchange.verbs.sync import Synced
     from woodrat.ledger.moments import Moment
-    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.progress import Progress
     from woodrat.log.entry import Entry
 
 

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from woodrat.engines.port import Engine
     from woodrat.erasure.certificate import Certificate
     from woodrat.erasure.verbs.byte_scan import Finished
-    from woodrat.ledger.rebuild import Progress, Rebuilt
+    from woodrat.ledger.progress import Progress
+    from woodrat.ledger.rebuild import Rebuilt
     from woodrat.ledger.report import Report
     from woodrat.ledger.write import Draft
     from woodrat.merge import Policy

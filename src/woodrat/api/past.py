@@ -90,9 +90,9 @@ if TYPE_CHECKING:
     from woodrat.ledger.elements import Elements
     from woodrat.ledger.find import Duplicate, Hit
     from woodrat.ledger.pages import Page
+    from woodrat.ledger.progress import Progress
     from woodrat.ledger.read import Reader
     from woodrat.ledger.reads import EntityConflict, Related
-    from woodrat.ledger.rebuild import Progress
     from woodrat.merge.blame import Verdict
     from woodrat.merge.diff import Changes, Values
     from woodrat.merge.snapshot import Snapshot

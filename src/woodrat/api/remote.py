@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from woodrat.explain.stale import Stale
     from woodrat.explain.workers import Subscription
     from woodrat.ledger.moments import Moment
-    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.progress import Progress
     from woodrat.log.entry import Entry
     from woodrat.proofs.proof import Capsule, ConsistencyProof, Proof, Signed
     from woodrat.recall.reader import Recall

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from woodrat.compare.divergence import Divergence
     from woodrat.compare.groups import Crowd
     from woodrat.ledger.pages import Page
-    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.progress import Progress
     from woodrat.ledger.report import Report
     from woodrat.replay.result import Replayed
     from woodrat.runs.record import RunRecord

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         SchemaVersion,
     )
     from woodrat.ledger.pages import Page
-    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.progress import Progress
     from woodrat.ledger.report import Report
     from woodrat.state.schema import Schema
 

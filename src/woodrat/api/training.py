@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from woodrat.api.namespace import Readable
     from woodrat.api.parameters import Flavour, OfAgent, OfVerdict, StartedSince, StartedUntil, TrainingKind
-    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.progress import Progress
     from woodrat.training.exports import Exported
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import Ref
     from woodrat.compare.cause import Statement
     from woodrat.ledger.moments import Moment
-    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.progress import Progress
     from woodrat.merge import Policy
     from woodrat.merge.rules import Rules
 

@@ -195,6 +195,7 @@ def doctor(call: Call) -> Answer:
         "agent": call.agent,
         "engine": None,
         "settings": {},
+        "indexes": [],
         "files": [],
         "keys": None,
         "outgoing_addresses": [],
@@ -220,6 +221,12 @@ def doctor(call: Call) -> Answer:
             paper.line(f"  {name:<10} {found[name] if found[name] is not None else '(not opened)'}")
         for name, item in found["settings"].items():
             paper.line(f"    {name:<22} {item}")
+        if found["indexes"]:
+            paper.line("  indexes")
+        for index in found["indexes"]:
+            state = "up to date" if not index["lacking"] else f"{index['lacking']} entries behind; made by the next use"
+            state = "not made yet; made by its first use" if index["position"] < 0 else state
+            paper.line(f"    {index['name']:<22} {state}")
         paper.line("  files")
         for file in found["files"]:
             paper.line(f"    {file['bytes']:>12} bytes  {file['path']}")
@@ -299,13 +306,20 @@ def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:
         "synchronous": "full",
     }
     there = os.path.exists(path)
+    indexes: list[dict[str, Any]] = []
     if there:
+        from woodrat.api.trailing_indexes import TRAILING
+        from woodrat.ledger import indexer
+
         ledger = call.ledger(READ)
         settings.update(_file_facts(path))
         settings["position"] = ledger.position
         settings["purged"] = call.engine(READ).purged()
+        with ledger.context.engine.view(ledger.tenant) as view:
+            indexes = [one.to_json() for one in indexer.positions(view, TRAILING)]
     clock = skew_of(call.engine(READ), ledger.tenant, SystemClock()) if there else None
-    return {"engine": call.engine(READ).name if there else "sqlite", "settings": settings, "clock": clock}
+    name = call.engine(READ).name if there else "sqlite"
+    return {"engine": name, "settings": settings, "indexes": indexes, "clock": clock}
 
 
 def _file_facts(path: str) -> dict[str, Any]:

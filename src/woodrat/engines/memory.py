@@ -23,14 +23,12 @@ from woodrat.merge.elements import Gathered, Parts
 from woodrat.merge.fold import MergeState
 from woodrat.merge.rules import Rules
 from woodrat.records import replace
-from woodrat.state import fingerprint
 from woodrat.state.asof import AsOf, Stored
 from woodrat.state.meaning import Meaning, Step
 from woodrat.state.observation import Observation
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.schema import Schema, winning
 from woodrat.state.source import source_digest
-from woodrat.state.tokens import Words
 
 Key = TypeVar("Key")
 Item = TypeVar("Item")
@@ -161,7 +159,6 @@ class MemoryStorage:
         for (agent, key), receipt in t.receipts.items():
             held += [agent.encode(), key.encode(), receipt.request, receipt.report, receipt.nonce]
         held += [*t.observations, *t.by_entity, *t.sources, *t.namers, *t.relations, *t.runs_about]
-        held += [token.encode() for words in t.words.values() for token in words]
         for index in t.indexes.values():
             held += [part for lives in index.lives.values() for row in lives for part in (row.key, row.value)]
         held += t.meta.values()
@@ -405,24 +402,6 @@ class MemoryView:
         asof = AsOf(through, effective)
         return [stored for stored in self.observations(entity, after, through) if asof.selects(stored)]
 
-    def fingerprint(self) -> tuple[int, fingerprint.Tree]:
-        return self.tables.fingerprint
-
-    def fingerprint_position(self) -> int:
-        return self.tables.fingerprint[0]
-
-    def indexed(self) -> int:
-        return self.tables.indexed
-
-    def matching(self, prefix: str, type: str | None) -> Mapping[Ref, frozenset[str]]:
-        found: dict[Ref, frozenset[str]] = {}
-        for ref, words in self.tables.words.items():
-            if type in (None, ref.type):
-                hits = [fields for token, fields in words.items() if token.startswith(prefix)]
-                if hits:
-                    found[ref] = frozenset().union(*hits)
-        return found
-
 
 class MemoryTransaction(MemoryView):
     """One write; every change notes how to take it back."""
@@ -557,18 +536,6 @@ class MemoryTransaction(MemoryView):
     def claim(self, agent: str, key: str, receipt: Receipt) -> None:
         assert (agent, key) not in self.tables.receipts, "a key is claimed once"
         self._set(self.tables.receipts, (agent, key), receipt)
-
-    def keep_fingerprint(self, position: int, tree: fingerprint.Tree) -> None:
-        before = self.tables.fingerprint
-        self.tables.fingerprint = (position, tree)
-        self._undo.append(lambda: setattr(self.tables, "fingerprint", before))
-
-    def index(self, position: int, words: Mapping[Ref, Words]) -> None:
-        t, before = self.tables, self.tables.indexed
-        t.indexed = position
-        self._undo.append(lambda: setattr(t, "indexed", before))
-        for ref, found in words.items():
-            self._set(t.words, ref, found)
 
     def put(self, rows: Iterable[IndexRow]) -> None:
         for row in rows:

@@ -15,7 +15,6 @@ from woodrat.state.asof import Stored
 from woodrat.state.meaning import Meaning, Step
 from woodrat.state.relation import endpoints
 from woodrat.state.source import source_digest
-from woodrat.state.tokens import Words
 
 
 class MemoryAudit:
@@ -39,10 +38,8 @@ class MemoryAudit:
 
     def structure(self) -> None:
         t = self._tables
-        kept = [("fingerprint", t.fingerprint[0]), ("words", t.indexed)]
-        beyond = [what for what, position in kept if position >= len(t.entries)]
-        if beyond or (t.in_order and t.in_order[-1].position >= len(t.entries)):
-            problem = f"{(beyond or ['observations'])[0]} speaks of a position after the end of the log"
+        if t.in_order and t.in_order[-1].position >= len(t.entries):
+            problem = "observations speaks of a position after the end of the log"
             self.wrong.append(Mismatch("truncated", len(t.entries), None, problem, log=True))
         merged: dict[str, dict[int, int]] = {}
         for entry in t.entries:
@@ -119,12 +116,6 @@ class MemoryAudit:
             there = ref in self._tables.sharing.get((ref.type, rule, value), ())
             self._has("sharing", there, None, ref, f"{rule} {value!r}")
 
-    def worded(self, ref: Ref, words: Words | None) -> None:
-        found = self._tables.words.get(ref, {})
-        if words is not None and dict(found) != dict(words):
-            self._amiss("search", None, ref, "the search index is wrong about its words")
-        self.seen["words"] = self.seen.get("words", 0) + bool(found)
-
     def listed(self, row: IndexRow, entity: Ref | None = None) -> None:
         index = self._tables.indexes.get(row.name)
         there = () if index is None else index.lives.get(row.key, ())
@@ -145,7 +136,7 @@ class MemoryAudit:
         said = (e.position for e in self._tables.entries if e.kind == "observation" and e.body is not None)
         return next((position for position in said if position not in self._told), None)
 
-    def surplus(self, seen: Mapping[str, int], *, deep: bool) -> None:
+    def surplus(self, seen: Mapping[str, int]) -> None:
         t = self._tables
         counts = {
             "observations": len(t.observations),
@@ -157,8 +148,6 @@ class MemoryAudit:
             "sharing": sum(map(len, t.sharing.values())),
             "index_row": sum(len(lives) for index in t.indexes.values() for lives in index.lives.values()),
         }
-        if deep:
-            counts["words"] = sum(map(bool, t.words.values()))
         for part, count in counts.items():
             if count > seen.get(part, 0):
                 self._amiss(

@@ -10,10 +10,8 @@ from woodrat.engines.port import BEFORE_ALL, IndexRow, Kept, Receipt, next_prefi
 from woodrat.log.entry import Entry
 from woodrat.log.tree import Frontier
 from woodrat.records import dataclass, field
-from woodrat.state import fingerprint
 from woodrat.state.asof import Stored
 from woodrat.state.schema import Schema
-from woodrat.state.tokens import Words
 
 Versions = tuple[tuple[int, bytes | None], ...]
 """A part of a collection from position to position."""
@@ -79,9 +77,6 @@ class MemoryTables:
     receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict)
     cloned: int = BEFORE_ALL
     merged: dict[str, dict[int, int]] = field(default_factory=dict)
-    fingerprint: tuple[int, fingerprint.Tree] = (BEFORE_ALL, fingerprint.EMPTY)
-    indexed: int = BEFORE_ALL
-    words: dict[Ref, Words] = field(default_factory=dict)
     runs: dict[str, list[int]] = field(default_factory=dict)
     runs_about: dict[bytes, list[int]] = field(default_factory=dict)
     indexes: dict[str, MemoryIndex] = field(default_factory=dict)

@@ -19,7 +19,6 @@ from woodrat.log.tree import Frontier, Nodes
 from woodrat.merge.fold import MergeState
 from woodrat.merge.rules import Rules
 from woodrat.records import dataclass
-from woodrat.state import fingerprint
 from woodrat.state.asof import Stored
 from woodrat.state.meaning import Meaning
 from woodrat.state.observation import Observation
@@ -27,7 +26,6 @@ from woodrat.state.schema import Schema
 
 if TYPE_CHECKING:
     from woodrat.log.check import Row
-    from woodrat.state.tokens import Words
 
 KEPT_EVERY = 8
 """Merge state is kept along the history about once in so many observations of an entity."""
@@ -204,9 +202,6 @@ class Audit(Protocol):
     def shared(self, ref: Ref, values: Collection[tuple[str, str]]) -> None:
         """Compare the identifying values noted of an entity, as (rule, value)."""
 
-    def worded(self, ref: Ref, words: Words | None) -> None:
-        """Compare the tokens that the search index has of an entity; without any words it may have what it likes."""
-
     def listed(self, row: IndexRow, entity: Ref | None = None) -> None:
         """Compare one row of an index, which the log asks for; `entity` is the one it is about."""
 
@@ -222,7 +217,7 @@ class Audit(Protocol):
     def unnoted(self) -> int | None:
         """Return the first position of an observation that `told` has not led to, once all slices are done."""
 
-    def surplus(self, seen: Mapping[str, int], *, deep: bool) -> None:
+    def surplus(self, seen: Mapping[str, int]) -> None:
         """Compare how many rows there are of each part with how many were seen by all audits of this log together."""
 
 
@@ -413,18 +408,6 @@ class View(Protocol):
         By position. `after` is that of a state that `kept_by` gave, or the position before all.
         """
 
-    def fingerprint(self) -> tuple[int, fingerprint.Tree]:
-        """Return the fingerprint tree last kept, and the position it is true for."""
-
-    def fingerprint_position(self) -> int:
-        """Return the position the kept fingerprint tree is true for, without reading the tree."""
-
-    def indexed(self) -> int:
-        """Return the position the search index is true for: it may be wrong about what was touched later."""
-
-    def matching(self, prefix: str, type: str | None) -> Mapping[Ref, frozenset[str]]:
-        """Return the entities of the search index with a token that begins so, and the fields such tokens stand in."""
-
 
 class Transaction(View, Protocol):
     """One write: everything in it becomes durable together, or nothing of it ever was."""
@@ -457,12 +440,6 @@ class Transaction(View, Protocol):
 
     def claim(self, agent: str, key: str, receipt: Receipt) -> None:
         """Note what an idempotency key was used for."""
-
-    def keep_fingerprint(self, position: int, tree: fingerprint.Tree) -> None:
-        """Keep the fingerprint tree that is true for a position."""
-
-    def index(self, position: int, words: Mapping[Ref, Words]) -> None:
-        """Put these tokens of entities in place of those the search index has; it is true for `position` then."""
 
     def put(self, rows: Iterable[IndexRow]) -> None:
         """Add rows to indexes. One that is true now, under a key that has such a row already, changes nothing."""

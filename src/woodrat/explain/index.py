@@ -14,7 +14,7 @@ from woodrat.training import index as training_index
 
 if TYPE_CHECKING:
     from woodrat.context import Context
-    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.progress import Progress
     from woodrat.log.entry import Entry
 
 READ_BY: Final = "read/"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from woodrat.explain.lineage import LineageTree
     from woodrat.explain.stale import Stale
     from woodrat.ledger.pages import Page, PageRequest
-    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.progress import Progress
     from woodrat.runs.reader import Reason
     from woodrat.runs.record import RunRecord
     from woodrat.runs.steps import Decision

@@ -16,6 +16,7 @@ from typing import Final
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import KEPT_EVERY, Kept, Transaction, View
 from woodrat.ledger import find as finder
+from woodrat.ledger import fingerprint_index
 from woodrat.ledger.read import Before, Reader
 from woodrat.ledger.transitions import advance, note_values, spoken_of
 from woodrat.log.check import Row
@@ -32,12 +33,9 @@ from woodrat.state.meaning import Meaning, step_of
 from woodrat.state.observation import Observation
 from woodrat.state.relation import SAME_AS
 from woodrat.state.schema import Schema
-from woodrat.state.tokens import Words
 
 CHUNK_ENTRIES: Final = 250
 """How many entries are read, indexed and merged at a time: few enough to be gone before Python counts them as old."""
-INDEX_FOLDS: Final = 1_000
-"""How many folds are put into the search index at a time."""
 AT_HAND_MAX: Final = 5_000
 """How many entities are folded at a time; with one more all are put down."""
 
@@ -63,22 +61,12 @@ def derive_again(
 
 
 def _finish(write: Transaction, policies: Mapping[str, Policy], head: int) -> Tree:
-    """Make the fingerprint and the search index, which speak of the present alone."""
-    leaves: list[tuple[bytes, bytes]] = []
-    words: dict[Ref, Words] = {}
+    """Make the fingerprint, which speaks of the present alone; what else trails the log begins again by itself."""
     now = Reader(write, AsOf(head), policies)
-    for ref, state in finder.folds(now, None):
-        rules = now.rules(ref.type)
-        leaves.append((ref.digest, snapshot.value_digest(state, rules)))
-        words[ref] = finder.words_of(state, rules)
-        if len(words) == INDEX_FOLDS:
-            write.index(head, words)
-            words = {}
-    tree = Tree.build(leaves)
+    leaves = [(ref.digest, snapshot.value_digest(state, now.rules(ref.type))) for ref, state in finder.folds(now, None)]
     if head >= 0:
-        write.index(head, words)
-        write.keep_fingerprint(head, tree)
-    return tree
+        fingerprint_index.build(write, head, leaves)
+    return Tree.build(leaves)
 
 
 def _chunks(view: View, size: int) -> Iterator[tuple[list[Row], list[Meaning]]]:

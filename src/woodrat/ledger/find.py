@@ -1,10 +1,7 @@
-"""Finding: search by pinned tokens, queries by value, entities that may be one, the shape of what is stored.
+"""Finding: what a search and a query ask for, queries by value, entities that may be one, the shape of what is stored.
 
 Order never depends on the engine or on how much else there is. A cursor of a search or a query holds the place of the
 last item (`pages.py`).
-
-The search index trails the log. Before the present is searched it is brought up to date in a transaction of its own;
-whatever it does not cover (a read-only ledger, an earlier moment) is folded instead, and the answer is the same.
 """
 
 from __future__ import annotations
@@ -14,23 +11,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
-from woodrat.canon.ids import Ref, TenantId
+from woodrat.canon.ids import Ref
 from woodrat.canon.order import order_key
-from woodrat.engines.port import Engine, Transaction, View
-from woodrat.errors import Fault, NotFound, Refused, Unavailable, pointer_part, shown
+from woodrat.errors import Fault, NotFound, Refused, pointer_part, shown
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.pages import PageRequest, page_request
-from woodrat.ledger.read import Reader, changed
-from woodrat.merge import Policy, inference, snapshot
-from woodrat.merge import fold as merge
+from woodrat.ledger.read import Reader
+from woodrat.merge import inference, snapshot
 from woodrat.merge.fold import MergeState
 from woodrat.merge.rules import Rules
 from woodrat.merge.snapshot import Snapshot
 from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.state import identity, observation, relation, tokens
-from woodrat.state.asof import AsOf
-from woodrat.state.tokens import Words
 
 if TYPE_CHECKING:
     from woodrat.context import Context
@@ -39,8 +32,6 @@ QUERY_BYTES_MAX: Final = ids.KEY_BYTES_MAX
 """Longest query, in UTF-8; as long as a key, so that every key can be looked for."""
 CONDITIONS_MAX: Final = 100
 """Most conditions of one query."""
-INDEX_ENTRIES: Final = 10_000
-"""How much of the log one transaction brings into the search index at most; writers wait no longer than that."""
 READER_FOLDS: Final = 1_000
 """After so many folds a walk begins with a fresh reader, since a reader keeps all it has folded."""
 WALK_ENTITIES: Final = 128
@@ -230,107 +221,6 @@ def _type(value: object) -> str | None:
 def _check(faults: list[Fault]) -> None:
     if faults:
         raise Refused(faults, outcome=NO_READ)
-
-
-# Search
-
-
-def search(reader: Reader, asked: Search) -> list[RankedHit]:
-    """Return the entities whose key and text values match every word of the query by prefix, after the page before.
-
-    The index answers for what was not touched since the earlier of its own position and the as-of; the rest is folded.
-    """
-    found: dict[Ref, tuple[bool, frozenset[str]]] = {}
-    if reader.asof.effective is not None:
-        for ref, state in folds(reader, asked.type):
-            _judge(ref, words_of(state, reader.rules(ref.type)), asked, found)
-    else:
-        floor = min(reader.asof.position, reader.view.indexed())
-        touched = stale(reader.view, floor, reader.view.head().position, reader.policies)
-        _look_up(reader.view, asked, touched, found)
-        for ref in _roots(reader, touched, asked.type):
-            _judge(ref, words_of(reader.state(ref), reader.rules(ref.type)), asked, found)
-    if asked.type is None:
-        # A relation repeats the keys of both its ends; it is found by asking for its type.
-        found = {ref: hit for ref, hit in found.items() if relation.endpoints(ref) is None}
-    ranked = (RankedHit((not exact, -len(fields), ref.id), ref, fields) for ref, (exact, fields) in found.items())
-    after = asked.page.place
-    return sorted((hit for hit in ranked if after is None or hit.rank > after), key=lambda hit: hit.rank)
-
-
-def _judge(ref: Ref, words: Words, asked: Search, found: dict[Ref, tuple[bool, frozenset[str]]]) -> None:
-    hit = tokens.matches(words, asked.wanted)
-    if hit is not None:
-        found[ref] = (asked.whole in words, hit)
-
-
-def _look_up(view: View, asked: Search, stale: set[Ref], found: dict[Ref, tuple[bool, frozenset[str]]]) -> None:
-    """Find what the index answers for."""
-    hits: dict[Ref, frozenset[str]] | None = None
-    for prefix in sorted(asked.wanted, key=len, reverse=True):
-        having = view.matching(prefix, asked.type)
-        if hits is None:
-            hits = {ref: fields for ref, fields in having.items() if ref not in stale}
-        else:
-            hits = {ref: fields | having[ref] for ref, fields in hits.items() if ref in having}
-        if not hits:
-            return
-    exact = view.matching(asked.whole, asked.type)
-    found.update({ref: (ref in exact, fields) for ref, fields in (hits or {}).items()})
-
-
-def words_of(state: MergeState, rules: Rules) -> Words:
-    """Return the tokens of a fold; one that is deleted or does not exist has none, nor does a deleted member's key."""
-    if state.deleted or not state.exists:
-        return {}
-    members = [member for member in state.members if not merge.is_deleted(state, member)]
-    return tokens.words(members, snapshot.fields_of(state, rules), rules.schema.searchable)
-
-
-def stale(view: View, after: int, through: int, policies: Mapping[str, Policy]) -> set[Ref]:
-    """Return every entity whose fold may have changed between two positions, those of its group included."""
-    spoken = changed(view, after, through)
-    before = Reader(view, AsOf(after), policies)
-    now = Reader(view, AsOf(view.head().position), policies)
-    return {member for ref in spoken for member in (*before.group(ref), *now.group(ref))}
-
-
-def _roots(reader: Reader, refs: Iterable[Ref], type: str | None) -> set[Ref]:
-    return {reader.group(ref)[0] for ref in refs if type in (None, ref.type)}
-
-
-def catch_up(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy]) -> None:
-    """Bring the search index up to date, in transactions of bounded length, if it is behind.
-
-    An index that cannot be written to now stays behind: what it lacks is folded by each search.
-    """
-    with engine.view(tenant) as view:
-        if not changed(view, view.indexed(), view.head().position):
-            return
-    behind = True
-    while behind:
-        try:
-            with engine.transaction(tenant) as write:
-                behind = index(write, policies) < write.head().position
-        except Unavailable:
-            return
-
-
-def index(write: Transaction, policies: Mapping[str, Policy]) -> int:
-    """Bring the next part of the log into the search index; return the position it is then true for.
-
-    Tokens are taken from the present state. Where that lies ahead of the position, what was touched in between is
-    indexed again with its own part of the log.
-    """
-    head, before = write.head().position, write.indexed()
-    position = min(head, before + INDEX_ENTRIES)
-    touched = stale(write, before, position, policies)
-    words: dict[Ref, Words] = {ref: {} for ref in touched}
-    for reader, refs in _batches(Reader(write, AsOf(head), policies), touched):
-        for root in _roots(reader, refs, None):
-            words[root] = words_of(reader.state(root), reader.rules(root.type))
-    write.index(position, words)
-    return position
 
 
 # Walking over everything

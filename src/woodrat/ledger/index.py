@@ -18,7 +18,7 @@ from woodrat.records import dataclass
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
     from woodrat.engines.port import Engine, Transaction, View
-    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.progress import Progress
 
 INDEX_ENTRIES: Final = 10_000
 """How much of the log one transaction brings into an index at most; writers wait no longer than that."""
@@ -113,22 +113,29 @@ def catch_up(
         if progress is not None and head - first > entries_max:
             progress(done - first, head - first)
         try:
-            with engine.transaction(tenant) as write:
-                done, head = _go_on(write, index, entries_max), write.head().position
+            done = go_on(engine, tenant, index, entries_max)
         except Unavailable:
             return
 
 
-def _go_on(write: Transaction, index: Index, entries_max: int) -> int:
-    """List the next part of the log; return the position the index goes to then."""
-    before = covered(write, index.name)
-    position = min(write.head().position, before + entries_max)
-    entries = write.entries(before, position, index.kinds)
-    rows = [row(index, term, entry.position) for entry in entries for term in index.terms(entry)]
-    if rows:
-        write.put(rows)
-    cover(write, index.name, position)
-    return position
+def go_on(engine: Engine, tenant: TenantId, index: Index, entries_max: int) -> int:
+    """List the next part of the log; return the position the index goes to then.
+
+    What is to be listed is worked out in a view; writers wait only while it is put down.
+    """
+    with engine.view(tenant) as view:
+        before = covered(view, index.name)
+        position = min(view.head().position, before + entries_max)
+        entries = view.entries(before, position, index.kinds)
+        rows = [row(index, term, entry.position) for entry in entries for term in index.terms(entry)]
+    with engine.transaction(tenant) as write:
+        reached = covered(write, index.name)
+        if reached == before:  # nobody else went on meanwhile
+            if rows:
+                write.put(rows)
+            cover(write, index.name, position)
+            return position
+    return reached
 
 
 class Lookup:

@@ -15,13 +15,14 @@ from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger import reads
 from woodrat.ledger.moments import open_reader, timestamp
 from woodrat.ledger.pages import Page, page_request, ranked_page, read_list, walked_page
+from woodrat.records import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from woodrat.context import Context
-    from woodrat.ledger.find import Duplicate, Hit, RankedHit
+    from woodrat.ledger.find import Duplicate, Hit
     from woodrat.ledger.read import Reader
     from woodrat.ledger.reads import EntityConflict, Related
     from woodrat.merge.snapshot import Snapshot
@@ -41,23 +42,22 @@ def search(
     """Return the entities in whose key and text values every word of the query begins a word.
 
     The one whose key is the query comes first, then those with more fields hit, then by entity id. Deleted ones
-    are left out, and relations unless their type is asked for. The present is answered by an index, an effective
-    time by folding every entity.
+    are left out, and relations unless their type is asked for. An index answers; at an effective time every entity is
+    folded. An index that lacks very much is not waited for: the answer is then as of the page's `position`.
     """
-    from woodrat.ledger import find
+    from woodrat.ledger import find, search
 
     asked = find.ask_search(context, query, entity_type, limit, cursor)
     if context.moment == "now" and context.valid_at is None:
-        find.catch_up(context.engine, context.tenant, context.policies)
+        search.catch_up(context.engine, context.tenant, context.policies)
+        if asked.page.place is None:
+            asked = replace(asked, page=search.reachable(context, asked.page))
 
-    def reopen() -> AbstractContextManager[Reader]:
-        return open_reader(asked.page.pin(context))
+    def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Hit]]:
+        for hit in search.search(reader, asked, place):
+            yield hit.rank, hit.show(reader)
 
-    def show(hits: Sequence[RankedHit], reader: Reader) -> tuple[Hit, ...]:
-        return tuple(hit.show(reader) for hit in hits)
-
-    with reopen() as reader:
-        return ranked_page(reader, reopen, asked.page, find.search(reader, asked), show, lambda hit: hit.rank)
+    return walked_page(context, asked.page, (bool, int, str), walk)
 
 
 def query(

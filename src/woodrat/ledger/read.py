@@ -337,18 +337,6 @@ class Reader:
             for ref, state in self.roots()
         )
 
-    def fingerprint_since(self, position: int, tree: Tree, before: Reader) -> Tree:
-        """Return the fingerprint tree, from one that `before` had at `position` and from what changed since."""
-        spoken = changed(self.view, position, self.asof.position)
-        stale = {member for ref in spoken for member in (*before.group(ref), *self.group(ref))}
-        for ref in stale:
-            tree = tree.remove(ref.digest)
-        for root in {self.group(ref)[0] for ref in stale}:
-            state = self.state(root)
-            if state.exists:
-                tree = tree.put(root.digest, snapshot.value_digest(state, self.rules(root.type)))
-        return tree
-
 
 def glanced(engine: Engine, tenant: TenantId, ref: object, policies: Mapping[str, Policy]) -> Snapshot | None:
     """Return what is believed of an entity now where one look at the engine tells; `None` asks for a reader."""

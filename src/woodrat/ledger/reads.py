@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import BEFORE_ALL
-from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
+from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger.moments import NO_READ, open_reader, resolve_moment, resolve_ref, timestamp
 from woodrat.ledger.read import Reader, glanced, glanced_back
 from woodrat.merge.snapshot import Contender
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.elements import Elements
     from woodrat.ledger.find import Duplicate
     from woodrat.ledger.moments import Moment
-    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.progress import Progress
     from woodrat.log.entry import Entry
     from woodrat.merge.blame import Verdict
     from woodrat.merge.diff import Changes, Values
@@ -349,18 +349,11 @@ def followed_fingerprint(context: Context) -> str:
 
     Where nothing can be written, it is made from all of them and not kept.
     """
+    from woodrat.ledger import fingerprint_index
     from woodrat.state import fingerprint as fingerprints
 
-    try:
-        with context.engine.transaction(context.tenant) as write:
-            position, tree = write.fingerprint()
-            before = Reader(write, AsOf(position), context.policies)
-            now = Reader(write, AsOf(write.head().position), context.policies)
-            tree = now.fingerprint_since(position, tree, before)
-            write.keep_fingerprint(now.asof.position, tree)
-            return fingerprints.text(tree.root())
-    except Unavailable:
-        return fingerprint(context)
+    root = fingerprint_index.followed(context.engine, context.tenant, context.policies)
+    return fingerprint(context) if root is None else fingerprints.text(root)
 
 
 def _check_one(ref: object, entity_type: object) -> None:

@@ -6,12 +6,13 @@ log is walked in chunks, so memory does not grow with its length.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.port import BEFORE_ALL, Engine, Transaction, View
 from woodrat.errors import Corrupt
 from woodrat.ledger.derive import derive_again
+from woodrat.ledger.progress import Progress
 from woodrat.ledger.read import Reader
 from woodrat.merge import Policy, snapshot
 from woodrat.merge.packing import UNREADABLE
@@ -19,9 +20,6 @@ from woodrat.record_json import Record, derived
 from woodrat.records import dataclass
 from woodrat.state import fingerprint, schema
 from woodrat.state.asof import AsOf
-
-Progress = Callable[[int, int], object]
-"""Is told how many entries are done, and how many there are; the last call comes when all is done."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from woodrat.context import Context
     from woodrat.engines.port import Engine, View
-    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.progress import Progress
     from woodrat.recall.embedders import Embedder
 
 CATCH_UP_MAX: Final = 1_000

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from woodrat.context import Context
     from woodrat.engines.port import View
-    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.progress import Progress
     from woodrat.log.entry import Entry
     from woodrat.runs.recorder.log import LocalLog
     from woodrat.runs.recorder.run import Run

@@ -19,6 +19,7 @@ from woodrat.runs.relay import Relay
 from woodrat.server import access, docs_page, host, logs, problems, requests
 from woodrat.server.audit import AUDIT_TENANT, Audit
 from woodrat.server.calls import Calls
+from woodrat.server.indexing import Indexing
 from woodrat.server.intake import Intake
 from woodrat.server.keys import Callers
 from woodrat.server.limits import Limits
@@ -128,7 +129,13 @@ class App:
             self.spelling if engine.name == "sqlite" else None,
             local=limits.local,
         )
-        status = Status(engine, self._callers, self.audit, self.measures, self.turns, self.writes, self.threads["keys"])
+        self._indexing = Indexing(
+            engine, lambda tenant: self.tenants.open(tenant, "server"), self.threads["indexes"], self._closing
+        )
+        status = Status(
+            *(engine, self._callers, self.audit, self.measures, self.turns, self.writes, self.threads["keys"]),
+            lambda: self._indexing.lacking,
+        )
         gateway = AppGateway(self._relay, self._callers, self.tenants, self.intake, self.reads, self.writes, self.audit)
         self._pages: dict[bytes, ServicePage] = {
             b"/healthz": ServicePage("healthz", status.healthy, probe=True),
@@ -158,7 +165,8 @@ class App:
                 await asyncio.to_thread(self._refresh_keys)
                 await asyncio.to_thread(self._write_down)
                 loop = asyncio.get_running_loop()
-                self._tending = (loop.create_task(self._tend_keys()), loop.create_task(self._tend()))
+                tending = (self._tend_keys(), self._tend(), self._indexing.tend())
+                self._tending = tuple(map(loop.create_task, tending))
                 await send({"type": "lifespan.startup.complete"})
             else:
                 self._closing.set()

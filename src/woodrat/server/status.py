@@ -16,7 +16,7 @@ from woodrat.server.keys import KEYS_TENANT
 from woodrat.server.problems import NOTHING_DONE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from concurrent.futures import Executor
 
     from woodrat.engines.port import Engine
@@ -43,10 +43,12 @@ class Status:
         turns: Mapping[str, Turns],
         writes: Writes,
         thread: Executor,
+        lacking: Callable[[], Mapping[str, int]],
     ) -> None:
         self._engine, self._callers, self._audit = engine, callers, audit
         self._measures, self._turns, self._writes = measures, turns, writes
         self._thread = thread
+        self._lacking = lacking
 
     async def healthy(self, exchange: Exchange) -> None:
         """The process answers."""
@@ -72,7 +74,18 @@ class Status:
         work = {name: (turns.running, turns.waiting, turns.refused) for name, turns in self._turns.items()}
         work["writes"] = (self._writes.open, 0, 0)
         text = self._measures.text(self._audit.dropped, work, degraded=self._audit.problem is not None)
+        text += indexes_text(self._lacking())
         await exchange.send(text.encode(), b"text/plain; version=0.0.4")
+
+
+def indexes_text(lacking: Mapping[str, int]) -> str:
+    """Return how far the indexes are, in the text format of metrics."""
+    found = [
+        "# HELP woodrat_index_lacking Entries that an index does not know yet, over all tenants.",
+        "# TYPE woodrat_index_lacking gauge",
+        *(f'woodrat_index_lacking{{index="{name}"}} {count}' for name, count in sorted(lacking.items())),
+    ]
+    return "\n".join(found) + "\n"
 
 
 def degraded(engine: Engine) -> str | None:

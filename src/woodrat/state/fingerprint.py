@@ -11,7 +11,7 @@ The bytes are specified in docs/formats/fingerprint.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from woodrat.canon.digest import base32, digest
@@ -161,6 +161,29 @@ def differing(a: Tree, b: Tree) -> Iterator[bytes]:
     Subtrees with equal hashes are not entered, so the work goes with the differences.
     """
     return _differing(a.node, b.node)
+
+
+def subtree_hash(pairs: Iterable[tuple[bytes, bytes]]) -> bytes | None:
+    """Return the hash of the node over these (entity, value) digests; none over none."""
+    node = Tree.build(pairs).node
+    return None if node is None else node.hash()
+
+
+def branch_hash(depth: int, children: Sequence[bytes | None]) -> bytes | None:
+    """Return the hash of the node over sixteen parts that differ at a depth, from the hash of each, or none over none.
+
+    Where only one part has anything, it is that part's.
+    """
+    there = [child for child in children if child is not None]
+    if len(there) < 2:
+        return there[0] if there else None
+    bitmap = sum(_bit(nibble) for nibble, child in enumerate(children) if child is not None)
+    return digest("fingerprint.node", bytes([depth]) + bitmap.to_bytes(2, "big") + b"".join(there))
+
+
+def whole(node: bytes | None) -> bytes:
+    """Return the digest of a whole tree from the hash of the node over all of it; none over nothing."""
+    return digest("fingerprint.empty", b"") if node is None else node
 
 
 def text(root: bytes) -> str:

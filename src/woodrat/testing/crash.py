@@ -20,10 +20,10 @@ class Crash(BaseException):
     """What a `CrashingEngine` raises; as little expected as a power cut."""
 
 
-VERBS: Final = ("append", "keep", "share", "claim", "keep_fingerprint")
+VERBS: Final = ("append", "keep", "share", "claim", "put")
 """The verbs of a transaction that change something."""
 
-ERASING: Final = ("erase", "append", "drop_derived", "derive", "keep", "keep_fingerprint", "index")
+ERASING: Final = ("erase", "append", "drop_derived", "derive", "keep", "put")
 """The verbs of a transaction that erases."""
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from woodrat.engines.port import View
-    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.progress import Progress
     from woodrat.log.entry import Entry
     from woodrat.merge import Policy
     from woodrat.runs.reader import Runs

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from woodrat.clock import Clock
     from woodrat.context import Context
-    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.progress import Progress
     from woodrat.ledger.report import Report
     from woodrat.training.exports import Exported
 

@@ -1,13 +1,15 @@
-"""Indexes of the log, worked out again from it: of runs and traces, of bodies, and vectors."""
+"""What trails the log, worked out again from it: indexes of runs and traces, of bodies, vectors, the fingerprint."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from woodrat.engines.port import Audit, IndexRow, Mismatch, View
 from woodrat.errors import Corrupt
 from woodrat.exchange import index as exchange_index
 from woodrat.explain import index as trace_index
+from woodrat.ledger import fingerprint_index, search_index
 from woodrat.ledger import index as log_index
 from woodrat.recall import index as recall_index
 from woodrat.recall.ngram import Ngram
@@ -23,7 +25,8 @@ INDEXES: Final = (run_reader.INDEX, trace_index.INDEX, training_index.INDEX, exc
 
 def check_notes(view: View, audit: Audit) -> None:
     """Compare what is noted of indexes and of other logs with the end of the log, which may have been cut back."""
-    end, names = view.head().position, {index.name for index in INDEXES}
+    end = view.head().position
+    names = {*(index.name for index in INDEXES), search_index.INDEX.name, fingerprint_index.NAME}
     for name, noted in audit.notes().items():
         try:
             if name.startswith(exchange_index.TAKEN):
@@ -36,10 +39,33 @@ def check_notes(view: View, audit: Audit) -> None:
 
 
 def pass_over(audit: Audit) -> None:
-    """Leave the indexes of the log as they are, uncompared."""
+    """Leave the indexes that trail the log as they are, uncompared."""
+    trailing = {*(index.name for index in INDEXES), *search_index.INDEX.indexes}
     for name in audit.indexes():
-        if name in {index.name for index in INDEXES} or name.startswith(recall_index.VECTORS):
+        if name in trailing or name.startswith(recall_index.VECTORS):
             audit.pass_over(name)
+
+
+def fingerprint_faults(
+    view: View, audit: Audit, expected: Iterable[tuple[bytes, bytes]], through: int
+) -> list[Mismatch]:
+    """Return what of the kept fingerprint is not what these leaves make, which are those for its position."""
+    try:
+        position, kept = fingerprint_index.position(view), dict(fingerprint_index.leaves(view))
+        wanted = dict(expected)
+        found = [
+            Mismatch(
+                "fingerprint", None, view.entity(entity, through), f"its leaf kept for position {position} is another"
+            )
+            for entity in sorted(kept.keys() | wanted.keys())
+            if kept.get(entity) != wanted.get(entity)
+        ]
+        if not found and not fingerprint_index.has_its_nodes(view):
+            found.append(Mismatch("fingerprint", None, None, f"a node kept for position {position} is another"))
+    except Corrupt as error:
+        return [Mismatch("fingerprint", None, None, str(error))]
+    audit.pass_over(fingerprint_index.NAME)
+    return found
 
 
 def compare(view: View, audit: Audit, embedder: Embedder | None) -> set[str]:

@@ -16,7 +16,8 @@ from typing import Final
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import Audit, Keeping, Mismatch, Told, View
 from woodrat.errors import Corrupt, Unavailable
-from woodrat.ledger import find as finder
+from woodrat.ledger import fingerprint_index, search_index, trailing
+from woodrat.ledger import index as log_index
 from woodrat.ledger.read import Before, Reader
 from woodrat.log import check as log_check
 from woodrat.log.check import PART, Checked, Row, Walk
@@ -72,11 +73,8 @@ class Refolder:
         self._view, self._audit, self._policies, self._deep = view, audit, policies, deep
         self._head = view.head().position
         self._versions = _versions(view)
-        self._imprinted = view.fingerprint_position()
-        self._indexed = view.indexed()
-        self._stale: set[Ref] | None = None
-        if deep and -1 < self._indexed < self._head:
-            self._stale = finder.stale(view, self._indexed, self._head, policies)
+        self._imprinted = fingerprint_index.position(view)
+        self._searched = log_index.covered(view, search_index.INDEX.name)
         self._readers: dict[int, Reader] = {}
         self._rules: dict[tuple[str, int], Rules] = {}
         self.found = Refolded()
@@ -237,10 +235,11 @@ class Refolder:
                 digest = snapshot.value_digest(before, old) if before is not None and before.exists else None
             if digest is not None:
                 self.found.then.append((ref.digest, digest))
-        if self._deep:
-            unsure = self._indexed < 0 or (self._stale is not None and ref in self._stale)
-            words = finder.words_of(state, rules) if is_root else {}
-            self._audit.worded(ref, None if unsure else words)
+        if self._deep and self._searched >= 0:
+            known = len(self._audit.wrong)
+            for row in trailing.lives(self._view, search_index.INDEX, self._policies, ref, self._searched):
+                self._audit.listed(row, ref)
+            self._audit.wrong[known:] = [wrong._replace(part="search") for wrong in self._audit.wrong[known:]]
 
 
 def _versions(view: View) -> dict[str, list[int]]:

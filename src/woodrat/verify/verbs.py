@@ -43,7 +43,7 @@ from woodrat.verify.reader import UNREADABLE, Refolded, Refolder, refold, stretc
 from woodrat.verify.report import Finding, OrderProof, Verified, finding
 
 if TYPE_CHECKING:
-    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.progress import Progress
     from woodrat.recall.embedders import Embedder
     from woodrat.verify.workers import Crew
 
@@ -233,12 +233,7 @@ class _Verification:
             found.append(_unnoted(view, audit.unnoted()))
         if folded.unchecked:
             return found
-        position, kept = view.fingerprint()
-        then = Tree.build(folded.then)
-        known = fingerprint.differing(kept, then)
-        for entity in list(known)[:FINDINGS_MAX]:
-            problem = f"the fingerprint kept for position {position} has another leaf of it"
-            found.append(Mismatch("fingerprint", None, view.entity(entity, log.size), problem))
+        found += verify_index.fingerprint_faults(view, audit, folded.then, log.size)[:FINDINGS_MAX]
         if self._deep:
             self._unchecked |= verify_index.compare(view, audit, self._embedder)
             self._checked += ["search", "indexes", "vectors"] if "search" not in self._checked else []
@@ -250,7 +245,7 @@ class _Verification:
         for counts in (folded.seen, audit.seen):
             for name, count in counts.items():
                 every[name] = every.get(name, 0) + count
-        audit.surplus(every, deep=self._deep)
+        audit.surplus(every)
         return found + audit.wrong
 
     def outcome(self) -> Verified:

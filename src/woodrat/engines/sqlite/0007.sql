@@ -19,9 +19,13 @@ CREATE TABLE index_past (
     PRIMARY KEY (tenant, name, key, since)
 ) STRICT, WITHOUT ROWID;
 
--- Shelves held some of it before.
+-- Tables of their own held some of it before.
 DROP TABLE shelf;
 DROP TABLE shelved;
+DROP TABLE imprint;
+DROP TABLE imprinted;
+DROP TABLE word;
+DROP TABLE worded;
 
 -- What else is to be known about derived data, such as how far an index goes.
 CREATE TABLE meta (

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from woodrat.engines.sqlite.cache import Known
     from woodrat.engines.sqlite.tables import Tables
     from woodrat.log.check import Row
-    from woodrat.state.tokens import Words
 
 BODIES: Final = 250
 """How many bodies of a history are fetched at a time."""
@@ -399,23 +398,6 @@ class SqliteAudit:
         known = self._entity(ref.digest)
         return None if known is None else known.number
 
-    def worded(self, ref: Ref, words: Words | None) -> None:
-        """Compare the tokens of an entity."""
-        number = self._number(ref)
-        there = {} if number is None else dict(map(tuple, self._tables.select("words", entity=number)))
-        wanted = (
-            there
-            if words is None
-            else {token.encode(): orjson.dumps(sorted(fields)).decode() for token, fields in words.items()}
-        )
-        if there != wanted:
-            odd = sorted(token for token in there.keys() | wanted.keys() if there.get(token) != wanted.get(token))
-            shown = odd[0].decode("utf-8", "replace")
-            self._amiss(
-                "search", None, ref, f"the search index is wrong about {len(odd)} of its words, first {shown!r}"
-            )
-        self.seen["word"] = self.seen.get("word", 0) + len(there)
-
     def listed(self, row: IndexRow, entity: Ref | None = None) -> None:
         """Look up a row of an index."""
         asked = (self._tenant, row.name, row.key, row.since, row.value)
@@ -442,12 +424,10 @@ class SqliteAudit:
 
     # What is there besides
 
-    def surplus(self, seen: Mapping[str, int], *, deep: bool) -> None:
+    def surplus(self, seen: Mapping[str, int]) -> None:
         """Count the rows of every table, and name one that was not seen where that is easily found."""
         bounds = self._tables.bounds(through=self._size - 1)
         counts = [*self._all("counts", tenant=self._tenant, **bounds)]
-        if deep:
-            counts += self._all("deep_counts", tenant=self._tenant)
         for table, count in counts:
             more = count - seen.get(table, 0)
             if more > 0:

@@ -52,13 +52,9 @@ UNION SELECT 'anchor' FROM anchor WHERE entity NOT IN (SELECT id FROM entity)
 UNION SELECT 'element' FROM element WHERE entity NOT IN (SELECT id FROM entity)
 UNION SELECT 'edge' FROM edge WHERE (relation, tenant) NOT IN (SELECT id, tenant FROM entity)
 UNION SELECT 'sharing' FROM sharing WHERE entity NOT IN (SELECT id FROM entity)
-UNION SELECT 'word' FROM word INDEXED BY word_entity WHERE entity NOT IN (SELECT id FROM entity)
 UNION SELECT 'index_row' FROM index_row WHERE tenant NOT IN (SELECT id FROM tenant)
 UNION SELECT 'index_past' FROM index_past WHERE tenant NOT IN (SELECT id FROM tenant)
 UNION SELECT 'meta' FROM meta WHERE tenant NOT IN (SELECT id FROM tenant)
-UNION SELECT 'imprint' FROM imprint WHERE tenant NOT IN (SELECT id FROM tenant)
-UNION SELECT 'imprinted' FROM imprinted WHERE tenant NOT IN (SELECT id FROM tenant)
-UNION SELECT 'worded' FROM worded WHERE tenant NOT IN (SELECT id FROM tenant)
 UNION SELECT 'node' FROM node WHERE tenant NOT IN (SELECT id FROM tenant);
 
 -- name: beyond
@@ -77,8 +73,6 @@ UNION ALL SELECT 'element', position FROM element
     WHERE position >= :size AND entity IN (SELECT id FROM entity WHERE tenant = :tenant)
 UNION ALL SELECT 'index_row', since FROM index_row WHERE tenant = :tenant AND since >= :size
 UNION ALL SELECT 'index_past', until FROM index_past WHERE tenant = :tenant AND until >= :size
-UNION ALL SELECT 'imprinted', position FROM imprinted WHERE tenant = :tenant AND position >= :size
-UNION ALL SELECT 'worded', position FROM worded WHERE tenant = :tenant AND position >= :size
 UNION ALL SELECT 'node', ((place + 1) << height) - 1 FROM node
     WHERE tenant = :tenant AND (place + 1) << height > :size
 LIMIT 1;
@@ -200,10 +194,6 @@ UNION ALL SELECT 'sharing', count(*) FROM sharing WHERE tenant = :tenant
 UNION ALL SELECT 'index_row', count(*) FROM index_row WHERE tenant = :tenant
 UNION ALL SELECT 'index_past', count(*) FROM index_past WHERE tenant = :tenant
 UNION ALL SELECT 'node', count(*) FROM node WHERE tenant = :tenant;
-
--- name: deep_counts
--- The same of what is only compared in depth.
-SELECT 'word', count(*) FROM word WHERE tenant = :tenant;
 
 -- name: last_id
 -- The last entry of a tenant, whatever it holds.

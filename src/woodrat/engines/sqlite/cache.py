@@ -15,7 +15,6 @@ from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.port import Head
 from woodrat.engines.sqlite.peek import Glancing
 from woodrat.merge.fold import MergeState
-from woodrat.state import fingerprint
 from woodrat.state.schema import Schema
 
 if TYPE_CHECKING:
@@ -104,7 +103,6 @@ class Memory:
         """Whether any `same_as` was ever said."""
         self.unjoined: set[bytes] = set()
         """Entities that no `same_as` names, as far as it was asked: one with many relations is long to look through."""
-        self.fingerprint: tuple[int, fingerprint.Tree] | None = None
         self.entities: OrderedDict[bytes, Known] = OrderedDict()
         self.large: set[bytes] = set()
         """Those of them that are too large to stay."""
@@ -118,7 +116,7 @@ class Memory:
 
     def forget(self) -> None:
         """Forget what is derived."""
-        self.schemas = self.joins = self.fingerprint = self.named = None
+        self.schemas = self.joins = self.named = None
         self.unjoined.clear()
         self.entities.clear()
         self.large.clear()

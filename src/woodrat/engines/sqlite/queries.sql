@@ -494,7 +494,7 @@ ORDER BY 1, 2;
 
 -- name: add_index_row
 -- Add a row to an index, unless its key has one.
-INSERT INTO index_row (tenant, name, key, since, value) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
+INSERT OR IGNORE INTO index_row (tenant, name, key, since, value) VALUES (?, ?, ?, ?, ?);
 
 -- name: add_index_past
 -- Add a row to an index that ended again.
@@ -526,51 +526,6 @@ INSERT OR REPLACE INTO meta (tenant, name, value) VALUES (:tenant, :name, :value
 -- Note nothing under a name.
 DELETE FROM meta WHERE tenant = :tenant AND name = :name;
 
--- name: imprinted
--- The position the kept fingerprint is true for.
-SELECT position FROM imprinted WHERE tenant = :tenant;
-
--- name: imprints
--- All leaves of the kept fingerprint.
-SELECT entity, value FROM imprint WHERE tenant = :tenant;
-
--- name: set_imprinted
--- Note the position the fingerprint is true for.
-INSERT OR REPLACE INTO imprinted (tenant, position) VALUES (:tenant, :position);
-
--- name: set_imprint
--- Keep a leaf of the fingerprint.
-INSERT OR REPLACE INTO imprint (tenant, entity, value) VALUES (?, ?, ?);
-
--- name: drop_imprint
--- Forget a leaf of the fingerprint.
-DELETE FROM imprint WHERE tenant = ? AND entity = ?;
-
--- name: worded
--- The position the search index is true for.
-SELECT position FROM worded WHERE tenant = :tenant;
-
--- name: matching
--- Entities with a token in a range, and the fields it stands in.
-SELECT entity.type, entity.key, word.fields FROM word JOIN entity ON entity.id = word.entity
-WHERE word.tenant = :tenant AND word.token >= :low AND word.token < :high AND (:type IS NULL OR entity.type = :type);
-
--- name: words
--- The tokens of one entity.
-SELECT token, fields FROM word WHERE entity = :entity;
-
--- name: set_worded
--- Note the position the search index is true for.
-INSERT OR REPLACE INTO worded (tenant, position) VALUES (:tenant, :position);
-
--- name: set_word
--- Put a token into the search index.
-INSERT OR REPLACE INTO word (tenant, token, entity, fields) VALUES (?, ?, ?, ?);
-
--- name: drop_word
--- Take a token out of the search index.
-DELETE FROM word WHERE tenant = ? AND token = ? AND entity = ?;
-
 -- name: drop_derived
 -- Forget what is derived from a tenant's log. Rows that belong to no entity or no tenant at all go too: numbers of entities
 -- come back, and nobody else would ever clear away what a damaged file holds. A column that is NOT NULL is never asked whether
@@ -590,15 +545,10 @@ DELETE FROM element WHERE typeof(entity) <> 'integer' OR entity NOT IN (SELECT i
 DELETE FROM anchor WHERE typeof(entity) <> 'integer' OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
 DELETE FROM edge WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
 DELETE FROM edge WHERE typeof(relation) <> 'integer' OR relation NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
-DELETE FROM word WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
-DELETE FROM word WHERE typeof(entity) <> 'integer' OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
 DELETE FROM sharing WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
 DELETE FROM sharing WHERE typeof(entity) <> 'integer' OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
 DELETE FROM said WHERE typeof(entity) <> 'integer' OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
 DELETE FROM entity WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
-DELETE FROM imprint WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
-DELETE FROM imprinted WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
-DELETE FROM worded WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
 DELETE FROM node WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
 
 -- name: drop_all_derived
@@ -616,12 +566,8 @@ DELETE FROM kept;
 DELETE FROM element;
 DELETE FROM anchor;
 DELETE FROM edge;
-DELETE FROM word;
 DELETE FROM sharing;
 DELETE FROM entity;
-DELETE FROM imprint;
-DELETE FROM imprinted;
-DELETE FROM worded;
 DELETE FROM node;
 
 -- name: rows

@@ -83,20 +83,6 @@ WHERE tenant IN (SELECT id FROM tenant WHERE (name <> :name) = :others AND (NOT 
   AND (instr(CAST(name AS BLOB), :data) OR
        instr(CAST(value AS BLOB), :data));
 
--- name: imprint
--- Rows of imprint.
-SELECT count(*) FROM imprint
-WHERE tenant IN (SELECT id FROM tenant WHERE (name <> :name) = :others AND (NOT :others OR name NOT LIKE 'woodrat.%'))
-  AND (instr(CAST(entity AS BLOB), :data) OR
-       instr(CAST(value AS BLOB), :data));
-
--- name: word
--- Rows of word.
-SELECT count(*) FROM word
-WHERE tenant IN (SELECT id FROM tenant WHERE (name <> :name) = :others AND (NOT :others OR name NOT LIKE 'woodrat.%'))
-  AND (instr(CAST(token AS BLOB), :data) OR
-       instr(CAST(fields AS BLOB), :data));
-
 -- name: node
 -- Rows of node.
 SELECT count(*) FROM node

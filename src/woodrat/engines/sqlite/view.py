@@ -26,7 +26,7 @@ from woodrat.merge import packed_state
 from woodrat.merge.fold import MergeState
 from woodrat.merge.packing import UNREADABLE, garbled
 from woodrat.merge.rules import Rules
-from woodrat.state import fingerprint, observation, schema
+from woodrat.state import observation, schema
 from woodrat.state.asof import AsOf, Stored
 from woodrat.state.meaning import RUN_KINDS, step_of
 from woodrat.state.observation import RETRACT, Observation
@@ -617,38 +617,6 @@ class SqliteView(Indexes):
             rows = self.select("late", entity=known.number, effective=effective, **self.bounds(end, through))
             found += [self._stored(link) for link in list(rows)]
         return [stored for stored in found if asof.selects(stored)]
-
-    def fingerprint(self) -> tuple[int, fingerprint.Tree]:
-        found = self.memory.fingerprint
-        if found is None:
-            try:
-                tree = fingerprint.Tree.build(
-                    (row[0], row[1]) for row in self.select("imprints", tenant=self.tenant_number)
-                )
-            except UNREADABLE as error:
-                raise garbled("The fingerprint that is kept") from error
-            found = self.memory.fingerprint = (self.fingerprint_position(), tree)
-        return found
-
-    def fingerprint_position(self) -> int:
-        position = self.value("imprinted", tenant=self.tenant_number)
-        return BEFORE_ALL if position is None else int(position)
-
-    def indexed(self) -> int:
-        position = self.value("worded", tenant=self.tenant_number)
-        return BEFORE_ALL if position is None else int(position)
-
-    def matching(self, prefix: str, type: str | None) -> Mapping[Ref, frozenset[str]]:
-        low = prefix.encode()
-        found: dict[Ref, frozenset[str]] = {}
-        for kind, key, fields in self.select(
-            "matching", tenant=self.tenant_number, low=low, high=low + b"\xff", type=type
-        ):
-            ref, names = _ref((kind, key)), orjson.loads(fields)
-            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-                raise garbled(f"{ref}: the search index of it")
-            found[ref] = found.get(ref, frozenset()).union(names)
-        return found
 
 
 def _ref(row: tuple[Any, ...]) -> Ref:

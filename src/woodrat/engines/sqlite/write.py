@@ -6,8 +6,8 @@ before it is asked for in SQL.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, lru_cache
+from collections.abc import Iterable, Sequence
+from functools import cache
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,6 @@ from woodrat.merge import fold, packed_state
 from woodrat.merge.elements import Gathered, Parts
 from woodrat.merge.fold import MergeState
 from woodrat.merge.rules import Rules
-from woodrat.state import fingerprint
 from woodrat.state.asof import Stored
 from woodrat.state.meaning import Meaning, Step
 from woodrat.state.observation import RETRACT, Observation
@@ -41,7 +40,6 @@ from woodrat.state.source import source_digest
 
 if TYPE_CHECKING:
     from woodrat.log.check import Row
-    from woodrat.state.tokens import Words
 
 NAMES_MAX = 4_096
 """How many sets of fields a process keeps spelled."""
@@ -420,36 +418,6 @@ class SqliteTransaction(SqliteView):
             nonce=receipt.nonce,
         )
 
-    def keep_fingerprint(self, position: int, tree: fingerprint.Tree) -> None:
-        before, old = self.fingerprint()
-        if self.number is None or (before, old) == (position, tree):
-            return
-        changed = list(fingerprint.differing(old, tree))
-        values = [(self.tenant_number, entity, tree.get(entity)) for entity in changed]
-        self._many(self.queries["set_imprint"], [row for row in values if row[2] is not None])
-        self._many(self.queries["drop_imprint"], [row[:2] for row in values if row[2] is None])
-        self.select("set_imprinted", tenant=self.tenant_number, position=position)
-        self.memory.fingerprint = (position, tree)
-
-    def index(self, position: int, words: Mapping[Ref, Words]) -> None:
-        gone: list[tuple[Any, ...]] = []
-        new: list[tuple[Any, ...]] = []
-        for ref, said in words.items():
-            known = self.known_entity(ref.digest)
-            if known is None and not said:
-                continue
-            number = (known or self._add_entity(ref)).number
-            old = dict(tuple(found) for found in self.select("words", entity=number))
-            now = {token.encode(): _names_text(tuple(sorted(fields))) for token, fields in said.items()}
-            gone += [(self.tenant_number, token, number) for token in old if token not in now]
-            new += [
-                (self.tenant_number, token, number, fields) for token, fields in now.items() if old.get(token) != fields
-            ]
-        self._many(self.queries["drop_word"], gone)
-        new.sort()  # the index is in this order
-        self._many(self.queries["set_word"], new)
-        self.select("set_worded", tenant=self.tenant_number, position=position)
-
     def put(self, rows: Iterable[IndexRow]) -> None:
         tenant = self.tenant_number
         present: list[tuple[Any, ...]] = []
@@ -515,7 +483,6 @@ def _reads_entities(statement: str) -> bool:
     return " FROM entity" in statement or " JOIN entity" in statement or "\nFROM entity" in statement
 
 
-@lru_cache(maxsize=NAMES_MAX)
 def _names_text(names: tuple[str, ...]) -> str:
     """Return names of fields as JSON; most tokens stand in the same few."""
     return orjson.dumps(names).decode()

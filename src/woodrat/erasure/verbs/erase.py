@@ -41,7 +41,7 @@ from woodrat.state.observation import REASON_BYTES_MAX, Observation
 from woodrat.state.source import source_digest
 
 if TYPE_CHECKING:
-    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.progress import Progress
 
 DERIVED: Final = (
     "merge state",

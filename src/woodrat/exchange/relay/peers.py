@@ -21,7 +21,7 @@ from woodrat.ledger import reads
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
     from woodrat.context import Context
-    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.progress import Progress
     from woodrat.log.entry import Entry
 
 PART_ENTRIES: Final = 1_000

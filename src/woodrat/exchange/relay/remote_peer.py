@@ -26,7 +26,7 @@ from woodrat.exchange.verbs.importer import NOTHING_TAKEN, Imported, is_database
 
 if TYPE_CHECKING:
     from woodrat.ledger.moments import Moment
-    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.progress import Progress
     from woodrat.log.entry import Entry
 
 NOT_SYNCED: Final = "Nothing was exchanged."

@@ -22,7 +22,7 @@ from woodrat.records import dataclass
 
 if TYPE_CHECKING:
     from woodrat.context import Context
-    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.progress import Progress
 
 NO_BACKUP: Final = "Nothing was backed up."
 BESIDE: Final = ("", "-wal", "-shm", "-queue", "-journal")

@@ -19,7 +19,7 @@ from woodrat.records import dataclass
 if TYPE_CHECKING:
     from woodrat.context import Context
     from woodrat.ledger.moments import Moment
-    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.progress import Progress
     from woodrat.log.entry import Entry
 
 NOTHING_EXPORTED: Final = "Nothing was exported."

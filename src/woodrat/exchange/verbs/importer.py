@@ -24,7 +24,7 @@ from woodrat.state.meaning import Meaning
 
 if TYPE_CHECKING:
     from woodrat.context import Context
-    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.progress import Progress
 
 NOTHING_TAKEN: Final = "Nothing was taken in."
 BATCH_ENTRIES: Final = 1_000

@@ -22,7 +22,7 @@ from woodrat.state.source import source_digest
 
 if TYPE_CHECKING:
     from woodrat.context import Context
-    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.progress import Progress
 
 
 def _digest(entry: Entry) -> bytes:

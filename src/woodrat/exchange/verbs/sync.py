@@ -22,7 +22,7 @@ from woodrat.record_json import Record, derived
 from woodrat.records import dataclass, replace
 
 if TYPE_CHECKING:
-    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.progress import Progress
 
 NOT_SYNCED: Final = "Nothing was exchanged."
 

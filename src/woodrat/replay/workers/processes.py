@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from woodrat.context import Context
-    from woodrat.ledger.rebuild import Progress
+    from woodrat.ledger.progress import Progress
     from woodrat.runs.recorder.run import Run
 
 ENDING_SECONDS: Final = 2

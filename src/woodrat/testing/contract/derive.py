@@ -29,7 +29,6 @@ from woodrat.ledger.write import Writer
 from woodrat.log.entry import NONCE_BYTES, Origin, Write
 from woodrat.merge import BUILTIN
 from woodrat.records import replace
-from woodrat.state import fingerprint
 from woodrat.state.asof import AsOf
 from woodrat.state.meaning import step_of
 from woodrat.testing.clock import FixedClock
@@ -118,50 +117,6 @@ class DerivingContract(Contract):
             )
 
     # The search index, and everything derived made again
-
-    def test_the_index_finds_tokens_by_prefix(self, engine: Engine) -> None:
-        """A token is found by each beginning of it and by nothing else, with its fields, within its tenant and type."""
-        ledger = ledger_on(engine)
-        ledger.store([{"entity_type": "note", "id": "1"}, {"entity_type": "task", "id": "2"}])
-        one, two = Ref("note", "1"), Ref("task", "2")
-        last = "z\U0010ffff"
-        words = {one: {"ana": {"b", "a"}, "anabel": {"c"}, last: {"a"}, "\0x\0": set[str]()}, two: {"anb": {"a"}}}
-        with engine.transaction(ledger.tenant) as write:
-            assert write.indexed() == BEFORE_ALL
-            write.index(1, words)
-            assert write.indexed() == 1
-        with engine.view(ledger.tenant) as view:
-            assert view.indexed() == 1
-            assert view.matching("ana", None) == {one: {"a", "b", "c"}}
-            assert view.matching("an", None) == {one: {"a", "b", "c"}, two: {"a"}}
-            assert view.matching("an", "task") == {two: {"a"}}
-            assert view.matching("anabelx", None) == view.matching("b", None) == view.matching("A", None) == {}
-            assert view.matching(last, None) == view.matching("z", None) == {one: {"a"}}
-            assert view.matching("\0x\0", None) == {one: set()}
-        with engine.view(TenantId("other")) as view:
-            assert view.indexed() == BEFORE_ALL
-            assert view.matching("a", None) == {}
-
-    def test_the_index_is_replaced_entity_by_entity(self, engine: Engine) -> None:
-        """New tokens of an entity take the place of all its old ones; a write undone leaves the index as it was."""
-        ledger = ledger_on(engine)
-        ledger.store([{"entity_type": "note", "id": "1"}, {"entity_type": "note", "id": "2"}])
-        one, two = Ref("note", "1"), Ref("note", "2")
-        with engine.transaction(ledger.tenant) as write:
-            write.index(0, {one: {"a": {"x"}, "b": {"x"}}, two: {"a": {"x"}}})
-        with suppress(Crash), engine.transaction(ledger.tenant) as write:
-            write.index(1, {one: {}, two: {"c": {"x"}}})
-            raise Crash
-        with engine.view(ledger.tenant) as view:
-            assert view.indexed() == 0
-            assert view.matching("a", None) == {one: {"x"}, two: {"x"}}
-            assert view.matching("c", None) == {}
-        with engine.transaction(ledger.tenant) as write:
-            write.index(1, {one: {"b": {"y"}, "c": {"x"}}})
-        with engine.view(ledger.tenant) as view:
-            assert view.matching("a", None) == {two: {"x"}}
-            assert view.matching("b", None) == {one: {"y"}}
-            assert view.matching("c", None) == {one: {"x"}}
 
     def test_the_index_of_any_history_answers_what_folding_answers(self, engine: Engine) -> None:
         """Whatever is said, joined, parted, deleted or described anew, a search finds what folding everything finds."""
@@ -404,8 +359,8 @@ class DerivingContract(Contract):
             refs = list(old.entities(None, head))
             write.drop_derived()
             assert list(write.entities(None, head)) == [] and list(old.entities(None, head)) == refs
-            assert write.indexed() == BEFORE_ALL and write.fingerprint() == (BEFORE_ALL, fingerprint.EMPTY)
-            assert list(write.shared(None)) == [] and not write.matching("a", None)
+            assert not write.scan("word") and not write.scan("fingerprint") and write.meta("search") is None
+            assert list(write.shared(None)) == []
             for ref in refs:
                 assert write.observations(ref.digest, BEFORE_ALL, head) == []
                 assert kept_of(write, ref, head) is None

@@ -21,8 +21,8 @@ from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN, fold
 from woodrat.merge.rules import Rules
-from woodrat.state import fingerprint, relation, schema
 from woodrat.state import observation as observations
+from woodrat.state import relation, schema
 from woodrat.state.asof import AsOf, Stored
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, say
 from woodrat.state.relation import SAME_AS
@@ -338,13 +338,12 @@ class ReadingContract(Contract):
     # The verbs of a transaction
 
     def test_what_is_kept_comes_back_equal(self, engine: Engine) -> None:
-        """Merge state, fingerprint trees and receipts read back as they were given, the right one for each moment."""
+        """Merge state and receipts read back as they were given, the right one for each moment."""
         ledger = told_on(engine)
         root = Ref("thing", "1")
         with engine.view(ledger.tenant) as view:
             head = view.head().position
             reader = Reader(view, AsOf(head), registry(()))
-            tree_now = reader.fingerprint()
             fresh = Ref("note", "fresh")
             rules = reader.rules("note")
             states = [fold.empty([fresh], rules)._replace(observations=count) for count in range(10)]
@@ -352,7 +351,6 @@ class ReadingContract(Contract):
         with engine.transaction(ledger.tenant) as write:
             for position, lasting in ((3, True), (5, False), (8, True), (9, False)):
                 write.keep([(Kept(position, states[position]), rules, lasting)])
-            write.keep_fingerprint(head, tree_now)
             receipt = Receipt(bytes(range(32)), b'{"a":"\xc3\xa9"}', bytes(range(16)))
             write.claim("agent", "key", receipt)
             assert write.receipt("agent", "key") == receipt
@@ -360,8 +358,6 @@ class ReadingContract(Contract):
             assert view.kept(fresh, 2, rules) is None
             for through, position in ((3, 3), (4, 3), (5, 3), (7, 3), (8, 8), (9, 9), (head, 9)):
                 assert view.kept(fresh, through, rules) == Kept(position, states[position]), through
-            assert view.fingerprint() == (head, tree_now)
-            assert view.fingerprint()[1].root() == tree_now.root()
             assert view.receipt("agent", "key") == receipt
             assert view.receipt("agent", "ke") is None
             assert view.receipt("key", "agent") is None
@@ -378,12 +374,12 @@ class ReadingContract(Contract):
             write.share([(Ref("note", "1"), [("name", "x"), ("name", "y")])])
             write.share([(Ref("note", "2"), [("name", "x")])])
             write.claim("a", "mine", Receipt(b"r" * 32, b"{}", b"n" * 16))
-            write.keep_fingerprint(0, fingerprint.EMPTY)
+            write.set_meta("note", b"x")
             assert write.kept(other, 1, rules) == kept
             one, two = Ref("note", "1"), Ref("note", "2")
             assert dict(write.sharing([(one, [("name", "x"), ("name", "y")])])) == {("note", "name", "x"): [one, two]}
             assert write.receipt("a", "mine") is not None
-            assert write.fingerprint() == (0, fingerprint.EMPTY)
+            assert write.meta("note") == b"x"
             raise Crash
         assert everything(engine) == before
         with engine.view(ledger.tenant) as view:

@@ -16,6 +16,7 @@ from woodrat.engines.port import (
     IndexRow,
     Kept,
 )
+from woodrat.ledger import fingerprint_index
 from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN, packed_state
 from woodrat.merge.elements import INSIDE_MAX
@@ -180,25 +181,35 @@ class VerifyingContract(Contract):
         ledger.fingerprint()
         ref = Ref("contact", "Ana Rivera")
         with engine.view(ledger.tenant) as view:
-            position, right = view.fingerprint()
-        for wrong, entity in (
-            (right.put(ref.digest, bytes(32)), str(ref)),
-            (right.remove(ref.digest), str(ref)),
-            (right.put(bytes(32), bytes(32)), None),
-        ):
+            position, right = fingerprint_index.position(view), dict(fingerprint_index.leaves(view))
+        wrong: tuple[tuple[dict[bytes, bytes | None], str | None], ...] = (
+            ({ref.digest: bytes(32)}, str(ref)),
+            ({ref.digest: None}, str(ref)),
+            ({bytes(32): bytes(32)}, None),
+        )
+        for values, entity in wrong:
             with engine.transaction(ledger.tenant) as write:
-                write.keep_fingerprint(position, wrong)
+                fingerprint_index.take_in(write, values, position)
             assert [(one.damage, one.entity) for one in ledger.verify().damage] == [("fingerprint", entity)]
+            with engine.transaction(ledger.tenant) as write:
+                fingerprint_index.take_in(write, {digest: right.get(digest) for digest in values}, position)
+            assert ledger.verify().sound
+        with engine.transaction(ledger.tenant) as write:
+            write.drop(fingerprint_index.NAME, b"n")
+        assert [(one.damage, one.entity) for one in ledger.verify().damage] == [("fingerprint", None)]
 
     def test_a_wrong_search_index_is_found_in_depth(self, engine: Engine) -> None:
         """Words of an entity that it does not have are found by a deep verification."""
         ledger = long_history(engine)
         ledger.search("ana")
         with engine.transaction(ledger.tenant) as write:
-            write.index(write.indexed(), {Ref("thing", "1"): {"nonsense": frozenset({"city"})}})
+            rows = write.scan("word")
+            write.drop("word", rows[0][0])
         assert ledger.verify().sound
-        found = ledger.verify(deep=True)
-        assert [(one.damage, one.entity) for one in found.damage] == [("search", "thing/1")]
+        assert "search" in {one.damage for one in ledger.verify(deep=True).damage}
+        with engine.transaction(ledger.tenant) as write:
+            write.put([IndexRow("word", b"nonsense", 0)])
+        assert {one.damage for one in ledger.verify(deep=True).damage} == {"search", "surplus"}
 
     def test_a_row_that_does_not_belong_is_found(self, engine: Engine) -> None:
         """A row of an index that the log does not ask for is found."""

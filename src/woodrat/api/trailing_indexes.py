@@ -1,0 +1,45 @@
+"""What trails the log: the indexes of every room that are brought up to date after the writes."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from woodrat.explain import index as trace_index
+from woodrat.ledger import fingerprint_index, search_index, trailing
+from woodrat.ledger import index as log_index
+from woodrat.ledger.indexer import Trailing
+from woodrat.runs import reader as run_reader
+
+if TYPE_CHECKING:
+    from woodrat.context import Context
+    from woodrat.engines.port import View
+    from woodrat.ledger.index import Index
+
+
+def _covered(name: str, view: View) -> int:
+    return log_index.covered(view, name)
+
+
+def _of_log(index: Index) -> Trailing:
+    def go_on(context: Context, entries_max: int) -> object:
+        return log_index.go_on(context.engine, context.tenant, index, entries_max)
+
+    return Trailing(index.name, partial(_covered, index.name), go_on)
+
+
+def _search(context: Context, entries_max: int) -> object:
+    return trailing.catch_up(context.engine, context.tenant, search_index.INDEX, context.policies, entries_max)
+
+
+def _fingerprint(context: Context, entries_max: int) -> object:
+    return fingerprint_index.catch_up(context.engine, context.tenant, context.policies, entries_max)
+
+
+TRAILING: tuple[Trailing, ...] = (
+    Trailing(search_index.INDEX.name, partial(_covered, search_index.INDEX.name), _search),
+    Trailing(fingerprint_index.NAME, fingerprint_index.position, _fingerprint),
+    _of_log(run_reader.INDEX),
+    _of_log(trace_index.INDEX),
+)
+"""Everything that the indexer brings up to date."""

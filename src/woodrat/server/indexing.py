@@ -1,0 +1,91 @@
+"""Indexing: what trails the logs of a server, brought up to date while nobody writes, and how far it is.
+
+A log that was just written to is left alone for a moment, unless its indexes lack very much: a search brings its own
+index on, and what it would otherwise find undone is done by then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Final
+
+from woodrat.errors import WoodratError
+from woodrat.ledger import indexer
+from woodrat.server import logs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from concurrent.futures import Executor
+
+    from woodrat.api.ledger import Ledger
+    from woodrat.engines.port import Engine
+
+QUIET_SECONDS: Final = 0.5
+"""How often it is looked whether anything was written; a log is quiet that was not written to in between."""
+LACKING_MAX: Final = 20_000
+"""What lacks more entries goes on even though somebody writes."""
+OWN: Final = "woodrat."
+"""What the names of the server's own tenants begin with; nobody searches them."""
+
+
+class Indexing:
+    """Brings the indexes of all tenants up to date; from one event loop."""
+
+    def __init__(
+        self, engine: Engine, open_ledger: Callable[[str], Ledger], thread: Executor, closing: asyncio.Event
+    ) -> None:
+        self._engine, self._open, self._thread, self._closing = engine, open_ledger, thread, closing
+        self._heads: dict[str, int] = {}
+        self._lacking: dict[str, int] = {}
+        self._due: set[str] = set()
+        self._waits = False
+        """Whether a log was left alone because somebody writes to it."""
+
+    @property
+    def lacking(self) -> Mapping[str, int]:
+        """How many entries each index lacks, over all tenants, as of the last look."""
+        return dict(self._lacking)
+
+    async def tend(self) -> None:
+        """Look for what is to be done, time and again, until the server ends."""
+        loop = asyncio.get_running_loop()
+        seen: object = self  # nothing was looked at yet
+        while not self._closing.is_set():
+            stamp = self._engine.stamp()
+            if stamp is None or stamp != seen or self._due or self._waits:
+                seen = stamp
+                await loop.run_in_executor(self._thread, self._go_on)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), 0.01 if self._due else QUIET_SECONDS)
+
+    def _go_on(self) -> None:
+        """Take a step in every log that is quiet, or far behind."""
+        try:
+            lacking: dict[str, int] = {}
+            due: set[str] = set()
+            self._waits = False
+            for tenant in self._engine.tenants():
+                if not tenant.startswith(OWN) and not self._closing.is_set():
+                    self._tenant(tenant, lacking, due)
+            self._lacking, self._due = lacking, due
+        except WoodratError as error:  # it is tried again soon
+            self._due = set()
+            logs.failed(error)
+
+    def _tenant(self, tenant: str, lacking: dict[str, int], due: set[str]) -> None:
+        from woodrat.api.trailing_indexes import TRAILING
+
+        context = self._open(tenant).context
+        with self._engine.view(context.tenant) as view:
+            head, found = view.head().position, indexer.positions(view, TRAILING)
+        for one in found:
+            lacking[one.name] = lacking.get(one.name, 0) + one.lacking
+        most = max((one.lacking for one in found), default=0)
+        quiet = self._heads.get(tenant) == head
+        self._heads[tenant] = head
+        if most and (quiet or most > LACKING_MAX):
+            if indexer.go_on(context, TRAILING):
+                due.add(tenant)
+        elif most:
+            self._waits = True
