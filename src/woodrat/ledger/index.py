@@ -6,7 +6,7 @@ transactions of bounded length; whatever its shelves do not cover is read from t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from woodrat.errors import Unavailable
@@ -74,25 +74,60 @@ def _put_by(write: Transaction, index: Index, entries_max: int) -> int:
     return position
 
 
+class Tail:
+    """The part of a log that the shelves of an index do not cover, as far as it was read.
+
+    Whoever asks again and again hands the same one to each question: each entry is then read once.
+    """
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._covered = self._through = 0
+        self._positions: dict[str, list[int]] | None = None
+
+    def __len__(self) -> int:
+        """How much of the log it holds."""
+        return self._through - self._covered
+
+    def follow(self, view: View, through: int) -> None:
+        """Read on to a position; what the shelves cover by now is forgotten."""
+        covered = view.shelved(self._index.name)
+        if self._positions is None or covered < self._covered or covered >= self._through:
+            self._positions, self._covered, self._through = {}, covered, covered
+        for entry in view.entries(self._through, through, self._index.kinds):
+            for name in self._index.shelves(entry):
+                self._positions.setdefault(name, []).append(entry.position)
+        self._through = max(self._through, through)
+
+    def on(self, name: str) -> Sequence[int]:
+        """Return the positions that belong on a shelf, by position."""
+        return () if self._positions is None else self._positions.get(name, ())
+
+
 class Shelves:
     """The shelves of an index, as one view shows them through a position."""
 
-    def __init__(self, view: View, through: int, index: Index) -> None:
+    def __init__(self, view: View, through: int, index: Index, tail: Tail | None = None) -> None:
         self._view = view
         self._through = through
-        self._index = index
-        self._tail: dict[str, list[int]] | None = None
+        self._tail = Tail(index) if tail is None else tail
+        self._is_read = False
+
+    def _read_tail(self) -> Tail:
+        if not self._is_read:
+            self._tail.follow(self._view, self._through)
+            self._is_read = True
+        return self._tail
+
+    def has(self, name: str) -> bool:
+        """Return whether anything lies on a shelf, or belongs there, at whatever position."""
+        return bool(self._read_tail().on(name)) or next(iter(self._view.shelf(name)), None) is not None
 
     def on(self, name: str) -> list[int]:
         """Return the positions on a shelf, and those of the part of the log it does not cover."""
-        if self._tail is None:
-            self._tail = {}
-            covered = self._view.shelved(self._index.name)
-            for entry in self._view.entries(covered, self._through, self._index.kinds):
-                for shelf in self._index.shelves(entry):
-                    self._tail.setdefault(shelf, []).append(entry.position)
-        found = {position for position, _ in self._view.shelf(name) if position <= self._through}
-        return sorted(found.union(self._tail.get(name, ())))
+        found = {position for position, _ in self._view.shelf(name)}
+        found.update(self._read_tail().on(name))
+        return sorted(position for position in found if position <= self._through)
 
     def entries(self, name: str) -> list[Entry]:
         """Return the entries on a shelf, by position, without those whose bodies were erased."""
