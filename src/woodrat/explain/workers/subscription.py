@@ -79,7 +79,7 @@ class Subscription:
     def tell(self, decisions: tuple[Stale, ...]) -> None:
         """Call the function; what it raises is kept and warned of."""
         try:
-            self._context.run(self._callback, decisions)
+            self._context.copy().run(self._callback, decisions)
         except BaseException as problem:  # an exit would end the thread that tells, and nobody would hear of it
             self.note(problem, "The write stands; the function that was told of it failed")
 
