@@ -32,7 +32,7 @@ RANGE_ENTRIES: Final = 4_096
 """How many entries are taken together, to the end of the write that reaches so far."""
 PART_MAX: Final = 1_000
 """How many decisions a function is told of in one call."""
-GATHER_SECONDS: Final = 0.01
+GATHER_SECONDS: Final = 0.05
 """How long the thread waits after a write for more of them; `flush` does not."""
 IDLE_SECONDS: Final = 5.0
 """How long the thread waits for another write before it ends."""
