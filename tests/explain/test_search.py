@@ -17,6 +17,7 @@ from woodrat.explain.reader.stale import Beliefs, stale_decision
 from woodrat.explain.reader.tracer import Tracer
 from woodrat.explain.remake import SAME
 from woodrat.explain.stale import Stale
+from woodrat.explain.workers import search
 from woodrat.explain.workers.search import ChangedFields, StaleSearch, newly_stale
 from woodrat.ledger.index import Tail
 from woodrat.ledger.read import Reader
@@ -225,3 +226,27 @@ def test_only_the_fields_that_rules_ask_for_count(ledger: woodrat.Ledger) -> Non
     for _ in range(2):
         assert [candidates(note="y"), candidates(other=1), candidates(income=1), candidates(score=5)] == [0, 0, 1, 2]
         run_reader.catch_up(ledger.context.engine, ledger.tenant)
+
+
+def test_the_index_is_brought_along(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many decisions that are not indexed yet are indexed after they were read once; a dropped index is noticed."""
+    monkeypatch.setattr(search, "UNINDEXED_MAX", 2)
+    ledger.store({"entity_type": "loan", "id": "1", "score": 1}, observed_at=MONDAY)
+    tail = Tail(EVIDENCE)
+
+    def candidates() -> int:
+        position = ledger.store({"entity_type": "loan", "id": "1", "score": 5}).position
+        return len(StaleSearch(ledger.context, position, position, tail=tail).candidates())
+
+    def indexed() -> bool:
+        with ledger.context.engine.view(ledger.tenant) as view:
+            return view.shelved(run_reader.INDEX) >= 0
+
+    decide(ledger, 1, 0)
+    assert (candidates(), len(tail), indexed()) == (1, 1, False)
+    for _ in range(2):
+        decide(ledger, 1, 0)
+    assert (candidates(), len(tail), indexed()) == (3, 3, True)
+    assert (candidates(), len(tail)) == (3, 0)
+    ledger.rebuild()
+    assert (candidates(), len(tail)) == (3, 3)

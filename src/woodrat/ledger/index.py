@@ -82,19 +82,20 @@ class Tail:
 
     def __init__(self, index: Index) -> None:
         self._index = index
-        self._covered = self._through = 0
+        self._covered = self._through = self._count = 0
         self._positions: dict[str, list[int]] | None = None
 
     def __len__(self) -> int:
-        """How much of the log it holds."""
-        return self._through - self._covered
+        """How many entries it holds."""
+        return self._count
 
     def follow(self, view: View, through: int) -> None:
         """Read on to a position; what the shelves cover by now is forgotten."""
         covered = view.shelved(self._index.name)
         if self._positions is None or covered < self._covered or covered >= self._through:
-            self._positions, self._covered, self._through = {}, covered, covered
+            self._positions, self._covered, self._through, self._count = {}, covered, covered, 0
         for entry in view.entries(self._through, through, self._index.kinds):
+            self._count += 1
             for name in self._index.shelves(entry):
                 self._positions.setdefault(name, []).append(entry.position)
         self._through = max(self._through, through)

@@ -37,9 +37,10 @@ def listen(engine: Engine, tenant: TenantId, listener: Listener) -> None:
 
 def stop(engine: Engine) -> None:
     """Have the listeners to the logs of an engine finish; it is about to be closed."""
-    for listeners in list(_LISTENERS.get(engine, {}).values()):
-        for listener in listeners:
-            listener.stop()
+    if engine in _LISTENERS:
+        for listeners in list(_LISTENERS[engine].values()):
+            for listener in listeners:
+                listener.stop()
 
 
 def publish(context: Context, first: int, last: int) -> None:

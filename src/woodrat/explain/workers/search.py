@@ -26,6 +26,8 @@ KINDS: Final = frozenset({"observation", "schema", "run.decided"})
 """Kinds of entries that can make a decision stale, or be one that is."""
 BEHIND_MAX: Final = 10_000
 """How far the index of evidence may be behind before it is brought up to date; the rest is read from the log."""
+UNINDEXED_MAX: Final = 250
+"""How many decisions that are not indexed yet are read from the log before the index is brought up to date."""
 CATCH_UP_ENTRIES: Final = 1_000
 """How much of the log one transaction indexes at most; writers wait no longer than that."""
 
@@ -54,17 +56,22 @@ class StaleSearch:
 
     def candidates(self) -> list[int]:
         """Return the positions of the decisions that have to be compared: their evidence may have changed."""
+        from woodrat.ledger.index import Tail
         from woodrat.runs import reader as run_reader
 
         engine, tenant = self._context.engine, self._context.tenant
+        tail = Tail(run_reader.EVIDENCE) if self._tail is None else self._tail
         with engine.view(tenant) as view:
-            if self._last - view.shelved(run_reader.INDEX) <= BEHIND_MAX:
-                return self._candidates(view)
-        run_reader.catch_up(engine, tenant, CATCH_UP_ENTRIES)
-        with engine.view(tenant) as view:
-            return self._candidates(view)
+            behind = self._last - view.shelved(run_reader.INDEX)
+            positions = self._candidates(view, tail) if behind <= BEHIND_MAX else None
+        if positions is None or len(tail) > UNINDEXED_MAX:
+            run_reader.catch_up(engine, tenant, CATCH_UP_ENTRIES)
+        if positions is None:
+            with engine.view(tenant) as view:
+                positions = self._candidates(view, tail)
+        return positions
 
-    def _candidates(self, view: View) -> list[int]:
+    def _candidates(self, view: View, tail: Tail) -> list[int]:
         from woodrat.ledger.index import Shelves
         from woodrat.ledger.read import Reader
         from woodrat.runs.reader import EVIDENCE, leaning_positions
@@ -81,7 +88,7 @@ class StaleSearch:
         if changed.by_entity:
             policies = self._context.policies
             readers = [Reader(view, AsOf(position), policies) for position in (self._first - 1, self._present)]
-            evidence = Shelves(view, self._last, EVIDENCE, self._tail)
+            evidence = Shelves(view, self._last, EVIDENCE, tail)
             for ref, fields in changed.with_groups(readers).items():
                 positions |= leaning_positions(evidence, ref, fields)
         return sorted(positions)

@@ -87,8 +87,8 @@ class Subscription:
         """Keep a problem and warn of it."""
         if len(self.problems) < PROBLEMS_MAX:
             self.problems.append(problem)
-        # Warnings may be errors in this process; whoever tells still must not break.
-        with suppress(Warning):
+        # Warnings may be errors in this process, and be shown by code of its own; whoever tells still must not break.
+        with suppress(Exception):
             warnings.warn(f"{sentence}: {type(problem).__name__}: {problem}", StaleWarning, stacklevel=2)
 
 

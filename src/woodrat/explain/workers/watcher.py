@@ -219,7 +219,7 @@ class StaleWatcher:
         audience = tuple(each for each in audience if not each.closed)
         if not audience:
             return last
-        if self._tail is None or len(self._tail) > 2 * BEHIND_MAX:
+        if self._tail is None or len(self._tail) > BEHIND_MAX:  # the index cannot be brought up to date now
             self._tail = Tail(EVIDENCE)
         try:
             last = _end_of_writes(context, first, last)
@@ -230,7 +230,7 @@ class StaleWatcher:
                 for each in audience if decisions else ():
                     if not each.closed:
                         each.tell(decisions)
-        except Exception as problem:
+        except BaseException as problem:  # nobody else hears of it, and the thread must go on
             self._tail = None
             sentence = f"The entries {first} to {last} stand; which decisions they made stale could not be worked out"
             for each in audience:
