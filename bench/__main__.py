@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import collecting, exchange, floor, parting, place, recall, runs, table, tokens, tracing, verify
+from bench import collecting, exchange, floor, parting, place, recall, runs, table, tokens, tracing, verify, watch
 from bench.rows import ROWS, Row
 from bench.stage import FULL, QUICK, Scale, Stage
 from bench.timing import Figure
@@ -31,6 +31,7 @@ def all_rows(*, quick: bool) -> tuple[Row, ...]:
         floor.rows(),
         parting.rows(),
         tracing.rows(),
+        watch.rows(),
         tokens.rows(),
         exchange.rows(),
     )

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from woodrat.exchange.verbs.export import ExportedLog
     from woodrat.exchange.verbs.importer import Imported
     from woodrat.exchange.verbs.sync import Synced
-    from woodrat.explain.workers import StaleWarning, Subscription
+    from woodrat.explain.workers.subscription import StaleWarning, Subscription
     from woodrat.ledger.elements import Elements
     from woodrat.ledger.own_policy import own_policy
     from woodrat.ledger.report import Report
@@ -181,8 +181,8 @@ _HOMES = {
     "RunRecord": "runs.record",
     "Signed": "proofs.proof",
     "Snapshot": "merge.snapshot",
-    "StaleWarning": "explain.workers",
-    "Subscription": "explain.workers",
+    "StaleWarning": "explain.workers.subscription",
+    "Subscription": "explain.workers.subscription",
     "Synced": "exchange.verbs.sync",
     "Unavailable": "errors",
     "Verdict": "runs.rules",

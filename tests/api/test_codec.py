@@ -22,7 +22,7 @@ from woodrat.api.link import plain
 from woodrat.api.verbs import verbs
 from woodrat.bisect.predicate import Choice, FieldRead, Predicate
 from woodrat.canon.ids import Ref
-from woodrat.explain.workers import Newly
+from woodrat.explain.workers.follower import Newly
 from woodrat.ledger.find import Hit
 from woodrat.ledger.pages import Page
 from woodrat.log.entry import Entry

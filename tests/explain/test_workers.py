@@ -15,24 +15,23 @@ from tests.explain.test_reader import RULES, counted, decide, engine, ledger, op
 
 import woodrat
 from woodrat.engines.memory import MemoryEngine
-from woodrat.explain import workers as explain_workers
 from woodrat.explain.stale import Stale
+from woodrat.explain.workers import follower, search
 from woodrat.runs.rules import Rule
 
 __all__ = ["engine", "ledger"]  # fixtures: each engine
 
 
 class Told:
-    """What a subscription was told, call by call."""
+    """A subscription, and what it was told, call by call."""
 
-    def __init__(self) -> None:
+    def __init__(self, ledger: woodrat.Ledger | woodrat.AsyncLedger) -> None:
         self.calls: list[tuple[Stale, ...]] = []
-
-    def __call__(self, found: tuple[Stale, ...]) -> None:
-        self.calls.append(found)
+        self.subscription = ledger.on_stale(self.calls.append)
 
     def take(self) -> list[tuple[str, Any]]:
         """Return the runs told of since the last time, with what would be decided now."""
+        assert self.subscription.closed or self.subscription.flush()
         found = [(one.run, one.now.chosen) for call in self.calls for one in call]
         self.calls.clear()
         return found
@@ -43,13 +42,19 @@ def correct(ledger: woodrat.Ledger, score: int, number: int = 42) -> None:
     ledger.correct(f"loan/{number}", {"creditScore": score}, reason="mixed up")
 
 
+def corrected(ledger: woodrat.Ledger, score: int, subscription: woodrat.Subscription) -> None:
+    """Correct a credit score, and wait until that is reported."""
+    correct(ledger, score)
+    assert subscription.flush()
+
+
 def test_a_correction_tells_of_what_it_makes_stale(ledger: woodrat.Ledger) -> None:
     """Each correction tells of the decisions it makes stale, and of none that were so already or no longer are."""
     store(ledger, creditScore=580)
     store(ledger, 43, creditScore=580)
     first, _ = decide(ledger), decide(ledger, 43)
-    told = Told()
-    with ledger.on_stale(told) as subscription:
+    told = Told(ledger)
+    with told.subscription as subscription:
         correct(ledger, 640)
         assert told.take() == [(first, "approved")]
         correct(ledger, 640)
@@ -74,8 +79,7 @@ def test_retraction_deletion_and_joining_tell_too(ledger: woodrat.Ledger) -> Non
     """Whatever changes belief tells: a retraction, a delete, a word about another entity that is the same."""
     said = store(ledger, creditScore=580)
     run = decide(ledger)
-    told = Told()
-    ledger.on_stale(told)
+    told = Told(ledger)
     ledger.retract(said, reason="wrong")
     assert told.take() == [(run, None)]  # unknown: there is no score
     store(ledger, creditScore=500, note="x")
@@ -97,8 +101,7 @@ def test_another_schema_tells_too(ledger: woodrat.Ledger) -> None:
     store(ledger, creditScore=700)
     ledger.store({"entity_type": "loan", "id": "42", "creditScore": 580}, observed_at="2026-01-06T09:00:00Z")
     run = decide(ledger)
-    told = Told()
-    ledger.on_stale(told)
+    told = Told(ledger)
     highest = {"type": "object", "properties": {"creditScore": {"type": "integer", "x-woodrat-merge": "max"}}}
     ledger.schemas.register({**highest, "x-woodrat-identity": [["id"]]}, entity_type="loan")
     assert told.take() == [(run, "approved")]
@@ -107,8 +110,7 @@ def test_another_schema_tells_too(ledger: woodrat.Ledger) -> None:
 def test_a_decision_can_be_born_stale(ledger: woodrat.Ledger) -> None:
     """A decision on what was read before a correction, and written after it, is told of when it is written."""
     store(ledger, creditScore=580)
-    told = Told()
-    ledger.on_stale(told)
+    told = Told(ledger)
     with ledger.run("Approve?", subject="loan/42") as run:
         seen = run.show("loan/42")
         correct(ledger, 640)
@@ -124,7 +126,7 @@ def test_what_was_told_is_what_is_stale(acts: list[tuple[str, int, int]]) -> Non
     """Whoever keeps what he was told knows of every stale decision what it would come to now, and of no wrong one."""
     ledger = opened(MemoryEngine())
     known: dict[int, Any] = {}
-    ledger.on_stale(lambda found: known.update((one.decision.position, one.now.chosen) for one in found))
+    subscription = ledger.on_stale(lambda found: known.update((one.decision.position, one.now.chosen) for one in found))
     for number in (1, 2, 3):
         store(ledger, number, creditScore=580)
     for act, number, score in acts:
@@ -134,6 +136,7 @@ def test_what_was_told_is_what_is_stale(acts: list[tuple[str, int, int]]) -> Non
             ledger.store({"entity_type": "loan", "id": str(number), "creditScore": score, "note": len(known)})
         else:
             decide(ledger, number)
+    subscription.close()
     for one in ledger.stale(limit=100).items:
         assert known[one.decision.position] == one.now.chosen
 
@@ -144,8 +147,7 @@ def test_only_what_leans_on_it_is_looked_at(ledger: woodrat.Ledger, monkeypatch:
         store(ledger, number, creditScore=580)
         decide(ledger, number)
     ledger.why("loan/42")  # the index has caught up
-    told = Told()
-    ledger.on_stale(told)
+    told = Told(ledger)
     read = counted(ledger.context.engine, monkeypatch)
     correct(ledger, 640)
     assert len(told.take()) == 1
@@ -156,8 +158,7 @@ def test_nothing_is_told_of_what_was_not_written(ledger: woodrat.Ledger) -> None
     """A dry run, a refused write, a repeated one and a replay tell of nothing; the agent does not matter."""
     store(ledger, creditScore=580)
     run = decide(ledger)
-    told = Told()
-    ledger.on_stale(told)
+    told = Told(ledger)
     ledger.correct("loan/42", {"creditScore": 640}, reason="x", dry_run=True)
     with pytest.raises(woodrat.Refused):
         ledger.correct("loan/42", {}, reason="x")
@@ -173,20 +174,19 @@ def test_a_function_that_raises_breaks_no_write(ledger: woodrat.Ledger) -> None:
     """What a function raises is kept and warned of; the write stands, and the other functions are told."""
     store(ledger, creditScore=580)
     run = decide(ledger)
-    told = Told()
 
     def fail(found: tuple[Stale, ...]) -> None:
         raise ValueError("no mail server")
 
     failing = ledger.on_stale(fail)
-    ledger.on_stale(told)
+    told = Told(ledger)
     with pytest.warns(woodrat.StaleWarning, match="The write stands.*ValueError: no mail server"):
-        correct(ledger, 640)
+        corrected(ledger, 640, failing)
     assert [str(problem) for problem in failing.problems] == ["no mail server"]
     assert told.take() == [(run, "approved")]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        correct(ledger, 610)
+        corrected(ledger, 610, failing)
     assert ledger.show("loan/42").fields["creditScore"] == 610
     assert len(failing.problems) == 2
     with pytest.raises(woodrat.Refused, match="expected a function"):
@@ -232,6 +232,7 @@ def test_threads_are_told_of_every_write_once(tmp_path: Path) -> None:
             thread.start()
         for thread in threads:
             thread.join()
+        assert subscription.flush()
         assert sorted(found) == sorted(runs)
         assert subscription.problems == []
 
@@ -262,8 +263,8 @@ def test_other_writers_are_followed(tmp_path: Path) -> None:
 
 def test_a_long_write_is_followed_whole(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """A write longer than what is looked at in one go is one write, and the index is brought along with it."""
-    monkeypatch.setattr(explain_workers, "_WINDOW", 3)
-    monkeypatch.setattr(explain_workers, "BEHIND_MAX", 2)
+    monkeypatch.setattr(follower, "_WINDOW", 3)
+    monkeypatch.setattr(search, "BEHIND_MAX", 2)
     for number in range(10):
         store(ledger, number, creditScore=580)
     runs = [decide(ledger, number) for number in range(10)]
@@ -281,8 +282,7 @@ def test_async_ledgers_are_told_and_follow(tmp_path: Path) -> None:
         async with await woodrat.aopen(str(tmp_path / "one.db")) as ledger:
             store(ledger.target, creditScore=580)
             run = decide(ledger.target)
-            told = Told()
-            ledger.on_stale(told)
+            told = Told(ledger)
             start = ledger.position
             await ledger.correct("loan/42", {"creditScore": 640}, reason="x")
             async for one in ledger.follow_stale(after=start):
@@ -302,8 +302,7 @@ def test_an_unknown_outcome_is_told_once(ledger: woodrat.Ledger) -> None:
         return bool(facts["creditScore"] < 600)
 
     run = decide(ledger, rules=[Rule("rejected", low, label="Low")])
-    told = Told()
-    ledger.on_stale(told)
+    told = Told(ledger)
     correct(ledger, 640)
     correct(ledger, 650)
     assert told.take() == [(run, None)]

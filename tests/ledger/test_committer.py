@@ -211,12 +211,14 @@ def test_watchers_are_told_after_the_shared_commit(engine: Counting, ledger: Led
 
     def hear(found: tuple[Any, ...]) -> None:
         # What is told of can be read by now, by everybody.
-        told.append((found[0].now.chosen, ledger.show("loan/0").fields["score"], ledger.show("loan/1").fields["score"]))
+        scores = [ledger.show(f"loan/{n}").fields["score"] for n in range(2)]
+        told.extend((one.now.chosen, *scores) for one in found)
 
     corrections = [lambda n=n: ledger.correct(f"loan/{n}", {"score": 700}) for n in range(2)]
-    with ledger.on_stale(hear), Committer(engine) as committer:
+    with ledger.on_stale(hear) as subscription, Committer(engine) as committer:
         engine.failing = Unavailable("the disk is full")
         together(committer, corrections)
+        assert subscription.flush()
         assert told == []
         engine.failing = None
         together(committer, corrections)

@@ -69,6 +69,9 @@ class Listening:
     def wrote(self, context: Context, first: int, last: int) -> None:
         self.heard.append((context.agent, first, last))
 
+    def stop(self) -> None:
+        self.heard.append(("stop", 0, 0))
+
 
 def test_listeners_hear_of_durable_writes_to_their_log() -> None:
     """Each write once, after the commit that it shares; nothing of other tenants, dry runs and what is known."""
@@ -87,6 +90,8 @@ def test_listeners_hear_of_durable_writes_to_their_log() -> None:
         assert len(listener.heard) == 1, "it is not durable yet"
     notices.send()
     assert listener.heard[1:] == [("b", 3, 3)]
+    ledger.close()
+    assert listener.heard[2:] == [("stop", 0, 0)]
 
 
 def test_listeners_do_not_keep_an_engine_alive() -> None:

@@ -130,7 +130,7 @@ def test_what_becomes_stale_is_followed_from_afar(agents: tuple[Any, Any, Ledger
     assert asyncio.run(first()) == followed(here, after=begin)[0]
 
 
-@pytest.mark.filterwarnings("ignore::woodrat.explain.workers.StaleWarning")
+@pytest.mark.filterwarnings("ignore::woodrat.StaleWarning")
 def test_a_function_is_told_from_afar_what_becomes_stale(
     agents: tuple[Any, Any, Ledger], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,7 +153,8 @@ def test_a_function_is_told_from_afar_what_becomes_stale(
         heard.clear()
         here.correct("loan/42", {"score": 580})
         here.correct("loan/42", {"score": 700})
-        assert heard.wait(20)
+        assert subscription.flush(20)
+        assert heard.is_set()
         assert not subscription.closed
     assert subscription.closed
     for thread in threading.enumerate():

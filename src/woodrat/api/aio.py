@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from woodrat.compare.divergence import Divergence
     from woodrat.exchange.verbs.sync import Synced
     from woodrat.explain.stale import Stale
-    from woodrat.explain.workers import Subscription
+    from woodrat.explain.workers.subscription import Subscription
     from woodrat.replay.result import Replayed
     from woodrat.runs.recorder.fork import Forked
     from woodrat.runs.recorder.resume import Resumed
@@ -378,7 +378,7 @@ class AsyncLedger(AsyncPast):
 
     async def follow_stale(self, *, after: int | str | None = None) -> AsyncIterator[Stale]:
         """Yield decisions as writes make them stale, as `Ledger.follow_stale` does; the loop is free meanwhile."""
-        from woodrat.explain.workers import POLL_SECONDS
+        from woodrat.explain.workers.follower import POLL_SECONDS
 
         follower = await asyncio.to_thread(self.target.stale_follower, after)
         while True:

@@ -169,7 +169,7 @@ _ELSEWHERE: Final = {
     "Impact": "woodrat.explain.impact",
     "Interpretation": "woodrat.state.interpretation",
     "LineageTree": "woodrat.explain.lineage",
-    "Newly": "woodrat.explain.workers",
+    "Newly": "woodrat.explain.workers.follower",
     "OrderProof": "woodrat.verify.report",
     "Page": "woodrat.ledger.pages",
     "Proof": "woodrat.proofs.proof",

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from woodrat.api.maintenance import Maintenance
 from woodrat.api.verb import CORRECT, MANAGE, verb
-from woodrat.explain import workers as explain_workers
-from woodrat.ledger import facts
+from woodrat.ledger import facts, subscriptions
 from woodrat.ledger.moments import resolve_moment
 
 if TYPE_CHECKING:
@@ -53,7 +52,8 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import Ref
     from woodrat.context import StandIn
     from woodrat.explain.stale import Stale
-    from woodrat.explain.workers import Subscription
+    from woodrat.explain.workers.follower import Follower
+    from woodrat.explain.workers.subscription import Subscription
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.report import Report
     from woodrat.runs.recorder.log import LocalLog
@@ -93,8 +93,12 @@ class Ledger(Maintenance):
         self.close()
 
     def close(self) -> None:
-        """Close the ledger; what was acknowledged stays. With keys, what was written here gets a checkpoint first."""
+        """Close the ledger; what was acknowledged stays.
+
+        First the functions of `on_stale` are told of what was written. With keys, it gets a checkpoint too.
+        """
         try:
+            subscriptions.stop(self.context.engine)
             if self.signing is not None:
                 self.signing.close()
         finally:
@@ -425,13 +429,17 @@ class Ledger(Maintenance):
     # ------------------------------------------------------------------------------------------ stale decisions
 
     def on_stale(self, callback: Callable[[tuple[Stale, ...]], object]) -> Subscription:
-        """Call a function with the decisions that a write made stale, once the write is committed.
+        """Call a function with the decisions that writes made stale, in a thread of its own, soon after they committed.
 
         It covers writes to this ledger in this process, by any agent; `follow_stale` also sees those of other
-        processes. The function may write. If it raises, the write stands: the error is added to `problems` of the
-        subscription and a warning is issued.
+        processes. Writes that come in quick succession are reported together. `flush` of the subscription waits until
+        everything is reported; closing the subscription or the ledger, and ending the process, wait too. The function
+        may write. If it raises, the write stands: the error is added to `problems` of the subscription and a warning
+        is issued.
         """
-        return explain_workers.subscribe(self.context, callback)
+        from woodrat.explain.workers.watcher import subscribe
+
+        return subscribe(self.context, callback)
 
     def follow_stale(self, *, after: Moment | None = None, wait: Callable[[], object] | None = None) -> Iterator[Stale]:
         """Yield decisions as writes by any process make them stale, without end.
@@ -439,12 +447,16 @@ class Ledger(Maintenance):
         It starts after the moment `after` (default: now). `wait` is called whenever there is nothing new, and ends the
         iteration by returning `False`; by default it sleeps for a moment.
         """
-        return explain_workers.follow(self.stale_follower(after), wait)
+        from woodrat.explain.workers.follower import follow
 
-    def stale_follower(self, after: Moment | None) -> explain_workers.Follower:
+        return follow(self.stale_follower(after), wait)
+
+    def stale_follower(self, after: Moment | None) -> Follower:
+        from woodrat.explain.workers.follower import Follower
+
         with self.context.engine.view(self.tenant) as view:
             position = resolve_moment(view, "now" if after is None else after, clock=self.context.clock)
-        return explain_workers.Follower(self.context, position)
+        return Follower(self.context, position)
 
     # ------------------------------------------------------------------------------------------------------- runs
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from woodrat.exchange.verbs.export import ExportedLog
     from woodrat.exchange.verbs.importer import Imported
     from woodrat.explain.stale import Stale
-    from woodrat.explain.workers import Subscription
+    from woodrat.explain.workers.subscription import Subscription
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.progress import Progress
     from woodrat.log.entry import Entry
@@ -276,17 +276,17 @@ class RemoteLedger(Ledger, RemotePast):
 
     def follow_stale(self, *, after: Moment | None = None, wait: Callable[[], object] | None = None) -> Iterator[Stale]:
         """Yield decisions as writes make them stale, by whomever, as `Ledger.follow_stale` does."""
-        from woodrat.explain import workers as explain_workers
+        from woodrat.explain.workers.follower import follow
 
-        return explain_workers.follow(self.stale_follower(after, patient=wait is None), wait)
+        return follow(self.stale_follower(after, patient=wait is None), wait)
 
     def on_stale(self, callback: Callable[[tuple[Stale, ...]], object]) -> Subscription:
         """Have a function called with the decisions that writes make stale, by whomever, in a thread of its own."""
         from woodrat.api.remote_watch import watch
-        from woodrat.explain import workers as explain_workers
+        from woodrat.explain.workers.subscription import check_callback
 
-        explain_workers.check_callback(callback)
-        return watch(self.stale_follower(None), callback)
+        check_callback(callback)
+        return watch(self.stale_follower(None), callback, lambda: self.position)
 
     def stale_follower(self, after: Moment | None, *, patient: bool = True) -> Any:
         from woodrat.api.remote_watch import RemoteFollower

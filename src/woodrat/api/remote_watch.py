@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from woodrat.api.codec import AnswerForm
 from woodrat.errors import Unavailable, WoodratError
-from woodrat.explain.workers import Newly, Subscription
+from woodrat.explain.workers.follower import Newly
+from woodrat.explain.workers.subscription import Subscription
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,31 +54,51 @@ class RemoteFollower:
             self.position, wait = found.position, 0
 
 
-def watch(follower: RemoteFollower, callback: Callable[[tuple[Stale, ...]], object]) -> Subscription:
-    """Have a function called, in a thread of its own, with the decisions that writes make stale from now on."""
-    return _Watch(follower).begin(callback)
+def watch(
+    follower: RemoteFollower, callback: Callable[[tuple[Stale, ...]], object], head: Callable[[], int]
+) -> Subscription:
+    """Have a function called, in a thread of its own, with the decisions that writes make stale from now on.
+
+    `head` asks how far the log goes.
+    """
+    return _Watch(follower, head).begin(callback)
 
 
 class _Watch:
     """The one subscription of a thread that follows."""
 
-    def __init__(self, follower: RemoteFollower) -> None:
+    def __init__(self, follower: RemoteFollower, head: Callable[[], int]) -> None:
         self._follower = follower
+        self._head = head
         self._ended = threading.Event()
+        self._reported = threading.Condition()
+        self._thread: threading.Thread | None = None
 
     def begin(self, callback: Callable[[tuple[Stale, ...]], object]) -> Subscription:
         """Begin to follow, and to tell."""
         found = Subscription(self, callback)
-        threading.Thread(target=self._run, args=(found,), name="woodrat-stale", daemon=True).start()
+        self._thread = threading.Thread(target=self._run, args=(found,), name="woodrat-stale", daemon=True)
+        self._thread.start()
         return found
 
     def has(self, subscription: Subscription) -> bool:
         """Return whether it is still told anything."""
         return not self._ended.is_set()
 
-    def remove(self, subscription: Subscription) -> None:
+    def flush(self, timeout: float | None) -> bool:
+        """Wait until all that was written so far has been reported; return whether it has."""
+        if threading.current_thread() is self._thread:
+            return False
+        head = self._head()
+        with self._reported:
+            self._reported.wait_for(lambda: self._follower.position >= head or self._ended.is_set(), timeout)
+        return self._follower.position >= head
+
+    def end(self, subscription: Subscription) -> None:
         """Tell nothing more."""
         self._ended.set()
+        with self._reported:
+            self._reported.notify_all()
 
     def _run(self, subscription: Subscription) -> None:
         follower = self._follower
@@ -87,12 +108,14 @@ class _Watch:
             except WoodratError as problem:
                 if self._ended.is_set():
                     break
-                subscription.note(problem)
+                subscription.note(problem, "The server could not be asked which decisions writes made stale")
                 if not isinstance(problem, Unavailable):  # no further try would change it
-                    self._ended.set()
+                    self.end(subscription)
                 self._ended.wait(REST_SECONDS)
             else:
                 if found.decisions and not self._ended.is_set():
                     subscription.tell(found.decisions)
-                follower.position = found.position
+                with self._reported:
+                    follower.position = found.position
+                    self._reported.notify_all()
         follower.close()

@@ -6,7 +6,7 @@ transactions of bounded length; whatever it does not cover is read from the log 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from woodrat.engines.port import BEFORE_ALL, IndexRow
@@ -138,25 +138,63 @@ def go_on(engine: Engine, tenant: TenantId, index: Index, entries_max: int) -> i
     return reached
 
 
+class Tail:
+    """The part of a log that an index does not cover, as far as it was read.
+
+    Whoever asks again and again hands the same one to each question: each entry is then read once.
+    """
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        """The index."""
+        self._covered = self._through = self._count = 0
+        self._positions: dict[str, list[int]] | None = None
+
+    def __len__(self) -> int:
+        """How many entries it holds."""
+        return self._count
+
+    def follow(self, view: View, through: int) -> None:
+        """Read on to a position; what the index covers by now is forgotten."""
+        reached = covered(view, self.index.name)
+        if self._positions is None or reached < self._covered or reached >= self._through:
+            self._positions, self._covered, self._through, self._count = {}, reached, reached, 0
+        for entry in view.entries(self._through, through, self.index.kinds):
+            self._count += 1
+            for term in self.index.terms(entry):
+                self._positions.setdefault(term, []).append(entry.position)
+        self._through = max(self._through, through)
+
+    def positions(self, term: str) -> Sequence[int]:
+        """Return the positions of the entries under a term, in order."""
+        return () if self._positions is None else self._positions.get(term, ())
+
+
 class Lookup:
     """An index, as one view shows it through a position."""
 
-    def __init__(self, view: View, through: int, index: Index) -> None:
+    def __init__(self, view: View, through: int, index: Index, tail: Tail | None = None) -> None:
         self._view = view
         self._through = through
-        self._index = index
-        self._tail: dict[str, list[int]] | None = None
+        self._tail = Tail(index) if tail is None else tail
+        self._is_read = False
+
+    def _read_tail(self) -> Tail:
+        if not self._is_read:
+            self._tail.follow(self._view, self._through)
+            self._is_read = True
+        return self._tail
+
+    def has(self, term: str) -> bool:
+        """Return whether any entry belongs under a term, at whatever position."""
+        return bool(self._read_tail().positions(term)) or is_listed(self._view, self._tail.index.name, term)
 
     def positions(self, term: str) -> list[int]:
         """Return the positions of the entries listed under a term, and of those that the index does not cover."""
-        if self._tail is None:
-            self._tail = {}
-            for entry in self._view.entries(covered(self._view, self._index.name), self._through, self._index.kinds):
-                for one in self._index.terms(entry):
-                    self._tail.setdefault(one, []).append(entry.position)
-        rows = self._view.scan(self._index.name, _prefix(term), through=self._through)
+        rows = self._view.scan(self._tail.index.name, _prefix(term), through=self._through)
         found = {int.from_bytes(key[-_POSITION_BYTES:], "big") for key, _ in rows}
-        return sorted(found.union(self._tail.get(term, ())))
+        found.update(self._read_tail().positions(term))
+        return sorted(position for position in found if position <= self._through)
 
     def entries(self, term: str) -> list[Entry]:
         """Return the entries listed under a term, by position, without those whose bodies were erased."""

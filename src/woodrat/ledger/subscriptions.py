@@ -20,6 +20,9 @@ class Listener(Protocol):
     def wrote(self, context: Context, first: int, last: int) -> None:
         """Hear of a durable write, by its first and last position; the context is that of the writer."""
 
+    def stop(self) -> None:
+        """Finish with what was heard of: the log is about to be closed."""
+
 
 _LISTENERS: WeakKeyDictionary[Engine, dict[TenantId, tuple[Listener, ...]]] = WeakKeyDictionary()
 _LOCK = threading.Lock()
@@ -30,6 +33,14 @@ def listen(engine: Engine, tenant: TenantId, listener: Listener) -> None:
     with _LOCK:
         by_tenant = _LISTENERS.setdefault(engine, {})
         by_tenant[tenant] = (*by_tenant.get(tenant, ()), listener)
+
+
+def stop(engine: Engine) -> None:
+    """Have the listeners to the logs of an engine finish; it is about to be closed."""
+    if engine in _LISTENERS:
+        for listeners in list(_LISTENERS[engine].values()):
+            for listener in listeners:
+                listener.stop()
 
 
 def publish(context: Context, first: int, last: int) -> None:

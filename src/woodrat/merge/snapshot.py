@@ -260,9 +260,18 @@ class Snapshot:
             )
         return found
 
+    def _behind(self, name: str) -> list[str]:
+        """Return the observations that set a field's value, without working out the blame of the others."""
+        if "blame" in self.__dict__:
+            origin = self.blame.get(name)
+            return [] if origin is None else [str(id) for id in origin.observations]
+        field = self._state.field(name) if name in self.fields else None
+        if field is None:
+            return []
+        return [str(self._id(digest)) for digest in self._rules.policy(name).show(field.held).observations]
+
     def fact(self, name: str) -> Fact:
         """Return one field as a fact, to be handed to a decision: its value, and the observations that set it."""
-        origin = self.blame.get(name)
         return Fact(
             name,
             self.fields.get(name),
@@ -270,7 +279,7 @@ class Snapshot:
                 "kind": "read",
                 "entity": str(self.entity),
                 "field": name,
-                "observations": [] if origin is None else [str(id) for id in origin.observations],
+                "observations": self._behind(name),
                 "position": self.position,
             },
             missing=name not in self.fields,

@@ -47,6 +47,7 @@ ANCESTORS_MAX: Final = 16
 """How far up a run looks for the pipeline it is a step of."""
 
 _EVIDENCE, _WROTE, _JUDGED, _INSIDE, _TRACED = "evidence/", "wrote/", "judged/", "inside/", "traced/"
+_FIELD = "field/"
 _KINDS: Final = frozenset({"observation", "run.decided", "run.started"})
 _WINDOW, _WINDOW_MAX = 1_024, 65_536
 _EVALUATION: Final = "evaluation"
@@ -64,15 +65,16 @@ def _terms(entry: Entry) -> set[str]:
         body: Any = form.decode(data)
         part = steps.part_of(entry.kind, entry.position, body) if isinstance(body, dict) else None
         assert isinstance(part, Decision)
-        return {_EVIDENCE + ref.id for ref in _refs(part.entities)}
+        terms = {_EVIDENCE + ref.id for ref in _refs(part.entities)}
+        return terms.union(_field_term(ref, field) for ref, field in _read_fields(part))
     if entry.kind == "run.started":
         if b'"parent"' not in data and b'"trace"' not in data:
             return set()
         began: Any = form.decode(data)
         parent, traced = began.get("parent"), trace.trace_of(began.get("trace"))
         above = parent.get("run") if isinstance(parent, dict) else None
-        terms = {_INSIDE + above} if isinstance(above, str) else set()
-        return terms if traced is None else {*terms, _TRACED + traced}
+        inside = {_INSIDE + above} if isinstance(above, str) else set()
+        return inside if traced is None else {*inside, _TRACED + traced}
     # Most observations carry no run; looking for the key in the bytes costs a fraction of reading them.
     found: set[str] = set()
     if b'"run":"' in data or b'"type":"evaluation"' in data:
@@ -85,7 +87,7 @@ def _terms(entry: Entry) -> set[str]:
     return found
 
 
-def _refs(texts: Iterable[str]) -> Iterator[Ref]:
+def _refs(texts: Iterable[object]) -> Iterator[Ref]:
     for text in texts:
         try:
             yield ids.parse_ref(text)
@@ -93,13 +95,44 @@ def _refs(texts: Iterable[str]) -> Iterator[Ref]:
             continue
 
 
+def _read_fields(decision: Decision) -> Iterator[tuple[Ref, str]]:
+    """Yield the fields of entities that a decision depends on: what its rules looked at, or would on other values.
+
+    What it was given besides cannot change what it comes to. One without conditions depends on all it was given.
+    """
+    rules = (*decision.rules, *(decision.untried or ()))
+    asked = {key for rule in rules if isinstance(rule.when, dict) for key in rule.when}
+    conditions = decision.conditions
+    origins = [condition.origin for condition in conditions]
+    origins += [origin for key, origin in decision.facts_origin.items() if not conditions or key in asked]
+    for origin in origins:
+        if isinstance(origin, dict) and origin.get("kind") == "read" and isinstance(field := origin.get("field"), str):
+            yield from ((ref, field) for ref in _refs([origin.get("entity")]))
+
+
+def _field_term(ref: Ref, field: str) -> str:
+    """Return the term of the decisions that depend on a field of an entity."""
+    return f"{_FIELD}{ref.id}/{field}"
+
+
 INDEX: Final = Index("runs", _KINDS, _terms)
 """Where runs are found by what they decided on, wrote and started, and by who judged them."""
+EVIDENCE: Final = Index(INDEX.name, frozenset({"run.decided"}), _terms)
+"""The same, for whoever asks about decisions alone: what is not covered yet is read sooner."""
 
 
-def catch_up(engine: Engine, tenant: TenantId) -> None:
+def catch_up(engine: Engine, tenant: TenantId, entries_max: int = INDEX_ENTRIES) -> None:
     """Bring the index of runs up to date; one that cannot be written to now stays behind."""
-    log_index.catch_up(engine, tenant, INDEX, INDEX_ENTRIES)
+    log_index.catch_up(engine, tenant, INDEX, entries_max)
+
+
+def leaning_positions(evidence: Lookup, ref: Ref, fields: Iterable[str] | None) -> set[int]:
+    """Return the positions of the decisions that depend on some fields of an entity; none: on any of them."""
+    if fields is None:
+        return set(evidence.positions(_EVIDENCE + ref.id))
+    if not evidence.has(_EVIDENCE + ref.id):
+        return set()  # asked once, instead of field by field: on most entities nothing was decided
+    return {position for field in fields for position in evidence.positions(_field_term(ref, field))}
 
 
 class Recounter:
@@ -121,9 +154,11 @@ class Recounter:
         writes, judgements = self._writes(id), self._evaluations(id)
         return record_of(id, entries, writes, judgements, recording=current.is_recorded(id), linked=self._linked)
 
-    def bare(self, id: str) -> RunRecord:
-        """Return a run's record without what it wrote and who evaluated it, which is quicker."""
-        return record_of(id, self.view.run(id, self.through), recording=current.is_recorded(id))
+    def bare(self, id: str, entries: Iterable[Entry] | None = None) -> RunRecord:
+        """Return a run's record without what it wrote and who evaluated it, which is quicker; `entries` are its own."""
+        if entries is None:
+            entries = self.view.run(id, self.through)
+        return record_of(id, entries, recording=current.is_recorded(id))
 
     def _linked(self, id: str, traceparent: str | None) -> set[str]:
         """Return the other runs of a run's trace: what an index says, and the run that the trace's own id spells."""

@@ -18,7 +18,7 @@ from woodrat.server.route import KEY, Route, in_body, in_path, in_query
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
-    from woodrat.explain.workers import Newly
+    from woodrat.explain.workers.follower import Newly
     from woodrat.runs.relay import Relay
 
 
@@ -171,7 +171,7 @@ def snapshot(past: Past, run: str) -> dict[str, Any]:
 
 def newly_stale(ledger: Ledger, after: int | None = None) -> Newly:
     """Return what the next writes after a position made stale; default: after the end of the log."""
-    from woodrat.explain.workers import Follower
+    from woodrat.explain.workers.follower import Follower
     from woodrat.ledger.moments import resolve_moment
 
     own = ledger.context

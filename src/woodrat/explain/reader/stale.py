@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from woodrat.canon import form, ids
+from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Refused
 from woodrat.explain import references
 from woodrat.explain.reader.tracer import named_observations
@@ -12,6 +13,7 @@ from woodrat.explain.remake import SAME, is_whole, remake
 from woodrat.explain.stale import Belief, Stale
 from woodrat.ledger.pages import Page, PageRequest
 from woodrat.merge import blame, fold
+from woodrat.records import dataclass
 from woodrat.runs import steps
 from woodrat.runs.evidence import LaterChange
 from woodrat.runs.steps import Decision, Read
@@ -26,11 +28,18 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
     from woodrat.explain.reader.tracer import Tracer
+    from woodrat.explain.remake import DecisionNow
     from woodrat.ledger.read import Reader
     from woodrat.log.entry import Entry
     from woodrat.runs.record import RunRecord
 
+REMEMBERED_MAX: Final = 4_096
+"""How many answers of a kind are remembered while decisions are compared."""
+
 _WINDOW, _WINDOW_MAX = 1_024, 65_536
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 def stale(tracer: Tracer, request: PageRequest, *, same: bool) -> Page[Stale]:
@@ -40,16 +49,18 @@ def stale(tracer: Tracer, request: PageRequest, *, same: bool) -> Page[Stale]:
     full; what is believed of an entity is asked once.
     """
     before = tracer.through + 1 if request.place is None else request.place[0]
-    found: list[Stale] = []
+    beliefs = Beliefs(tracer)
+    decisions: list[Stale] = []
     for entry in _decided(tracer, before):
-        one = stale_decision(tracer, entry)
-        if one is None or (one.outcome == SAME and not same):
+        made = recorded_decision(entry)
+        comparison = None if made is None else compare(beliefs, made)
+        if comparison is None or (comparison.now.outcome == SAME and not same):
             continue
-        if len(found) == request.limit:
-            cursor = request.cursor_at([found[-1].decision.position])
-            return Page(tuple(found), cursor, request.position)
-        found.append(one)
-    return Page(tuple(found), None, request.position)
+        if len(decisions) == request.limit:
+            cursor = request.cursor_at([decisions[-1].decision.position])
+            return Page(tuple(decisions), cursor, request.position)
+        decisions.append(comparison.stale(beliefs))
+    return Page(tuple(decisions), None, request.position)
 
 
 def _decided(tracer: Tracer, before: int) -> Iterator[Entry]:
@@ -61,47 +72,122 @@ def _decided(tracer: Tracer, before: int) -> Iterator[Entry]:
         high, window = low, min(window * 2, _WINDOW_MAX)
 
 
-def stale_decision(tracer: Tracer, entry: Entry) -> Stale | None:
+def stale_decision(beliefs: Beliefs, entry: Entry) -> Stale | None:
     """Return a decision whose evidence is believed otherwise now; none when it is believed as it was."""
+    made = recorded_decision(entry)
+    comparison = None if made is None else compare(beliefs, made)
+    return None if comparison is None else comparison.stale(beliefs)
+
+
+class RecordedDecision(NamedTuple):
+    """A decision as it was recorded, and what it was made on."""
+
+    run: str
+    """The run it was made in."""
+    body: dict[str, Any]
+    """The body of its entry."""
+    decision: Decision
+    """What was decided."""
+    looked: Mapping[str, Mapping[str, Any]]
+    """Where the facts came from that it looked at."""
+
+
+def recorded_decision(entry: Entry) -> RecordedDecision | None:
+    """Return the decision an entry records; none where its body was erased or is of another shape."""
     body: Any = None if entry.body is None else form.decode(entry.body)
     decision = steps.part_of(entry.kind, entry.position, body) if isinstance(body, dict) else None
     run = body.get("run") if isinstance(body, dict) else None
     if not isinstance(decision, Decision) or not isinstance(run, str):
         return None
-    looked = references.evidence(decision)
-    origins: dict[str, Mapping[str, Any]] = {**decision.facts_origin, **looked}
+    return RecordedDecision(run, body, decision, references.evidence(decision))
+
+
+class Difference(NamedTuple):
+    """A fact that a decision was made on and that is believed otherwise, or for other reasons, now."""
+
+    key: str
+    """What the decision calls it."""
+    ref: Ref
+    """The entity it was read from."""
+    field: str
+    """The field."""
+    effective: str | None
+    """The effective time it was read by."""
+    was: tuple[str, ...]
+    """The observations behind it then."""
+    before: Json
+    """What was believed."""
+    fact: Fact
+    """What is believed now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A decision whose evidence is believed otherwise at a moment."""
+
+    made: RecordedDecision
+    """The decision."""
+    record: RunRecord
+    """Its run."""
+    differences: tuple[Difference, ...]
+    """What is believed otherwise, of what it looked at."""
+    now: DecisionNow
+    """What it would come to."""
+
+    def stale(self, beliefs: Beliefs) -> Stale:
+        """Return it with both beliefs side by side, and why the earlier one no longer holds."""
+        record = self.record
+        return Stale(
+            run=self.made.run,
+            agent=record.agent,
+            query=record.query,
+            subject=record.subject,
+            answer=record.answer,
+            decision=self.made.decision,
+            beliefs=tuple(map(beliefs.belief, self.differences)),
+            now=self.now,
+        )
+
+
+def compare(beliefs: Beliefs, made: RecordedDecision) -> Comparison | None:
+    """Compare what a decision looked at with what is believed; none when it is believed as it was."""
+    decision = made.decision
+    values: dict[str, Json] | None = None
     record: RunRecord | None = None
     now: dict[str, Fact] = {}
-    beliefs: list[Belief] = []
-    for key, origin in origins.items():
+    differences: list[Difference] = []
+    for key, origin in {**decision.facts_origin, **made.looked}.items():
         ref = read_ref(origin)
-        if ref is None or not _spoken_since(tracer, ref, origin, decision, key):
+        if ref is None:
+            continue
+        if values is None:
+            values = decision.known_facts
+        if not _spoken_since(beliefs, ref, origin, values.get(key)):
             continue
         if record is None:
-            record = tracer.recounter.bare(run)
-            if not is_part(entry.kind, body, record.agent):
+            record = beliefs.run(made.run)
+            if not is_part("run.decided", made.body, record.agent):
                 return None
         read = read_by(record, origin)
         if read is not None and not read.present:
             continue  # it asked for a moment, and would be told the same
+        was, field = named_observations(origin), str(origin["field"])
+        if was and not any(map(beliefs.knows, was)):
+            continue  # it was read from another log, and what that holds now cannot be told
         effective = None if read is None else read.effective
-        belief, fact = _belief(tracer, decision, key, origin, ref, effective)
-        if fact is not None:
-            now[key] = fact
-        if belief is not None and key in looked:
-            beliefs.append(belief)
-    if record is None or not beliefs:
+        fact = beliefs.fact(ref, field, effective)
+        before = values.get(key)
+        same_origin = set(was) == set(named_observations(fact.origin))
+        if same_origin and (
+            not is_whole(before) or ((key in values) is not fact.missing and form.same(before, fact.value))
+        ):
+            continue  # left as it is on record: a value that was hidden or cut stays so
+        now[key] = fact
+        if key in made.looked:
+            differences.append(Difference(key, ref, field, effective, was, before, fact))
+    if record is None or not differences:
         return None
-    return Stale(
-        run=run,
-        agent=record.agent,
-        query=record.query,
-        subject=record.subject,
-        answer=record.answer,
-        decision=decision,
-        beliefs=tuple(beliefs),
-        now=remake(decision, now),
-    )
+    return Comparison(made, record, tuple(differences), remake(decision, now))
 
 
 def read_by(record: RunRecord, origin: Mapping[str, Any]) -> Read | None:
@@ -122,13 +208,13 @@ def read_ref(origin: object) -> Ref | None:
         return None
 
 
-def _spoken_since(tracer: Tracer, ref: Ref, origin: Mapping[str, Any], decision: Decision, key: str) -> bool:
+def _spoken_since(beliefs: Beliefs, ref: Ref, origin: Mapping[str, Any], before: Json) -> bool:
     """Return whether belief about a fact may be another than when it was read."""
     position = origin.get("position")
-    if type(position) is not int or tracer.reader.version(ref) > position:
+    if type(position) is not int or beliefs.tracer.reader.version(ref) > position:
         return True
     # Nothing was said of it since; its schema may have become another.
-    fact, before = _fact(tracer, ref, str(origin["field"]), None), decision.known_facts.get(key)
+    fact = beliefs.fact(ref, str(origin["field"]), None)
     return set(fact.origin["observations"]) != set(named_observations(origin)) or not form.same(before, fact.value)
 
 
@@ -139,43 +225,73 @@ def _fact(tracer: Tracer, ref: Ref, field: str, effective: str | None) -> Fact:
     return snapshot.fact(field)
 
 
-def _belief(
-    tracer: Tracer, decision: Decision, key: str, origin: Mapping[str, Any], ref: Ref, effective: str | None
-) -> tuple[Belief | None, Fact | None]:
-    """Return a fact as it is believed now, and both beliefs where they differ or rest on other observations."""
-    was = named_observations(origin)
-    if was and all(tracer.observation(id) is None for id in was):
-        return None, None  # it was read from another log, and what that holds now cannot be told
-    field = str(origin["field"])
-    fact = _fact(tracer, ref, field, effective)
-    values = decision.known_facts
-    before: Json = values.get(key)
-    current = named_observations(fact.origin)
-    if not is_whole(before):
-        equal = set(was) == set(current)
-    else:
-        equal = (key in values) is not fact.missing and form.same(before, fact.value)
-    if equal and set(was) == set(current):
-        # Left as it is on record: a value that was hidden or cut stays so.
-        return None, None
-    reader = tracer.reader_by(effective)
-    change, reason = _change(reader, ref, field, was, fact)
-    cause = _cause(reader, ref, field, was, change)
-    belief = Belief(
-        key=key,
-        entity=str(ref),
-        field=field,
-        before=before,
-        now=REDACTED if before == REDACTED else fact.value,
-        missing=fact.missing,
-        observations=was,
-        observations_now=current,
-        change=change,
-        reason=reason,
-        changed_by=None if cause is None else cause.agent,
-        because=None if cause is None else steps.text(cause.optional.get("reason")),
-    )
-    return belief, fact
+class Beliefs:
+    """What is believed at one moment, for many decisions: what several of them ask for is worked out once."""
+
+    def __init__(self, tracer: Tracer, later: Beliefs | None = None) -> None:
+        self.tracer = tracer
+        self._later = later
+        self._facts: dict[tuple[Ref, str, str | None], Fact] = {}
+        self._reasons: dict[tuple[Ref, str, str | None, tuple[str, ...]], tuple[str, str, Observation | None]] = {}
+        self._known: dict[str, bool] = {}
+        self.last_run: tuple[str, int, RunRecord] | None = None
+        """The run asked about last, its last position, and its record."""
+
+    def run(self, id: str) -> RunRecord:
+        """Return the record of a run; that of the later moment serves where nothing was added to it since."""
+        for run in (self.last_run, None if self._later is None else self._later.last_run):
+            if run is not None and run[0] == id and run[1] <= self.tracer.through:
+                return run[2]
+        entries = self.tracer.view.run(id, self.tracer.through)
+        record = self.tracer.recounter.bare(id, entries)
+        self.last_run = (id, entries[-1].position if entries else BEFORE_ALL, record)
+        return record
+
+    def knows(self, observation: str) -> bool:
+        """Return whether the log holds an observation."""
+        known = self._known.get(observation)
+        if known is None:
+            known = _bounded(self._known)[observation] = self.tracer.observation(observation) is not None
+        return known
+
+    def fact(self, ref: Ref, field: str, effective: str | None) -> Fact:
+        """Return what is believed of a field."""
+        fact = self._facts.get((ref, field, effective))
+        if fact is None:
+            fact = _bounded(self._facts)[ref, field, effective] = _fact(self.tracer, ref, field, effective)
+        return fact
+
+    def belief(self, difference: Difference) -> Belief:
+        """Return both beliefs about a fact, and what became of the earlier one."""
+        key, ref, field, effective, was, before, fact = difference
+        reasons = self._reasons.get((ref, field, effective, was))
+        if reasons is None:
+            reader = self.tracer.reader_by(effective)
+            change, reason = _change(reader, ref, field, was, fact)
+            reasons = (change, reason, _cause(reader, ref, field, was, change))
+            _bounded(self._reasons)[ref, field, effective, was] = reasons
+        change, reason, cause = reasons
+        return Belief(
+            key=key,
+            entity=str(ref),
+            field=field,
+            before=before,
+            now=REDACTED if before == REDACTED else fact.value,
+            missing=fact.missing,
+            observations=was,
+            observations_now=named_observations(fact.origin),
+            change=change,
+            reason=reason,
+            changed_by=None if cause is None else cause.agent,
+            because=None if cause is None else steps.text(cause.optional.get("reason")),
+        )
+
+
+def _bounded(memory: dict[K, V]) -> dict[K, V]:
+    """Return what is remembered, to be added to; all of it is forgotten when it is too much."""
+    if len(memory) >= REMEMBERED_MAX:
+        memory.clear()
+    return memory
 
 
 def later_change(tracer: Tracer, origin: Mapping[str, Any], before: Json) -> LaterChange | None:

@@ -50,6 +50,10 @@ DELIVERY_WINDOW: Final = 64
 """How many entries after the content of a source its first delivery is looked for before the index is asked."""
 
 
+SNAPSHOTS_MAX: Final = 4_096
+"""How many snapshots a tracer keeps at hand."""
+
+
 class Tracer:
     """What led to what, of one tenant at one as-of."""
 
@@ -134,6 +138,8 @@ class Tracer:
     def snapshot(self, ref: Ref, effective: str | None = None) -> Snapshot | None:
         """Return what is believed about an entity, by an effective time if one is given."""
         if (ref, effective) not in self._snapshots:
+            if len(self._snapshots) >= SNAPSHOTS_MAX:
+                self._snapshots.clear()
             self._snapshots[ref, effective] = self.reader_by(effective).find(ref)
         return self._snapshots[ref, effective]
 
