@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine
+    from woodrat.ledger.report import Report
     from woodrat.merge import Policy
     from woodrat.server.access import Caller
     from woodrat.server.body import BodyLimits
@@ -129,7 +130,10 @@ class App:
             local=limits.local,
         )
         status = Status(engine, self._callers, self.audit, self.measures, self.turns, self.writes, self.threads["keys"])
-        gateway = AppGateway(self._relay, self._callers, self.tenants, self.intake, self.reads, self.writes, self.audit)
+        gateway = AppGateway(
+            *(self._relay, self._callers, self.tenants, self.intake, self.reads, self.writes, self.audit),
+            reads_soon=engine.name == "sqlite",
+        )
         self._pages: dict[bytes, ServicePage] = {
             b"/healthz": ServicePage("healthz", status.healthy, probe=True),
             b"/readyz": ServicePage("readyz", status.ready, probe=True),
@@ -344,8 +348,10 @@ class AppGateway:
         reads: Reads,
         writes: Writes,
         audit: Audit,
+        *,
+        reads_soon: bool,
     ) -> None:
-        self.relay = relay
+        self.relay, self.reads_soon = relay, reads_soon
         self._callers, self._tenants, self._intake = callers, tenants, intake
         self._reads, self._writes, self._audit = reads, writes, audit
 
@@ -372,6 +378,9 @@ class AppGateway:
 
     async def write(self, caller: Caller, call: Callable[[], Any]) -> Any:
         return await self._writes.write(caller, call)
+
+    async def write_report(self, caller: Caller, ledger: Ledger, write: Callable[[Ledger], Report]) -> Report:
+        return await self._writes.write_report(caller, ledger, write)
 
     def body_limits(self, writes: bool) -> BodyLimits:
         return self._intake.limits_of(writes)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from woodrat.api.ledger import Ledger
     from woodrat.ledger.committer import Committer
+    from woodrat.ledger.report import Report
     from woodrat.runs.relay import Relay
     from woodrat.server.access import Caller
     from woodrat.server.limits import Limits
@@ -63,6 +64,13 @@ class Writes:
         """Do something that writes; it is durable before this returns."""
         with self._wait(caller.key):
             return await self._committer.carry_out(call)
+
+    async def write_report(self, caller: Caller, ledger: Ledger, write: Callable[[Ledger], Report]) -> Report:
+        """Do one write of a ledger, merged in one pass with others that wait; it is durable before this returns."""
+        with self._wait(caller.key):
+            return await self._committer.carry_out_report(
+                lambda batch: write(ledger if batch is None else with_stand_in(ledger, batch))
+            )
 
     async def carry_out(self, caller: Caller, ledger: Ledger, route: Route, given: dict[str, Any], body: Any) -> Reply:
         """Carry out a call of a route that writes."""
