@@ -55,6 +55,10 @@ TEND_SECONDS: Final = 1.0
 """How often keys are read anew, the audit is written down, and answers kept at hand are looked at anew."""
 ASK_AGAIN: Final = (b"cache-control", b"no-cache")
 """That a cache may keep an answer, and asks about it before it is used again: for what holds no data."""
+ID_BYTES: Final = 8
+"""How many random bytes the id of a request has."""
+IDS_DRAWN: Final = 64
+"""How many ids are drawn at once."""
 END_READS_SECONDS: Final = 2.0
 """How long what is being read may still take when the server ends."""
 
@@ -93,6 +97,7 @@ class App:
         self.engine, self.keys, self.limits = engine, keys, (limits := limits or Limits())
         self._clock, self._deliveries, self._endpoints = clock, deliveries, endpoints
         self._closing = asyncio.Event()
+        self._ids: list[str] = []
         self._tending: tuple[asyncio.Task[None], ...] = ()
         self.measures = Measures()
         """Counts and times of requests."""
@@ -104,7 +109,7 @@ class App:
         """Who looked at what."""
         self.spelling = Spelling(engine.stamp)
         """Answers to `show` that are kept at hand."""
-        self._committer, self._relay = Committer(engine), Relay()
+        self._committer, self._relay = Committer(engine, callers=lambda: self.measures.open), Relay()
         self._callers = Callers(keys, Rates(limits.calls_per_second))
         # Other routes than the usual ones are known to this process alone.
         plan = plan_for(engine, policies, proofs, redact, strict=strict) if routes is ROUTES else None
@@ -248,7 +253,7 @@ class App:
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         limits = self.limits
         times = limits.wait_seconds, limits.take_seconds
-        exchange = Exchange(scope, receive, send, self._clock.random(8).hex(), self.intake.held, *times)
+        exchange = Exchange(scope, receive, send, self._next_id(), self.intake.held, *times)
         loop = asyncio.get_running_loop()
         began, verb = loop.time(), "none"
         self.measures.open += 1
@@ -290,14 +295,23 @@ class App:
             exchange.let_go()
             took = loop.time() - began
             self.measures.note(verb, exchange.status, took)
-            logs.event(
-                "request",
-                request=exchange.id,
-                verb=verb,
-                status=exchange.status,
-                ms=round(took * 1_000, 1),
-                **exchange.told,
-            )
+            if logs.are_told():
+                logs.event(
+                    "request",
+                    request=exchange.id,
+                    verb=verb,
+                    status=exchange.status,
+                    ms=round(took * 1_000, 1),
+                    **exchange.told,
+                )
+
+    def _next_id(self) -> str:
+        """Return an id for a request; many are drawn at once, as asking the system gives others the interpreter."""
+        if not self._ids:
+            drawn = self._clock.random(ID_BYTES * IDS_DRAWN)
+            self._ids = [drawn[start : start + ID_BYTES].hex() for start in range(0, len(drawn), ID_BYTES)]
+            self._ids.reverse()
+        return self._ids.pop()
 
 
 class Router:
