@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,6 +42,8 @@ TURNS = 3
 ENTITIES = 1_000
 """How many entities are written to."""
 NATIVE, NEOTOMA, FLOOR = "/v1/store", "/neotoma/store", "bare handler"
+BATCH = 2_000
+"""How many entities are stored at a time before anything is measured."""
 LIBRARY_CALLS = 300
 """How many writes the library makes in a turn."""
 COST_GOAL: Mapping[int, float] = {1: 1.5, 8: 1.5, 32: 1.5, 128: 1.5}
@@ -108,17 +111,22 @@ class Row(NamedTuple):
 class WriteServer(ServerProcess):
     """The product's server on a ledger with entities and a key."""
 
-    def __init__(self, folder: Path, entities: int = ENTITIES) -> None:
+    def __init__(self, folder: Path, entities: int = ENTITIES, made: Path | None = None) -> None:
+        """`made` is a ledger that has the entities already; it is copied."""
         super().__init__()
         self.db = folder / "served.db"
+        if made is not None:
+            shutil.copy(made, self.db)
         source = records.Records("http")
         self._records: Sequence[dict[str, object]] = source.batch(range(entities)).records
         self._number = 0
         engine = SqliteEngine(self.db)
         clock, policies = SystemClock(), registry(())
-        Ledger(engine, tenant=TENANT, agent=AGENT, clock=clock, policies=policies).store(self._records)
+        ledger = Ledger(engine, tenant=TENANT, agent=AGENT, clock=clock, policies=policies)
+        for start in range(0, entities if made is None else 0, BATCH):
+            ledger.store(self._records[start : start + BATCH])
         keys = Ledger(engine, tenant=KEYS_TENANT, agent=AGENT, clock=clock, policies=policies)
-        self._key = Keyring(keys, clock).create(TENANT, AGENT, ["*"])[1]
+        self.key = Keyring(keys, clock).create(TENANT, AGENT, ["*"])[1]
         engine.close()
 
     @property
@@ -136,7 +144,7 @@ class WriteServer(ServerProcess):
     def storing(self, path: str) -> Requests:
         """Return what makes requests that store a record each."""
         head = (
-            f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {self._key}\r\n"
+            f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {self.key}\r\n"
             "Content-Type: application/json\r\nContent-Length: %d\r\n\r\n"
         ).encode()
 
