@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Unavailable
-from woodrat.server import logs
+from woodrat.server import logs, memory
 from woodrat.server.connection import HEADER_SECONDS, Connection, Listener
 
 if TYPE_CHECKING:
@@ -128,6 +128,7 @@ class Serving:
         """Serve until the process is interrupted or asked to end; then finish what was taken on, and return in time."""
         # The loop and the thread that commits take turns all the time, and neither should wait long for the other.
         sys.setswitchinterval(SWITCH_SECONDS)
+        memory.bound()
         # What the server is made of stays: to look through it time and again would only hold everybody up.
         gc.collect()
         gc.freeze()
