@@ -12,11 +12,11 @@ from __future__ import annotations
 import argparse
 import json
 import selectors
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from statistics import median
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -33,8 +33,6 @@ SHOW_RATIO_MAX = 2.0
 """How long a bystander's `show` may take beside the clients, to what it takes alone."""
 ALONE_SECONDS = 3.0
 """How long the bystander is measured alone."""
-PAUSE_SECONDS = 0.05
-"""How long the bystander waits between two requests."""
 PAGE = 50
 WORDS = ("Lund", "Porto", "lead", "Moreau", "delivered", "terminal", "Ana")
 """What is searched for; some of them are in one entity of ten."""
@@ -156,73 +154,64 @@ def _children(pid: int) -> list[int]:
         return []
 
 
-class Bystander(Client):
-    """One connection that shows one entity after the other, with a pause between."""
+class Bystander:
+    """A client in a process of its own that shows one entity after the other, with a pause between."""
 
-    def __init__(self, server: MemoryServer) -> None:
-        super().__init__(server.port)
-        self._server, self._number = server, 0
-        self.times: list[float] = []
-        self.due: float | None = 0.0
-        """When the next request is due; none while one is answered."""
+    def __init__(self, server: MemoryServer, seconds: float) -> None:
+        words = [sys.executable, "-m", "bench.http_bystander", str(server.port), str(server.count), str(seconds)]
+        self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdin is not None
+        self._process.stdin.write(server.key)
+        self._process.stdin.close()
 
-    def begin(self) -> None:
-        """Send the next request."""
-        self._number += 1
-        self.due = None
-        self.send(self._server.get(f"/v1/entities/{quote(records.ref(self._number * 91 % self._server.count))}"))
+    def median_ms(self) -> float:
+        """Wait for it to end; return how long half of its answers took, at most."""
+        assert self._process.stdout is not None
+        told = self._process.stdout.read()
+        if self._process.wait() != 0:
+            raise SystemExit("the bystander failed")
+        return float(told)
 
-    def end(self, now: float) -> None:
-        """Note how long the answer took."""
-        self.times.append(now - self.sent)
-        self.due = now + PAUSE_SECONDS
+    def end(self) -> None:
+        """End it, if it has not ended."""
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
 
 
 def run(server: MemoryServer, clients: int, seconds: float, tell: Callable[[str], None]) -> Outcome:
     """Measure a server that is running."""
-    alone = Bystander(server)
-    end = time.perf_counter() + min(ALONE_SECONDS, seconds)
-    while time.perf_counter() < end:
-        alone.begin()
-        while not alone.receive():
-            pass
-        alone.end(time.perf_counter())
-        time.sleep(PAUSE_SECONDS / 5)
-    alone.socket.close()
+    alone_ms = Bystander(server, min(ALONE_SECONDS, seconds)).median_ms()
     busy = [BusyClient(server, number) for number in range(clients)]
-    bystander = Bystander(server)
     answers: dict[str, int] = {}
     most = workers = last = 0.0
-    with selectors.DefaultSelector() as waiting:
-        for client in (*busy, bystander):
-            waiting.register(client.socket, selectors.EVENT_READ, client)
+    bystander = Bystander(server, seconds * 0.9)
+    try:
+        with selectors.DefaultSelector() as waiting:
+            for client in busy:
+                waiting.register(client.socket, selectors.EVENT_READ, client)
+                client.send(client.next_request())
+            began = looked = told = time.perf_counter()
+            while (now := time.perf_counter()) < began + seconds:
+                for key, _ in waiting.select(0.1):
+                    client = key.data
+                    if client.receive():
+                        answers[client.kind] = answers.get(client.kind, 0) + 1
+                        client.send(client.next_request())
+                if now > looked + 0.2:
+                    looked = now
+                    last, others = server.memory_now()
+                    most, workers = max(most, last), max(workers, others)
+                if now > told + 30:
+                    told = now
+                    tell(f"after {now - began:3.0f} s: {last:.1f} MiB, {sum(answers.values()):,} answers")
+        beside_ms = bystander.median_ms()
+    finally:
+        bystander.end()
         for client in busy:
-            client.send(client.next_request())
-        began = looked = told = time.perf_counter()
-        while (now := time.perf_counter()) < began + seconds:
-            if bystander.due is not None and now >= bystander.due:
-                bystander.begin()
-            for key, _ in waiting.select(0.01):
-                client = key.data
-                if not client.receive():
-                    continue
-                if isinstance(client, Bystander):
-                    client.end(time.perf_counter())
-                else:
-                    answers[client.kind] = answers.get(client.kind, 0) + 1
-                    client.send(client.next_request())
-            if now > looked + 0.2:
-                looked = now
-                last, others = server.memory_now()
-                most, workers = max(most, last), max(workers, others)
-            if now > told + 30:
-                told = now
-                tell(f"after {now - began:3.0f} s: {last:.1f} MiB, {sum(answers.values()):,} answers")
-    for client in (*busy, bystander):
-        client.socket.close()
+            client.socket.close()
     refused = sum(client.refused for client in busy)
-    kinds = dict(sorted(answers.items()))
-    return Outcome(most, last, workers, 1_000 * median(alone.times), 1_000 * median(bystander.times), kinds, refused)
+    return Outcome(most, last, workers, alone_ms, beside_ms, dict(sorted(answers.items())), refused)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.api.ledger import Ledger
+from woodrat.engines.cancellation import RightOfWay
 from woodrat.errors import Forbidden, NotFound, WoodratError, shown
 from woodrat.ledger.committer import Committer
 from woodrat.runs.relay import Relay
@@ -101,7 +102,9 @@ class App:
         self._tending: tuple[asyncio.Task[None], ...] = ()
         self.measures = Measures()
         """Counts and times of requests."""
-        self.threads, self.turns = threads_of(limits.heavy_reads.running_max), turns_of(limits)
+        self.way = RightOfWay()
+        """Lets requests that arrive go before long reads."""
+        self.threads, self.turns = threads_of(limits.heavy_reads.running_max, self.way), turns_of(limits)
         """Threads, and who may work now, by kind of work."""
         self.tenants = Tenants(engine, clock, policies, strict=strict, proofs=proofs, redact=redact)
         """The ledgers."""

@@ -16,6 +16,7 @@ from typing import Any, Final, cast
 
 import orjson
 
+from woodrat.engines.cancellation import RightOfWay
 from woodrat.server import logs, request_head, wire
 from woodrat.server.body_framing import BrokenBody, Framing, SizedBody, framing
 from woodrat.server.problems import Rejected
@@ -50,8 +51,9 @@ _BARE: Final = frozenset({204, 304})
 class Listener:
     """What the connections of one server share."""
 
-    def __init__(self, app: Application, server: tuple[str, int], scheme: str) -> None:
-        self.app = app
+    def __init__(self, app: Application, server: tuple[str, int], scheme: str, way: RightOfWay | None = None) -> None:
+        """`way` is taken while what arrived is being looked at."""
+        self.app, self._way = app, way
         self.loop = asyncio.get_running_loop()
         self.scope: dict[str, Any] = {
             "type": "http",
@@ -69,6 +71,12 @@ class Listener:
         """Whether connections are closed once their request was answered."""
         self.date = b""
         self.tick()
+
+    def arrived(self) -> None:
+        """Let what arrived go before long work, until the loop has begun with it."""
+        if self._way is not None and not self._way.taken:
+            self._way.take()
+            self.loop.call_soon(self.loop.call_soon, self._way.give)
 
     def tick(self) -> None:
         """Let go of connections that keep the server waiting; about once a second."""
@@ -174,6 +182,7 @@ class Connection(asyncio.Protocol):
             return
         self._buffer += data
         if self._head is None and self._drained is None:
+            self._listener.arrived()
             self._begin()
         elif len(self._buffer) > HEAD_BYTES_MAX:
             self._pause()

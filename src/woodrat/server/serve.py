@@ -67,7 +67,8 @@ class Serving:
         lifespan = _Lifespan(self._app)
         await lifespan.started()
         listening = _listening(*self._address)
-        self._listener = listener = Listener(self._app, self._address, "http" if self._tls is None else "https")
+        scheme = "http" if self._tls is None else "https"
+        self._listener = listener = Listener(self._app, self._address, scheme, getattr(self._app, "way", None))
         taking = asyncio.create_task(self._take_all(listening, listener))
         ticking = asyncio.create_task(self._tick(listener))
         try:
