@@ -16,7 +16,16 @@ from bench.timing import Figure
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure the rows asked for and print them; fail when a goal is missed."""
-    given = _parse(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if words[:1] == ["--http"]:
+        from bench import http_writes
+
+        return http_writes.main(words[1:])
+    if words[:1] == ["--memory"]:
+        from bench import http_memory
+
+        return http_memory.main(words[1:])
+    given = _parse(words)
     rows = [row for row in all_rows(quick=given.quick) if given.only is None or row.name in given.only]
     measured = run(rows, QUICK if given.quick else FULL, given.dir, as_json=given.json)
     return 1 if any(row.met(figure) is False for row, figure in measured) else 0
@@ -64,6 +73,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="a tenth of the history and fewer entities")
     parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help=", ".join(names))
     parser.add_argument("--dir", type=Path, help="where to write; on a disk, or nothing is learnt")
+    parser.add_argument("--http", action="store_true", help="first: writes over HTTP instead, with options of its own")
+    parser.add_argument("--memory", action="store_true", help="first: a busy server's memory, with options of its own")
     return parser.parse_args(arguments)
 
 

@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import selectors
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +23,7 @@ from typing import NamedTuple
 
 import woodrat
 from bench import place, raw, records
+from bench.http_load import Client, Load, Requests, ServerProcess, Turn, summary
 from bench.served import AGENT, CONSTANT, PLANNED, TENANT
 from woodrat.api.ledger import Ledger
 from woodrat.clock import SystemClock
@@ -49,23 +48,6 @@ SOAK_CLIENTS = 16
 FLAT = 1.1
 """What the memory of the last minute may be of that at half the time, when what is kept at hand has been filled."""
 PARTS = ("writes", "reads", "bulk", "slow")
-
-
-class Load(NamedTuple):
-    """What a number of clients got, each sending the next request when it has the last answer."""
-
-    calls_per_second: float
-    """Answers a second; the median of the turns."""
-    p50_ms: float
-    """Half of the answers took this long or less."""
-    p99_ms: float
-    """All but the slowest of a hundred took this long or less."""
-    cpu_us: float | None = None
-    """What the server's process worked for an answer, where the system tells."""
-
-    def __str__(self) -> str:
-        work = "" if self.cpu_us is None else f", {self.cpu_us:,.0f} µs of work each"
-        return f"{self.calls_per_second:,.0f}/s, p50 {self.p50_ms:.2f} ms, p99 {self.p99_ms:.2f} ms{work}"
 
 
 class Row(NamedTuple):
@@ -98,49 +80,11 @@ class Row(NamedTuple):
             yield f"    {name:<26} {told}"
 
 
-class _Client:
-    """One connection that is kept."""
-
-    def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port))
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.data = b""
-        self.sent = 0.0
-
-    def send(self, request: bytes) -> None:
-        self.sent = time.perf_counter()
-        self.socket.sendall(request)
-
-    def receive(self) -> bool:
-        """Take what has arrived; return whether it is a whole answer."""
-        self.data += self.socket.recv(262_144)
-        head, end, body = self.data.partition(b"\r\n\r\n")
-        if not end:
-            return False
-        length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n", 1)[0])
-        if len(body) < length:
-            return False
-        if not self.data.startswith(b"HTTP/1.1 200"):
-            raise SystemExit(f"the server answered {self.data[:400]!r}")
-        self.data = b""
-        return True
-
-    def ask(self, request: bytes) -> float:
-        """Send one request and wait for its answer; return how long that took."""
-        self.send(request)
-        while not self.receive():
-            pass
-        return time.perf_counter() - self.sent
-
-
-Requests = Callable[[], bytes]
-"""Makes the next request."""
-
-
-class Server:
+class Server(ServerProcess):
     """A server in a process of its own, with one key."""
 
     def __init__(self, folder: Path) -> None:
+        super().__init__()
         self.db = folder / "served.db"
         self.source = records.Records("serving")
         self.people = self.source.batch(range(ENTITIES)).records
@@ -149,42 +93,14 @@ class Server:
         clock, policies = SystemClock(), registry(())
         Ledger(engine, tenant=TENANT, agent=AGENT, clock=clock, policies=policies).store(self.people)
         keys = Ledger(engine, tenant=KEYS_TENANT, agent=AGENT, clock=clock, policies=policies)
-        self._key = Keyring(keys, clock).create(TENANT, AGENT)[1]
+        self._key = Keyring(keys, clock).create(TENANT, AGENT, ["*"])[1]
         engine.close()
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
 
     @contextmanager
     def serving(self) -> Iterator[Server]:
         """Serve while it lasts."""
-        words = [sys.executable, "-m", "bench.served", str(self.db), str(self.port)]
-        self._process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
-        try:
-            for _ in range(400):
-                try:
-                    socket.create_connection(("127.0.0.1", self.port), 1).close()
-                    break
-                except OSError:
-                    time.sleep(0.05)
+        with self.running([sys.executable, "-m", "bench.served", str(self.db), str(self.port)]):
             yield self
-        finally:
-            self._process.terminate()
-            self._process.wait(20)
-
-    def cpu_seconds(self) -> float | None:
-        """Return how long the server's process has worked, where the system tells."""
-        try:
-            text = Path(f"/proc/{self._process.pid}/stat").read_text()
-        except OSError:
-            return None
-        user, system = text.rpartition(")")[2].split()[11:13]
-        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
-
-    def memory_mib(self) -> float:
-        """Return how much memory the server takes."""
-        words = ["ps", "-o", "rss=", "-p", str(self._process.pid)]
-        return int(subprocess.run(words, check=True, capture_output=True, text=True).stdout) / 1_024
 
     def get(self, path: str) -> bytes:
         """Return a request that reads."""
@@ -216,57 +132,13 @@ class Server:
         sent = [self.get(path + records.ref(number)) for number in range(ENTITIES)]
         return lambda: sent[self._next() % ENTITIES]
 
-    def load(self, clients: int, request: Requests, seconds: float) -> tuple[list[float], float, float | None]:
-        """Send requests from many clients; return the times in order, the answers a second and the work of each.
-
-        The first tenth does not count.
-        """
-        several = [_Client(self.port) for _ in range(clients)]
-        took: list[float] = []
-        worked: float | None = None
-        with selectors.DefaultSelector() as waiting:
-            for client in several:
-                waiting.register(client.socket, selectors.EVENT_READ, client)
-                client.send(request())
-            began = time.perf_counter()
-            counting, end = began + seconds / 10, began + seconds * 1.1
-            while (now := time.perf_counter()) < end:
-                if worked is None and now > counting:
-                    counting, worked = now, self.cpu_seconds()
-                for key, _ in waiting.select(1):
-                    client = key.data
-                    if client.receive():
-                        now = time.perf_counter()
-                        if worked is not None or now > counting:
-                            took.append(now - client.sent)
-                        client.send(request())
-            elapsed = time.perf_counter() - counting
-            ended = self.cpu_seconds()
-        for client in several:
-            client.socket.close()
-        work = None if worked is None or ended is None else (ended - worked) / len(took) * 1e6
-        return took, len(took) / elapsed, work
-
     def take_turns(self, clients: int, sides: Mapping[str, Requests], seconds: float, turns: int) -> dict[str, Load]:
         """Measure several kinds of requests, one after the other, again and again."""
-        times: dict[str, list[float]] = {name: [] for name in sides}
-        rates: dict[str, list[tuple[float, float | None]]] = {name: [] for name in sides}
+        measured: dict[str, list[Turn]] = {name: [] for name in sides}
         for _ in range(turns):
             for name, request in sides.items():
-                took, rate, work = self.load(clients, request, seconds)
-                times[name] += took
-                rates[name].append((rate, work))
-        found = {}
-        for name, all_times in times.items():
-            all_times.sort()
-            works = [work for _, work in rates[name] if work is not None]
-            found[name] = Load(
-                median(rate for rate, _ in rates[name]),
-                1_000 * median(all_times),
-                1_000 * all_times[int(len(all_times) * 0.99)],
-                median(works) if works else None,
-            )
-        return found
+                measured[name].append(self.load(clients, request, seconds))
+        return {name: summary(each) for name, each in measured.items()}
 
 
 def raw_commit_ms(folder: Path, server: Server, times: int = 200) -> float:
@@ -323,7 +195,7 @@ def bulk(folder: Path, server: Server) -> Iterator[Row]:
             start = ENTITIES + turn * BULK
             said = server.source.batch(range(start, start + BULK)).records
             lines = "\n".join(json.dumps(record) for record in said).encode()
-            client = _Client(server.port)  # a new one: the server does not wait for long between two requests
+            client = Client(server.port)  # a new one: the server does not wait for long between two requests
             through.append(client.ask(server.post("/v1/store", lines, "application/x-ndjson")))
             client.socket.close()
             began = time.perf_counter()
@@ -356,16 +228,16 @@ def slow(server: Server, seconds: float, turns: int) -> Iterator[Row]:
     alone, amid = sides.values()
     request = server.showing()
     for _ in range(turns):
-        alone += server.load(1, request, seconds)[0]
+        alone += server.load(1, request, seconds).times
         with half_sent(server):
-            amid += server.load(1, request, seconds)[0]
+            amid += server.load(1, request, seconds).times
     told = [(name, f"p50 {1_000 * median(times):.2f} ms") for name, times in sides.items()]
     yield Row("show, 1 client: p50 amid half-sent requests / alone", median(amid) / median(alone), 2, False, told)
 
 
 def soak(server: Server, seconds: int, tell: Callable[[str], None]) -> bool:
     """Read and write for a long time; tell the memory after every minute, and return whether it stayed flat."""
-    several = [_Client(server.port) for _ in range(2 * SOAK_CLIENTS)]
+    several = [Client(server.port) for _ in range(2 * SOAK_CLIENTS)]
     show, store = server.showing(), server.storing()
     ask = {client: (show if number % 2 else store) for number, client in enumerate(several)}
     memory: list[float] = []

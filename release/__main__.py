@@ -21,7 +21,7 @@ from release import checks, smoke
 
 DIST = dev.ROOT / "dist"
 GOLDEN = dev.ROOT / "tests" / "golden" / "capsules"
-EXTRAS = "server,mcp"
+EXTRAS = "mcp"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

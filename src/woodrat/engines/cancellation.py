@@ -18,12 +18,45 @@ class Cancelled(Unavailable):
     """Nobody waits for this answer any more, so the work was stopped. Nothing was changed."""
 
 
+class RightOfWay:
+    """Lets one thread, which answers many, go before those that work for long: they wait at their next check.
+
+    All share one interpreter. Whoever waits for the network or the disk gives it away each time, and would get it back
+    only after the others had their share of it.
+    """
+
+    def __init__(self) -> None:
+        self.taken = False
+        """Whether the one goes now."""
+        self._free = threading.Event()
+
+    def take(self) -> None:
+        """Have the others wait."""
+        self.taken = True
+        self._free.clear()
+
+    def give(self) -> None:
+        """Let the others go on."""
+        self.taken = False
+        self._free.set()
+
+    def wait(self) -> None:
+        """Wait while the one goes, but not for long, as there may be no end of it."""
+        self._free.wait(WAIT_SECONDS)
+
+
+WAIT_SECONDS = 0.005
+"""How long work waits at a check for the one that goes first, at most."""
+
+
 class Cancellation:
     """Says whether a piece of work was cancelled. Any thread may cancel it, and it stays cancelled."""
 
-    def __init__(self) -> None:
+    def __init__(self, way: RightOfWay | None = None) -> None:
         self.cancelled = False
         """Whether it was."""
+        self.way = way
+        """Who goes first, if anybody does."""
         self._lock = threading.Lock()
         self._calls: list[Callable[[], None]] = []
 
@@ -75,7 +108,11 @@ def here() -> Cancellation | None:
 
 
 def check() -> None:
-    """Raise `Cancelled` if the work of this thread was cancelled; for loops that may take long."""
+    """Raise `Cancelled` if the work of this thread was cancelled, and let others go first; for loops that take long."""
     work = _HERE.work
-    if work is not None and work.cancelled:
+    if work is None:
+        return
+    if work.cancelled:
         raise Cancelled("The work was cancelled, as nobody waits for its answer. Nothing was changed. Ask again.")
+    if work.way is not None and work.way.taken:
+        work.way.wait()

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import Context, copy_context
 from itertools import groupby
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from woodrat.errors import Unavailable
@@ -58,13 +58,19 @@ _Outcome = tuple[_Task, Any, BaseException | None]
 class Committer:
     """One thread that carries out the writes of many; a context manager."""
 
-    def __init__(self, engine: Engine, *, shared_max: int = SHARED_MAX) -> None:
+    def __init__(
+        self, engine: Engine, *, shared_max: int = SHARED_MAX, callers: Callable[[], int] | None = None
+    ) -> None:
+        """`callers` says how many coroutines there are that may come to write, where that is known."""
         self._engine = engine
         self._shared_max = shared_max
-        self._waiting: deque[_Task] = deque()
-        self._news = threading.Condition()
+        self._waiting: SimpleQueue[_Task | None] = SimpleQueue()
+        self._lock = threading.Lock()
         self._closing = False
+        self._callers = callers
         self._arrived: dict[asyncio.AbstractEventLoop, list[_Task]] = {}
+        self._begun = 0
+        """How many that arrived on a loop were handed over and have no answer yet."""
         self._thread = threading.Thread(target=self._serve, name="woodrat-committer", daemon=True)
         self._thread.start()
 
@@ -91,10 +97,9 @@ class Committer:
 
     def _submit(self, write: Callable[[Batch | None], T], alone: bool, joins: bool) -> Future[T]:
         future: Future[T] = Future()
-        with self._news:
+        with self._lock:
             self._check()
-            self._waiting.append(_Task(write, copy_context(), future, alone, joins, None))
-            self._news.notify()
+            self._waiting.put(_Task(write, copy_context(), future, alone, joins, None))
         return future
 
     async def carry_out(self, write: Callable[[], T], *, alone: bool = False) -> T:
@@ -108,27 +113,39 @@ class Committer:
     async def _arrive(self, write: Callable[[Batch | None], T], alone: bool, joins: bool) -> T:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        with self._news:
+        with self._lock:
             self._check()
             arrived = self._arrived.get(loop)
-            if arrived is None:
-                arrived = self._arrived[loop] = []
+            task = _Task(write, copy_context(), future, alone, joins, loop)
+            if self._callers is not None and self._begun + len(arrived or ()) + 1 >= self._callers():
+                # Whoever could come is here or waits already.
+                self._put(loop, task)
+            elif arrived is None:
+                self._arrived[loop] = [task]
                 loop.call_soon(self._hand_over, loop, 0)
-            arrived.append(_Task(write, copy_context(), future, alone, joins, loop))
-        return await future
+            else:
+                arrived.append(task)
+        try:
+            return await future
+        finally:
+            self._begun -= 1
+
+    def _put(self, loop: asyncio.AbstractEventLoop, *last: _Task) -> None:
+        for task in (*self._arrived.pop(loop, ()), *last):
+            self._begun += 1
+            self._waiting.put(task)
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop, before: int) -> None:
         """Hand what arrived on a loop to the committer's thread, once the loop has no more of it at hand.
 
         Both threads take turns at the interpreter: begun earlier, writes would only be carried out in smaller parts.
         """
-        with self._news:
+        with self._lock:
             count = len(self._arrived.get(loop, ()))
             if before < count < self._shared_max:
                 loop.call_soon(self._hand_over, loop, count)
                 return
-            self._waiting.extend(self._arrived.pop(loop, ()))
-            self._news.notify()
+            self._put(loop)
 
     def _check(self) -> None:
         if self._closing:
@@ -136,24 +153,21 @@ class Committer:
 
     def close(self) -> None:
         """Finish what was submitted, and take nothing more; it may be closed twice."""
-        with self._news:
-            self._closing = True
-            for tasks in self._arrived.values():
-                self._waiting.extend(tasks)
-            self._arrived.clear()
-            self._news.notify()
+        with self._lock:
+            if not self._closing:
+                self._closing = True
+                for loop in tuple(self._arrived):
+                    self._put(loop)
+                self._waiting.put(None)
         self._thread.join()
 
     def _serve(self) -> None:
-        while True:
-            with self._news:
-                while not self._waiting and not self._closing:
-                    self._news.wait()
-                if not self._waiting:
-                    return
-                count = min(len(self._waiting), self._shared_max)
-                tasks = [self._waiting.popleft() for _ in range(count)]
-            tasks = [task for task in tasks if task.begin()]
+        waiting = self._waiting
+        while (first := waiting.get()) is not None:
+            found = [first, *(waiting.get() for _ in range(min(waiting.qsize(), self._shared_max - 1)))]
+            if found[-1] is None:
+                waiting.put(None)  # it is the last there ever is
+            tasks = [task for task in found if task is not None and task.begin()]
             for alone, several in groupby(tasks, lambda task: task.alone):
                 self._carry_out(list(several), shares=not alone)
 

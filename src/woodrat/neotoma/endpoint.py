@@ -11,6 +11,9 @@ from woodrat.server.problems import NOTHING_DONE, Rejected
 from woodrat.server.requests import JSON, Exchange
 
 if TYPE_CHECKING:
+    from woodrat.api.ledger import Ledger
+    from woodrat.ledger.report import Report
+    from woodrat.neotoma.names import Named
     from woodrat.server.access import Caller
     from woodrat.server.gateway import HttpGateway
 
@@ -79,5 +82,24 @@ async def _called(exchange: Exchange, caller: Caller, gateway: HttpGateway) -> A
     given = checked(verb, await gateway.take(exchange, caller, limits, _document))
     gateway.allow(caller, name, verb.grant, verb.about(given))
     ledger, change = gateway.ledger(caller), verb.write
+    if verb.joins(given):
+        return await _store_one(caller, gateway, ledger, given)
     done = await gateway.write(caller, lambda: change(ledger, given)) if change is not None else None
     return await gateway.read(caller, lambda: verb.answer(ledger, given, done), None)
+
+
+async def _store_one(caller: Caller, gateway: HttpGateway, ledger: Ledger, given: dict[str, Any]) -> Any:
+    """Store one entity, merged with what others store at the same time, and answer at once where one look tells."""
+    from woodrat.neotoma import verbs
+
+    named: list[Named] = []
+
+    def write(into: Ledger) -> Report:
+        named[:] = verbs.names_of(ledger, given)
+        return verbs.store(into, given, named)
+
+    report = await gateway.write_report(caller, ledger, write)
+    if gateway.reads_soon and (answer := verbs.soon(ledger, given, named, report)) is not None:
+        return answer
+    done = verbs.stored_one(named, report)
+    return await gateway.read(caller, lambda: verbs.VERBS["store"].answer(ledger, given, done), None)

@@ -10,16 +10,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
 
 from woodrat.canon import form, ids
 from woodrat.canon.digest import base32, digest
 from woodrat.canon.ids import ID_CHARACTERS
-from woodrat.errors import NotFound, Refused, WoodratError, shown
+from woodrat.errors import NotFound, Refused, shown
 from woodrat.ledger import redaction
+from woodrat.state import builtin
 from woodrat.state.redaction import REDACTED
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
+    from woodrat.canon.ids import TenantId
+    from woodrat.engines.port import Engine, View
 
 IDS: Final = ("id", "uuid", "external_id")
 """Fields that identify an entity of any type."""
@@ -187,8 +191,38 @@ def _spelled(name: str, *values: Any) -> str:
 
 
 def _has_schema(ledger: Ledger, entity_type: str) -> bool:
-    try:
-        ledger.schemas.show(entity_type)
-    except WoodratError:
-        return False
-    return True
+    """Return whether a type has a schema; looked up again only when the log has a new one."""
+    if entity_type in builtin.schemas():
+        return True
+    context = ledger.context
+    types = _types.setdefault(context.engine, {})
+    stamp = context.engine.stamp()
+    known = types.get(context.tenant)
+    if known is None or stamp is None or known.stamp != stamp:
+        with context.engine.view(context.tenant) as view:
+            known = types[context.tenant] = _looked_up(view, stamp, known)
+    return entity_type in known.named
+
+
+def _looked_up(view: View, stamp: bytes | None, before: _Types | None) -> _Types:
+    """Return the types that have a schema now; those of before where the log has no newer schema."""
+    head = view.head().position
+    if before is not None and before.position <= head:
+        newer = view.entries(before.position, None, ("schema",))
+        if next(iter(newer), None) is None:
+            return _Types(stamp, head, before.named)
+    return _Types(stamp, head, frozenset(view.schema_types(head)))
+
+
+class _Types(NamedTuple):
+    """The types of a tenant that have a schema in the log."""
+
+    stamp: bytes | None
+    """The engine's stamp before they were looked up: while it stays, nothing was committed."""
+    position: int
+    """Where the log ended."""
+    named: frozenset[str]
+    """The types."""
+
+
+_types: WeakKeyDictionary[Engine, dict[TenantId, _Types]] = WeakKeyDictionary()

@@ -21,8 +21,9 @@ from woodrat.server.access import CORRECT, READ, WRITE
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
-    from woodrat.ledger.report import Change
+    from woodrat.ledger.report import Change, Report
     from woodrat.merge.snapshot import Snapshot
+    from woodrat.neotoma.names import Named
 
 Given = dict[str, Any]
 
@@ -54,6 +55,8 @@ class Verb:
     """Writes, where it does."""
     about: Callable[[Given], Mapping[str, Any]] = lambda given: {}
     """The arguments by which a key's grants are looked at."""
+    joins: Callable[[Given], bool] = lambda given: False
+    """Whether a call is one `store` and its report, so that it may be merged in one pass with others."""
 
 
 def checked(verb: Verb, body: Any) -> Given:
@@ -102,10 +105,9 @@ def _stored(ledger: Ledger, given: Given) -> dict[str, Any]:
     if "file_content" in given:
         found["file"] = _kept(ledger, given)
     if "entities" in given:
-        named = [neotoma_names.record(ledger, entity) for entity in given["entities"]]
+        named = names_of(ledger, given)
         records = [each.record for each in named]
-        about: dict[str, Any] = {"idempotency_key": key, "dry_run": dry, "priority": given.get("source_priority")}
-        report = ledger.store(records, **about, source=found["file"]["source_id"] if "file" in found else None)
+        report = store(ledger, given, named, found["file"]["source_id"] if "file" in found else None)
         refs = [str(ref) for ref in report.entities]
         if len(refs) != len(records):
             # Some of them are one entity: each is asked for by itself.
@@ -114,6 +116,43 @@ def _stored(ledger: Ledger, given: Given) -> dict[str, Any]:
         for number, relation in enumerate(given.get("relationships", ()) if not dry else ()):
             _join(ledger, relation, number, refs, key, found)
     return found
+
+
+def names_of(ledger: Ledger, given: Given) -> list[Named]:
+    """Return the records of a call with their keys."""
+    return [neotoma_names.record(ledger, entity) for entity in given["entities"]]
+
+
+def store(ledger: Ledger, given: Given, named: list[Named], source: str | None = None) -> Report:
+    """Store records that have their keys."""
+    return ledger.store(
+        [each.record for each in named],
+        idempotency_key=given.get("idempotency_key"),
+        dry_run=given.get("commit") is False,
+        priority=given.get("source_priority"),
+        source=source,
+    )
+
+
+def is_one_entity(given: Given) -> bool:
+    """Return whether a call stores one entity and nothing else."""
+    alone = not any(name in given for name in ("file_content", "file_path", "relationships"))
+    return alone and len(given.get("entities", ())) == 1 and given.get("commit") is not False
+
+
+def soon(ledger: Ledger, given: Given, named: list[Named], report: Report) -> dict[str, Any] | None:
+    """Return the answer to a call that stored one entity, where one look at it tells; `None` where it takes longer."""
+    (ref,) = report.entities
+    snapshot = reads.glance(ledger.context, ref)
+    if snapshot is None:
+        return None
+    done = stored_one(named, report)
+    return _store_answer(ledger, given, {**done, "shown": {ref: snapshot}})
+
+
+def stored_one(named: list[Named], report: Report) -> dict[str, Any]:
+    """Return what a call came to that stored one entity."""
+    return {"report": report, "refs": list(report.entities), "named": named, "made": [], "refused": []}
 
 
 def _kept(ledger: Ledger, given: Given) -> dict[str, Any]:
@@ -165,7 +204,7 @@ def _store_answer(past: Past, given: Given, done: dict[str, Any]) -> dict[str, A
         observations = report.observations if len(report.observations) == len(done["refs"]) else ()
         stored = []
         for number, ref in enumerate(done["refs"]):
-            item = _reference(past, ref, report.dry_run)
+            item = _reference(past, ref, done.get("shown", {}).get(ref), report.dry_run)
             item["observation_index"] = number
             item |= done["named"][number].identity()
             if observations:
@@ -195,12 +234,15 @@ _ACTIONS: Final = {False: ("updated", "created"), True: ("would_match_existing",
 """What became of an entity, and what would: known already, or new."""
 
 
-def _reference(past: Past, ref: str, dry_run: bool) -> dict[str, Any]:
+def _reference(past: Past, ref: str, snapshot: Snapshot | None, dry_run: bool) -> dict[str, Any]:
+    """Return an entity by its names, and as it is after a write; `snapshot` is that, where it was looked at already."""
     from woodrat.canon.ids import parse_ref
 
-    parsed = parse_ref(ref)
+    parsed = parse_ref(ref) if snapshot is None else snapshot.entity
     found: dict[str, Any] = {"entity_id": parsed.id, "entity_type": parsed.type, "canonical_name": parsed.key}
-    return found if dry_run else {**found, "entity_snapshot_after": dict(past.show(parsed).fields)}
+    if dry_run:
+        return found
+    return {**found, "entity_snapshot_after": dict((snapshot or past.show(parsed)).fields)}
 
 
 def _is_new(change: Change, fields: set[str]) -> bool:
@@ -487,6 +529,7 @@ _STORE: Final = Verb(
         if not any(isinstance(item, dict) and _names_ids(item) for item in given.get("relationships", ()))
         else {"ref": "", "priority": given.get("source_priority")}
     ),
+    joins=is_one_entity,
 )
 _QUERY: Final = Verb(
     _entities,

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.api.ledger import Ledger
+from woodrat.engines.cancellation import RightOfWay
 from woodrat.errors import Forbidden, NotFound, WoodratError, shown
 from woodrat.ledger.committer import Committer
 from woodrat.runs.relay import Relay
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine
+    from woodrat.ledger.report import Report
     from woodrat.merge import Policy
     from woodrat.server.access import Caller
     from woodrat.server.body import BodyLimits
@@ -55,6 +57,10 @@ TEND_SECONDS: Final = 1.0
 """How often keys are read anew, the audit is written down, and answers kept at hand are looked at anew."""
 ASK_AGAIN: Final = (b"cache-control", b"no-cache")
 """That a cache may keep an answer, and asks about it before it is used again: for what holds no data."""
+ID_BYTES: Final = 8
+"""How many random bytes the id of a request has."""
+IDS_DRAWN: Final = 64
+"""How many ids are drawn at once."""
 END_READS_SECONDS: Final = 2.0
 """How long what is being read may still take when the server ends."""
 
@@ -93,10 +99,13 @@ class App:
         self.engine, self.keys, self.limits = engine, keys, (limits := limits or Limits())
         self._clock, self._deliveries, self._endpoints = clock, deliveries, endpoints
         self._closing = asyncio.Event()
+        self._ids: list[str] = []
         self._tending: tuple[asyncio.Task[None], ...] = ()
         self.measures = Measures()
         """Counts and times of requests."""
-        self.threads, self.turns = threads_of(limits.heavy_reads.running_max), turns_of(limits)
+        self.way = RightOfWay()
+        """Lets requests that arrive go before long reads."""
+        self.threads, self.turns = threads_of(limits.heavy_reads.running_max, self.way), turns_of(limits)
         """Threads, and who may work now, by kind of work."""
         self.tenants = Tenants(engine, clock, policies, strict=strict, proofs=proofs, redact=redact)
         """The ledgers."""
@@ -104,7 +113,7 @@ class App:
         """Who looked at what."""
         self.spelling = Spelling(engine.stamp)
         """Answers to `show` that are kept at hand."""
-        self._committer, self._relay = Committer(engine), Relay()
+        self._committer, self._relay = Committer(engine, callers=lambda: self.measures.open), Relay()
         self._callers = Callers(keys, Rates(limits.calls_per_second))
         # Other routes than the usual ones are known to this process alone.
         plan = plan_for(engine, policies, proofs, redact, strict=strict) if routes is ROUTES else None
@@ -136,7 +145,10 @@ class App:
             *(engine, self._callers, self.audit, self.measures, self.turns, self.writes, self.threads["keys"]),
             lambda: self._indexing.lacking,
         )
-        gateway = AppGateway(self._relay, self._callers, self.tenants, self.intake, self.reads, self.writes, self.audit)
+        gateway = AppGateway(
+            *(self._relay, self._callers, self.tenants, self.intake, self.reads, self.writes, self.audit),
+            reads_soon=engine.name == "sqlite",
+        )
         self._pages: dict[bytes, ServicePage] = {
             b"/healthz": ServicePage("healthz", status.healthy, probe=True),
             b"/readyz": ServicePage("readyz", status.ready, probe=True),
@@ -252,7 +264,7 @@ class App:
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         limits = self.limits
         times = limits.wait_seconds, limits.take_seconds
-        exchange = Exchange(scope, receive, send, self._clock.random(8).hex(), self.intake.held, *times)
+        exchange = Exchange(scope, receive, send, self._next_id(), self.intake.held, *times)
         loop = asyncio.get_running_loop()
         began, verb = loop.time(), "none"
         self.measures.open += 1
@@ -294,14 +306,23 @@ class App:
             exchange.let_go()
             took = loop.time() - began
             self.measures.note(verb, exchange.status, took)
-            logs.event(
-                "request",
-                request=exchange.id,
-                verb=verb,
-                status=exchange.status,
-                ms=round(took * 1_000, 1),
-                **exchange.told,
-            )
+            if logs.are_told():
+                logs.event(
+                    "request",
+                    request=exchange.id,
+                    verb=verb,
+                    status=exchange.status,
+                    ms=round(took * 1_000, 1),
+                    **exchange.told,
+                )
+
+    def _next_id(self) -> str:
+        """Return an id for a request; many are drawn at once, as asking the system gives others the interpreter."""
+        if not self._ids:
+            drawn = self._clock.random(ID_BYTES * IDS_DRAWN)
+            self._ids = [drawn[start : start + ID_BYTES].hex() for start in range(0, len(drawn), ID_BYTES)]
+            self._ids.reverse()
+        return self._ids.pop()
 
 
 class Router:
@@ -352,8 +373,10 @@ class AppGateway:
         reads: Reads,
         writes: Writes,
         audit: Audit,
+        *,
+        reads_soon: bool,
     ) -> None:
-        self.relay = relay
+        self.relay, self.reads_soon = relay, reads_soon
         self._callers, self._tenants, self._intake = callers, tenants, intake
         self._reads, self._writes, self._audit = reads, writes, audit
 
@@ -380,6 +403,9 @@ class AppGateway:
 
     async def write(self, caller: Caller, call: Callable[[], Any]) -> Any:
         return await self._writes.write(caller, call)
+
+    async def write_report(self, caller: Caller, ledger: Ledger, write: Callable[[Ledger], Report]) -> Report:
+        return await self._writes.write_report(caller, ledger, write)
 
     def body_limits(self, writes: bool) -> BodyLimits:
         return self._intake.limits_of(writes)

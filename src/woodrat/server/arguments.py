@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from woodrat.errors import Fault, Outdated, Refused, pointer_part, shown
 from woodrat.ledger.arguments import KNOWN, NEW
@@ -38,11 +38,9 @@ def arguments(
     """
     faults: list[Fault] = []
     found: dict[str, Any] = {}
-    params = route.takes
-    in_query = {param.spelled: param for param in params if param.inside == "query"}
-    in_body = {param.spelled: param for param in params if param.inside == "body"}
+    _, in_query, in_body, others = _places_of(route)
     if bulk:
-        in_query |= {name: param for name, param in in_body.items() if name not in body}
+        in_query = {**in_query, **{name: param for name, param in in_body.items() if name not in body}}
     for name, values in asked.items():
         param = in_query.get(name)
         if param is None:
@@ -59,7 +57,7 @@ def arguments(
                 faults.append(Fault(f"/{pointer_part(name)}", "unknown argument", _known(in_body)))
             elif value is not None:
                 found[param.name] = value
-    for param in params:
+    for param in others:
         if param.inside == "path":
             found[param.name] = rest
         elif param.inside == "header" and headers.get(param.spelled) is not None:
@@ -70,6 +68,36 @@ def arguments(
     if faults:
         read_cursor(found.get("cursor"), b"", faults)  # the verb, which would say so, is not called
         raise Refused(faults, outcome="Nothing was written." if route.writes else "Nothing was read.")
+    return found
+
+
+class _Places(NamedTuple):
+    """What a route takes, by where it stands."""
+
+    route: Route
+    """The route."""
+    in_query: dict[str, Param]
+    """By their names in the query."""
+    in_body: dict[str, Param]
+    """By their names in the body."""
+    others: tuple[Param, ...]
+    """What is part of the path or a header, and what must not be missing."""
+
+
+_places: Final[dict[int, _Places]] = {}
+"""By the identity of the route, which stays as long as it is in here."""
+
+
+def _places_of(route: Route) -> _Places:
+    found = _places.get(id(route))
+    if found is None:
+        params = route.takes
+        found = _places[id(route)] = _Places(
+            route,
+            {param.spelled: param for param in params if param.inside == "query"},
+            {param.spelled: param for param in params if param.inside == "body"},
+            tuple(param for param in params if param.required or param.inside in ("path", "header")),
+        )
     return found
 
 

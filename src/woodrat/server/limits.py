@@ -6,7 +6,7 @@ from typing import Final
 
 from woodrat.records import dataclass
 
-READERS: Final = 8
+READERS: Final = 4
 """How many threads read."""
 
 
@@ -57,7 +57,7 @@ class Limits:
     """Whether nobody but this machine can call, not even through a proxy: then webhooks may lead to it as well."""
     calls_per_second: int | None = None
     """How many calls a key may make a second, on average; a burst may be ten times that."""
-    reads: Places = Places(running_max=READERS, running_per_key=4, waiting_max=2_048, waiting_per_key=256)
+    reads: Places = Places(running_max=READERS, running_per_key=2, waiting_max=2_048, waiting_per_key=256)
     """Reads that a thread answers."""
     heavy_reads: Places = Places(running_max=2, running_per_key=1, waiting_max=32, waiting_per_key=3)
     """Heavy reads (`server/heavy_reads.py`)."""

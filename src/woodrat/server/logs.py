@@ -40,6 +40,11 @@ def configure(level: str) -> None:
         log.setLevel(max(logging.getLevelName(level.upper()), logging.NOTSET if log is _LOG else logging.WARNING))
 
 
+def are_told(level: int = logging.INFO) -> bool:
+    """Return whether events of this level are written at all."""
+    return _LOG.isEnabledFor(level)
+
+
 def event(name: str, level: int = logging.INFO, **told: Any) -> None:
     """Say that something happened, with ids and numbers; what callers sent has no place here."""
     if _LOG.isEnabledFor(level):

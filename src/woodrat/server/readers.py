@@ -14,7 +14,7 @@ from queue import SimpleQueue
 from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
 
 from woodrat.engines import cancellation
-from woodrat.engines.cancellation import Cancellation
+from woodrat.engines.cancellation import Cancellation, RightOfWay
 from woodrat.errors import Unavailable
 from woodrat.server.limits import READERS
 
@@ -44,9 +44,9 @@ class Full(Unavailable):
 class Work(Future[T]):
     """A piece of work, and its answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, way: RightOfWay | None) -> None:
         super().__init__()
-        self.cancellation = Cancellation()
+        self.cancellation = Cancellation(way)
 
     def cancel(self) -> bool:
         """Give it up: it is not begun, or stops at its next check."""
@@ -66,8 +66,9 @@ class _Item(NamedTuple):
 class Readers(Executor):
     """So many threads, begun as they are needed; further work waits its turn, up to a number."""
 
-    def __init__(self, count: int, name: str, waiting_max: int = WAITING_MAX) -> None:
-        self._count, self._name, self._waiting_max = count, name, waiting_max
+    def __init__(self, count: int, name: str, waiting_max: int = WAITING_MAX, way: RightOfWay | None = None) -> None:
+        """`way` says who goes before these threads, where anybody does."""
+        self._count, self._name, self._waiting_max, self._way = count, name, waiting_max, way
         self._waiting: SimpleQueue[_Item | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
@@ -77,7 +78,7 @@ class Readers(Executor):
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Have a function called by a reader; `Full` when too much waits already."""
-        work: Work[T] = Work()
+        work: Work[T] = Work(self._way)
         with self._lock:
             if self._closed:
                 raise RuntimeError("the readers were let go")
@@ -128,12 +129,14 @@ class Readers(Executor):
         self.close(END_SECONDS if wait else 0.0)
 
 
-def threads_of(heavy: int) -> dict[str, Readers]:
+def threads_of(heavy: int, way: RightOfWay | None = None) -> dict[str, Readers]:
     """Return the threads of each kind of work, so that none waits for another; `heavy` is how many heavy reads run.
+
+    `way` lets the loop go before them.
 
     Above all a key that was revoked must not wait for what it asked, nor for what is being written.
     """
-    return {name: Readers(count, f"woodrat-{name}") for name, count in {**THREADS, "heavy": heavy}.items()}
+    return {name: Readers(count, f"woodrat-{name}", way=way) for name, count in {**THREADS, "heavy": heavy}.items()}
 
 
 class Switching:

@@ -6,11 +6,12 @@ What takes longer than its time, or is for nobody any more, is stopped.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import WoodratError
 from woodrat.server import heavy_reads, logs
 from woodrat.server.problems import Rejected, closed
+from woodrat.server.readers import Switching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from woodrat.server.readers import Readers
     from woodrat.server.tenants import Tenants
     from woodrat.server.workers import Workers
+
+SWITCH_SECONDS: Final = 0.0001
+"""How long a thread keeps the interpreter from another while something is read in one of them."""
 
 
 class Reads:
@@ -40,6 +44,7 @@ class Reads:
         self._closing, self._read_seconds = closing, read_seconds
         self.workers = workers
         """Processes that answer heavy reads; without them threads do."""
+        self._switching = Switching(SWITCH_SECONDS)
         self._awaited: set[asyncio.Future[Any]] = set()
         """What is being read for somebody who waits."""
         self._catching_up: set[str] = set()
@@ -52,7 +57,8 @@ class Reads:
                 ledger = self._tenants.ledger(caller)
                 if job is None or not await self._is_heavy(job, ledger):
                     async with self._turns["reads"].turn(caller.key):
-                        return await self._wait_for(asyncio.wrap_future(self._threads["reads"].submit(call)))
+                        with self._switching:
+                            return await self._wait_for(asyncio.wrap_future(self._threads["reads"].submit(call)))
                 async with self._turns["heavy_reads"].turn(caller.key):
                     workers, threads = self.workers, self._threads["heavy"]
                     work = threads.submit(call) if workers is None else threads.submit(workers.ask, job)

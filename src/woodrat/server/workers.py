@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from woodrat.engines.cancellation import Cancellation, Cancelled, here
 from woodrat.errors import Unavailable, WoodratError
 from woodrat.merge import BUILTIN
+from woodrat.server import memory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -197,6 +198,7 @@ def serve() -> int:
         os.nice(NICE)
     with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
         file.write("500")  # if memory runs out, this process goes before the one that serves
+    memory.bound()
     jobs, answers = take_standard_streams()
     plan = jobs.next()
     if plan is None:

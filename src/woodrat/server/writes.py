@@ -7,7 +7,6 @@ one after the other, and of one key not all the time.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.api.ledger import with_stand_in
@@ -19,10 +18,11 @@ from woodrat.server.rates import Pace
 from woodrat.server.reply import Reply, reply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from woodrat.api.ledger import Ledger
     from woodrat.ledger.committer import Committer
+    from woodrat.ledger.report import Report
     from woodrat.runs.relay import Relay
     from woodrat.server.access import Caller
     from woodrat.server.limits import Limits
@@ -61,14 +61,28 @@ class Writes:
 
     async def write(self, caller: Caller, call: Callable[[], Any]) -> Any:
         """Do something that writes; it is durable before this returns."""
-        with self._wait(caller.key):
+        self._begin(caller.key)
+        try:
             return await self._committer.carry_out(call)
+        finally:
+            self._end(caller.key)
+
+    async def write_report(self, caller: Caller, ledger: Ledger, write: Callable[[Ledger], Report]) -> Report:
+        """Do one write of a ledger, merged in one pass with others that wait; it is durable before this returns."""
+        self._begin(caller.key)
+        try:
+            return await self._committer.carry_out_report(
+                lambda batch: write(ledger if batch is None else with_stand_in(ledger, batch))
+            )
+        finally:
+            self._end(caller.key)
 
     async def carry_out(self, caller: Caller, ledger: Ledger, route: Route, given: dict[str, Any], body: Any) -> Reply:
         """Carry out a call of a route that writes."""
         records = given.get("records")
         count = len(records) if isinstance(records, list) else 1
-        with self._wait(caller.key):
+        self._begin(caller.key)
+        try:
             if route.verb in heavy_reads.WRITES:
                 async with self._turns["heavy_writes"].turn(caller.key):
                     answer = await self._commit(ledger, route, given, body)
@@ -76,6 +90,8 @@ class Writes:
                 answer = await self._commit_in_pace(caller.key, ledger, route, given, body)
             else:
                 answer = await self._commit(ledger, route, given, body)
+        finally:
+            self._end(caller.key)
         answer = access.told(caller, given, answer)
         if count > LONG_RECORDS:
             loop = asyncio.get_running_loop()
@@ -117,23 +133,22 @@ class Writes:
                 self._committer.submit(lambda: relay.forget(ledger.tenant, given["run"]))
             raise
 
-    @contextlib.contextmanager
-    def _wait(self, key: str) -> Iterator[None]:
+    def _begin(self, key: str) -> None:
         """Count a write that waits for its commit; one too many, of a key or of all, is refused."""
         limits, mine = self._limits, self._waiting.get(key, 0)
         if mine >= limits.writes_waiting_per_key or self.open >= limits.writes_waiting_max:
             raise _too_many(mine, limits)
         self._waiting[key] = mine + 1
         self.open += 1
-        try:
-            yield
-        finally:
-            self.open -= 1
-            left = self._waiting[key] - 1
-            if left:
-                self._waiting[key] = left
-            else:
-                del self._waiting[key]
+
+    def _end(self, key: str) -> None:
+        """Count that a write waits no longer."""
+        self.open -= 1
+        left = self._waiting[key] - 1
+        if left:
+            self._waiting[key] = left
+        else:
+            del self._waiting[key]
 
 
 def _too_many(mine: int, limits: Limits) -> Rejected:

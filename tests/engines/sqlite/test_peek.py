@@ -247,7 +247,7 @@ def test_stamps_keep_no_more_open_than_there_are_files(tmp_path: Path) -> None:
 
 def test_entities_used_lately_stay_at_hand(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the entities a connection keeps at hand, those that nobody asked for the longest time go first."""
-    monkeypatch.setattr("woodrat.engines.sqlite.cache.ENTITIES_MAX", 2)
+    monkeypatch.setattr("woodrat.engines.sqlite.cache.ENTITIES_READ_MAX", 2)
     ledger = ledger_on(engine)
     ledger.store([person(name) for name in "abcd"])
     at = ledger.position

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ENTITIES_MAX = 10_000
-"""How many entities of a tenant a connection keeps at hand, with their merge states."""
+"""How many entities of a tenant the connection that writes keeps at hand, with their merge states."""
+ENTITIES_READ_MAX = 2_000
+"""How many of them a connection that reads keeps at hand, also while a view lasts: there may be many such."""
+SWITCHES = 32
+"""After how many changes from one tenant to another a connection looks at how much it keeps of all of them."""
 
 
 class Change(Protocol):
@@ -35,12 +39,15 @@ class Change(Protocol):
 class Connected:
     """A connection, and what is known through it as long as no other connection writes."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, *, reads: bool = False) -> None:
         self.connection = connection
+        self._reads = reads
         self.cursor = connection.cursor()
         """For statements that are done with once they return; a new cursor for each would cost half as much again."""
         self._version: object = None
         self._memory: dict[TenantId, Memory] = {}
+        self._tenant: TenantId | None = None
+        self._switches = 0
         self.looking: Glancing | None = None
         """What looks at entities through it, once something did."""
 
@@ -55,10 +62,25 @@ class Connected:
         if version != self._version:
             self._memory.clear()
             self._version = version
+        if tenant != self._tenant:
+            self._tenant = tenant
+            self._switches += 1
+            if self._switches % SWITCHES == 0:
+                self._share()
         found = self._memory.get(tenant)
         if found is None:
-            found = self._memory[tenant] = Memory()
+            found = self._memory[tenant] = Memory(reads=self._reads)
         return found
+
+    def _share(self) -> None:
+        """Keep no more entities of all tenants together than of one; those of tenants known longest go first."""
+        left = ENTITIES_READ_MAX if self._reads else ENTITIES_MAX
+        for tenant in reversed(self._memory):
+            memory = self._memory[tenant]
+            left -= len(memory.entities)
+            if left < 0:
+                memory.entities.clear()
+                memory.large.clear()
 
     def undo(self, write: Change | None, *statements: str) -> None:
         """Undo a write that failed; one that changed nothing leaves what is known as it is."""
@@ -93,7 +115,8 @@ class Known:
 class Memory:
     """What is known of a tenant as long as nobody else writes to the file."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, reads: bool = False) -> None:
+        self._reads = reads
         self.head: Head | None = None
         self.number: int | None = None
         self.schemas: dict[str, list[tuple[int, Schema]]] | None = None
@@ -124,7 +147,7 @@ class Memory:
     @property
     def is_full(self) -> bool:
         """Whether more entities are at hand than may stay."""
-        return len(self.entities) > ENTITIES_MAX
+        return len(self.entities) > (ENTITIES_READ_MAX if self._reads else ENTITIES_MAX)
 
     def trim(self) -> None:
         """Forget the entities used least recently, beyond a bound, and all that are large."""

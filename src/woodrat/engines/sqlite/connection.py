@@ -149,6 +149,11 @@ def _set_up(connection: apsw.Connection, path: str, *, readonly: bool) -> None:
     connection.authorizer = authorize
 
 
+def bound_caches(size: int) -> None:
+    """Have all connections of this process keep no more than so many bytes of pages together."""
+    apsw.soft_heap_limit(size)
+
+
 def _layout(connection: apsw.Connection, path: str) -> int:
     """Return the layout of a file; refuse one that is not ours or is newer than we are."""
     run = connection.execute

@@ -222,7 +222,8 @@ class SqliteEngine:
         try:
             return self._idle.pop()
         except IndexError:
-            return Connected(connect(self.path, readonly=True, vfs=self._vfs, unchanging=self._unchanging))
+            connection = connect(self.path, readonly=True, vfs=self._vfs, unchanging=self._unchanging)
+            return Connected(connection, reads=True)
 
     def give_back(self, reader: Connected) -> None:
         """Keep a connection for the next view; once the engine is closed, close it too."""

@@ -368,6 +368,14 @@ class SqliteView(Indexes):
             self.memory.entities[digest] = Known(id, ref, first, last, until, at, packed)
             if packed is not None and len(packed) > LARGE_BYTES:
                 self.memory.large.add(digest)
+            if self.memory.is_full:
+                self.release()
+
+    def release(self) -> None:
+        """Let go of entities that were looked at long ago: a walk over all of them keeps no more than a bound."""
+        memory = self.memory
+        while memory.is_full:
+            memory.large.discard(memory.entities.popitem(last=False)[0])
 
     def _miss(self, digests: Sequence[bytes]) -> None:
         """Remember that entities are not there."""

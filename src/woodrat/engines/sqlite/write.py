@@ -92,6 +92,9 @@ class SqliteTransaction(SqliteView):
         """Keep what is known within its bound."""
         self.memory.trim()
 
+    def release(self) -> None:
+        """Keep everything until the end: what was changed is written from there."""
+
     def _check_end(self) -> None:
         """Refuse to build on a log whose end is not what was written: its last write, and the last complete subtrees.
 
