@@ -17,6 +17,10 @@ from bench.timing import Figure
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure the rows asked for and print them; fail when a goal is missed."""
     words = sys.argv[1:] if arguments is None else list(arguments)
+    if "--growth" in words:
+        from bench.growth import command
+
+        return command.main(words)
     if words[:1] == ["--http"]:
         from bench import http_writes
 
@@ -69,6 +73,7 @@ def run(rows: Sequence[Row], scale: Scale, where: Path | None, *, as_json: bool)
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     names = list(dict.fromkeys(row.name for quick in (False, True) for row in all_rows(quick=quick)))
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument("--growth", action="store_true", help="how the cost of every verb grows; has its own --help")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--quick", action="store_true", help="a tenth of the history and fewer entities")
     parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help=", ".join(names))
