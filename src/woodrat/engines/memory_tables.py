@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import BEFORE_ALL, Kept, Receipt
+from woodrat.engines.port import BEFORE_ALL, Kept, LastKept, Receipt
 from woodrat.log.entry import Entry
 from woodrat.log.tree import Frontier
 from woodrat.records import dataclass, field
@@ -39,6 +39,7 @@ class MemoryTables:
     source_ids: dict[str, bytes] = field(default_factory=dict)
     current: dict[bytes, Kept] = field(default_factory=dict)
     lasting: dict[bytes, list[Kept]] = field(default_factory=dict)
+    last_kept: dict[bytes, LastKept] = field(default_factory=dict)
     elements: dict[bytes, dict[str, dict[bytes, Versions]]] = field(default_factory=dict)
     """By the smallest entity of a fold, field and key: what was kept of a part of a collection, by position."""
     receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from woodrat.state.tokens import Words
 
 KEPT_EVERY = 8
-"""Merge state is kept along the history about once in so many observations of an entity."""
+"""Merge state is kept along the history at most once in so many observations of an entity."""
 
 BEFORE_ALL = -1
 """The position before the first entry."""
@@ -85,6 +85,17 @@ class Kept(NamedTuple):
     """All of its entities' observations up to here are folded in."""
     state: MergeState
     """What they fold to."""
+
+
+class LastKept(NamedTuple):
+    """The last merge state kept along a history, by its amounts."""
+
+    observations: int
+    """How many observations it was folded from."""
+    body_bytes: int
+    """How many bytes their bodies have."""
+    state_bytes: int
+    """How many bytes it was packed in, without the parts of collections that are kept one by one."""
 
 
 class Glance(NamedTuple):
@@ -407,6 +418,9 @@ class Transaction(View, Protocol):
         The parts of large collections are kept one by one: a row for each that is new or changed, true from the
         position of the state on. What follows from a state that was kept costs what changed since.
         """
+
+    def last_kept(self, root: Ref) -> LastKept | None:
+        """Return the amounts of the last merge state kept along the history under a fold's smallest entity."""
 
     def share(self, values: Iterable[tuple[Ref, Sequence[tuple[str, str]]]]) -> None:
         """Note the identifying values said of entities, as (rule, value)."""

@@ -17,7 +17,7 @@ import orjson
 from woodrat.canon import moment
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines import elements
-from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Head, Kept, Receipt
+from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Head, Kept, LastKept, Receipt
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.cache import Connected, Known, Memory
 from woodrat.engines.sqlite.connection import (
@@ -30,6 +30,7 @@ from woodrat.log.tree import Frontier
 from woodrat.merge import fold, packed_state
 from woodrat.merge.elements import Gathered, Parts
 from woodrat.merge.fold import MergeState
+from woodrat.merge.packing import UNREADABLE, garbled
 from woodrat.merge.rules import Rules
 from woodrat.state import fingerprint
 from woodrat.state.asof import Stored
@@ -370,6 +371,17 @@ class SqliteTransaction(SqliteView):
                 lasting.append((known.number, position, last, state.until, known.packed))
         if lasting:
             self._many(self.queries["add_kept"], lasting)
+
+    def last_kept(self, root: Ref) -> LastKept | None:
+        known = self.known_entity(root.digest)
+        row = None if known is None else self.first_row("last_kept", entity=known.number)
+        if row is None:
+            return None
+        try:
+            amounts = packed_state.amounts(row[0])
+        except UNREADABLE as error:
+            raise garbled(f"{root}: the state kept of it") from error
+        return None if amounts is None else LastKept(*amounts, row[1])
 
     def _last_said(self, known: Known, position: int) -> int:
         """Return the position of the last observation of an entity not after another, which this write passed by."""
