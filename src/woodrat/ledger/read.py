@@ -301,13 +301,21 @@ class Reader:
         """Return what is believed about an entity; `NotFound` when nothing live is said of it."""
         found = self.find(ref)
         if found is None:
-            at = self.asof.position
-            where = f"at position {at}" if at != BEFORE_ALL else "before the first entry"
-            raise NotFound(
-                f"{ref}: not known {where}. Nothing was changed. Search for it, or read at a later moment.",
-                {"entity": str(ref), "position": self.asof.position},
-            )
+            raise self._unknown(ref)
         return self.with_reasons(found)
+
+    def check_exists(self, ref: Ref) -> None:
+        """Raise `NotFound` when nothing live is said of an entity; a collection it has is not read for that."""
+        if not self.exists(ref):
+            raise self._unknown(ref)
+
+    def _unknown(self, ref: Ref) -> NotFound:
+        at = self.asof.position
+        where = f"at position {at}" if at != BEFORE_ALL else "before the first entry"
+        return NotFound(
+            f"{ref}: not known {where}. Nothing was changed. Search for it, or read at a later moment.",
+            {"entity": str(ref), "position": self.asof.position},
+        )
 
     def with_reasons(self, found: Snapshot) -> Snapshot:
         """Return a snapshot with the reasons given for corrections of its fields, which merge state does not keep."""
