@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Final
 
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import Kept, Transaction, View
+from woodrat.engines.port import KEPT_EVERY, Kept, Transaction, View
 from woodrat.ledger import find as finder
 from woodrat.ledger.read import Before, Reader
 from woodrat.ledger.spacing import Spacing
@@ -192,7 +192,7 @@ class _Folds:
         before.remember(spoken_of(meanings))
         after = Reader(self._write, AsOf(last), self._policies)
         transitions = advance(self._write, before, after, first, meanings)
-        self._spacing = Spacing(self._write.last_kept)  # more may be kept than was noted
+        self._spacing.forget()  # more may be kept than was noted
         note_values(self._write, after, transitions, [found for found in meanings if isinstance(found, Schema)])
 
     def _fold(self, first: int, meanings: Sequence[Meaning]) -> set[Ref]:
@@ -225,7 +225,7 @@ class _Folds:
                 values.add(said)
                 if len(values.found) > count:
                     news.append((ref, list(values.found)[count:]))
-            if spacing.is_due(ref, fold.count, fold.size):
+            if not fold.count % KEPT_EVERY and spacing.is_far(ref, fold.count, fold.size):
                 if laying is None:
                     laying = fold.laying = self._whole(ref, position)
                 along.append((Kept(position, laying.state()), laying.rules, True))
@@ -238,6 +238,7 @@ class _Folds:
                 fold.laying = self._whole(ref, fold.last)
         if along:
             self._write.keep(along)
+        spacing.forget()
         if news:
             self._write.share(news)
         return joined
@@ -277,4 +278,3 @@ class _Folds:
                 keeping.append((Kept(fold.last, fold.laying.state()), fold.laying.rules, False))
         self._write.keep(keeping)
         self._at_hand.clear()
-        self._spacing = Spacing(self._write.last_kept)

@@ -35,6 +35,7 @@ class Spacing:
     def __init__(self, last_kept: Callable[[Ref], LastKept | None]) -> None:
         self._find = last_kept
         self._last: dict[Ref, LastKept | None] = {}
+        self._noted: dict[Ref, tuple[MergeState, Rules]] = {}
 
     def is_due(self, root: Ref, observations: int, body_bytes: int) -> bool:
         """Return whether the state of a fold is due, by how much was folded; `root` is its smallest entity."""
@@ -42,16 +43,23 @@ class Spacing:
 
     def is_far(self, root: Ref, observations: int, body_bytes: int) -> bool:
         """Return whether enough was said of a fold since its state was last kept."""
-        try:
-            last = self._last[root]
-        except KeyError:
-            last = self._last[root] = self._find(root)
+        if root in self._noted:
+            state, rules = self._noted.pop(root)
+            size = len(packed_state.pack(state, rules, apart=True))
+            self._last[root] = LastKept(state.observations, state.body_bytes, size)
+        elif root not in self._last:
+            self._last[root] = self._find(root)
+        last = self._last[root]
         if last is None or observations <= last.observations:  # fewer than before: a group was parted
             return True
         count = observations - last.observations
         return count >= KEPT_MAX or body_bytes - last.body_bytes + count * ENTRY_BYTES >= last.state_bytes
 
     def note(self, state: MergeState, rules: Rules) -> None:
-        """Take note that a state is kept."""
-        size = len(packed_state.pack(state, rules, apart=True))
-        self._last[state.members[0]] = LastKept(state.observations, state.body_bytes, size)
+        """Take note that a state will be kept. How large it is is worked out if it is asked for."""
+        self._noted[state.members[0]] = (state, rules)
+
+    def forget(self) -> None:
+        """Forget what was noted: all of it is kept now, and found there."""
+        self._last.clear()
+        self._noted.clear()
