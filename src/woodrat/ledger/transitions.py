@@ -56,14 +56,15 @@ def advance(
             schemas.append(meaning)
             changed[meaning.type] = position
     spacing = Spacing(write.last_kept)
+    joining = any(ref.type == relation.SAME_AS for ref in spoken)
     transitions, others = after.follow(before, spoken, changed, spacing)
     if others:
         found = {transition.ref: transition for transition in transitions}
         transitions = [found.get(ref) or after.transition(before, ref, spoken.get(ref, ())) for ref in touched(spoken)]
-        for transition in transitions:
-            if transition.ref not in found:
+        if joining:  # then nothing was followed
+            for transition in transitions:
                 _note_along(after, transition, changed, spacing)
-    keep(write, after, transitions, schemas, spacing)
+    keep(write, after, transitions, schemas, spacing, followed=not joining)
     return transitions
 
 
@@ -94,8 +95,13 @@ def keep(
     transitions: Iterable[Transition],
     schemas: Iterable[Schema],
     spacing: Spacing,
+    *,
+    followed: bool = True,
 ) -> None:
-    """Keep the state of touched entities, of joined or parted groups, and of whole types with a new schema."""
+    """Keep the state of touched entities, of joined or parted groups, and of whole types with a new schema.
+
+    What was `followed` has the states that are due on its way noted already.
+    """
     position = after.asof.position
     keeping: dict[Ref, tuple[Kept, Rules, bool]] = {}
     along = {kept.state.members[0] for kept, _, _ in after.along}
@@ -105,11 +111,10 @@ def keep(
             # Mostly the very same, since nothing was said that joins or parts.
             same = (old.members is new.members or old.members == new.members) and old.schema == new.schema
             count = new.observations
-            # What stays as it is was kept on the way where that was due, but for groups that were read anew.
             before = old.observations if same else 0
             due = count // KEPT_EVERY > before // KEPT_EVERY and root not in along
             if due and same:
-                due = len(new.members) > 1 and spacing.is_far(root, count, new.body_bytes)
+                due = not followed and len(new.members) > 1 and spacing.is_far(root, count, new.body_bytes)
             keeping[root] = (Kept(position, new), rules, due)
     for schema in schemas:
         for ref in write.entities(schema.type, position):

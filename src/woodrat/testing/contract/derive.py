@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 import pytest
@@ -31,10 +31,11 @@ from woodrat.log.entry import NONCE_BYTES, Origin, Write
 from woodrat.merge import BUILTIN, fold, packed_state
 from woodrat.merge.fold import MergeState
 from woodrat.records import replace
-from woodrat.state import fingerprint
+from woodrat.state import fingerprint, relation
 from woodrat.state.asof import AsOf
 from woodrat.state.meaning import step_of
-from woodrat.state.observation import ASSERT, Observation, say
+from woodrat.state.observation import ASSERT, RETRACT, Observation, say
+from woodrat.state.relation import SAME_AS
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.contract.fixtures import (
     LONG,
@@ -72,10 +73,29 @@ def _narrow_changes(ref: Ref, fields: int, count: int) -> Iterator[Observation]:
         yield say(ref, ASSERT, agent="a", observed_at=at, fields=fields_said)
 
 
+def _any_changes(refs: Sequence[Ref], seed: int, *, joins: bool) -> Iterator[Observation]:
+    """Yield observations of some entities, with retractions; with `joins` the first two are joined now and then."""
+    draw = random.Random(seed)
+    said: dict[Ref, list[Observation]] = {ref: [] for ref in refs}
+    for number in range(160):
+        at = f"2026-01-01T00:00:{draw.randrange(60):02d}.{number:06d}Z"
+        ref = draw.choice(refs)
+        if said[ref] and draw.random() < 0.06:
+            yield say(ref, RETRACT, agent="a", observed_at=at, replaces=[draw.choice(said[ref]).digest])
+            continue
+        if joins and draw.random() < 0.03:
+            ends = {"from": str(refs[0]), "to": str(refs[1])}
+            yield say(relation.relation(refs[0], SAME_AS, refs[1]), ASSERT, agent="a", observed_at=at, fields=ends)
+        fields: dict[str, Json] = {f"field {draw.randrange(FIELDS)}": "x" * draw.randrange(150)}
+        said[ref].append(say(ref, ASSERT, agent=draw.choice("ab"), observed_at=at, fields=fields))
+        yield said[ref][-1]
+
+
 def _kept_along(engine: Engine, tenant: TenantId, root: Ref) -> dict[int, MergeState]:
-    """Return the states kept of an entity, by position; the last of them is the present one."""
+    """Return the states kept along the history of an entity, by position; the present one is none of them."""
     with engine.view(tenant) as view:
-        known = [kept_of(view, root, at) for at in range(view.head().size)]
+        last = view.version(root.digest, view.head().position)
+        known = [kept_of(view, root, at) for at in range(last or 0)]
         return {kept.position: fold.in_memory(kept.state) for kept in known if kept is not None}
 
 
@@ -424,11 +444,36 @@ class DerivingContract(Contract):
             ledger = ledger_on(engine, tenant=f"grouped-{number}")
             for start in range(0, len(said), size):
                 ledger.admit(bodies(said[start : start + size]))
-            # Where a write ends the present state is kept too; it is not kept along.
             found.append(_kept_along(engine, ledger.tenant, wide))
             assert ledger.rebuild().agreed
             assert _kept_along(engine, ledger.tenant, wide) == found[-1]
             assert ledger.verify().sound
+        assert found[0] == found[1] == found[2]
+
+    @pytest.mark.parametrize("seed", range(3))
+    @pytest.mark.parametrize("joins", [False, True])
+    def test_grouping_does_not_show_in_what_is_kept_of_a_lone_entity(
+        self, engine: Engine, seed: int, joins: bool
+    ) -> None:
+        """With retractions anywhere, and with others being joined, the states kept of a lone entity are the same.
+
+        Those of a group are the same when it was written one by one and when it is derived again.
+        """
+        refs = [Ref("wide", str(number)) for number in range(4)]
+        said = list(_any_changes(refs, seed, joins=joins))
+        found = []
+        for number, size in enumerate((1, 9, len(said))):
+            ledger = ledger_on(engine, tenant=f"lone-{number}")
+            for start in range(0, len(said), size):
+                ledger.admit(bodies(said[start : start + size]))
+            along = [_kept_along(engine, ledger.tenant, ref) for ref in refs]
+            assert ledger.verify().sound
+            assert ledger.rebuild().agreed
+            again = [_kept_along(engine, ledger.tenant, ref) for ref in refs]
+            lone = refs[2:] if joins and size > 1 else refs
+            assert [again[refs.index(ref)] for ref in lone] == [along[refs.index(ref)] for ref in lone]
+            found.append(again)
+        assert all(len(states) > 2 for states in found[0][2:])
         assert found[0] == found[1] == found[2]
 
     def test_kept_states_take_about_as_much_room_as_what_was_said(self, engine: Engine) -> None:
@@ -440,10 +485,9 @@ class DerivingContract(Contract):
         kept = _kept_along(engine, ledger.tenant, wide)
         with engine.view(ledger.tenant) as view:
             rules = Reader(view, AsOf(view.head().position), BUILTIN).rules(wide.type)
-        *along, _ = kept.values()
-        size = sum(len(packed_state.pack(state, rules)) for state in along)
+        size = sum(len(packed_state.pack(state, rules)) for state in kept.values())
         assert size <= 1.25 * sum(len(one.body) + ENTRY_BYTES for one in said)
-        assert len(along) < len(said) // (2 * KEPT_EVERY)
+        assert len(kept) < len(said) // (2 * KEPT_EVERY)
 
     @pytest.mark.parametrize("lasting", [False, True])
     def test_a_rebuild_finds_and_repairs_wrong_state(self, engine: Engine, lasting: bool) -> None:
