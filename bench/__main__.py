@@ -8,7 +8,21 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import collecting, exchange, floor, parting, place, recall, runs, table, tokens, tracing, verify, watch
+from bench import (
+    collecting,
+    exchange,
+    floor,
+    parting,
+    place,
+    recall,
+    runs,
+    storage,
+    table,
+    tokens,
+    tracing,
+    verify,
+    watch,
+)
 from bench.rows import ROWS, Row
 from bench.stage import FULL, QUICK, Scale, Stage
 from bench.timing import Figure
@@ -39,6 +53,7 @@ def all_rows(*, quick: bool) -> tuple[Row, ...]:
     """Return every row there is, in the order of the table; recall is tried on fewer runs when it has to be quick."""
     further = (
         collecting.rows(),
+        storage.rows(),
         verify.rows(),
         runs.rows(),
         floor.rows(),

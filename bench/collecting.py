@@ -15,7 +15,11 @@ AT_ONCE = 1_000
 SCHEMA: Mapping[str, Any] = {
     "title": "box",
     "x-woodrat-identity": [["id"]],
-    "properties": {"id": {"type": "string"}, "things": {"type": "array", "x-woodrat-merge": "union"}},
+    "properties": {
+        "id": {"type": "string"},
+        "place": {"type": "string"},
+        "things": {"type": "array", "x-woodrat-merge": "union"},
+    },
 }
 
 
@@ -23,16 +27,22 @@ def _box(id: str, things: list[str]) -> dict[str, Any]:
     return {"entity_type": "box", "id": id, "things": things}
 
 
+def _filled(stage: Stage, name: str, small: list[str]) -> woodrat.Ledger:
+    """Return a ledger with one large box and small ones."""
+    ledger = woodrat.open(stage.folder / name, agent="bench")
+    ledger.schemas.register(dict(SCHEMA))
+    for id, size in (("large", stage.scale.long), *((id, stage.scale.short) for id in small)):
+        for start in range(0, size, AT_ONCE):
+            things = [f"thing {number:07}" for number in range(start, min(start + AT_ONCE, size))]
+            ledger.store(_box(id, things))
+    return ledger
+
+
 def write(stage: Stage) -> Figure:
     """Single writes of one element to a large union, against those to a small one; each small one serves one turn."""
     small = [f"small {turn}" for turn in range(BLOCKS + 1)]
-    ledger = woodrat.open(stage.folder / "collection.db", agent="bench")
+    ledger = _filled(stage, "collection.db", small)
     try:
-        ledger.schemas.register(dict(SCHEMA))
-        for id, size in (("large", stage.scale.long), *((id, stage.scale.short) for id in small)):
-            for start in range(0, size, AT_ONCE):
-                things = [f"thing {number:07}" for number in range(start, min(start + AT_ONCE, size))]
-                ledger.store(_box(id, things))
 
         def turns() -> Iterator[list[tuple[dict[str, Any], dict[str, Any]]]]:
             for turn, id in enumerate(small):
@@ -50,6 +60,27 @@ def write(stage: Stage) -> Figure:
         ledger.close()
 
 
+def correct(stage: Stage) -> Figure:
+    """Corrections of another field beside a large union, against those beside a small one."""
+    small = [f"small {turn}" for turn in range(BLOCKS + 1)]
+    ledger = _filled(stage, "corrected.db", small)
+    try:
+        turns = ([(id, f"place {number}") for number in range(BLOCK)] for id in small)
+        return take_turns(
+            turns,
+            lambda either: ledger.correct("box/large", {"place": either[1] + either[0]}),
+            lambda either: ledger.correct(f"box/{either[0]}", {"place": either[1]}),
+            warm=1,
+            seconds=stage.scale.seconds,
+        )
+    finally:
+        ledger.close()
+
+
 def rows() -> tuple[Row, ...]:
     """Return what is measured of collections."""
-    return (Row("collection-write", "write to a union of {s.long:,} elements / to one of {s.short:,}", 1.5, write),)
+    beside = "correction beside a union of {s.long:,} elements / beside one of {s.short:,}"
+    return (
+        Row("collection-write", "write to a union of {s.long:,} elements / to one of {s.short:,}", 1.5, write),
+        Row("collection-correct", beside, 1.5, correct),
+    )

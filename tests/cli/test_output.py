@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 from tests.commands import Cli
 
+import woodrat
 from woodrat.cli import tables
 from woodrat.cli.tables import BOLD, GREEN, Paper, comparison, time, value
+from woodrat.engines.sqlite import write_ahead_log
 from woodrat.merge.diff import FieldChange
 
 ANA = "contact/Ana Rivera"
@@ -405,3 +407,16 @@ def test_a_cell_as_long_as_a_prompt_is_cut(character: str, monkeypatch: pytest.M
     assert "…" in shown
     assert honest(shown) <= 60
     assert sum(measured) < 20 * 20_000 * len(character)
+
+
+def test_doctor_tells_of_a_long_write_ahead_log(db: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`doctor` says nothing of a write-ahead log of the usual size, and of a large one why it is and what to do."""
+    with woodrat.open(db) as ledger:
+        ledger.store({"entity_type": "note", "id": "1"})
+        assert cli("doctor").json["write_ahead_log"] is None
+        size = Path(f"{db}-wal").stat().st_size
+        monkeypatch.setattr(write_ahead_log, "LARGE_BYTES", size)
+        notice = cli("doctor").json["write_ahead_log"]
+        assert f"{db}-wal has grown to {size} bytes" in notice
+        assert "No data is at risk. End long reads" in notice
+        assert f"write-ahead log: {notice}" in cli("doctor", "-o", "table").out

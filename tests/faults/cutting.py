@@ -102,7 +102,8 @@ def session(seed: int, disk: Recorder, path: Path) -> Session:
     found = Session(seed, disk)
     clock = FixedClock(seed=str(seed))
     patch = pytest.MonkeyPatch()
-    patch.setattr("woodrat.engines.sqlite.engine.WAL_PAGES", WAL_PAGES)
+    patch.setattr("woodrat.engines.sqlite.write_ahead_log.WAL_PAGES", WAL_PAGES)
+    patch.setattr("woodrat.engines.sqlite.write_ahead_log.LARGE_BYTES", 2 * WAL_PAGES * 4096)
     engine = SqliteEngine(path, vfs=disk.name)
     try:
         found.ends.append(ends(engine))

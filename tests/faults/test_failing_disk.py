@@ -215,8 +215,9 @@ def operations(kind: str) -> int:
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the write-ahead log be taken over often."""
-    monkeypatch.setattr("woodrat.engines.sqlite.engine.WAL_PAGES", 25)
+    """Let the write-ahead log be taken over often, and its file be cut now and then."""
+    monkeypatch.setattr("woodrat.engines.sqlite.write_ahead_log.WAL_PAGES", 25)
+    monkeypatch.setattr("woodrat.engines.sqlite.write_ahead_log.LARGE_BYTES", 50 * 4096)
 
 
 @pytest.mark.parametrize("name", FAULTS)

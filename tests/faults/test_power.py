@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 from tests.faults import cutting
 from tests.faults.cutting import FILE, cut_everywhere, folder, session
-from tests.faults.disk import ACKNOWLEDGED, SYNC, UNLINK, WRITE, Crashes, Op, Recorder
+from tests.faults.disk import ACKNOWLEDGED, SYNC, TRUNCATE, UNLINK, WRITE, Crashes, Op, Recorder
 from tests.faults.processes import FULL
 
 from woodrat.engines.sqlite import connection
@@ -51,6 +51,7 @@ def test_a_session_has_all_that_can_go_wrong() -> None:
     assert len(headers) >= 4, "the log is begun anew"
     longest = max(op.at for op in log if op.kind == WRITE and op.name == f"{FILE}-wal")
     assert longest > 2 * cutting.WAL_PAGES * 4096, "a reader lets the log grow"
+    assert (TRUNCATE, f"{FILE}-wal") in done, "once it has gone the log is cut"
     written = [{name for name in now if now[name] != before[name]} for before, now in pairwise(found.ends)]
     assert all(len(names) == 1 for names in written), "each write is of one tenant"
     assert set().union(*written) == set(cutting.TENANTS)

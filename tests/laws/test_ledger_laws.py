@@ -23,7 +23,7 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import BEFORE_ALL, Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger import read as read_path
-from woodrat.ledger import transitions
+from woodrat.ledger import spacing, transitions
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN, diff, fold
@@ -732,8 +732,9 @@ def test_what_was_true_by_a_time_is_a_fold_of_what_was_true_by_then(
 ) -> None:
     """Reading by an effective time gives what folding the observations selected by it gives, however they came."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (read_path, transitions):
+        for module in (spacing, transitions):
             patch.setattr(module, "KEPT_EVERY", every)
+        patch.setattr(spacing, "ENTRY_BYTES", 10_000)  # so that a state is due each time
         ledger = admitted(make_engine(), data.draw(batches(data.draw(tellings()))))
     with ledger.context.engine.view(ledger.tenant) as view:
         head = view.head().position

@@ -18,7 +18,7 @@ from woodrat.ledger import elements as element_pages
 from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN
 from woodrat.merge.diff import FieldChange
-from woodrat.merge.elements import INSIDE_MAX
+from woodrat.merge.elements import INSIDE_MAX, Parts
 from woodrat.merge.snapshot import TOLD_MAX
 from woodrat.state.asof import AsOf
 from woodrat.testing.ledgers import ledger_on
@@ -114,7 +114,7 @@ def test_a_write_costs_what_it_says_however_large_the_collection(tmp_path: Path)
 def test_a_list_costs_what_is_added_to_it(tmp_path: Path) -> None:
     """Under append a write to a long list changes as many rows as one to a short list."""
     found = []
-    for size in (INSIDE_MAX + 1, 2_000):
+    for size in (4 * INSIDE_MAX, 2_000):  # the last state that was kept with the list in it is some way back
         engine = SqliteEngine(tmp_path / f"{size}.db")
         ledger = ledger_on(engine)
         ledger.schemas.register(BOX)
@@ -128,6 +128,24 @@ def test_a_list_costs_what_is_added_to_it(tmp_path: Path) -> None:
         engine.close()
     assert found[0].rows == found[1].rows
     assert found[0].steps * 0.9 <= found[1].steps <= found[0].steps * 1.1
+
+
+def test_a_correction_beside_a_collection_does_not_read_it(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Correcting another field of an entity, deleting it and relating it do not read the elements of a collection."""
+    filled(ledger, INSIDE_MAX + 10)
+    ledger.store({"entity_type": "note", "id": "n"})
+
+    def whole(parts: Parts[Any]) -> dict[bytes, Any]:
+        raise AssertionError("all elements are read")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Parts, "whole", whole)
+        report = ledger.correct("box/x", {"place": "cellar"})
+        assert [(change.field, change.after) for change in report.changes[0].fields] == [("place", "cellar")]
+        ledger.relate("note/n", "about", "box/x")
+    assert ledger.show("box/x").fields["place"] == "cellar"
+    with pytest.raises(NotFound, match="box/none: not known at position"):
+        ledger.correct("box/none", {"place": "cellar"})
 
 
 def test_a_report_tells_what_went_and_came(ledger: Ledger) -> None:

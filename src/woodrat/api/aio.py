@@ -378,13 +378,11 @@ class AsyncLedger(AsyncPast):
 
     async def follow_stale(self, *, after: int | str | None = None) -> AsyncIterator[Stale]:
         """Yield decisions as writes make them stale, as `Ledger.follow_stale` does; the loop is free meanwhile."""
-        from woodrat.explain.workers.follower import POLL_SECONDS
-
         follower = await asyncio.to_thread(self.target.stale_follower, after)
         while True:
             for found in await asyncio.to_thread(lambda: list(follower.new())):
                 yield found
-            await asyncio.sleep(POLL_SECONDS)
+            await follower.wait_on_loop()
 
     async def close(self) -> None:
         """Close the ledger, as `Ledger.close` does."""

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS: Final = 5
 """How long the server waits for a write before it says that there is none."""
+POLL_SECONDS: Final = 0.2
+"""How long a follower waits before it asks the server again."""
 REST_SECONDS: Final = 1.0
 """How long is waited after a server could not be reached."""
 _NEWLY: Final = AnswerForm(Newly, "", at_moment=False)
@@ -45,6 +47,16 @@ class RemoteFollower:
     def close(self) -> None:
         """Let go of the connection."""
         self._transport.close()
+
+    def wait(self) -> None:
+        """Wait a moment before the server is asked again; it waits itself."""
+        threading.Event().wait(POLL_SECONDS)
+
+    async def wait_on_loop(self) -> None:
+        """Wait as `wait` does, on an event loop."""
+        import asyncio
+
+        await asyncio.sleep(POLL_SECONDS)
 
     def new(self) -> Iterator[Stale]:
         """Yield what the writes since the last time made stale."""

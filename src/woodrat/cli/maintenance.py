@@ -200,6 +200,7 @@ def doctor(call: Call) -> Answer:
         "keys": None,
         "outgoing_addresses": [],
         "clock": None,
+        "write_ahead_log": None,
         "problem": None,
     }
     code = wire.DONE
@@ -241,6 +242,8 @@ def doctor(call: Call) -> Answer:
         paper.line(f"  outgoing addresses: {', '.join(found['outgoing_addresses']) or 'none'}")
         if found["clock"] is not None:
             paper.line(f"  clock: {found['clock']}", YELLOW)
+        if found["write_ahead_log"] is not None:
+            paper.line(f"  write-ahead log: {found['write_ahead_log']}", YELLOW)
         if found["problem"] is not None:
             for line in found["problem"].split("\n"):
                 paper.line(f"  problem: {line}", RED)
@@ -318,8 +321,26 @@ def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:
         with ledger.context.engine.view(ledger.tenant) as view:
             indexes = [one.to_json() for one in indexer.positions(view, TRAILING)]
     clock = skew_of(call.engine(READ), ledger.tenant, SystemClock()) if there else None
-    name = call.engine(READ).name if there else "sqlite"
-    return {"engine": name, "settings": settings, "indexes": indexes, "clock": clock}
+    return {
+        "engine": call.engine(READ).name if there else "sqlite",
+        "settings": settings,
+        "indexes": indexes,
+        "clock": clock,
+        "write_ahead_log": _long_write_ahead_log(path),
+    }
+
+
+def _long_write_ahead_log(path: str) -> str | None:
+    """Return what is to be said of a write-ahead log that has grown long; `None` of one that has not."""
+    from woodrat.engines.sqlite.write_ahead_log import LARGE_BYTES, size_of
+
+    size = size_of(path)
+    if size < LARGE_BYTES:
+        return None
+    return (
+        f"{path}-wal has grown to {size} bytes, because somebody has been reading an old state for long. No data is at "
+        "risk. End long reads, such as open views and exports; the next write then shrinks the file."
+    )
 
 
 def _file_facts(path: str) -> dict[str, Any]:

@@ -13,12 +13,12 @@ from woodrat.canon.ids import Ref, TenantId, digest_order, id_of
 from woodrat.engines import elements
 from woodrat.engines.memory_audit import MemoryAudit
 from woodrat.engines.memory_tables import MemoryIndex, MemoryTables, Versions
-from woodrat.engines.port import BEFORE_ALL, Head, IndexRow, Kept, Receipt, View
+from woodrat.engines.port import BEFORE_ALL, Head, IndexRow, Kept, LastKept, Receipt, View
 from woodrat.errors import Unavailable
 from woodrat.log.check import Row
 from woodrat.log.entry import Entry, Write
 from woodrat.log.tree import Leaves
-from woodrat.merge import fold
+from woodrat.merge import fold, packed_state
 from woodrat.merge.elements import Gathered, Parts
 from woodrat.merge.fold import MergeState
 from woodrat.merge.rules import Rules
@@ -490,7 +490,7 @@ class MemoryTransaction(MemoryView):
 
     def keep(self, folds: Iterable[tuple[Kept, Rules, bool]]) -> None:
         t = self.tables
-        for (position, state), _, lasting in folds:
+        for (position, state), rules, lasting in folds:
             root = state.members[0].digest
             before = t.current.get(root)
             if state.held or (before is not None and before.state.held):
@@ -499,6 +499,11 @@ class MemoryTransaction(MemoryView):
             self._set(t.current, root, kept)
             if lasting:
                 self._add(t.lasting.setdefault(root, []), kept, t.lasting, root)
+                size = len(packed_state.pack(state, rules, apart=True))
+                self._set(t.last_kept, root, LastKept(state.observations, state.body_bytes, size))
+
+    def last_kept(self, root: Ref) -> LastKept | None:
+        return self.tables.last_kept.get(root.digest)
 
     def _keep_elements(self, root: bytes, position: int, state: MergeState, before: Collection[str]) -> MergeState:
         """Keep the parts of large collections one by one; return the state with its parts there."""

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import BEFORE_ALL, IndexRow, Kept, Receipt, next_prefix
+from woodrat.engines.port import BEFORE_ALL, IndexRow, Kept, LastKept, Receipt, next_prefix
 from woodrat.log.entry import Entry
 from woodrat.log.tree import Frontier
 from woodrat.records import dataclass, field
@@ -72,6 +72,7 @@ class MemoryTables:
     source_ids: dict[str, bytes] = field(default_factory=dict)
     current: dict[bytes, Kept] = field(default_factory=dict)
     lasting: dict[bytes, list[Kept]] = field(default_factory=dict)
+    last_kept: dict[bytes, LastKept] = field(default_factory=dict)
     elements: dict[bytes, dict[str, dict[bytes, Versions]]] = field(default_factory=dict)
     """By the smallest entity of a fold, field and key: what was kept of a part of a collection, by position."""
     receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from woodrat.log.check import Row
 
 KEPT_EVERY = 8
-"""Merge state is kept along the history about once in so many observations of an entity."""
+"""Merge state is kept along the history at most once in so many observations of an entity."""
 
 BEFORE_ALL = -1
 """The position before the first entry."""
@@ -86,6 +86,17 @@ class Kept(NamedTuple):
     """All of its entities' observations up to here are folded in."""
     state: MergeState
     """What they fold to."""
+
+
+class LastKept(NamedTuple):
+    """The last merge state kept along a history, by its amounts."""
+
+    observations: int
+    """How many observations it was folded from."""
+    body_bytes: int
+    """How many bytes their bodies have."""
+    state_bytes: int
+    """How many bytes it was packed in, without the parts of collections that are kept one by one."""
 
 
 class Glance(NamedTuple):
@@ -431,6 +442,9 @@ class Transaction(View, Protocol):
         The parts of large collections are kept one by one: a row for each that is new or changed, true from the
         position of the state on. What follows from a state that was kept costs what changed since.
         """
+
+    def last_kept(self, root: Ref) -> LastKept | None:
+        """Return the amounts of the last merge state kept along the history under a fold's smallest entity."""
 
     def share(self, values: Iterable[tuple[Ref, Sequence[tuple[str, str]]]]) -> None:
         """Note the identifying values said of entities, as (rule, value)."""

@@ -27,6 +27,7 @@ from woodrat.errors import WoodratError
 from woodrat.ledger import subscriptions
 from woodrat.ledger.read import Reader, Transition
 from woodrat.ledger.report import Report
+from woodrat.ledger.spacing import Spacing
 from woodrat.ledger.transitions import keep
 from woodrat.ledger.write import Call, Draft, next_log, report_of
 from woodrat.log.entry import Write
@@ -203,9 +204,10 @@ class SharedPass:
         """Merge what the members say and keep what comes of it; return what became of the entities of each."""
         found: list[Sequence[Transition]] = [()] * len(self.members)
         whole: dict[Ref, Transition] = {}
+        spacing = Spacing(self._view.last_kept)
         for places in self._rounds():
             spoken = {ref: said for place in places for ref, said in self.members[place].said().items()}
-            transitions, others = after.follow(self._before, spoken, {})
+            transitions, others = after.follow(self._before, spoken, {}, spacing)
             if others or (whole and any(fold.spread(transition.old) for transition in transitions)):
                 raise _Apart
             self._before.go_on(transitions)
@@ -215,7 +217,7 @@ class SharedPass:
             for ref, transition in became.items():
                 first = whole.get(ref)
                 whole[ref] = transition if first is None else transition._replace(old=first.old)
-        keep(self._view, after, whole.values(), ())
+        keep(self._view, after, whole.values(), (), spacing)
         return found
 
     def _rounds(self) -> Sequence[Sequence[int]]:

@@ -18,6 +18,7 @@ from woodrat.engines.port import KEPT_EVERY, Kept, Transaction, View
 from woodrat.ledger import find as finder
 from woodrat.ledger import fingerprint_index
 from woodrat.ledger.read import Before, Reader
+from woodrat.ledger.spacing import Spacing
 from woodrat.ledger.transitions import advance, note_values, spoken_of
 from woodrat.log.check import Row
 from woodrat.log.entry import NONCE_BYTES
@@ -130,7 +131,7 @@ def _meaning(row: Row) -> Meaning:
 class _Fold:
     """One entity of a pass."""
 
-    __slots__ = ("count", "known", "last", "laying", "values")
+    __slots__ = ("count", "known", "last", "laying", "size", "values")
 
     def __init__(self, laying: Laying, known: Before, values: Identifying) -> None:
         self.laying: Laying | None = laying
@@ -139,6 +140,8 @@ class _Fold:
         self.values = values
         self.count = laying.observations
         """How many observations of it there are."""
+        self.size = laying.body_bytes
+        """How many bytes their bodies have."""
         self.last = -1
         """The position of the last one since it was put down; -1 when nothing was said since."""
 
@@ -150,6 +153,7 @@ class _Folds:
         self._write, self._policies = write, policies
         self._at_hand: dict[Ref, _Fold] = {}
         self._rules: dict[str, Rules] = {}
+        self._spacing = Spacing(write.last_kept)
 
     def take(self, rows: Sequence[Row], meanings: Sequence[Meaning]) -> None:
         """Take in the next rows of the log."""
@@ -176,6 +180,7 @@ class _Folds:
         before.remember(spoken_of(meanings))
         after = Reader(self._write, AsOf(last), self._policies)
         transitions = advance(self._write, before, after, first, meanings)
+        self._spacing.forget()  # more may be kept than was noted
         note_values(self._write, after, transitions, [found for found in meanings if isinstance(found, Schema)])
 
     def _fold(self, first: int, meanings: Sequence[Meaning]) -> set[Ref]:
@@ -184,6 +189,7 @@ class _Folds:
         along: list[tuple[Kept, Rules, bool]] = []
         news: list[tuple[Ref, list[tuple[str, str]]]] = []
         touched: dict[Ref, _Fold] = {}
+        spacing = self._spacing
         for position, said in enumerate(meanings, first):
             if not isinstance(said, Observation) or said.entity in joined:
                 continue
@@ -201,15 +207,17 @@ class _Folds:
                     laying = fold.laying = None
             fold.last = position
             fold.count += 1
+            fold.size += len(said.body)
             if values.wanted:
                 count = len(values.found)
                 values.add(said)
                 if len(values.found) > count:
                     news.append((ref, list(values.found)[count:]))
-            if not fold.count % KEPT_EVERY:
+            if not fold.count % KEPT_EVERY and spacing.is_far(ref, fold.count, fold.size):
                 if laying is None:
                     laying = fold.laying = self._whole(ref, position)
                 along.append((Kept(position, laying.state()), laying.rules, True))
+                spacing.note(laying.state(), laying.rules)
                 laying.hand_over()
             if laying is None:
                 touched[ref] = fold
@@ -218,6 +226,7 @@ class _Folds:
                 fold.laying = self._whole(ref, fold.last)
         if along:
             self._write.keep(along)
+        spacing.forget()
         if news:
             self._write.share(news)
         return joined

@@ -74,7 +74,7 @@ def _held(reader: Reader, entity: Ref, field: str) -> Gathered[Any]:
     """Return what is held of a collection."""
     state = reader.state(entity)
     if not state.live:
-        reader.snapshot(entity)  # says that nothing is known of it
+        reader.check_exists(entity)  # says that nothing is known of it
     policy = reader.rules(entity.type).policy(field)
     held = None if state.deleted else state.held.get(field)
     if policy.gathered is None and field in state.names:

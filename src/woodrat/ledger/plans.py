@@ -231,7 +231,7 @@ def correct(
     about: About,
 ) -> None:
     """Plan the correction of fields of an entity: one observation for each `valid_from` it corrects."""
-    draft.before.snapshot(ref)
+    draft.before.check_exists(ref)
     rules = draft.before.rules(ref.type)
     state = draft.before.state(ref)
     faults = _frozen(ref, "corrected") + _ahead(draft, about.observed_at, "observed_at")
@@ -301,7 +301,7 @@ def mark(draft: Draft, ref: Ref, op: str, about: About) -> None:
     faults = _frozen(ref, "deleted" if op == DELETE else "restored") + _ahead(draft, about.observed_at, "observed_at")
     if faults:
         raise Refused(faults)
-    draft.before.snapshot(ref)
+    draft.before.check_exists(ref)
     state = draft.before.state(ref)
     if fold.is_deleted(state, ref) == (op == DELETE):
         draft.hints.append(f"{ref} {'is already' if op == DELETE else 'is not'} deleted; nothing was written.")
@@ -317,7 +317,7 @@ def connect(
     if faults:
         raise Refused(faults)
     for ref in (start, end):
-        draft.before.snapshot(ref)
+        draft.before.check_exists(ref)
     relate(draft, start, type, end, key, fields, _parts(draft, about))
 
 
@@ -349,7 +349,7 @@ def join(draft: Draft, start: Ref, end: Ref, about: About) -> None:
     if faults:
         raise Refused(faults)
     for ref in (start, end):
-        draft.before.snapshot(ref)
+        draft.before.check_exists(ref)
     size = len({*draft.before.group(start), *draft.before.group(end)})
     if size > GROUP_MEMBERS_MAX:
         problem = f"the group would have {size} members"
@@ -363,7 +363,7 @@ def split(draft: Draft, ref: Ref, other: Ref | None, about: About) -> None:
     faults = _ahead(draft, about.observed_at, "observed_at")
     if faults:
         raise Refused(faults)
-    draft.before.snapshot(ref)
+    draft.before.check_exists(ref)
     edges = [
         edge
         for edge in draft.view.relations(ref.digest, SAME_AS, draft.before.asof.position)

@@ -14,8 +14,9 @@ from woodrat.canon import ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines import cancellation
-from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Engine, Kept, View
+from woodrat.engines.port import BEFORE_ALL, Engine, Kept, View
 from woodrat.errors import NotFound
+from woodrat.ledger.spacing import Spacing
 from woodrat.merge import Policy, fold, packed_state, snapshot
 from woodrat.merge.diff import Values
 from woodrat.merge.fold import MergeState
@@ -88,7 +89,11 @@ class Reader:
         self._before.update((transition.ref, transition.new) for transition in transitions)
 
     def follow(
-        self, before: Reader, spoken: Mapping[Ref, Sequence[Stored]], changed: Mapping[str, int]
+        self,
+        before: Reader,
+        spoken: Mapping[Ref, Sequence[Stored]],
+        changed: Mapping[str, int],
+        spacing: Spacing,
     ) -> tuple[list[Transition], list[Ref]]:
         """Fold what a write says into what an earlier reader of the same view remembers.
 
@@ -110,7 +115,7 @@ class Reader:
                 groups.setdefault(old.members, []).append(ref)
                 continue
             new = fold.empty((ref,), rules) if ref.type in changed else old
-            now = self._followed(ref, new, old.observations, stored, rules, changed.get(ref.type, -1))
+            now = self._followed(ref, new, old, stored, rules, changed.get(ref.type, -1), spacing)
             if now is None:
                 rest.append(ref)
             else:
@@ -121,7 +126,7 @@ class Reader:
                 old, was, rules = before._before[refs[0]], before.rules(type), self.rules(type)
                 said = sorted((one for ref in refs for one in spoken[ref]), key=lambda one: one.position)
                 new = fold.empty(members, rules) if type in changed else old
-                now = self._followed(refs[0], new, old.observations, said, rules, changed.get(type, -1))
+                now = self._followed(refs[0], new, old, said, rules, changed.get(type, -1), spacing)
                 if now is None:
                     rest += refs
                 else:
@@ -131,7 +136,14 @@ class Reader:
         return transitions, rest
 
     def _followed(
-        self, ref: Ref, state: MergeState, count: int, stored: Sequence[Stored], rules: Rules, since: int
+        self,
+        ref: Ref,
+        state: MergeState,
+        old: MergeState,
+        stored: Sequence[Stored],
+        rules: Rules,
+        since: int,
+        spacing: Spacing,
     ) -> MergeState | None:
         """Fold some observations in one by one, and note the states that are due to be kept on the way.
 
@@ -139,15 +151,22 @@ class Reader:
         """
         view, members = self.view, state.members
         new: MergeState | None = state
-        for number, (position, observation) in enumerate(stored, count + 1):
+        size = old.body_bytes
+        for number, (position, observation) in enumerate(stored, old.observations + 1):
+            size += len(observation.body)
             if new is not None:
                 new = fold.extend(new, observation, rules, Before(view, members, position - 1))
-            if not number % KEPT_EVERY and position > since:
+            if position > since and spacing.is_due(members[0], number, size):
                 if new is None:
                     new = Reader(view, AsOf(position), self.policies).state(ref)
-                self.along.append((Kept(position, new), rules, True))
+                self.keep_along(position, new, rules, spacing)
                 new = fold.handed_over(new)
         return new
+
+    def keep_along(self, position: int, state: MergeState, rules: Rules, spacing: Spacing) -> None:
+        """Note a state that is due to be kept along the history."""
+        self.along.append((Kept(position, state), rules, True))
+        spacing.note(state, rules)
 
     def transition(self, before: Reader, ref: Ref, stored: Sequence[Stored]) -> Transition:
         """Return what became of an entity since an earlier reader, read anew."""
@@ -282,13 +301,21 @@ class Reader:
         """Return what is believed about an entity; `NotFound` when nothing live is said of it."""
         found = self.find(ref)
         if found is None:
-            at = self.asof.position
-            where = f"at position {at}" if at != BEFORE_ALL else "before the first entry"
-            raise NotFound(
-                f"{ref}: not known {where}. Nothing was changed. Search for it, or read at a later moment.",
-                {"entity": str(ref), "position": self.asof.position},
-            )
+            raise self._unknown(ref)
         return self.with_reasons(found)
+
+    def check_exists(self, ref: Ref) -> None:
+        """Raise `NotFound` when nothing live is said of an entity; a collection it has is not read for that."""
+        if not self.exists(ref):
+            raise self._unknown(ref)
+
+    def _unknown(self, ref: Ref) -> NotFound:
+        at = self.asof.position
+        where = f"at position {at}" if at != BEFORE_ALL else "before the first entry"
+        return NotFound(
+            f"{ref}: not known {where}. Nothing was changed. Search for it, or read at a later moment.",
+            {"entity": str(ref), "position": self.asof.position},
+        )
 
     def with_reasons(self, found: Snapshot) -> Snapshot:
         """Return a snapshot with the reasons given for corrections of its fields, which merge state does not keep."""

@@ -281,7 +281,7 @@ def related(context: Context, ref: str | Ref, *, depth: int = 1) -> tuple[Relate
         raise Refused(faults, outcome=NO_READ)
     with open_reader(context) as reader:
         start = resolve_ref(reader, ref)
-        reader.snapshot(start)
+        reader.check_exists(start)
         found: dict[Ref, Related] = {}
         seen, edge_of = {start}, [start]
         for level in range(1, depth + 1):
@@ -373,7 +373,7 @@ def _spoken_of(reader: Reader, ref: Ref) -> tuple[Ref, ...]:
     """Return an entity with all it is joined with; `NotFound` when nothing was ever said of them."""
     members = reader.group(ref)
     if not reader.stored(members):
-        reader.snapshot(ref)
+        reader.check_exists(ref)
     return members
 
 

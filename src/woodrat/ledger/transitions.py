@@ -9,12 +9,13 @@ from woodrat.canon.ids import Ref
 from woodrat.engines.port import KEPT_EVERY, Kept, Transaction
 from woodrat.ledger.read import Reader, Transition
 from woodrat.ledger.report import Change
+from woodrat.ledger.spacing import Spacing
 from woodrat.merge import fold, snapshot
 from woodrat.merge.diff import FieldChange, collection_changes, field_changes
 from woodrat.merge.fold import Stratum
 from woodrat.merge.rules import Rules
 from woodrat.state import identity, relation
-from woodrat.state.asof import Stored
+from woodrat.state.asof import AsOf, Stored
 from woodrat.state.meaning import Meaning
 from woodrat.state.observation import STATING, Observation
 from woodrat.state.schema import Schema
@@ -54,12 +55,29 @@ def advance(
         elif isinstance(meaning, Schema):
             schemas.append(meaning)
             changed[meaning.type] = position
-    transitions, others = after.follow(before, spoken, changed)
+    spacing = Spacing(write.last_kept)
+    joining = any(ref.type == relation.SAME_AS for ref in spoken)
+    transitions, others = after.follow(before, spoken, changed, spacing)
     if others:
         found = {transition.ref: transition for transition in transitions}
         transitions = [found.get(ref) or after.transition(before, ref, spoken.get(ref, ())) for ref in touched(spoken)]
-    keep(write, after, transitions, schemas)
+        if joining:  # then nothing was followed
+            for transition in transitions:
+                _note_along(after, transition, changed, spacing)
+    keep(write, after, transitions, schemas, spacing, followed=not joining)
     return transitions
+
+
+def _note_along(after: Reader, transition: Transition, changed: Collection[str], spacing: Spacing) -> None:
+    """Note the states that are due on the way of an entity that was read anew, as `follow` does, if it stays alone."""
+    ref, stored, old, _, new, rules = transition
+    if old.members != new.members or len(new.members) > 1 or ref.type in changed:
+        return
+    size = old.body_bytes
+    for number, (position, observation) in enumerate(stored, old.observations + 1):
+        size += len(observation.body)
+        if spacing.is_due(ref, number, size):
+            after.keep_along(position, Reader(after.view, AsOf(position), after.policies).state(ref), rules, spacing)
 
 
 def absorb(write: Transaction, before: Reader, after: Reader, first: int, meanings: Sequence[Meaning]) -> None:
@@ -71,8 +89,19 @@ def absorb(write: Transaction, before: Reader, after: Reader, first: int, meanin
         _note_type(write, after, type)
 
 
-def keep(write: Transaction, after: Reader, transitions: Iterable[Transition], schemas: Iterable[Schema]) -> None:
-    """Keep the state of touched entities, of joined or parted groups, and of whole types with a new schema."""
+def keep(
+    write: Transaction,
+    after: Reader,
+    transitions: Iterable[Transition],
+    schemas: Iterable[Schema],
+    spacing: Spacing,
+    *,
+    followed: bool = True,
+) -> None:
+    """Keep the state of touched entities, of joined or parted groups, and of whole types with a new schema.
+
+    What was `followed` has the states that are due on its way noted already.
+    """
     position = after.asof.position
     keeping: dict[Ref, tuple[Kept, Rules, bool]] = {}
     along = {kept.state.members[0] for kept, _, _ in after.along}
@@ -80,10 +109,13 @@ def keep(write: Transaction, after: Reader, transitions: Iterable[Transition], s
         root = new.members[0]
         if root not in keeping:
             # Mostly the very same, since nothing was said that joins or parts.
-            same = old.members is new.members or old.members == new.members
-            before = old.observations if same and old.schema == new.schema else 0
-            grown = new.observations // KEPT_EVERY > before // KEPT_EVERY
-            keeping[root] = (Kept(position, new), rules, grown and root not in along)
+            same = (old.members is new.members or old.members == new.members) and old.schema == new.schema
+            count = new.observations
+            before = old.observations if same else 0
+            due = count // KEPT_EVERY > before // KEPT_EVERY and root not in along
+            if due and same:
+                due = not followed and len(new.members) > 1 and spacing.is_far(root, count, new.body_bytes)
+            keeping[root] = (Kept(position, new), rules, due)
     for schema in schemas:
         for ref in write.entities(schema.type, position):
             root, state = after.group(ref)[0], after.state(ref)

@@ -9,6 +9,7 @@ observation can name one that names it, and the recursion ends.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -92,6 +93,8 @@ class MergeState(NamedTuple):
     """Distinct observations folded, live or not."""
     until: str
     """The latest `valid_from` among them, retractions aside; empty without any."""
+    body_bytes: int
+    """How many bytes the bodies of all these observations have."""
 
     @property
     def exists(self) -> bool:
@@ -200,11 +203,11 @@ def fold(
         elif found is not None:
             held[name] = found
     alive = sum(1 for digest in live if acting[digest].op != RETRACT)
-    strata = tuple(sorted(laid.values(), key=_height))
+    strata = tuple(sorted(laid.values(), key=height))
     schema = rules.schema.digest
     until = max((o.valid_from for o in everything.values() if o.op != RETRACT), default="")
-    count = len(everything)
-    return MergeState(group, schema, strata, rivals, held, fitting, misfits, markers, alive, count, until)
+    count, size = len(everything), sum([len(o.body) for o in everything.values()])
+    return MergeState(group, schema, strata, rivals, held, fitting, misfits, markers, alive, count, until, size)
 
 
 def extend(state: MergeState, observation: Observation, rules: Rules, known: Known) -> MergeState | None:
@@ -215,10 +218,11 @@ def extend(state: MergeState, observation: Observation, rules: Rules, known: Kno
     """
     assert observation.entity in state.members and rules.schema.digest == state.schema
     op, until = observation.op, state.until
+    count, size = state.observations + 1, state.body_bytes + len(observation.body)
     if observation.valid_from > until and op != RETRACT:
         until = observation.valid_from
     if op != ASSERT and not rules.acts(observation):
-        return state._replace(observations=state.observations + 1, until=until)
+        return state._replace(observations=count, until=until, body_bytes=size)
     if op == RETRACT or known.namers(observation.digest):
         return None
     if observation.replaces and any(
@@ -236,8 +240,9 @@ def extend(state: MergeState, observation: Observation, rules: Rules, known: Kno
         return state._replace(
             markers={**state.markers, member: standing},
             live=state.live + 1,
-            observations=state.observations + 1,
+            observations=count,
             until=until,
+            body_bytes=size,
         )
     said, fields = said_of(observation), observation.fields
     if (
@@ -248,7 +253,7 @@ def extend(state: MergeState, observation: Observation, rules: Rules, known: Kno
         return _stated(state, observation, observation.stated, {}, said, rules, known, until)
     held, apart = state.held, rules.others(fields)
     if not apart and (not held or held.keys().isdisjoint(fields)):
-        return _asserted(state, said, fields, until)  # type: ignore[arg-type]
+        return _asserted(state, said, fields, until, size)  # type: ignore[arg-type]
     rest = [name for name in fields if name in held or name in apart]
     laid = {**fields}
     for name in rest:
@@ -256,16 +261,16 @@ def extend(state: MergeState, observation: Observation, rules: Rules, known: Kno
     return _stated(state, observation, rest, laid, said, rules, known, until, fit=True)
 
 
-def _asserted(state: MergeState, said: Said, fields: dict[str, Json], until: str) -> MergeState:
+def _asserted(state: MergeState, said: Said, fields: dict[str, Json], until: str, size: int) -> MergeState:
     """Fold in an assertion that fits and speaks only of fields kept in strata."""
-    members, schema, strata, rivals, held, counts, misfits, markers, live, observations, _ = state
+    members, schema, strata, rivals, held, counts, misfits, markers, live, observations, _, _ = state
     claims = {**counts}
     for name in fields:
         claims[name] = claims[name] + 1 if name in claims else 1
     rivals = rivals_with(strata, rivals, said.observed_at, fields)
     strata = lay(strata, said, fields)
     return MergeState(
-        members, schema, strata, rivals, held, claims, misfits, markers, live + 1, observations + 1, until
+        members, schema, strata, rivals, held, claims, misfits, markers, live + 1, observations + 1, until, size
     )
 
 
@@ -315,10 +320,12 @@ def _stated(
         strata = lay(strata, said, laid)
     members, schema, markers = state.members, state.schema, state.markers
     live, observations = state.live + 1, state.observations + 1
-    return MergeState(members, schema, strata, rivals, held, claims, misfits, markers, live, observations, until)
+    size = state.body_bytes + len(observation.body)
+    return MergeState(members, schema, strata, rivals, held, claims, misfits, markers, live, observations, until, size)
 
 
-def _height(stratum: Stratum) -> tuple[str, int, bytes]:
+def height(stratum: Stratum) -> tuple[str, int, bytes]:
+    """Return where a stratum stands among others."""
     said = stratum.said
     return said.observed_at, said.priority, said.digest
 
@@ -363,9 +370,11 @@ def lay(strata: tuple[Stratum, ...], said: Said, values: dict[str, Json]) -> tup
             if theirs:
                 kept.append(Stratum(other, theirs))
     if mine:
-        kept.append(Stratum(said, mine))
-        if not on_top:
-            kept.sort(key=_height)
+        stratum = Stratum(said, mine)
+        if on_top:
+            kept.append(stratum)
+        else:
+            insort(kept, stratum, key=height)
     return tuple(kept)
 
 
@@ -511,13 +520,19 @@ def _without(strata: Iterable[Stratum], name: str) -> tuple[Stratum, ...]:
 def values(state: MergeState, rules: Rules, names: Collection[str] | None = None) -> dict[str, Json]:
     """Return the value of every field that has one, by name; with `names` of these alone."""
     found: dict[str, Json] = {}
-    tied: dict[str, None] = {}
+    tied: set[str] = set()
     below: Said | None = None
+    last: Collection[str] = ()
+    level: set[str] | None = None
     for said, stated in state.strata:
         if below is not None and (below.observed_at, below.priority) == (said.observed_at, said.priority):
-            tied.update(dict.fromkeys(stated))
+            level = set(last) if level is None else level
+            tied.update(level.intersection(stated))
+            level.update(stated)
+        else:
+            level = None
         found.update(stated)
-        below = said
+        below, last = said, stated
     for name in tied:
         # Equal ranks are settled field by field, by value and then by digest.
         found[name] = _gathered(state.strata, name).joined.value
@@ -571,7 +586,7 @@ def empty(members: Iterable[Ref], rules: Rules) -> MergeState:
     group = tuple(members)
     if len(group) > 1:
         group = tuple(sorted(group, key=lambda ref: ref.digest))
-    return MergeState(group, rules.schema.digest, (), {}, {}, {}, {}, {}, 0, 0, "")
+    return MergeState(group, rules.schema.digest, (), {}, {}, {}, {}, {}, 0, 0, "", 0)
 
 
 def standing_corrections(state: MergeState, names: Iterable[str], rules: Rules) -> frozenset[bytes]:

@@ -21,10 +21,13 @@ from woodrat.merge.fold import MergeState, Stratum
 from woodrat.merge.policy import Fits
 from woodrat.merge.ranked import LATEST, Ranked
 from woodrat.merge.rules import Rules
+from woodrat.merge.strata_index import StrataIndex
 from woodrat.state.observation import ASSERT, Observation
 
 NAMES_MAX = 64
 """How many sets of fields are counted apart before they are added up."""
+STRATA_MAX = 32
+"""With so many strata those of a field are looked up in an index."""
 
 
 class Laying:
@@ -36,6 +39,7 @@ class Laying:
         "_counts",
         "_described",
         "_held",
+        "_index",
         "_latest",
         "_names",
         "_newest",
@@ -48,6 +52,7 @@ class Laying:
         "_takes",
         "_times",
         "_waiting",
+        "body_bytes",
         "observations",
         "rules",
         "until",
@@ -63,6 +68,8 @@ class Laying:
         self._state = state
         """What was folded when it was last asked for."""
         self._strata: tuple[Stratum, ...] = state.strata
+        self._index: StrataIndex | None = None
+        """The strata once there are many; those above are as they were then."""
         self._rivals: Mapping[str, bool] = state.rivals
         self._newest: Observation | None = None
         """The last of those that wait; nothing is later."""
@@ -91,6 +98,7 @@ class Laying:
         self.observations = state.observations
         """Distinct observations folded."""
         self.until = state.until
+        self.body_bytes = state.body_bytes
 
     def state(self) -> MergeState:
         """Return the merge state of all that was folded."""
@@ -102,6 +110,8 @@ class Laying:
             for names, times in self._counts.items():
                 for name in names:
                     claims[name] = claims[name] + times if name in claims else times
+            if self._index is not None:
+                self._strata = self._index.all()
             self._state = MergeState(
                 before.members,
                 before.schema,
@@ -114,6 +124,7 @@ class Laying:
                 before.live + self.observations - before.observations,
                 self.observations,
                 self.until,
+                self.body_bytes,
             )
             self._counts = {}
             self._owned = False
@@ -170,6 +181,7 @@ class Laying:
             self._lay(observation)
         self._times += 1
         self.observations += 1
+        self.body_bytes += len(observation.body)
         if observation.valid_from > self.until:
             self.until = observation.valid_from
         return True
@@ -196,7 +208,9 @@ class Laying:
 
     def _rival(self, observation: Observation) -> None:
         """Note where what is laid next says something else than what is laid."""
-        found = fold.rivals_with(self._strata, self._rivals, observation.observed_at, self._laid(observation))
+        laid = self._laid(observation)
+        strata = self._strata if self._index is None else self._index.about(laid)
+        found = fold.rivals_with(strata, self._rivals, observation.observed_at, laid)
         if found is not self._rivals:
             self._rivals = found
             self._look_again()
@@ -275,8 +289,14 @@ class Laying:
 
     def _lay(self, observation: Observation) -> None:
         laid = self._laid(observation)
-        if laid:
+        if not laid:
+            return
+        if self._index is None and len(self._strata) >= STRATA_MAX:
+            self._index = StrataIndex(self._strata)
+        if self._index is None:
             self._strata = fold.lay(self._strata, said_of(observation), laid)
+        else:
+            self._index.lay(said_of(observation), laid)
 
 
 def _seen_at(observation: Observation) -> str:

@@ -17,8 +17,10 @@ from woodrat.merge.ranked import Ranked
 from woodrat.merge.rules import Rules
 from woodrat.state.observation import ASSERT, Observation
 
-PACKING = 3
+PACKING = 4
 """How merge state is packed; state packed otherwise is folded again."""
+AMOUNTS_BYTES = 48
+"""How much of packed state is enough for `amounts`."""
 CORRECTS = b",true,["
 """What packed state holds wherever a correction stands: that an observation corrects, before those that it names."""
 
@@ -28,18 +30,19 @@ def pack(state: MergeState, rules: Rules, *, apart: bool = False) -> bytes:
 
     With `apart` the parts of spread collections are left out: they are kept one by one.
     """
-    members, _, strata, rivals, held, claims, misfits, markers, live, observations, until = state
+    members, _, strata, rivals, held, claims, misfits, markers, live, observations, until, body_bytes = state
     more = _pack_rest(misfits, markers, held, rules, apart) if held or misfits or markers else None
     return orjson.dumps(
         [
             PACKING,
+            observations,  # with the next one at the beginning, where `amounts` finds them
+            body_bytes,
             None if len(members) == 1 else [(member.type, member.key) for member in members],
             rules.schema_text,
             [(*pack_said(said), values) for said, values in strata],
             rivals or None,
             claims,
             live,
-            observations,
             until,
             more,
         ],
@@ -93,9 +96,9 @@ def unpack(data: bytes, root: Ref, rules: Rules, rows: Callable[[str], Rows] | N
     `rows` finds the parts of a collection that were packed apart, by field.
     """
     packing, *parts = orjson.loads(data)
-    if packing != PACKING or parts[1] != rules.schema_text:
+    if packing != PACKING or parts[3] != rules.schema_text:
         return None
-    members, _, strata, rivals, claims, live, observations, until, more = parts
+    observations, body_bytes, members, _, strata, rivals, claims, live, until, more = parts
     misfits, packed, held, saids, rest = more or ({}, (), {}, (), {})
     unpacker = Unpacker(saids)
     found = {name: rules.policy(name).unpack(kept, unpacker) for name, kept in held.items()} if held else held
@@ -121,13 +124,23 @@ def unpack(data: bytes, root: Ref, rules: Rules, rows: Callable[[str], Rows] | N
         live,
         observations,
         until,
+        body_bytes,
     )
+
+
+def amounts(data: bytes) -> tuple[int, int] | None:
+    """Return how many observations packed state was folded from, and how many bytes their bodies have.
+
+    `data` is the state or its first `AMOUNTS_BYTES`; `None` when it was packed otherwise.
+    """
+    packing, observations, body_bytes, *_ = data.split(b",", 3)
+    return (int(observations), int(body_bytes)) if packing == b"[%d" % PACKING else None
 
 
 def shown(data: bytes, rules: Rules) -> dict[str, Json] | None:
     """Return the values that packed state shows, without what else is in it; `None` when only `unpack` can tell.
 
-    That is so of groups, of what may be deleted or gone, of equal ranks, and of collections kept apart.
+    That is so of groups, of what may be deleted or gone, of fields with equal ranks, and of collections kept apart.
     """
     plain = _plain(data, rules)
     if plain is None:
@@ -145,16 +158,26 @@ def _plain(data: bytes, rules: Rules) -> tuple[dict[str, Json], Mapping[str, Any
 
     `None` where more than that would have to be known to show it.
     """
-    packing, members, schema, strata, _, _, live, _, _, more = orjson.loads(data)
-    if packing != PACKING or schema != rules.schema_text or members is not None or not live:
+    packing, *parts = orjson.loads(data)
+    if packing != PACKING:
+        return None
+    _, _, members, schema, strata, _, _, live, _, more = parts
+    if schema != rules.schema_text or members is not None or not live:
         return None
     found: dict[str, Json] = {}
     seen, priority = "", None
+    below: Mapping[str, Json] = {}
+    level: set[str] | None = None
     for stratum in strata:
         if stratum[1] == seen and stratum[2] == priority:
-            return None
-        seen, priority = stratum[1], stratum[2]
-        found.update(stratum[-1])
+            level = set(below) if level is None else level
+            if not level.isdisjoint(stratum[-1]):
+                return None
+            level.update(stratum[-1])
+        else:
+            level = None
+        seen, priority, below = stratum[1], stratum[2], stratum[-1]
+        found.update(below)
     if more is None:
         return found, {}, (), seen
     _, markers, held, saids, rest = more

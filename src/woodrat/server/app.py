@@ -16,6 +16,7 @@ from woodrat.api.ledger import Ledger
 from woodrat.engines.cancellation import RightOfWay
 from woodrat.errors import Forbidden, NotFound, WoodratError, shown
 from woodrat.ledger.committer import Committer
+from woodrat.ledger.growth import growth_of
 from woodrat.runs.relay import Relay
 from woodrat.server import access, docs_page, host, logs, problems, requests
 from woodrat.server.audit import AUDIT_TENANT, Audit
@@ -131,7 +132,7 @@ class App:
             self.intake,
             self.reads,
             self.writes,
-            LogStreams(self.reads, self._callers, self.threads["streams"], engine.stamp, self._closing),
+            LogStreams(self.reads, self._callers, self.threads["streams"], growth_of(engine), self._closing),
             self.audit,
             self.turns,
             # A reader of SQLite waits for nobody, so that it may read on the loop.

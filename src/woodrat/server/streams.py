@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
+    from woodrat.ledger.growth import Growth
     from woodrat.log.entry import Entry
     from woodrat.server.keys import Callers
     from woodrat.server.reads import Reads
@@ -35,10 +35,12 @@ if TYPE_CHECKING:
 
 PART_BYTES: Final = 262_144
 """About how many bytes of entries are read at a time: so much is held for a reader who does not take it."""
-POLL_SECONDS: Final = 0.2
-"""How often to look for entries of other processes."""
+ALLOWED_SECONDS: Final = 5.0
+"""How often an idle follower is asked whether its key is still good."""
 QUIET_SECONDS: Final = 15.0
 """How long nothing is sent before a comment shows that the connection lives."""
+FULL_SECONDS: Final = 0.2
+"""How long a follower waits when too many look at once."""
 _ENDS: Final = ("limit", "as_of")
 """Arguments that say where reading the log ends."""
 
@@ -51,11 +53,11 @@ class LogStreams:
         reads: Reads,
         callers: Callers,
         threads: Executor,
-        stamp: Callable[[], bytes | None],
+        growth: Growth,
         closing: asyncio.Event,
     ) -> None:
         self._reads, self._callers, self._threads = reads, callers, threads
-        self._stamp, self._closing = stamp, closing
+        self._growth, self._closing = growth, closing
 
     async def answer(self, exchange: Exchange, ledger: Ledger, given: dict[str, Any]) -> None:
         """Answer with the log itself: to its present end as lines, or on and on as events."""
@@ -85,7 +87,7 @@ class LogStreams:
         def allowed() -> bool:
             return self._callers.is_known(exchange)
 
-        entries = events(ledger, self._threads, after, self._closing, allowed, self._stamp)
+        entries = events(ledger, self._threads, after, self._closing, allowed, self._growth)
         await exchange.stream(requests.EVENTS, entries)
 
     async def wait(self, ledger: Ledger, given: dict[str, Any]) -> None:
@@ -97,10 +99,20 @@ class LogStreams:
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
         while loop.time() < end and not self._closing.is_set():
+            seen = self._growth.stamp()  # before the log is looked at: what is newer ends the wait
             if await self._reads.look_up(lambda: ledger.position) != after:
                 return
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._closing.wait(), POLL_SECONDS)
+            await _grown(self._growth, seen, end - loop.time(), self._closing)
+
+
+async def _grown(growth: Growth, seen: bytes | None, seconds: float, closing: asyncio.Event) -> None:
+    """Wait until a log may have grown since its stamp was seen, or the server closes, for so many seconds at most."""
+    waiting = [asyncio.ensure_future(wait) for wait in (growth.wait_on_loop(seen, seconds), closing.wait())]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in waiting:
+            task.cancel()
 
 
 async def lines(
@@ -127,35 +139,33 @@ async def events(
     after: int,
     closing: asyncio.Event,
     allowed: Callable[[], bool],
-    stamp: Callable[[], bytes | None],
+    growth: Growth,
 ) -> AsyncIterator[bytes]:
     """Yield entries after a position as server-sent events, those still to come too.
 
-    It ends when the server closes, or the follower is no longer `allowed`: a key may be revoked meanwhile. While the
-    `stamp` stays nothing was committed, and nothing is looked for.
+    It ends when the server closes, or the follower is no longer `allowed`: a key may be revoked meanwhile. Nothing is
+    looked for while there is no `growth`.
     """
     loop = asyncio.get_running_loop()
-    quiet = 0.0
+    sent = loop.time()
     seen: bytes | None = None
     yield b"retry: 1000\n\n"
     while not closing.is_set() and allowed():
-        now = stamp()  # before the log is looked at: what is newer than the stamp is looked for again
+        now = growth.stamp()  # before the log is looked at: what is newer than the stamp is looked for again
+        seconds = ALLOWED_SECONDS
         try:
             page = await loop.run_in_executor(readers, _page, past, after) if now is None or now != seen else []
         except Full:  # too many followers look at once: this one looks again soon
-            page, now = [], None
+            page, now, seconds = [], None, FULL_SECONDS
         if page:
             yield b"".join(b"id: %d\nevent: entry\ndata: %b\n\n" % item for item in page)
-            after, quiet = page[-1][0], 0.0
+            after, sent = page[-1][0], loop.time()
             continue
         seen = now
-        try:
-            await asyncio.wait_for(closing.wait(), POLL_SECONDS)
-        except TimeoutError:
-            quiet += POLL_SECONDS
-        if quiet >= QUIET_SECONDS:
+        await _grown(growth, seen, seconds, closing)
+        if loop.time() - sent >= QUIET_SECONDS:
             yield b": still here\n\n"
-            quiet = 0.0
+            sent = loop.time()
 
 
 def _page(past: Past, after: int) -> list[tuple[int, bytes]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import apsw
 
 from woodrat.canon.ids import Ref, TenantId
-from woodrat.engines.port import Head
+from woodrat.engines.port import Head, LastKept
 from woodrat.engines.sqlite.peek import Glancing
 from woodrat.merge.fold import MergeState
 from woodrat.state.schema import Schema
@@ -26,6 +26,10 @@ ENTITIES_READ_MAX = 2_000
 """How many of them a connection that reads keeps at hand, also while a view lasts: there may be many such."""
 SWITCHES = 32
 """After how many changes from one tenant to another a connection looks at how much it keeps of all of them."""
+
+
+UNASKED = LastKept(-1, -1, -1)
+"""What is known of a state kept along a history that nobody asked for yet."""
 
 
 class Change(Protocol):
@@ -99,7 +103,7 @@ class Connected:
 class Known:
     """One entity as the tables hold it, or will once the transaction ends."""
 
-    __slots__ = ("at", "first", "last", "number", "packed", "ref", "state", "until")
+    __slots__ = ("along", "at", "first", "last", "number", "packed", "ref", "state", "until")
 
     def __init__(
         self, number: int, ref: Ref, first: int, last: int, until: str, at: int | None, packed: bytes | None
@@ -110,6 +114,8 @@ class Known:
         self.packed = packed
         """Its merge state, until someone needs it."""
         self.state: MergeState | None = None
+        self.along: LastKept | None = UNASKED
+        """The amounts of the last state kept along its history, once somebody asked."""
 
 
 class Memory:

@@ -19,7 +19,6 @@ from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.port import Glance
 from woodrat.engines.sqlite.cache import Connected, Memory
 from woodrat.engines.sqlite.connection import (
-    WAL_PAGES,
     check_place,
     check_version,
     connect,
@@ -38,6 +37,7 @@ from woodrat.engines.sqlite.gate import Gate
 from woodrat.engines.sqlite.group import Part, Together
 from woodrat.engines.sqlite.medium import Unchanging, check_writable
 from woodrat.engines.sqlite.view import SqliteView
+from woodrat.engines.sqlite.write_ahead_log import WriteAheadLog
 from woodrat.errors import Unavailable
 from woodrat.merge.packing import UNREADABLE
 
@@ -82,7 +82,6 @@ class SqliteEngine:
         self.fence = Fence(self.path)
         self.sound: set[TenantId] = set()
         """Tenants whose log was found sound at its end since the file was opened."""
-        self._wal_pages = 0
         self.shared: Together | None = None
         self._unchanging: Unchanging | None = None
         if vfs is None and readonly:
@@ -94,7 +93,7 @@ class SqliteEngine:
             prepare(self._writer.connection, self.path, readonly=readonly)
             if not readonly and not is_purged(self._writer.connection):
                 self.purge()  # whoever erased did not live to see the end of it
-        self._writer.connection.set_wal_hook(self._grown)
+        self._write_ahead_log = WriteAheadLog(self.path, self._writer.connection, self.fence)
         _ENGINES.add(self)
 
     def elsewhere(self) -> Callable[[], Engine]:
@@ -254,18 +253,9 @@ class SqliteEngine:
             if self.closed:
                 self._writer.connection.close()
 
-    def _grown(self, connection: apsw.Connection, name: str, pages: int) -> int:
-        """Take note of the length of the write-ahead log, after each commit."""
-        self._wal_pages = pages
-        return apsw.SQLITE_OK
-
     def take_over(self) -> None:
         """Take the write-ahead log over into the file, if it is long; what cannot be now can after the next write."""
-        if self._wal_pages >= WAL_PAGES:
-            try:
-                self._writer.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-            except apsw.Error as error:
-                self.fence.watch(error, self._writer.connection)
+        self._write_ahead_log.take_over()
 
 
 class _Viewing:

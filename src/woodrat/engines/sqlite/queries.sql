@@ -353,6 +353,10 @@ SELECT position, state,
        (SELECT last FROM kept WHERE entity = :entity AND position >= :through ORDER BY position LIMIT 1)
 FROM kept WHERE entity = :entity AND position <= :through ORDER BY position DESC LIMIT 1;
 
+-- name: last_kept
+-- The beginning of the last merge state kept along the history of an entity, as far as `amounts` reads it, and its size.
+SELECT substr(state, 1, 48), length(state) FROM kept WHERE entity = :entity ORDER BY position DESC LIMIT 1;
+
 -- name: kept_by
 -- The latest merge state kept at or before a position, all of which was true by a time.
 SELECT position, state FROM kept

@@ -17,9 +17,9 @@ import orjson
 from woodrat.canon import moment
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines import elements
-from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Head, IndexRow, Kept, Receipt, next_prefix
+from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Head, IndexRow, Kept, LastKept, Receipt, next_prefix
 from woodrat.engines.sqlite import codec
-from woodrat.engines.sqlite.cache import Connected, Known, Memory
+from woodrat.engines.sqlite.cache import UNASKED, Connected, Known, Memory
 from woodrat.engines.sqlite.connection import (
     erasing,
 )
@@ -30,6 +30,7 @@ from woodrat.log.tree import Frontier
 from woodrat.merge import fold, packed_state
 from woodrat.merge.elements import Gathered, Parts
 from woodrat.merge.fold import MergeState
+from woodrat.merge.packing import UNREADABLE, garbled
 from woodrat.merge.rules import Rules
 from woodrat.state.asof import Stored
 from woodrat.state.meaning import Meaning, Step
@@ -345,6 +346,7 @@ class SqliteTransaction(SqliteView):
             self._last_entity = int(self.value("last_entity") or 0)
         self._last_entity += 1
         found = Known(self._last_entity, ref, BEFORE_ALL, BEFORE_ALL, "", None, None)
+        found.along = None
         self._new.append(found)
         digest = ref.digest
         self.memory.entities[digest] = found
@@ -369,8 +371,24 @@ class SqliteTransaction(SqliteView):
             if marked:
                 last = known.last if known.last <= position else self._last_said(known, position)
                 lasting.append((known.number, position, last, state.until, known.packed))
+                known.along = LastKept(state.observations, state.body_bytes, len(known.packed))
         if lasting:
             self._many(self.queries["add_kept"], lasting)
+
+    def last_kept(self, root: Ref) -> LastKept | None:
+        known = self.known_entity(root.digest)
+        if known is None:
+            return None
+        if known.along is UNASKED:
+            known.along = None
+            row = self.first_row("last_kept", entity=known.number)
+            if row is not None:
+                try:
+                    amounts = packed_state.amounts(row[0])
+                except UNREADABLE as error:
+                    raise garbled(f"{root}: the state kept of it") from error
+                known.along = None if amounts is None else LastKept(*amounts, row[1])
+        return known.along
 
     def _last_said(self, known: Known, position: int) -> int:
         """Return the position of the last observation of an entity not after another, which this write passed by."""

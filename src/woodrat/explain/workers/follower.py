@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Final, Protocol
 
 from woodrat.explain.stale import Stale
 from woodrat.explain.workers.search import KINDS, newly_stale
+from woodrat.ledger.growth import growth_of
 from woodrat.ledger.index import Tail
 from woodrat.record_json import Record
 from woodrat.records import dataclass
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from woodrat.context import Context
 
-POLL_SECONDS: Final = 0.2
-"""How often a follower looks for new writes."""
+WAIT_SECONDS: Final = 60.0
+"""How long a follower waits for a write before it looks all the same."""
 
 _WINDOW: Final = 1_024
 
@@ -39,11 +39,22 @@ class Follower:
     def __init__(self, context: Context, after: int) -> None:
         self._context = context
         self._tail = Tail(EVIDENCE)
+        self._growth = growth_of(context.engine)
+        self._seen: bytes | None = None
         self.position = after
         """Everything up to here was looked at."""
 
+    def wait(self) -> None:
+        """Wait until something may have been written since `new` was asked."""
+        self._growth.wait(self._seen, WAIT_SECONDS)
+
+    async def wait_on_loop(self) -> None:
+        """Wait as `wait` does, on an event loop."""
+        await self._growth.wait_on_loop(self._seen, WAIT_SECONDS)
+
     def new(self) -> Iterator[Stale]:
         """Yield what the writes since the last time made stale, write by write; no lock is held meanwhile."""
+        self._seen = self._growth.stamp()  # before the log is looked at: what comes later ends the next wait
         with self._context.engine.view(self._context.tenant) as view:
             head = view.head().position
         while self.position < head:
@@ -84,13 +95,15 @@ class Following(Protocol):
     def new(self) -> Iterator[Stale]:
         """Yield what became stale since the last time."""
 
+    def wait(self) -> None:
+        """Wait until there may be more."""
+
 
 def follow(follower: Following, wait: Callable[[], object] | None) -> Iterator[Stale]:
     """Yield stale decisions as they become so; `wait` is called when there is none, and ends it by returning false."""
-    pause = threading.Event()
     while True:
         yield from follower.new()
         if wait is None:
-            pause.wait(POLL_SECONDS)
+            follower.wait()
         elif wait() is False:
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 import pytest
@@ -25,12 +26,17 @@ from woodrat.engines.port import (
     View,
 )
 from woodrat.ledger.read import Reader
+from woodrat.ledger.spacing import ENTRY_BYTES
 from woodrat.ledger.write import Writer
 from woodrat.log.entry import NONCE_BYTES, Origin, Write
-from woodrat.merge import BUILTIN
+from woodrat.merge import BUILTIN, fold, packed_state
+from woodrat.merge.fold import MergeState
 from woodrat.records import replace
+from woodrat.state import relation
 from woodrat.state.asof import AsOf
 from woodrat.state.meaning import step_of
+from woodrat.state.observation import ASSERT, RETRACT, Observation, say
+from woodrat.state.relation import SAME_AS
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.contract.fixtures import (
     LONG,
@@ -55,6 +61,43 @@ from woodrat.testing.ledgers import (
     tell,
     told_on,
 )
+
+FIELDS = 40
+"""How many fields an entity has that is called wide here."""
+
+
+def _narrow_changes(ref: Ref, fields: int, count: int) -> Iterator[Observation]:
+    """Yield observations of an entity with many fields, each of one of them."""
+    for number in range(count):
+        at = f"2026-01-01T00:00:{number // 1000:02d}.{number % 1000:03d}000Z"
+        fields_said = {f"field {number * 7 % fields}": f"value {number}"}
+        yield say(ref, ASSERT, agent="a", observed_at=at, fields=fields_said)
+
+
+def _any_changes(refs: Sequence[Ref], seed: int, *, joins: bool) -> Iterator[Observation]:
+    """Yield observations of some entities, with retractions; with `joins` the first two are joined now and then."""
+    draw = random.Random(seed)
+    said: dict[Ref, list[Observation]] = {ref: [] for ref in refs}
+    for number in range(160):
+        at = f"2026-01-01T00:00:{draw.randrange(60):02d}.{number:06d}Z"
+        ref = draw.choice(refs)
+        if said[ref] and draw.random() < 0.06:
+            yield say(ref, RETRACT, agent="a", observed_at=at, replaces=[draw.choice(said[ref]).digest])
+            continue
+        if joins and draw.random() < 0.03:
+            ends = {"from": str(refs[0]), "to": str(refs[1])}
+            yield say(relation.relation(refs[0], SAME_AS, refs[1]), ASSERT, agent="a", observed_at=at, fields=ends)
+        fields: dict[str, Json] = {f"field {draw.randrange(FIELDS)}": "x" * draw.randrange(150)}
+        said[ref].append(say(ref, ASSERT, agent=draw.choice("ab"), observed_at=at, fields=fields))
+        yield said[ref][-1]
+
+
+def _kept_along(engine: Engine, tenant: TenantId, root: Ref) -> dict[int, MergeState]:
+    """Return the states kept along the history of an entity, by position; the present one is none of them."""
+    with engine.view(tenant) as view:
+        last = view.version(root.digest, view.head().position)
+        known = [kept_of(view, root, at) for at in range(last or 0)]
+        return {kept.position: fold.in_memory(kept.state) for kept in known if kept is not None}
 
 
 class DerivingContract(Contract):
@@ -387,18 +430,73 @@ class DerivingContract(Contract):
         assert ledger.rebuild().agreed
 
     def test_a_long_history_is_rebuilt_with_the_state_along_it(self, engine: Engine) -> None:
-        """State is kept along the history again, about as often, and is what folding gives."""
+        """State is kept along the history again, at the same places, and is what folding gives."""
         ledger = long_history(engine)
-        assert ledger.rebuild().agreed
         root = Ref("thing", "1")
+        before = _kept_along(engine, ledger.tenant, root)
+        assert ledger.rebuild().agreed
+        found = _kept_along(engine, ledger.tenant, root)
+        assert found.keys() == before.keys()
+        assert len(found) >= LONG // (2 * KEPT_EVERY)
         with engine.view(ledger.tenant) as view:
-            head = view.head().position
-            found = {kept.position: kept for at in range(head + 1) if (kept := kept_of(view, root, at)) is not None}
-            assert len(found) >= LONG // KEPT_EVERY
-            for kept in found.values():
-                rules = Reader(view, AsOf(kept.position), BUILTIN).rules(root.type)
-                assert same_state(kept.state, fold_at(view, kept.state.members, rules, kept.position), rules)
+            for position, state in found.items():
+                rules = Reader(view, AsOf(position), BUILTIN).rules(root.type)
+                assert same_state(state, fold_at(view, state.members, rules, position), rules)
         derived_is_true(engine)
+
+    def test_the_same_states_are_kept_however_what_was_said_is_grouped(self, engine: Engine) -> None:
+        """What is written one by one, in parts or all at once has the same states kept along it; so has a rebuild."""
+        wide = Ref("wide", "1")
+        said = list(_narrow_changes(wide, FIELDS, 3 * FIELDS))
+        found = []
+        for number, size in enumerate((1, 7, len(said))):
+            ledger = ledger_on(engine, tenant=f"grouped-{number}")
+            for start in range(0, len(said), size):
+                ledger.admit(bodies(said[start : start + size]))
+            found.append(_kept_along(engine, ledger.tenant, wide))
+            assert ledger.rebuild().agreed
+            assert _kept_along(engine, ledger.tenant, wide) == found[-1]
+            assert ledger.verify().sound
+        assert found[0] == found[1] == found[2]
+
+    @pytest.mark.parametrize("seed", range(3))
+    @pytest.mark.parametrize("joins", [False, True])
+    def test_grouping_does_not_show_in_what_is_kept_of_a_lone_entity(
+        self, engine: Engine, seed: int, joins: bool
+    ) -> None:
+        """With retractions anywhere, and with others being joined, the states kept of a lone entity are the same.
+
+        Those of a group are the same when it was written one by one and when it is derived again.
+        """
+        refs = [Ref("wide", str(number)) for number in range(4)]
+        said = list(_any_changes(refs, seed, joins=joins))
+        found = []
+        for number, size in enumerate((1, 9, len(said))):
+            ledger = ledger_on(engine, tenant=f"lone-{number}")
+            for start in range(0, len(said), size):
+                ledger.admit(bodies(said[start : start + size]))
+            along = [_kept_along(engine, ledger.tenant, ref) for ref in refs]
+            assert ledger.verify().sound
+            assert ledger.rebuild().agreed
+            again = [_kept_along(engine, ledger.tenant, ref) for ref in refs]
+            lone = refs[2:] if joins and size > 1 else refs
+            assert [again[refs.index(ref)] for ref in lone] == [along[refs.index(ref)] for ref in lone]
+            found.append(again)
+        assert all(len(states) > 2 for states in found[0][2:])
+        assert found[0] == found[1] == found[2]
+
+    def test_kept_states_take_about_as_much_room_as_what_was_said(self, engine: Engine) -> None:
+        """However wide an entity is, the states kept along its history are not larger than the log they stand in."""
+        ledger = ledger_on(engine)
+        wide = Ref("wide", "1")
+        said = list(_narrow_changes(wide, 2 * FIELDS, 4 * FIELDS))
+        ledger.admit(bodies(said))
+        kept = _kept_along(engine, ledger.tenant, wide)
+        with engine.view(ledger.tenant) as view:
+            rules = Reader(view, AsOf(view.head().position), BUILTIN).rules(wide.type)
+        size = sum(len(packed_state.pack(state, rules)) for state in kept.values())
+        assert size <= 1.25 * sum(len(one.body) + ENTRY_BYTES for one in said)
+        assert len(kept) < len(said) // (2 * KEPT_EVERY)
 
     @pytest.mark.parametrize("lasting", [False, True])
     def test_a_rebuild_finds_and_repairs_wrong_state(self, engine: Engine, lasting: bool) -> None:
