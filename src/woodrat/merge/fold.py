@@ -24,6 +24,8 @@ from woodrat.merge.rules import Rules
 from woodrat.records import dataclass
 from woodrat.state.observation import ASSERT, DELETE, MARKERS, RETRACT, STATING, Observation
 
+_make: Final = tuple.__new__
+"""Makes a named tuple in half the time; used where there is one for every observation."""
 PAIRS_MAX: Final = 16
 """Up to how many claims comparing each with each is the fastest way to see whether two differ."""
 
@@ -217,6 +219,12 @@ def extend(state: MergeState, observation: Observation, rules: Rules, known: Kno
     op, until = observation.op, state.until
     if observation.valid_from > until and op != RETRACT:
         until = observation.valid_from
+    if op == ASSERT and len(state.members) == 1 and observation.fits == state.schema and not observation.replaces:
+        # Nearly always: a lone entity, and values that were checked against this very schema.
+        if known.namers(observation.digest):
+            return None
+        if not observation.remove:
+            return _fitting(state, observation, rules, known, until)
     if op != ASSERT and not rules.acts(observation):
         return state._replace(observations=state.observations + 1, until=until)
     if op == RETRACT or known.namers(observation.digest):
@@ -239,21 +247,25 @@ def extend(state: MergeState, observation: Observation, rules: Rules, known: Kno
             observations=state.observations + 1,
             until=until,
         )
-    said, fields = said_of(observation), observation.fields
     if (
         op != ASSERT
         or observation.remove
-        or not (observation.fits == state.schema or rules.fit(fields, len(observation.body)))
+        or not (observation.fits == state.schema or rules.fit(observation.fields, len(observation.body)))
     ):
+        said = said_of(observation)
         return _stated(state, observation, observation.stated, {}, said, rules, known, until)
-    held, apart = state.held, rules.others(fields)
+    return _fitting(state, observation, rules, known, until)
+
+
+def _fitting(state: MergeState, observation: Observation, rules: Rules, known: Known, until: str) -> MergeState:
+    """Fold in an assertion of values that all fit, and that nothing names."""
+    fields, held = observation.fields, state.held
+    apart = rules.others(fields)
     if not apart and (not held or held.keys().isdisjoint(fields)):
-        return _asserted(state, said, fields, until)  # type: ignore[arg-type]
+        return _asserted(state, said_of(observation), fields, until)  # type: ignore[arg-type]
     rest = [name for name in fields if name in held or name in apart]
-    laid = {**fields}
-    for name in rest:
-        del laid[name]
-    return _stated(state, observation, rest, laid, said, rules, known, until, fit=True)
+    laid = {name: value for name, value in fields.items() if name not in rest}
+    return _stated(state, observation, rest, laid, said_of(observation), rules, known, until, fit=True)
 
 
 def _asserted(state: MergeState, said: Said, fields: dict[str, Json], until: str) -> MergeState:
@@ -264,9 +276,11 @@ def _asserted(state: MergeState, said: Said, fields: dict[str, Json], until: str
         claims[name] = claims[name] + 1 if name in claims else 1
     rivals = rivals_with(strata, rivals, said.observed_at, fields)
     strata = lay(strata, said, fields)
-    return MergeState(
-        members, schema, strata, rivals, held, claims, misfits, markers, live + 1, observations + 1, until
+    found: MergeState = _make(
+        MergeState,
+        (members, schema, strata, rivals, held, claims, misfits, markers, live + 1, observations + 1, until),
     )
+    return found
 
 
 def _stated(
@@ -285,37 +299,39 @@ def _stated(
 
     `fit` says that the schema takes what is said of the others too.
     """
-    strata, rivals, held = state.strata, state.rivals, dict(state.held)
-    claims, misfits = dict(state.claims), dict(state.misfits)
+    members, schema, strata, rivals, kept, counts, misfits, markers, live, observations, _ = state
+    held, claims = {**kept}, {**counts}
     for name in laid:
-        claims[name] = claims.get(name, 0) + 1
+        claims[name] = claims[name] + 1 if name in claims else 1
     for name in names:
-        claim, policy = claim_of(observation, name, said), rules.policy(name)
+        policy = rules.policy(name)
+        if fit and name in held and policy.outranks(held[name], observation.fields[name]):
+            claims[name] = claims.get(name, 0) + 1
+            continue
+        claim = claim_of(observation, name, said)
         states_value = name in observation.fields
         if (policy.misfit(claim, states_value) if fit else rules.misfit(name, claim, states_value)) is not None:
-            misfits[name] = misfits.get(name, 0) + 1
+            misfits = {**misfits, name: misfits.get(name, 0) + 1}
             continue
         claims[name] = claims.get(name, 0) + 1
         if policy is LATEST and not said.corrects and name not in held:
             laid[name] = claim.value
             continue
-
-        def fits(other: Claim, states_value: bool, name: str = name) -> bool:
-            return rules.misfit(name, other, states_value) is None
-
         old = held.get(name)
         if policy is LATEST and old is None:
             old, strata = _gathered(strata, name), _without(strata, name)
             rivals = {other: earlier for other, earlier in rivals.items() if other != name}
-        new = policy.extend(old, claim, name, known, fits)
+        new = policy.extend(old, claim, name, known, rules.fits(name))
         if new is not None:
             held[name] = new
     if laid:
         rivals = rivals_with(strata, rivals, said.observed_at, laid)
         strata = lay(strata, said, laid)
-    members, schema, markers = state.members, state.schema, state.markers
-    live, observations = state.live + 1, state.observations + 1
-    return MergeState(members, schema, strata, rivals, held, claims, misfits, markers, live, observations, until)
+    found: MergeState = _make(
+        MergeState,
+        (members, schema, strata, rivals, held, claims, misfits, markers, live + 1, observations + 1, until),
+    )
+    return found
 
 
 def _height(stratum: Stratum) -> tuple[str, int, bytes]:
@@ -337,7 +353,7 @@ def lay(strata: tuple[Stratum, ...], said: Said, values: dict[str, Json]) -> tup
             elif not old.keys() <= stated:
                 left = {name: value for name, value in old.items() if name not in values}
                 kept.append(stratum if len(left) == len(old) else Stratum(other, left))
-        kept.append(Stratum(said, values))
+        kept.append(_make(Stratum, (said, values)))
         return tuple(kept)
     mine = dict(values)
     on_top = True
@@ -393,11 +409,11 @@ def rivals_with(
         else:  # whichever wins, the other was observed at the same time
             new = {name: False for name in odd if differ(values[name], below[name])}
         return {**rivals, **new} if new else rivals
+    if latest:
+        return _rivals_below(strata, rivals, values)
     new = {}
     for name, value in values.items():
         rival = rivals.get(name)
-        if rival and latest:
-            continue  # later than all, it wins, and what it differs from was seen earlier
         for height in range(len(strata) - 1, -1, -1):
             said, stated = strata[height]
             if name not in stated:
@@ -416,6 +432,25 @@ def rivals_with(
             if earlier is not None:
                 new[name] = earlier
             break
+    return {**rivals, **new} if new else rivals
+
+
+def _rivals_below(
+    strata: Sequence[Stratum], rivals: Mapping[str, bool], values: Mapping[str, Json]
+) -> Mapping[str, bool]:
+    """Return `rivals` with an assertion later than all strata: it wins, and all it differs from was seen earlier."""
+    new: dict[str, bool] | None = None
+    for name, value in values.items():
+        rival = rivals.get(name)
+        if rival:
+            continue
+        for _, stated in reversed(strata):
+            if name in stated:
+                if rival is not None or differ(value, stated[name]):
+                    if new is None:
+                        new = {}
+                    new[name] = True
+                break
     return {**rivals, **new} if new else rivals
 
 

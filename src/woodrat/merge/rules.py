@@ -9,6 +9,7 @@ from woodrat.canon.form import Json
 from woodrat.errors import Unavailable
 from woodrat.merge import BUILTIN, Claim, Policy
 from woodrat.merge.packing import digest_text
+from woodrat.merge.policy import Fits
 from woodrat.merge.ranked import LATEST, Ranked
 from woodrat.state.builtin import FROZEN_TYPES
 from woodrat.state.observation import ASSERT, Observation
@@ -44,6 +45,8 @@ class Rules:
         self._latest = policies.get(str(LATEST.name)) is LATEST
         self._others = frozenset(name for name, policy in schema.policies.items() if policy != LATEST.name)
         self._checker: Checker | None = None
+        self._gathered = frozenset(name for name in self._others if _is_gathered(policies, schema.policies[name]))
+        self._fits: dict[str, Fits] = {}
 
     @property
     def checker(self) -> Checker:
@@ -60,6 +63,17 @@ class Rules:
         found = self._by_field.get(name)
         if found is None:
             found = self._by_field[name] = find_policy(self.schema.policy_of(name), self._policies)
+        return found
+
+    def gathers(self, held: Collection[str]) -> bool:
+        """Return whether one of some fields may be kept part by part; of others nobody has to look for parts."""
+        return not self._gathered.isdisjoint(held) if self._latest else bool(held)
+
+    def fits(self, name: str) -> Fits:
+        """Return what says whether a claim fits a field."""
+        found = self._fits.get(name)
+        if found is None:
+            found = self._fits[name] = lambda claim, states_value: self.misfit(name, claim, states_value) is None
         return found
 
     def policy_text(self, name: str) -> str:
@@ -149,6 +163,12 @@ def rules_of(schema: Schema, policies: Mapping[str, Policy]) -> Rules:
             _RULES.clear()
         found = _RULES[key] = Rules(schema, policies)  # it holds the policies, so their id stays theirs
     return found
+
+
+def _is_gathered(policies: Mapping[str, Policy], name: PolicyName) -> bool:
+    """Return whether a policy may keep its field part by part; of one that is not here it is not known."""
+    found = policies.get(str(name))
+    return found is None or found.gathered is not None
 
 
 def find_policy(name: PolicyName, policies: Mapping[str, Policy]) -> Policy:

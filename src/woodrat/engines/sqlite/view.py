@@ -123,6 +123,8 @@ class SqliteView(Tables):
             return
         # Who follows a kind asks at every write, and mostly there is nothing new.
         newer = [kind for kind in kinds if self._latest(kind) > after]
+        if not newer:
+            return
         bounds = self.bounds(max(after, BEFORE_ALL), through)
         rows = [self.select("entries_of_kind", kind=codec.NUMBERS[kind], **bounds) for kind in newer]
         for row in rows[0] if len(rows) == 1 else merge(*rows):
