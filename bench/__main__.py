@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import collecting, exchange, floor, parting, place, recall, runs, table, tokens, tracing, verify
+from bench import collecting, exchange, floor, parting, peers, place, recall, runs, table, tokens, tracing, verify
 from bench.rows import ROWS, Row
 from bench.stage import FULL, QUICK, Scale, Stage
 from bench.timing import Figure
@@ -29,6 +29,7 @@ def all_rows(*, quick: bool) -> tuple[Row, ...]:
         verify.rows(),
         runs.rows(),
         floor.rows(),
+        peers.rows(),
         parting.rows(),
         tracing.rows(),
         tokens.rows(),
