@@ -7,9 +7,10 @@ checks again what was checked by others, so a precheck never decides anything by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.context import Context
 from woodrat.merge.rules import Rules
@@ -36,13 +37,21 @@ class Precheck:
         self._entities: list[Ref | None] | None = None
         if known is None:
             return
-        rules, entities = self._rules, list[Ref | None]()
+        checks: dict[str, Callable[[Mapping[str, Json], int], Ref | None] | None] = {}
+        entities: list[Ref | None] = []
         for record in records:
             type, entity = record.type, None
-            if record.spelled is not None and (found := rules.get(type) or known.get(type)) is not None:
-                rules[type] = found
-                if is_plain(found, context.strict):
-                    entity = found.checker.entity(record.fields, len(record.data))
+            if record.spelled is not None:
+                if type not in checks:
+                    rules = known.get(type)
+                    if rules is not None:
+                        self._rules[type] = rules
+                    checks[type] = (
+                        None if rules is None or not is_plain(rules, context.strict) else rules.checker.entity
+                    )
+                check = checks[type]
+                if check is not None:
+                    entity = check(record.fields, len(record.data))
             entities.append(entity)
         self._entities = entities
 

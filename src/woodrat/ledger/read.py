@@ -81,9 +81,13 @@ class Reader:
 
     def remember(self, refs: Iterable[Ref]) -> None:
         """Note the states of entities as they are, for `follow` after a write."""
-        states, state = self._before, self.state
+        states, joined, current = self._before, self.view.joined, self.view.current
+        position = self.asof.position
+        assert self.asof.effective is None, "a write follows all that is known"
         for ref in refs:
-            states[ref] = state(ref)
+            # As `state`, which costs a call more and can be cancelled.
+            kept = None if joined(ref.digest) else current(ref, position, self.rules(ref.type))
+            states[ref] = self.state(ref) if kept is None else kept[0]
 
     def go_on(self, transitions: Iterable[Transition]) -> None:
         """Note what became of entities, for what is said of them next."""

@@ -102,8 +102,8 @@ def large_changes(transitions: Sequence[Transition]) -> Large:
     """Return what changed in large collections: their parts are only at hand within the transaction."""
     return {
         place: collection_changes(old, new)
-        for place, (_, _, old, was, new, now) in enumerate(transitions)
-        if (old.held and was.gathers(old.held)) or (new.held and now.gathers(new.held))
+        for place, (_, _, old, _, new, _) in enumerate(transitions)
+        if (old.held and fold.is_spread(old)) or (new.held and fold.is_spread(new))
     }
 
 
@@ -164,6 +164,8 @@ def new_values(transitions: Iterable[Transition]) -> News:
     """Return the identifying values that a write is the first to say of entities; a relation has none."""
     found: list[tuple[Ref, list[tuple[str, str]]]] = []
     for ref, stored, old, _, _, rules in transitions:
+        if len(stored) == 1 and old.strata and _is_old(old.strata, rules.identifying, stored[0].observation.fields):
+            continue
         said = [
             observation
             for _, observation in stored

@@ -439,16 +439,16 @@ def _rivals_below(
     strata: Sequence[Stratum], rivals: Mapping[str, bool], values: Mapping[str, Json]
 ) -> Mapping[str, bool]:
     """Return `rivals` with an assertion later than all strata: it wins, and all it differs from was seen earlier."""
-    new: dict[str, bool] | None = None
+    new: dict[str, bool] = {}
+    if False in rivals.values():
+        new = {name: True for name, earlier in rivals.items() if not earlier and name in values}
     for name, value in values.items():
-        rival = rivals.get(name)
-        if rival:
+        if name in rivals:
             continue
         for _, stated in reversed(strata):
             if name in stated:
-                if rival is not None or differ(value, stated[name]):
-                    if new is None:
-                        new = {}
+                other = stated[name]
+                if (value != other or type(value) is not str) and differ(value, other):
                     new[name] = True
                 break
     return {**rivals, **new} if new else rivals
@@ -569,6 +569,15 @@ def valued(state: MergeState) -> set[str]:
     return {*state.held, *(name for stratum in state.strata for name in stratum.values)}
 
 
+def is_spread(state: MergeState) -> bool:
+    """Return whether there is a collection whose parts are kept one by one."""
+    for kept in state.held.values():
+        kind = type(kept)
+        if kind is not RankedHeld and _is_gathered(kind) and kept.is_spread:  # type: ignore[arg-type]
+            return True
+    return False
+
+
 def spread(state: MergeState) -> dict[str, Gathered[Any]]:
     """Return what is held of the collections whose parts are kept one by one, by field."""
     held = state.held.items()
@@ -583,11 +592,9 @@ def _is_gathered(kind: Any) -> bool:
 
 def with_parts(state: MergeState, change: Callable[[str, Gathered[Any]], Parts[Any]]) -> MergeState:
     """Return a state with the parts of its spread collections elsewhere; one without any as it is."""
-    if not state.held:
+    if not state.held or not is_spread(state):
         return state
     found = spread(state)
-    if not found:
-        return state
     return state._replace(held={**state.held, **{name: held.but(change(name, held)) for name, held in found.items()}})
 
 

@@ -45,7 +45,6 @@ class Rules:
         self._latest = policies.get(str(LATEST.name)) is LATEST
         self._others = frozenset(name for name, policy in schema.policies.items() if policy != LATEST.name)
         self._checker: Checker | None = None
-        self._gathered = frozenset(name for name in self._others if _is_gathered(policies, schema.policies[name]))
         self._fits: dict[str, Fits] = {}
 
     @property
@@ -64,10 +63,6 @@ class Rules:
         if found is None:
             found = self._by_field[name] = find_policy(self.schema.policy_of(name), self._policies)
         return found
-
-    def gathers(self, held: Collection[str]) -> bool:
-        """Return whether one of some fields may be kept part by part; of others nobody has to look for parts."""
-        return not self._gathered.isdisjoint(held) if self._latest else bool(held)
 
     def fits(self, name: str) -> Fits:
         """Return what says whether a claim fits a field."""
@@ -163,12 +158,6 @@ def rules_of(schema: Schema, policies: Mapping[str, Policy]) -> Rules:
             _RULES.clear()
         found = _RULES[key] = Rules(schema, policies)  # it holds the policies, so their id stays theirs
     return found
-
-
-def _is_gathered(policies: Mapping[str, Policy], name: PolicyName) -> bool:
-    """Return whether a policy may keep its field part by part; of one that is not here it is not known."""
-    found = policies.get(str(name))
-    return found is None or found.gathered is not None
 
 
 def find_policy(name: PolicyName, policies: Mapping[str, Policy]) -> Policy:

@@ -367,7 +367,7 @@ class SqliteTransaction(SqliteView):
             if before is None or before.schema != state.schema:
                 parted = bool(state.held) or (known.packed is not None if before is None else bool(before.held))
             else:
-                parted = bool(state.held or before.held) and (rules.gathers(state.held) or rules.gathers(before.held))
+                parted = bool(state.held or before.held) and (fold.is_spread(state) or fold.is_spread(before))
             if parted:
                 state = self._keep_elements(known, position, state)
             if known.state is not state or known.packed is None:  # what is kept along the history may also be the last
