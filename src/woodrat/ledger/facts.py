@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, Refused, shown
-from woodrat.ledger import collector, ownership, plans, redaction
+from woodrat.ledger import ownership, plans, redaction
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.moments import resolve_moment, resolve_ref
 from woodrat.ledger.precheck import Precheck, remember
@@ -60,13 +60,8 @@ def store(
     """Store what an agent saw: one record or a list of them, whole or not at all."""
     arguments = Arguments(within)
     sent: object = redaction.sent(records, context.hidden) if context.hidden else records
-    if isinstance(sent, list) and len(sent) >= collector.BATCH_MIN:
-        with collector.held_off(len(sent)):
-            parsed = parse_records(sent, arguments.faults)
-            precheck = Precheck(context, parsed)
-    else:
-        parsed = parse_records(sent, arguments.faults)
-        precheck = Precheck(context, parsed)
+    parsed = parse_records(sent, arguments.faults)
+    precheck = Precheck(context, parsed)
     if arguments.faults:
         with context.engine.view(context.tenant) as view:
             arguments.faults = redaction.quieted(view, sent, arguments.faults)

@@ -362,11 +362,21 @@ class Writer:
 
 def _merge(draft: Draft, entries: Write, meanings: Sequence[Meaning]) -> Report:
     schemas = [meaning for meaning in meanings if isinstance(meaning, Schema)]
+    if not draft.said and not schemas:
+        return _plain_report(draft, entries)
     after = Reader(draft.view, AsOf(entries.last), draft.before.policies)
-    changed: list[Transition] = []
-    if draft.said or schemas:
-        changed = transitions.advance(draft.view, draft.before, after, entries.first, meanings)
+    changed = transitions.advance(draft.view, draft.before, after, entries.first, meanings)
     return report_of(draft, entries, after, changed, schemas)
+
+
+def _plain_report(draft: Draft, entries: Write) -> Report:
+    """Return the report of a write that says nothing of entities, as the steps of runs are."""
+
+    def rest() -> dict[str, Any]:
+        nothing = dict.fromkeys(("observations", "known", "entities", "changes", "conflicts", "by_arrival"), ())
+        return {**nothing, "positions": tuple(range(entries.first, entries.last + 1))}
+
+    return Report(rest=rest, position=entries.last, hints=tuple(dict.fromkeys(_hints_so_far(draft))), id=draft.id)
 
 
 def report_of(

@@ -31,8 +31,7 @@ _ABOUT = frozenset(
 
 _SCALARS: Final = frozenset({str, int, bool, type(None)})
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
-_sound: dict[tuple[str, ...], tuple[str, ...]] = {}
-"""Shapes of records that were looked at, each with its names in order."""
+_sound: set[tuple[str, ...]] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +78,6 @@ class Record(NamedTuple):
     relate: tuple[Relate, ...] = ()
 
 
-_UNSTATED: Final = tuple(Record._field_defaults.values())[1:]
-"""What a record has after `spelled` that says nothing of itself."""
-
-
 def parse_records(value: object, faults: list[Fault]) -> list[Record]:
     """Return the records of a call, a list of objects or one object; add to `faults` what is wrong with the others."""
     if isinstance(value, dict):
@@ -117,23 +112,15 @@ def _plain(item: object, path: str) -> Record | None:
     if type(kind) is not str or len(item) < 2:
         return None
     shape = (kind, *item)
-    names, flat = _sound.get(shape), _SCALARS.issuperset(map(type, item.values()))
+    known, flat = shape in _sound, _SCALARS.issuperset(map(type, item.values()))
+    # Names that were looked at need no second look, and values that hold no others only have to be spelled.
+    data = form.quick_flat(item) if flat and known else form.quick(item, outer=1)
+    if data is None:
+        return None
     # What the caller sent may be changed by them later; a value that holds others is read back from its bytes.
-    fields: dict[str, Json]
-    if flat and names is not None:
-        # Names that were looked at need no second look, and values that hold no others only have to be spelled. In the
-        # order of their names they are sorted quickly, here and whenever they are packed.
-        fields = {name: item[name] for name in names}
-        data = form.quick_flat(fields)
-        if data is None:
-            return None
-    else:
-        data = form.quick(item, outer=1)
-        if data is None:
-            return None
-        fields = item.copy() if flat else form.decode(data)
+    fields: dict[str, Json] = item.copy() if flat else form.decode(data)
     del fields["entity_type"]
-    if names is None:
+    if not known:
         if ids.type_faults(kind) or stating_faults(fields, None, path):
             return None
         _remember(shape)
@@ -145,16 +132,14 @@ def _plain(item: object, path: str) -> Record | None:
     spelled = data.replace(pair, b"", 1)
     if len(spelled) == len(data):
         spelled = data.replace(b"," + pair[:-1], b"", 1)
-    # As `Record(…)`, in a third of the time.
-    record: Record = tuple.__new__(Record, (path, data, kind, fields, spelled, *_UNSTATED))
-    return record
+    return Record(path, data, kind, fields, spelled)
 
 
 def _remember(shape: tuple[str, ...]) -> None:
     if len(shape) <= SHAPE_NAMES_MAX:
         if len(_sound) >= SHAPES_MAX:
             _sound.clear()
-        _sound[shape] = tuple(sorted(shape[1:]))
+        _sound.add(shape)
 
 
 def _record(item: object, path: str, faults: list[Fault]) -> Record | None:
