@@ -77,10 +77,42 @@ def correct(stage: Stage) -> Figure:
         ledger.close()
 
 
+def batch(stage: Stage) -> Figure:
+    """What a field under `union` adds to a record of a batch: batches with it, less those without, each of one type."""
+    size = stage.scale.batch
+    kinds = ("plain", "box")
+    with woodrat.open(stage.folder / "union.db", agent="bench") as ledger:
+        for kind in kinds:
+            properties = {"id": {"type": "string"}, "label": {"type": "string"}}
+            if kind == "box":
+                properties |= SCHEMA["properties"]
+            ledger.schemas.register({**SCHEMA, "title": kind, "properties": properties})
+
+        def turns() -> Iterator[list[list[list[dict[str, Any]]]]]:
+            for turn in range(18):
+                without = [{"id": str(number), "label": f"label {turn} of {number}"} for number in range(size)]
+                held = [{"things": [f"thing {turn % 5}", f"thing {number % 7}"]} for number in range(size)]
+                plain = [{"entity_type": "plain", **record} for record in without]
+                yield [[plain, [{"entity_type": "box", **a, **b} for a, b in zip(without, held, strict=True)]]]
+
+        found = take_turns(
+            turns(),
+            lambda both: ledger.store(both[1]),
+            lambda both: ledger.store(both[0]),
+            per=size,
+            per_against=size,
+            warm=3,
+            seconds=stage.scale.seconds,
+        )
+    # On a busy machine the two may come out the other way round.
+    return Figure(max(found.ours - found.against, 0.01), found.against, found.unit, found.turns)
+
+
 def rows() -> tuple[Row, ...]:
     """Return what is measured of collections."""
     beside = "correction beside a union of {s.long:,} elements / beside one of {s.short:,}"
     return (
         Row("collection-write", "write to a union of {s.long:,} elements / to one of {s.short:,}", 1.5, write),
         Row("collection-correct", beside, 1.5, correct),
+        Row("batch-union", "what a union adds to a record of a batch of {s.batch:,}", 15, batch, is_ratio=False),
     )

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -80,6 +80,27 @@ def batch(stage: Stage, pair: Pair, *, then: Callable[[], None] = lambda: None) 
         lambda said: pair.raw.add_all(said.rows),
         per=stage.scale.batch,
         per_against=stage.scale.batch,
+        warm=3,
+        seconds=stage.scale.seconds,
+    )
+
+
+def new_batch(stage: Stage) -> Figure:
+    """Batches about entities that nothing was ever said of, in a ledger of its own."""
+    size = stage.scale.batch
+    pair = stage.pair("new", size, size, 1)
+
+    def turns() -> Iterator[list[Said]]:
+        for turn in range(1, 18):
+            batch = pair.records.batch(range(size * turn, size * (turn + 1)))
+            yield [Said(batch, batch.rows())]
+
+    return take_turns(
+        turns(),
+        lambda said: pair.store(said.batch),
+        lambda said: pair.raw.add_all(said.rows),
+        per=size,
+        per_against=size,
         warm=3,
         seconds=stage.scale.seconds,
     )
@@ -223,18 +244,19 @@ def disk(stage: Stage) -> Figure:
 
 
 ROWS = (
-    Row("single", "single store / one raw commit", 1.5, single),
+    Row("single", "single store / one raw commit", 2, single),
     Row(
         "batch",
         "batch of {s.batch:,} over {s.few:,} entities / raw bulk insert",
-        9,
+        20,
         lambda stage: batch(stage, stage.few),
     ),
+    Row("batch-new", "batch of {s.batch:,} entities that are new / raw bulk insert", 25, new_batch),
     Row("batch-search", "the same, with a search after each batch", None, searched_batch),
     Row(
         "batch-many",
         "batch of {s.batch:,} over {s.many:,} entities / raw bulk insert",
-        15,
+        20,
         lambda stage: batch(stage, stage.many),
     ),
     Row("show", "current show / raw read by primary key", 4, lambda stage: show(stage, stage.few)),

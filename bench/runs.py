@@ -26,8 +26,8 @@ FACTS = {"creditScore": 650, "dti": 0.41}
 def rows() -> list[Row]:
     """Return what is measured."""
     return [
-        Row("decide", "decide with two data rules / one raw commit of the same bytes", 1.5, _against_raw(decide)),
-        Row("tool", "a recorded tool call / one raw commit of the same bytes", 1.5, _against_raw(_call)),
+        Row("decide", "decide with two data rules / one raw commit of the same bytes", 2, _against_raw(decide)),
+        Row("tool", "a recorded tool call / one raw commit of the same bytes", 2, _against_raw(_call)),
         Row("many-runs", "a decision after {s.runs:,} runs / after none", 1.5, _many_runs),
         Row("sweep", "what-if of {s.runs:,} decisions at 101 values / reading these decisions once", 6, _sweep),
     ]

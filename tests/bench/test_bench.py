@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 from bench import __main__ as bench
-from bench import place, raw, table
+from bench import peers, place, raw, table
 from bench.raw import Raw
 from bench.records import AGENTS, ENTITIES_MAX, Records, name, ref
 from bench.rows import Row
@@ -61,6 +61,17 @@ def test_only_the_rows_asked_for_are_printed(tmp_path: Path, capsys: pytest.Capt
 def test_names_of_rows_are_told_apart() -> None:
     """No two rows have one name or one title."""
     assert len({row.name for row in ROWS}) == len({row.title for row in ROWS}) == len(ROWS)
+
+
+def test_a_peer_has_a_row_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A peer that is not installed, in whole or in part, is left out of the table."""
+    for known, there in ((lambda name: object(), True), (lambda name: None, False), (_no_module, False)):
+        monkeypatch.setattr(peers, "find_spec", known)
+        assert ("single-langgraph" in [row.name for row in bench.all_rows(quick=True)]) == there
+
+
+def _no_module(name: str) -> object:
+    raise ModuleNotFoundError(name)
 
 
 def test_both_sides_hold_the_same_bytes(stage: Stage) -> None:

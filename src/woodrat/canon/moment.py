@@ -46,8 +46,14 @@ def is_fixed(text: object) -> bool:
     """Return whether `text` is a real moment in fixed-width form already, which `parse` returns unchanged."""
     if type(text) is not str or len(text) != CHARACTERS or _FIXED.fullmatch(text) is None:
         return False
+    return _is_second(text[:19])
+
+
+@lru_cache(maxsize=64)
+def _is_second(text: str) -> bool:
+    """Return whether text in the form of a second is a real one; those of one time share it."""
     try:
-        datetime.fromisoformat(text[:19])
+        datetime.fromisoformat(text)
     except ValueError:
         return False
     return text[11:13] != "24"  # later Pythons take it for midnight

@@ -14,6 +14,7 @@ from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger import ownership, plans, redaction
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.moments import resolve_moment, resolve_ref
+from woodrat.ledger.precheck import Precheck, remember
 from woodrat.ledger.write import Writer
 from woodrat.records import replace
 from woodrat.state import identity
@@ -60,6 +61,7 @@ def store(
     arguments = Arguments(within)
     sent: object = redaction.sent(records, context.hidden) if context.hidden else records
     parsed = parse_records(sent, arguments.faults)
+    precheck = Precheck(context, parsed)
     if arguments.faults:
         with context.engine.view(context.tenant) as view:
             arguments.faults = redaction.quieted(view, sent, arguments.faults)
@@ -74,7 +76,7 @@ def store(
         saw=saw,
     )
     conditions = None if if_version is None else arguments.versions(if_version)
-    stored = _Stored(context, arguments, parsed, about, conditions, idempotency_key, isinstance(sent, list))
+    stored = _Stored(context, arguments, parsed, precheck, about, conditions, idempotency_key, isinstance(sent, list))
     if arguments.faults:
         if not parsed:
             arguments.check()
@@ -88,25 +90,28 @@ def store(
         dry_run=dry_run,
         redact=stored.redact,
         apart=conditions is None and within is None and about.run is None,
+        size=len(parsed),
     )
 
 
 class _Stored:
     """One call of `store`: its records, what it says about all of them, and on which conditions."""
 
-    __slots__ = ("_about", "_arguments", "_conditions", "_context", "_is_list", "_key", "_records")
+    __slots__ = ("_about", "_arguments", "_conditions", "_context", "_is_list", "_key", "_precheck", "_records")
 
     def __init__(
         self,
         context: Context,
         arguments: Arguments,
         records: list[Record],
+        precheck: Precheck,
         about: About,
         conditions: Expected | Mapping[Ref, Expected | None] | None,
         key: str | None,
         is_list: bool,
     ) -> None:
         self._context, self._arguments, self._records, self._about = context, arguments, records, about
+        self._precheck: Precheck | None = precheck
         self._conditions, self._key, self._is_list = conditions, key, is_list
 
     def spell(self) -> None:
@@ -121,6 +126,7 @@ class _Stored:
         if redacted is None:
             return None
         self._records = redacted
+        self._precheck = None  # it was of other values
         if not self._arguments.faults:
             self.spell()
         return self._arguments.given, self._arguments.key("store", self._key)
@@ -132,7 +138,11 @@ class _Stored:
             about = _having_read(draft, self._records, about, within)
         elif about.run is not None and not faults:
             ownership.check_write(context, draft.view, about.run, NOTHING_WRITTEN)
-        plans.store(draft, self._records, about, list(faults), strict=context.strict)
+        records, precheck = self._records, self._precheck
+        entities = [None] * len(records) if precheck is None else precheck.entities(draft.rules, len(records))
+        plans.store(draft, records, about, list(faults), strict=context.strict, entities=entities)
+        for rules in draft.rules_used():
+            remember(context, rules)
         if self._conditions is not None:
             plans.check_versions(draft, self._conditions)
 

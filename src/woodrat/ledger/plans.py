@@ -12,6 +12,7 @@ from woodrat.canon.order import order_key
 from woodrat.errors import Fault, NotFound, Outdated, Refused, pointer_part, shown
 from woodrat.ledger.arguments import KNOWN, NEW, About, Expected
 from woodrat.ledger.excerpts import source_content
+from woodrat.ledger.precheck import is_plain
 from woodrat.ledger.read import Reader
 from woodrat.ledger.write import Draft
 from woodrat.merge import claim_of, fold
@@ -33,16 +34,26 @@ _NONE: frozenset[bytes] = frozenset()
 _USE_MERGE = "Use merge, which checks what it merges."
 
 
-def store(draft: Draft, records: Sequence[Record], about: About, faults: list[Fault], *, strict: bool) -> None:
-    """Plan the assertions of records, and the relations they state; `faults` are those already found in the call."""
+def store(
+    draft: Draft,
+    records: Sequence[Record],
+    about: About,
+    faults: list[Fault],
+    *,
+    strict: bool,
+    entities: Iterable[Ref | None],
+) -> None:
+    """Plan the assertions of records, and the relations they state; `faults` are those already found in the call.
+
+    `entities` are those that the records speak of, each where it was known before their turn, by the rules in force.
+    """
     saw = _seen(draft, about, faults)
     source = resolve_source(draft, about.source, "source", faults)
     faults += _ahead(draft, about.observed_at, "observed_at")
     planned: list[tuple[Record, Ref]] = []
     checks: dict[str, Check] = {}
-    for record in records:
-        ref = None
-        if record.spelled is not None:
+    for record, ref in zip(records, entities, strict=True):
+        if ref is None and record.spelled is not None:
             check = checks.get(record.type)
             if check is None:
                 check = checks[record.type] = _check(draft.rules(record.type), strict)
@@ -66,15 +77,23 @@ def store(draft: Draft, records: Sequence[Record], about: About, faults: list[Fa
         raise Refused(faults)
     voices = _Voices(draft, about, saw, source)
     fits: dict[str, bytes] = {}
+    plain: Voice | None = None  # the voice of records that say nothing of themselves
+    say = draft.say
     for record, ref in planned:
-        type = record.type
+        type, spelled = record.type, record.spelled
         if type not in fits:
             fits[type] = draft.use(type).digest
         try:
-            voice = voices.of(record, faults)
-            draft.say(voice.assertion(ref, record.fields, record.remove, record.spelled, fits[type]))
-            for link in record.relate:
-                relate(draft, ref, link.type, link.to, link.key, link.fields, voices.parts(voice))
+            if plain is None or spelled is None:
+                voice = voices.of(record, faults)
+                if spelled is not None:
+                    plain = voice
+            else:
+                voice = plain
+            say(voice.assertion(ref, record.fields, record.remove, spelled, fits[type]))
+            if spelled is None:
+                for link in record.relate:
+                    relate(draft, ref, link.type, link.to, link.key, link.fields, voices.parts(voice))
         except Refused as refusal:
             faults.extend(fault.under(record.path) for fault in refusal.faults)
     if faults:
@@ -87,9 +106,7 @@ Check = Callable[[Mapping[str, Json], int], Ref | None]
 
 def _check(rules: Rules, strict: bool) -> Check:
     """Return what tells plain records of a type that are sound; of all others `_checked` knows what is wrong."""
-    if rules.schema.type == SAME_AS or (strict and rules.schema.is_open):
-        return lambda fields, length: None
-    return rules.checker.entity
+    return rules.checker.entity if is_plain(rules, strict) else lambda fields, length: None
 
 
 def _checked(draft: Draft, record: Record, faults: list[Fault], *, strict: bool) -> Ref | None:
@@ -123,7 +140,10 @@ def _checked(draft: Draft, record: Record, faults: list[Fault], *, strict: bool)
 
 def _required_faults(draft: Draft, planned: Sequence[tuple[Record, Ref]]) -> list[Fault]:
     """Return the required fields that entities would lack after the write; values already known count."""
-    required = {type: draft.rules(type).required_names for type in {ref.type for _, ref in planned}}
+    required: dict[str, frozenset[str]] = {}
+    for _, ref in planned:
+        if ref.type not in required:
+            required[ref.type] = draft.rules(ref.type).required_names
     if not any(required.values()):
         return []
     lacking = [(record, ref) for record, ref in planned if not record.fields.keys() >= required[ref.type]]
@@ -155,14 +175,10 @@ class _Voices:
     def __init__(self, draft: Draft, about: About, saw: frozenset[bytes], source: str | None) -> None:
         self._draft, self._about, self._saw, self._source = draft, about, saw, source
         self._known: dict[tuple[Any, ...], Voice] = {}
-        self._plain: Voice | None = None
-        """The voice of records that say nothing of themselves."""
         self._contents: dict[str, locator.Content] = {}
 
     def of(self, record: Record, faults: list[Fault]) -> Voice:
         """Return the voice of a record; what it says of itself comes before what the call says."""
-        if record.spelled is not None and self._plain is not None:
-            return self._plain
         draft, about = self._draft, self._about
         key = record[7:14]  # from `observed_at` to `locator`
         found = self._known.get(key)
@@ -186,8 +202,6 @@ class _Voices:
                 optional,
                 seen is None,
             )
-        if record.spelled is not None:
-            self._plain = found
         return found
 
     def _locate(self, record: Record, source: str | None, faults: list[Fault]) -> Json:

@@ -14,7 +14,7 @@ from woodrat.canon import ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines import cancellation
-from woodrat.engines.port import BEFORE_ALL, Engine, Kept, View
+from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Engine, Kept, View
 from woodrat.errors import NotFound
 from woodrat.ledger.spacing import Spacing
 from woodrat.merge import Policy, fold, packed_state, snapshot
@@ -35,6 +35,8 @@ PLAIN_MAX = 4_096
 """How many entities' values a process keeps at hand, by the packed state that shows them."""
 PLAIN_BYTES_MAX = 2_048
 """The longest packed state that is kept at hand so."""
+_make: Final = tuple.__new__
+"""Makes a named tuple in half the time; used where there is one for every entity of a write."""
 _CHANGEABLE = frozenset({list, dict})
 """Types of values that whoever has them can change in place."""
 
@@ -80,9 +82,13 @@ class Reader:
 
     def remember(self, refs: Iterable[Ref]) -> None:
         """Note the states of entities as they are, for `follow` after a write."""
-        states, state = self._before, self.state
+        states, joined, current = self._before, self.view.joined, self.view.current
+        position = self.asof.position
+        assert self.asof.effective is None, "a write follows all that is known"
         for ref in refs:
-            states[ref] = state(ref)
+            # As `state`, which costs a call more and can be cancelled.
+            kept = None if joined(ref.digest) else current(ref, position, self.rules(ref.type))
+            states[ref] = self.state(ref) if kept is None else kept[0]
 
     def go_on(self, transitions: Iterable[Transition]) -> None:
         """Note what became of entities, for what is said of them next."""
@@ -106,20 +112,32 @@ class Reader:
         transitions: list[Transition] = []
         rest: list[Ref] = []
         groups: dict[tuple[Ref, ...], list[Ref]] = {}
+        remembered, known = before._before, Before(self.view, (), -1)
         for ref, stored in spoken.items():
-            old, rules = before._before[ref], self.rules(ref.type)
-            if joining or (ref.type in changed and old.observations):
+            old, type = remembered[ref], ref.type
+            rules = self.rules(type)
+            if joining or (type in changed and old.observations):
                 rest.append(ref)
                 continue
-            if old.members != (ref,):
-                groups.setdefault(old.members, []).append(ref)
+            members = old.members
+            if len(members) > 1:
+                groups.setdefault(members, []).append(ref)
                 continue
-            new = fold.empty((ref,), rules) if ref.type in changed else old
-            now = self._followed(ref, new, old, stored, rules, changed.get(ref.type, -1), spacing)
+            now: MergeState | None
+            if len(stored) == 1 and (old.observations + 1) % KEPT_EVERY and type not in changed:
+                # As `_followed`, of one observation after which no state is due.
+                ((position, observation),) = stored
+                known.members, known.through = members, position - 1
+                now = fold.extend(old, observation, rules, known)
+                was = rules
+            else:
+                new = fold.empty((ref,), rules) if type in changed else old
+                now = self._followed(ref, new, old, stored, rules, changed.get(type, -1), spacing)
+                was = before.rules(type)
             if now is None:
                 rest.append(ref)
             else:
-                transitions.append(Transition(ref, stored, old, before.rules(ref.type), now, rules))
+                transitions.append(_make(Transition, (ref, stored, old, was, now, rules)))
         if groups:
             for members, refs in groups.items():
                 type = refs[0].type
@@ -438,10 +456,12 @@ def changed(view: View, after: int, through: int) -> set[Ref]:
 class Before:
     """What a fold of these members knew through a position, of what an as-of selects."""
 
-    __slots__ = ("_asof", "_members", "_view", "through")
+    __slots__ = ("_asof", "_view", "members", "through")
 
     def __init__(self, view: View, members: Sequence[Ref], through: int, asof: AsOf | None = None) -> None:
-        self._view, self._members, self._asof = view, members, asof
+        self._view, self._asof = view, asof
+        self.members = members
+        """Whose observations it knows; who folds one entity after the other changes them."""
         self.through = through
         """The last position it knows of; who folds on moves it along."""
 
@@ -454,4 +474,4 @@ class Before:
         return [stored.observation for stored in found if self._folded(stored)] if found else ()
 
     def _folded(self, stored: Stored) -> bool:
-        return stored.observation.entity in self._members and (self._asof is None or self._asof.selects(stored))
+        return stored.observation.entity in self.members and (self._asof is None or self._asof.selects(stored))

@@ -109,8 +109,15 @@ def values(fields: Mapping[str, Json], names: Collection[str]) -> dict[str, Json
 def by_schema(view: View, records: Sequence[Record]) -> list[Record] | None:
     """Return records without the values that schemas hide; none when they hide nothing here."""
     types = {record.type for record in records}
-    types.update(link.type for record in records for link in record.relate)
-    names = {type: found for type in types if (found := fields_of(view, type))}
+    for record in records:
+        if record.relate:
+            types.update([link.type for link in record.relate])
+    through = view.head().position
+    names: dict[str, frozenset[str]] = {}
+    for type in types:
+        known = view.schema(type, through)
+        if known is not None and known.redacted:
+            names[type] = known.redacted
     return [_without(record, names) for record in records] if names else None
 
 

@@ -421,12 +421,13 @@ class Write(Sequence[Entry]):
             head, tail = leaf_frame(log, first, recorded_at, kinds[0], len(kinds), self.request)
             data = f"{LEAF_START}{commitments[0].hex()}{head}{first}{tail}"
             found = [sha256(data.encode()).digest()]
-            rest = zip(kinds[1:], commitments[1:], strict=True)
-            frames = {kind: leaf_frame(log, first, recorded_at, kind) for kind in set(kinds[1:])}
-            for position, (kind, commitment) in enumerate(rest, first + 1):
-                head, tail = frames[kind]
-                data = f"{LEAF_START}{commitment.hex()}{head}{position}{tail}"
-                found.append(sha256(data.encode()).digest())
+            if len(kinds) > 1:
+                rest = zip(kinds[1:], commitments[1:], strict=True)
+                frames = {kind: leaf_frame(log, first, recorded_at, kind) for kind in set(kinds[1:])}
+                for position, (kind, commitment) in enumerate(rest, first + 1):
+                    head, tail = frames[kind]
+                    data = f"{LEAF_START}{commitment.hex()}{head}{position}{tail}"
+                    found.append(sha256(data.encode()).digest())
             self.leaves_made = found
         return self.leaves_made
 

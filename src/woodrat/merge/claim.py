@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from woodrat.canon import ids
 from woodrat.canon.form import Json
 from woodrat.canon.order import order_key
 from woodrat.state.observation import CORRECT, Observation
+
+_make: Final = tuple.__new__
 
 
 class Said(NamedTuple):
@@ -98,15 +100,19 @@ class Claim:
 
 def said_of(observation: Observation) -> Said:
     """Return what an observation says of itself."""
-    return Said(
-        observation.digest,
-        observation.observed_at,
-        observation.priority,
-        observation.agent,
-        observation.op == CORRECT,
-        observation.replaces,
-        observation.saw,
-        observation.assigned,
+    # As `Said(…)`, which takes twice as long: there is one for every observation that is folded.
+    return _make(
+        Said,
+        (
+            observation.digest,
+            observation.observed_at,
+            observation.priority,
+            observation.agent,
+            observation.op == CORRECT,
+            observation.replaces,
+            observation.saw,
+            observation.assigned,
+        ),
     )
 
 

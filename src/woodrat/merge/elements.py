@@ -34,7 +34,7 @@ class Rows(Protocol):
 class Parts(Mapping[bytes, Part], Generic[Part]):
     """The parts of a collection by key. Keys sort as the parts stand in the value."""
 
-    __slots__ = ("_count", "_handed", "_new", "_read", "_seen", "rows")
+    __slots__ = ("_handed", "_new", "_read", "_seen", "count", "rows")
 
     def __init__(
         self,
@@ -47,7 +47,8 @@ class Parts(Mapping[bytes, Part], Generic[Part]):
     ) -> None:
         self.rows = rows
         """Where those lie that are not in memory, if any do."""
-        self._count = count
+        self.count = count
+        """How many there are."""
         self._new = new
         self._handed = handed
         self._read = read
@@ -71,7 +72,7 @@ class Parts(Mapping[bytes, Part], Generic[Part]):
         return cls(count, rows=rows, read=checked)
 
     def __len__(self) -> int:
-        return self._count
+        return self.count
 
     def get(self, key: bytes, default: Any = None) -> Any:
         for layers in (self._new, self._handed):
@@ -87,6 +88,13 @@ class Parts(Mapping[bytes, Part], Generic[Part]):
             self._seen[key] = None if packed is None else self._read(packed)
         kept = self._seen[key]
         return default if kept is None else kept
+
+    def finder(self) -> Callable[[bytes], Part | None]:
+        """Return what `get` does of parts as they are: where all of them lie in one layer, that of the layer."""
+        layers = self._new or self._handed
+        if self.rows is None and len(layers) == 1 and not (self._new and self._handed):
+            return layers[0].get
+        return self.get
 
     def __getitem__(self, key: bytes) -> Part:
         found: Part | None = self.get(key)
@@ -148,7 +156,7 @@ class Parts(Mapping[bytes, Part], Generic[Part]):
             return self
         if added is None:
             added = sum(key not in self for key in changed)
-        return Parts(self._count + added, _laid(self._new, changed), self._handed, self.rows, self._read, self._seen)
+        return Parts(self.count + added, _laid(self._new, changed), self._handed, self.rows, self._read, self._seen)
 
     @property
     def new(self) -> dict[bytes, Part]:
@@ -177,7 +185,7 @@ class Parts(Mapping[bytes, Part], Generic[Part]):
         handed = self._handed
         for layer in self._new:
             handed = _laid(handed, layer)
-        return Parts(self._count, (), handed, self.rows, self._read, self._seen)
+        return Parts(self.count, (), handed, self.rows, self._read, self._seen)
 
     def in_memory(self) -> Parts[Part]:
         """Return the same parts, all of them read."""
@@ -225,4 +233,4 @@ class Gathered(ABC, Generic[Part]):
     @property
     def is_spread(self) -> bool:
         """Whether there are so many parts that each is kept by itself."""
-        return len(self.parts) > INSIDE_MAX
+        return self.parts.count > INSIDE_MAX

@@ -25,6 +25,8 @@ from woodrat.merge.rules import Rules
 from woodrat.records import dataclass
 from woodrat.state.observation import ASSERT, DELETE, MARKERS, RETRACT, STATING, Observation
 
+_make: Final = tuple.__new__
+"""Makes a named tuple in half the time; used where there is one for every observation."""
 PAIRS_MAX: Final = 16
 """Up to how many claims comparing each with each is the fastest way to see whether two differ."""
 
@@ -221,6 +223,12 @@ def extend(state: MergeState, observation: Observation, rules: Rules, known: Kno
     count, size = state.observations + 1, state.body_bytes + len(observation.body)
     if observation.valid_from > until and op != RETRACT:
         until = observation.valid_from
+    if op == ASSERT and len(state.members) == 1 and observation.fits == state.schema and not observation.replaces:
+        # Nearly always: a lone entity, and values that were checked against this very schema.
+        if known.namers(observation.digest):
+            return None
+        if not observation.remove:
+            return _fitting(state, observation, rules, known, until)
     if op != ASSERT and not rules.acts(observation):
         return state._replace(observations=count, until=until, body_bytes=size)
     if op == RETRACT or known.namers(observation.digest):
@@ -244,21 +252,26 @@ def extend(state: MergeState, observation: Observation, rules: Rules, known: Kno
             until=until,
             body_bytes=size,
         )
-    said, fields = said_of(observation), observation.fields
     if (
         op != ASSERT
         or observation.remove
-        or not (observation.fits == state.schema or rules.fit(fields, len(observation.body)))
+        or not (observation.fits == state.schema or rules.fit(observation.fields, len(observation.body)))
     ):
+        said = said_of(observation)
         return _stated(state, observation, observation.stated, {}, said, rules, known, until)
-    held, apart = state.held, rules.others(fields)
+    return _fitting(state, observation, rules, known, until)
+
+
+def _fitting(state: MergeState, observation: Observation, rules: Rules, known: Known, until: str) -> MergeState:
+    """Fold in an assertion of values that all fit, and that nothing names."""
+    fields, held = observation.fields, state.held
+    size = state.body_bytes + len(observation.body)
+    apart = rules.others(fields)
     if not apart and (not held or held.keys().isdisjoint(fields)):
-        return _asserted(state, said, fields, until, size)  # type: ignore[arg-type]
+        return _asserted(state, said_of(observation), fields, until, size)  # type: ignore[arg-type]
     rest = [name for name in fields if name in held or name in apart]
-    laid = {**fields}
-    for name in rest:
-        del laid[name]
-    return _stated(state, observation, rest, laid, said, rules, known, until, fit=True)
+    laid = {name: value for name, value in fields.items() if name not in rest}
+    return _stated(state, observation, rest, laid, said_of(observation), rules, known, until, fit=True)
 
 
 def _asserted(state: MergeState, said: Said, fields: dict[str, Json], until: str, size: int) -> MergeState:
@@ -269,9 +282,11 @@ def _asserted(state: MergeState, said: Said, fields: dict[str, Json], until: str
         claims[name] = claims[name] + 1 if name in claims else 1
     rivals = rivals_with(strata, rivals, said.observed_at, fields)
     strata = lay(strata, said, fields)
-    return MergeState(
-        members, schema, strata, rivals, held, claims, misfits, markers, live + 1, observations + 1, until, size
+    found: MergeState = _make(
+        MergeState,
+        (members, schema, strata, rivals, held, claims, misfits, markers, live + 1, observations + 1, until, size),
     )
+    return found
 
 
 def _stated(
@@ -290,38 +305,40 @@ def _stated(
 
     `fit` says that the schema takes what is said of the others too.
     """
-    strata, rivals, held = state.strata, state.rivals, dict(state.held)
-    claims, misfits = dict(state.claims), dict(state.misfits)
+    members, schema, strata, rivals, kept, counts, misfits, markers, live, observations, _, _ = state
+    held, claims = {**kept}, {**counts}
     for name in laid:
-        claims[name] = claims.get(name, 0) + 1
+        claims[name] = claims[name] + 1 if name in claims else 1
     for name in names:
-        claim, policy = claim_of(observation, name, said), rules.policy(name)
+        policy = rules.policy(name)
+        if fit and name in held and policy.outranks(held[name], observation.fields[name]):
+            claims[name] = claims.get(name, 0) + 1
+            continue
+        claim = claim_of(observation, name, said)
         states_value = name in observation.fields
         if (policy.misfit(claim, states_value) if fit else rules.misfit(name, claim, states_value)) is not None:
-            misfits[name] = misfits.get(name, 0) + 1
+            misfits = {**misfits, name: misfits.get(name, 0) + 1}
             continue
         claims[name] = claims.get(name, 0) + 1
         if policy is LATEST and not said.corrects and name not in held:
             laid[name] = claim.value
             continue
-
-        def fits(other: Claim, states_value: bool, name: str = name) -> bool:
-            return rules.misfit(name, other, states_value) is None
-
         old = held.get(name)
         if policy is LATEST and old is None:
             old, strata = _gathered(strata, name), _without(strata, name)
             rivals = {other: earlier for other, earlier in rivals.items() if other != name}
-        new = policy.extend(old, claim, name, known, fits)
+        new = policy.extend(old, claim, name, known, rules.fits(name))
         if new is not None:
             held[name] = new
     if laid:
         rivals = rivals_with(strata, rivals, said.observed_at, laid)
         strata = lay(strata, said, laid)
-    members, schema, markers = state.members, state.schema, state.markers
-    live, observations = state.live + 1, state.observations + 1
     size = state.body_bytes + len(observation.body)
-    return MergeState(members, schema, strata, rivals, held, claims, misfits, markers, live, observations, until, size)
+    found: MergeState = _make(
+        MergeState,
+        (members, schema, strata, rivals, held, claims, misfits, markers, live + 1, observations + 1, until, size),
+    )
+    return found
 
 
 def height(stratum: Stratum) -> tuple[str, int, bytes]:
@@ -344,7 +361,7 @@ def lay(strata: tuple[Stratum, ...], said: Said, values: dict[str, Json]) -> tup
             elif not old.keys() <= stated:
                 left = {name: value for name, value in old.items() if name not in values}
                 kept.append(stratum if len(left) == len(old) else Stratum(other, left))
-        kept.append(Stratum(said, values))
+        kept.append(_make(Stratum, (said, values)))
         return tuple(kept)
     mine = dict(values)
     on_top = True
@@ -402,11 +419,11 @@ def rivals_with(
         else:  # whichever wins, the other was observed at the same time
             new = {name: False for name in odd if differ(values[name], below[name])}
         return {**rivals, **new} if new else rivals
+    if latest:
+        return _rivals_below(strata, rivals, values)
     new = {}
     for name, value in values.items():
         rival = rivals.get(name)
-        if rival and latest:
-            continue  # later than all, it wins, and what it differs from was seen earlier
         for height in range(len(strata) - 1, -1, -1):
             said, stated = strata[height]
             if name not in stated:
@@ -425,6 +442,25 @@ def rivals_with(
             if earlier is not None:
                 new[name] = earlier
             break
+    return {**rivals, **new} if new else rivals
+
+
+def _rivals_below(
+    strata: Sequence[Stratum], rivals: Mapping[str, bool], values: Mapping[str, Json]
+) -> Mapping[str, bool]:
+    """Return `rivals` with an assertion later than all strata: it wins, and all it differs from was seen earlier."""
+    new: dict[str, bool] = {}
+    if False in rivals.values():
+        new = {name: True for name, earlier in rivals.items() if not earlier and name in values}
+    for name, value in values.items():
+        if name in rivals:
+            continue
+        for _, stated in reversed(strata):
+            if name in stated:
+                other = stated[name]
+                if (value != other or type(value) is not str) and differ(value, other):
+                    new[name] = True
+                break
     return {**rivals, **new} if new else rivals
 
 
@@ -549,6 +585,15 @@ def valued(state: MergeState) -> set[str]:
     return {*state.held, *(name for stratum in state.strata for name in stratum.values)}
 
 
+def is_spread(state: MergeState) -> bool:
+    """Return whether there is a collection whose parts are kept one by one."""
+    for kept in state.held.values():
+        kind = type(kept)
+        if kind is not RankedHeld and _is_gathered(kind) and kept.is_spread:  # type: ignore[arg-type]
+            return True
+    return False
+
+
 def spread(state: MergeState) -> dict[str, Gathered[Any]]:
     """Return what is held of the collections whose parts are kept one by one, by field."""
     held = state.held.items()
@@ -563,11 +608,9 @@ def _is_gathered(kind: Any) -> bool:
 
 def with_parts(state: MergeState, change: Callable[[str, Gathered[Any]], Parts[Any]]) -> MergeState:
     """Return a state with the parts of its spread collections elsewhere; one without any as it is."""
-    if not state.held:
+    if not state.held or not is_spread(state):
         return state
     found = spread(state)
-    if not found:
-        return state
     return state._replace(held={**state.held, **{name: held.but(change(name, held)) for name, held in found.items()}})
 
 

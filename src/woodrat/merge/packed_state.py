@@ -39,7 +39,12 @@ def pack(state: MergeState, rules: Rules, *, apart: bool = False) -> bytes:
             body_bytes,
             None if len(members) == 1 else [(member.type, member.key) for member in members],
             rules.schema_text,
-            [(*pack_said(said), values) for said, values in strata],
+            [
+                (said[0].hex(), said[1], said[2], said[3], 1 if said[7] else 0, values)
+                if not (said[4] or said[5] or said[6])  # as `pack_said`, of which there would be two for each state
+                else (*pack_said(said), values)
+                for said, values in strata
+            ],
             rivals or None,
             claims,
             live,

@@ -52,20 +52,21 @@ class Packer:
 
     def __init__(self) -> None:
         self.saids: list[tuple[Any, ...]] = []
-        self._places: dict[bytes, int] = {}
+        self.places: dict[bytes, int] = {}
+        """Where each observation stands, by digest."""
 
     def said(self, said: Said) -> int:
         """Return the place of an observation."""
-        place = self._places.get(said.digest)
+        place = self.places.get(said.digest)
         if place is None:
-            place = self._places[said.digest] = len(self.saids)
+            place = self.places[said.digest] = len(self.saids)
             self.saids.append(pack_said(said))
         return place
 
     def claim(self, claim: Claim) -> list[Any]:
         """Return a claim as JSON."""
         said = claim.said
-        place = self._places.get(said.digest)
+        place = self.places.get(said.digest)
         if place is None:
             place = self.said(said)
         return [place, claim.value, list(claim.removed)] if claim.removed else [place, claim.value]

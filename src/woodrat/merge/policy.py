@@ -86,6 +86,10 @@ class Policy(ABC):
             return f"only union takes elements out; this field merges by {self.name}"
         return self.refuses(claim.value) if states_value else None
 
+    def outranks(self, held: Held, value: Json) -> bool:
+        """Return whether it is plain that one more assertion of a value changes nothing; False says nothing."""
+        return False
+
     @abstractmethod
     def fold(self, claims: Sequence[Claim], live: Collection[bytes], originals: Mapping[bytes, Claim]) -> Held:
         """Merge all fitting claims of a field.

@@ -65,10 +65,6 @@ class Ranked(Policy):
     def read(self, joined: Any) -> tuple[Json, Claim]:
         """Return the value of a join and the claim to show for it."""
 
-    def outranks(self, held: Held, value: Json) -> bool:
-        """Return whether it is plain that one more assertion of a value changes nothing; False says nothing."""
-        return False
-
     def fold(self, claims: Sequence[Claim], live: Collection[bytes], originals: Mapping[bytes, Claim]) -> Held:
         standing = {c.digest: c for c in unreplaced((claim for claim in claims if claim.corrects), live)}
         asserted = [claim for claim in claims if not claim.corrects and claim.digest in live]

@@ -9,6 +9,7 @@ from woodrat.canon.form import Json
 from woodrat.errors import Unavailable
 from woodrat.merge import BUILTIN, Claim, Policy
 from woodrat.merge.packing import digest_text
+from woodrat.merge.policy import Fits
 from woodrat.merge.ranked import LATEST, Ranked
 from woodrat.state.builtin import FROZEN_TYPES
 from woodrat.state.observation import ASSERT, Observation
@@ -44,6 +45,7 @@ class Rules:
         self._latest = policies.get(str(LATEST.name)) is LATEST
         self._others = frozenset(name for name, policy in schema.policies.items() if policy != LATEST.name)
         self._checker: Checker | None = None
+        self._fits: dict[str, Fits] = {}
 
     @property
     def checker(self) -> Checker:
@@ -60,6 +62,13 @@ class Rules:
         found = self._by_field.get(name)
         if found is None:
             found = self._by_field[name] = find_policy(self.schema.policy_of(name), self._policies)
+        return found
+
+    def fits(self, name: str) -> Fits:
+        """Return what says whether a claim fits a field."""
+        found = self._fits.get(name)
+        if found is None:
+            found = self._fits[name] = lambda claim, states_value: self.misfit(name, claim, states_value) is None
         return found
 
     def policy_text(self, name: str) -> str:

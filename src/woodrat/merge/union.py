@@ -84,7 +84,8 @@ def _stated(slot: Slot, present: bool, said: Said) -> Slot:
         if present != was_present:
             # What was highest so far is later than all that said the same; it has become the opposite.
             against = highest.observed_at
-        return Slot(value, said, present, standing, against)
+        found: Slot = _make(Slot, (value, said, present, standing, against))
+        return found
     best = _best((Statement(was_present, highest), Statement(present, said)))
     new = best.said is said
     if present != was_present:
@@ -203,7 +204,7 @@ class Union(Policy):
         slots: Parts[Slot] = held.parts if held else Parts(0)
         changed: dict[bytes, Slot] = {}
         size, arrived, added = (held.size, held.arrived, 0) if held else (0, 0, 0)
-        said, corrects, find = claim.said, claim.corrects, slots.get
+        said, corrects, find = claim.said, claim.corrects, slots.finder()
         for element, (present, value) in self.statements(claim).items():
             slot = find(element)
             if slot is None:
@@ -213,6 +214,12 @@ class Union(Policy):
                     size += present
                     continue
                 slot = Slot(value, None, False)
+            elif not (corrects or slot.standing or slot.against) and present and slot.present:
+                # Nearly always: one that is in is said to be in again, and nobody ever said that it is not.
+                new = _stated(slot, True, said)
+                if new is not slot:
+                    changed[element] = new
+                continue
             else:
                 size -= slot.winner.present if slot.standing else slot.present
                 arrived -= slot.by_arrival
@@ -266,8 +273,16 @@ class Union(Policy):
         return frozenset(s.said.digest for slot in held.parts.values() for s in slot.standing)
 
     def pack(self, held: Held, packer: Packer) -> Any:
-        say = packer.said
-        return [[_pack_slot(slot, say) for slot in held.parts.values()], self.pack_rest(held, packer)]
+        say, places = packer.said, packer.places
+        slots: list[Any] = []
+        for slot in held.parts.values():
+            value, said, present, standing, against = slot
+            if standing or against or said is None:
+                slots.append(_pack_slot(slot, say))
+            else:  # as `_pack_slot`, which would be called for every element of every state
+                place = places.get(said[0])
+                slots.append((value, (say(said) if place is None else place, present), ()))
+        return [slots, self.pack_rest(held, packer)]
 
     def unpack(self, packed: Any, unpacker: Unpacker) -> Held:
         slots = (_unpack_slot(slot, unpacker.said) for slot in packed[0])

@@ -52,7 +52,8 @@ def base(tenant: int) -> int:
 
 def head(digest: bytes) -> int:
     """Return the first 8 bytes of a digest as SQLite stores integers."""
-    return int(_HEAD(digest)[0])
+    found: int = _HEAD(digest)[0]
+    return found
 
 
 @lru_cache(maxsize=1_024)

@@ -123,6 +123,8 @@ class SqliteView(Indexes):
             return
         # Who follows a kind asks at every write, and mostly there is nothing new.
         newer = [kind for kind in kinds if self._latest(kind) > after]
+        if not newer:
+            return
         bounds = self.bounds(max(after, BEFORE_ALL), through)
         rows = [self.select("entries_of_kind", kind=codec.NUMBERS[kind], **bounds) for kind in newer]
         for row in rows[0] if len(rows) == 1 else merge(*rows):
@@ -223,11 +225,12 @@ class SqliteView(Indexes):
 
     def known(self, observations: Sequence[Observation]) -> Collection[bytes]:
         # What begins to hold after everything that was said of its entity is new: nothing has to be looked up.
-        self.find_entities([one.entity.digest for one in observations])
+        spoken_of = [one.entity.digest for one in observations]
+        self.find_entities(spoken_of)
         digests: list[bytes] = []
         entities = self.memory.entities
-        for one in observations:
-            entity = entities.get(one.entity.digest)
+        for one, spoken in zip(observations, spoken_of, strict=True):
+            entity = entities.get(spoken)
             if entity is not None and (one.valid_from <= entity.until or one.op == RETRACT):
                 digests.append(one.digest)
         if not digests:

@@ -180,7 +180,7 @@ class SqliteTransaction(SqliteView):
         for write in writes:
             assert write.first == size, "entries are appended without a gap"
             assert recorded_at is None or write.recorded_at > recorded_at, "the log's clock never goes back"
-            size, recorded_at = size + len(write), write.recorded_at
+            size, recorded_at = size + len(write.kinds), write.recorded_at
         assert size - head.size == len(meanings), "every entry has its meaning"
         if self.number is None:
             self.number = self.memory.number = self.value("add_tenant", name=self.name)
@@ -205,13 +205,18 @@ class SqliteTransaction(SqliteView):
                 self._many(self.queries["add_origin"], rows)
         frontier = self._grow(head.frontier, leaves)
         self.memory.head = Head(writes[-1].log, size, recorded_at, frontier)
-        for kind in self.memory.latest.keys() & set(kinds):
-            del self.memory.latest[kind]
+        latest = self.memory.latest
+        for kind in [kind for kind in latest if kind in kinds] if latest else ():
+            del latest[kind]
         self._index(head.size, kinds, bodies, meanings)
 
     def _headers(self, write: Write) -> Iterable[tuple[Any, ...]]:
         """Return the rows of a write that its leaves were made of."""
-        count, start = len(write), self.base + write.first
+        count, start = len(write.kinds), self.base + write.first
+        if count == 1:
+            log, recorded_at, kind = self._log(write.log), moment.to_micros(write.recorded_at), write.kinds[0]
+            parts = (codec.NUMBERS[kind], write.first, 1, write.request, write.commitments[0], write.leaves[0])
+            return ((start, log, recorded_at, *parts),)
         return zip(
             range(start, start + count),
             repeat(self._log(write.log)),
@@ -248,12 +253,12 @@ class SqliteTransaction(SqliteView):
     def _grow(self, frontier: Frontier, leaves: Sequence[bytes]) -> Frontier:
         """Grow the tree, and keep the roots of the complete subtrees that these leaves end."""
         grown, ended = frontier.grow(leaves)
-        rows = [
-            (self.tenant_number, height, (frontier.size >> height) + index, root)
-            for height in range(NODE_STEP, len(ended), NODE_STEP)
-            for index, root in enumerate(ended[height])
-        ]
-        if rows:
+        if len(ended) > NODE_STEP:
+            rows = [
+                (self.tenant_number, height, (frontier.size >> height) + index, root)
+                for height in range(NODE_STEP, len(ended), NODE_STEP)
+                for index, root in enumerate(ended[height])
+            ]
             self._many(self.queries["add_node"], rows)
         return grown
 
@@ -328,17 +333,18 @@ class SqliteTransaction(SqliteView):
                     sources.append((codec.head(source_digest(body)), id))
         if ids:
             self._many(self.queries["add_said"], zip(ids, numbers, previous_ones, heads_said, strict=True))
-        for query, rows in (
-            ("add_late", late),
-            ("add_naming", naming),
-            ("add_edge", edges),
-            ("add_source", sources),
-            ("add_step", steps),
-            ("add_about", about),
-            ("add_anchor", anchors),
-        ):
-            if rows:
-                self._many(self.queries[query], rows)
+        if late or naming or edges or sources or steps or about or anchors:
+            for query, rows in (
+                ("add_late", late),
+                ("add_naming", naming),
+                ("add_edge", edges),
+                ("add_source", sources),
+                ("add_step", steps),
+                ("add_about", about),
+                ("add_anchor", anchors),
+            ):
+                if rows:
+                    self._many(self.queries[query], rows)
 
     def _add_entity(self, ref: Ref) -> Known:
         """Note an entity anything is said of, or that a group is kept under."""
@@ -360,7 +366,12 @@ class SqliteTransaction(SqliteView):
             root = state.members[0]
             digest = root.digest
             known = entities.get(digest) or self.known_entity(digest) or self._add_entity(root)
-            if state.held or (known.packed is not None if known.state is None else known.state.held):
+            before = known.state
+            if before is None or before.schema != state.schema:
+                parted = bool(state.held) or (known.packed is not None if before is None else bool(before.held))
+            else:
+                parted = bool(state.held or before.held) and (fold.is_spread(state) or fold.is_spread(before))
+            if parted:
                 state = self._keep_elements(known, position, state)
             if known.state is not state or known.packed is None:  # what is kept along the history may also be the last
                 known.packed = pack(state, rules, apart=True)
