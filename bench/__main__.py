@@ -16,6 +16,11 @@ from bench.timing import Figure
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure the rows asked for and print them; fail when a goal is missed."""
+    words = sys.argv[1:] if arguments is None else arguments
+    if "--growth" in words:
+        from bench.growth import command
+
+        return command.main(words)
     given = _parse(arguments)
     rows = [row for row in all_rows(quick=given.quick) if given.only is None or row.name in given.only]
     measured = run(rows, QUICK if given.quick else FULL, given.dir, as_json=given.json)
@@ -59,6 +64,7 @@ def run(rows: Sequence[Row], scale: Scale, where: Path | None, *, as_json: bool)
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     names = list(dict.fromkeys(row.name for quick in (False, True) for row in all_rows(quick=quick)))
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument("--growth", action="store_true", help="how the cost of every verb grows; has its own --help")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--quick", action="store_true", help="a tenth of the history and fewer entities")
     parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help=", ".join(names))

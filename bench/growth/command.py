@@ -1,0 +1,100 @@
+"""`python3 dev.py bench --growth`: how the cost of every verb grows, at three sizes of a ledger."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench import place
+from bench.growth.case import LIBRARY, MCP, REST, Case
+from bench.growth.catalogue import NOT_MEASURED, all_cases, missing
+from bench.growth.row import ROUNDS, Row, measure
+from bench.growth.stock import Stock
+from bench.growth.table import Table
+
+SECONDS_MAX = 60.0
+QUICK_DIVISOR = 10
+SIZE_MIN = 20
+"""Below this some lists have but one page."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure the cases asked for and print them; fail when a goal is missed or a verb of the library has no row."""
+    options = _parse(arguments)
+    forgotten = sorted(missing())
+    cases = [case for case in chosen(all_cases(), options.only) if options.surface in (None, case.surface)]
+    with _folder(options.keep, options.dir) as folder:
+        stock = Stock(folder, quiet=options.json)
+        rows = run(cases, stock, options)
+    if options.json:
+        verbs = {"not_measured": dict(NOT_MEASURED), "without_row": forgotten}
+        print(json.dumps({"rows": [row.to_json() for row in rows], **verbs}, indent=2))
+    elif forgotten:
+        print(f"Verbs without a row: {', '.join(forgotten)}. Add a case, or a reason to NOT_MEASURED in catalogue.py.")
+    return 0 if not forgotten and all(row.met for row in rows) else 1
+
+
+def run(cases: Sequence[Case], stock: Stock, options: argparse.Namespace) -> list[Row]:
+    """Measure cases, those on one kind of ledger together, and print each as it comes unless JSON is wanted."""
+    table, rows = Table(cases), []
+    for world in dict.fromkeys(case.world for case in cases):
+        sizes = sorted(set(options.sizes or ())) or world.sizes_at(QUICK_DIVISOR if options.quick else 1)
+        if not options.json:
+            print(table.header(world.name, world.unit, sizes), flush=True)
+        for case in cases:
+            if case.world is world:
+                row = measure(case, stock, sizes, options.seconds, options.rounds)
+                rows.append(row)
+                if not options.json:
+                    print(table.line(row), flush=True)
+    if not options.json:
+        print(table.footer(rows))
+    return rows
+
+
+def chosen(cases: Sequence[Case], only: Sequence[str] | None) -> list[Case]:
+    """Return the cases that are asked for, by the name of a verb, a kind of ledger or the beginning of a row's name."""
+    if only is None:
+        return list(cases)
+    for name in only:
+        if not any(_matches(case, name) for case in cases):
+            raise SystemExit(f'There is no row "{name}". Nothing was measured. Name a verb, such as runs.list.')
+    return [case for case in cases if any(_matches(case, name) for name in only)]
+
+
+def _matches(case: Case, name: str) -> bool:
+    return name in (case.verb, case.world.name) or case.name.startswith(name)
+
+
+@contextmanager
+def _folder(keep: Path | None, where: Path | None) -> Iterator[Path]:
+    if keep is None:
+        with place.folder(where) as folder:
+            yield folder
+    else:
+        keep.mkdir(parents=True, exist_ok=True)
+        yield keep
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bench --growth", description=__doc__)
+    parser.add_argument("--growth", action="store_true", help="this table")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--quick", action="store_true", help="a tenth of each size")
+    parser.add_argument("--sizes", type=int, nargs="+", metavar="N", help="the same sizes for every ledger, 2 or more")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="rows of a verb, a kind of ledger, or by name")
+    parser.add_argument("--surface", choices=(LIBRARY, REST, MCP), help="only rows through this surface")
+    parser.add_argument("--seconds", type=float, default=SECONDS_MAX, help="limit of a row at one size (60)")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="measures of a first call that costs little (3)")
+    parser.add_argument("--dir", type=Path, help="where to write; on a disk")
+    parser.add_argument("--keep", type=Path, help="keep the ledgers in this folder, and use those that are there")
+    options = parser.parse_args(arguments)
+    if options.sizes is not None and (len(set(options.sizes)) < 2 or min(options.sizes) < SIZE_MIN):
+        sizes = " ".join(map(str, options.sizes))
+        parser.error(
+            f"--sizes: got {sizes}. Nothing was measured. Name two or more different sizes of at least {SIZE_MIN}."
+        )
+    return options

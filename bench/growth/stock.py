@@ -1,0 +1,96 @@
+"""The stock: the ledgers of a run, each built once, from which every case gets a copy of its own.
+
+A copy, because a first search or a fingerprint leaves something in the file that the next case would find there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import woodrat
+from bench.growth.case import Facts, World
+from bench.growth.meter import in_child
+
+BUILD_SECONDS_MAX = 3_600
+LEDGER = "ledger.db"
+ROOMS = ("canon", "log", "state", "merge", "engines", "ledger", "runs")
+"""Where it is decided what a write leaves in a file, beside the indexes of other rooms."""
+MEMORY = Path("/dev/shm")
+"""Where ledgers are built if there is room, so that nobody waits for a disk; what is measured stands on one."""
+MEMORY_BYTES = 4_000_000_000
+"""How much room there has to be."""
+
+
+class Stock:
+    """Ledgers by kind and size, in one folder."""
+
+    def __init__(self, folder: Path, *, quiet: bool = False) -> None:
+        self.folder = folder
+        self._quiet = quiet
+        self._stamp = _stamp()
+        self.shown_ms: dict[tuple[str, int, str], float] = {}
+        """What one `show` costs, by kind of ledger, size and surface, as far as it was measured."""
+
+    def ledger(self, world: World, size: int) -> tuple[Path, Facts]:
+        """Return the folder of a ledger and what its builder reports of it; it is built unless it is there."""
+        home = self.folder / f"{world.name}-{size}"
+        about = home / "facts.json"
+        if about.exists():
+            facts: dict[str, Any] = json.loads(about.read_text())
+            if facts.pop("stamp") == self._stamp:
+                return home, facts
+            shutil.rmtree(home)
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="woodrat-growth-", dir=_building_place(self.folder)) as made:
+
+            def work() -> Iterator[dict[str, Any]]:
+                yield dict(world.build(Path(made) / LEDGER, size))
+
+            outcome = in_child(work, BUILD_SECONDS_MAX)
+            if outcome.problem is not None:
+                raise SystemExit(f"{world.name} of {size:,} {world.unit} could not be built: {outcome.problem}")
+            home.mkdir(parents=True)
+            for file in Path(made).iterdir():
+                shutil.copy(file, home)
+        about.write_text(json.dumps({**outcome.results, "stamp": self._stamp}))
+        if not self._quiet:
+            megabytes = (home / LEDGER).stat().st_size / 1e6
+            seconds = time.monotonic() - began
+            print(f"built {world.name}, {size:,} {world.unit}: {seconds:.0f} s, {megabytes:,.1f} MB", file=sys.stderr)
+        return home, outcome.results
+
+    @contextmanager
+    def copy(self, world: World, size: int) -> Iterator[tuple[Path, Facts]]:
+        """Make a copy of a ledger that is gone afterwards; yield its path and what is known of it."""
+        home, facts = self.ledger(world, size)
+        with tempfile.TemporaryDirectory(prefix="case-", dir=self.folder) as folder:
+            for file in home.glob(f"{LEDGER}*"):
+                shutil.copy(file, folder)
+            path = Path(folder) / LEDGER
+            yield path, {**facts, "size": size, "path": str(path)}
+
+
+def _building_place(folder: Path) -> Path:
+    roomy = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MEMORY_BYTES
+    return MEMORY if roomy else folder
+
+
+def _stamp() -> str:
+    """Return a digest of what decides how the file of a ledger looks: rooms that write, and how ledgers are built."""
+    digest = hashlib.sha256()
+    rooms, builders = Path(woodrat.__file__).parent, Path(__file__).parent
+    files = [*rooms.rglob("index.py"), *rooms.rglob("*.sql")]
+    files += [file for room in ROOMS for file in (rooms / room).rglob("*.py")]
+    files += [builders / f"{name}.py" for name in ("people", "loans", "shapes", "ordinary")]
+    for file in sorted(set(files)):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
