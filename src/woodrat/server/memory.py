@@ -10,7 +10,7 @@ import contextlib
 import sys
 from typing import Final
 
-CACHE_BYTES_MAX: Final = 80 * 1_048_576
+CACHE_BYTES_MAX: Final = 48 * 1_048_576
 """How many bytes of pages of the database all connections keep together."""
 HEAPS_MAX: Final = 2
 """How many heaps all threads share."""

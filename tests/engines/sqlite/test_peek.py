@@ -260,6 +260,40 @@ def test_entities_used_lately_stay_at_hand(engine: SqliteEngine, monkeypatch: py
         assert {known.ref.key for known in view.memory.entities.values()} == {"a", "c"}
 
 
+def test_a_walk_keeps_no_more_than_a_bound(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Entities are let go of inside the view, and what is looked up together is there, however much it is."""
+    monkeypatch.setattr("woodrat.engines.sqlite.cache.ENTITIES_READ_MAX", 3)
+    ledger = ledger_on(engine)
+    names = [f"p{number}" for number in range(20)]
+    ledger.store([person(name) for name in names])
+    at = ledger.position
+    digests = [Ref("person", name).digest for name in names]
+    with engine.view(ledger.tenant) as view:
+        for digest in digests:
+            assert view.entity(digest, at) is not None
+            assert len(view.memory.entities) <= 4
+        view.find_entities([*digests, Ref("person", "nobody").digest])
+        assert len(view.memory.entities) == 20
+        assert all(view.entity(digest, at) is not None for digest in digests)
+        assert view.entity(Ref("person", "nobody").digest, at) is None
+    with engine.view(ledger.tenant) as view:
+        assert len(view.memory.entities) <= 3
+
+
+def test_tenants_share_what_a_connection_keeps(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many tenants are read through one connection, it keeps no more entities than of one."""
+    monkeypatch.setattr("woodrat.engines.sqlite.cache.ENTITIES_READ_MAX", 4)
+    monkeypatch.setattr("woodrat.engines.sqlite.cache.SWITCHES", 1)
+    ledgers = [ledger_on(engine, tenant=f"t{number}") for number in range(6)]
+    for ledger in ledgers:
+        ledger.store([person(name) for name in "ab"])
+    for ledger in ledgers:
+        with engine.view(ledger.tenant) as view:
+            assert all(view.entity(Ref("person", name).digest, 1) is not None for name in "ab")
+    (reader,) = engine._idle
+    assert sum(len(memory.entities) for memory in reader._memory.values()) <= 6
+
+
 def test_large_entities_do_not_stay_at_hand(engine: SqliteEngine) -> None:
     """What takes much memory is forgotten once it was used, by whoever writes it and whoever reads it."""
     ledger = ledger_on(engine)

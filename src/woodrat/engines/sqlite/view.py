@@ -337,6 +337,7 @@ class SqliteView(Indexes):
         if found is not None:
             entities.move_to_end(digest)
         elif digest not in self._missing:
+            self.release()
             for row in self.select("entity", digest=codec.head(digest), tenant=self.tenant_number):
                 self._read_entity(row, (digest,))
             found = entities.get(digest)
@@ -346,6 +347,7 @@ class SqliteView(Indexes):
 
     def find_entities(self, digests: Sequence[bytes]) -> None:
         """Look up entities in one statement: each is at hand then, or known to be missing."""
+        self.release()
         entities, missing = self.memory.entities, self._missing
         wanted = {digest for digest in digests if digest not in entities and digest not in missing}
         if not wanted:
@@ -371,11 +373,12 @@ class SqliteView(Indexes):
             self.memory.entities[digest] = Known(id, ref, first, last, until, at, packed)
             if packed is not None and len(packed) > LARGE_BYTES:
                 self.memory.large.add(digest)
-            if self.memory.is_full:
-                self.release()
 
     def release(self) -> None:
-        """Let go of entities that were looked at long ago: a walk over all of them keeps no more than a bound."""
+        """Let go of entities that were looked at long ago: a walk over all of them keeps about as many as the bound.
+
+        It comes before others are looked up: those that are looked up together stay until the next.
+        """
         memory = self.memory
         while memory.is_full:
             memory.large.discard(memory.entities.popitem(last=False)[0])
