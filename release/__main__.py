@@ -21,7 +21,7 @@ from release import checks, smoke
 
 DIST = dev.ROOT / "dist"
 GOLDEN = dev.ROOT / "tests" / "golden" / "capsules"
-EXTRAS = "mcp"
+EXTRAS = "server,mcp"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -142,7 +142,7 @@ def check_verifiers(installed: Installation, golden: Path) -> None:
 
 
 def check_extras(installed: Installation) -> None:
-    """Try the server, and what the extra `mcp` adds."""
+    """Try what the extras `server` and `mcp` add."""
     check_serve(installed)
     check_mcp(installed)
 

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
+pytest.importorskip("granian", reason="the extra server is not installed")
 
 from tests.golden import make_outside
 

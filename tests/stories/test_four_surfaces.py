@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
+pytest.importorskip("granian", reason="the extra server is not installed")
 
 from tests.stories.surfaces import SURFACES, alike, tell
 
