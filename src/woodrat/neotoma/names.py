@@ -23,7 +23,7 @@ from woodrat.state.redaction import REDACTED
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.canon.ids import TenantId
-    from woodrat.engines.port import Engine, View
+    from woodrat.engines.port import Engine
 
 IDS: Final = ("id", "uuid", "external_id")
 """Fields that identify an entity of any type."""
@@ -195,23 +195,21 @@ def _has_schema(ledger: Ledger, entity_type: str) -> bool:
     if entity_type in builtin.schemas():
         return True
     context = ledger.context
-    types = _types.setdefault(context.engine, {})
+    types = _types.get(context.engine)
+    if types is None:
+        types = _types[context.engine] = {}
     stamp = context.engine.stamp()
     known = types.get(context.tenant)
     if known is None or stamp is None or known.stamp != stamp:
         with context.engine.view(context.tenant) as view:
-            known = types[context.tenant] = _looked_up(view, stamp, known)
+            head = view.head().position
+            newer = known is None or head < known.position
+            if newer or next(view.entries(known.position, None, ("schema",)), None) is not None:
+                known = _Types(stamp, head, frozenset(view.schema_types(head)))
+            else:
+                known = _Types(stamp, head, known.named)
+        types[context.tenant] = known
     return entity_type in known.named
-
-
-def _looked_up(view: View, stamp: bytes | None, before: _Types | None) -> _Types:
-    """Return the types that have a schema now; those of before where the log has no newer schema."""
-    head = view.head().position
-    if before is not None and before.position <= head:
-        newer = view.entries(before.position, None, ("schema",))
-        if next(iter(newer), None) is None:
-            return _Types(stamp, head, before.named)
-    return _Types(stamp, head, frozenset(view.schema_types(head)))
 
 
 class _Types(NamedTuple):
