@@ -31,16 +31,11 @@ from bench.timing import Figure
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure the rows asked for and print them; fail when a goal is missed."""
-<<<<<<< HEAD
     words = sys.argv[1:] if arguments is None else list(arguments)
-=======
-    words = sys.argv[1:] if arguments is None else arguments
->>>>>>> growth2
     if "--growth" in words:
         from bench.growth import command
 
         return command.main(words)
-<<<<<<< HEAD
     if words[:1] == ["--http"]:
         from bench import http_writes
 
@@ -50,9 +45,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return http_memory.main(words[1:])
     given = _parse(words)
-=======
-    given = _parse(arguments)
->>>>>>> growth2
     rows = [row for row in all_rows(quick=given.quick) if given.only is None or row.name in given.only]
     measured = run(rows, QUICK if given.quick else FULL, given.dir, as_json=given.json)
     return 1 if any(row.met(figure) is False for row, figure in measured) else 0

@@ -203,11 +203,11 @@ def _has_schema(ledger: Ledger, entity_type: str) -> bool:
     if known is None or stamp is None or known.stamp != stamp:
         with context.engine.view(context.tenant) as view:
             head = view.head().position
-            newer = known is None or head < known.position
-            if newer or next(view.entries(known.position, None, ("schema",)), None) is not None:
-                known = _Types(stamp, head, frozenset(view.schema_types(head)))
-            else:
+            stands = known is not None and known.position <= head
+            if known is not None and stands and next(view.entries(known.position, kinds={"schema"}), None) is None:
                 known = _Types(stamp, head, known.named)
+            else:
+                known = _Types(stamp, head, frozenset(view.schema_types(head)))
         types[context.tenant] = known
     return entity_type in known.named
 

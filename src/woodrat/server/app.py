@@ -167,7 +167,15 @@ class App:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif scope["type"] == "http":
+            self._let_go_first()
             await self._handle(scope, receive, send)
+
+    def _let_go_first(self) -> None:
+        """Let what arrived go before long work in threads, until the loop has begun with it."""
+        if not self.way.taken:
+            loop = asyncio.get_running_loop()
+            self.way.take()
+            loop.call_soon(loop.call_soon, self.way.give)
 
     # --------------------------------------------------------------------------------------------- start and end
 

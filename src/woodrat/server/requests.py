@@ -20,7 +20,6 @@ import orjson
 from woodrat.errors import WoodratError, shown
 from woodrat.server import wire
 from woodrat.server.body import BodyLimits, HeldBytes, TakenBody, Unpacker, too_large
-from woodrat.server.connection import WHOLE_BODY
 from woodrat.server.problems import NOTHING_DONE, Rejected
 
 Scope = MutableMapping[str, Any]
@@ -180,11 +179,6 @@ class Exchange:
         if stated.isdigit() and int(stated) > limits.bytes_max:
             raise too_large(limits.bytes_max, int(stated))
         parts: list[bytes] = []
-        if packed == b"identity" and (whole := self._scope.get(WHOLE_BODY)) is not None:
-            # It is all here, so nobody waits for it.
-            TakenBody(parts, limits, lines=lines).add(whole)
-            self._hold(len(whole))
-            return cast("bytes", whole)
         try:
             async with asyncio.timeout(self._wait_seconds):
                 if packed == b"gzip":
@@ -280,9 +274,6 @@ class Exchange:
         await answering({**scope, **said}, receive, send)
 
     async def _parts(self) -> AsyncIterator[bytes]:
-        if (whole := self._scope.get(WHOLE_BODY)) is not None:
-            yield whole
-            return
         while True:
             message = await self._receive()
             if message["type"] == "http.disconnect":

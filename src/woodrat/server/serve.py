@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import gc
-import os
 import signal
-import socket
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Unavailable
-from woodrat.server import logs, memory
-from woodrat.server.connection import HEADER_SECONDS, Connection, Listener
+from woodrat.server import memory
 
 if TYPE_CHECKING:
-    import ssl
     from pathlib import Path
 
     from woodrat.server.app import App
+
+HEADER_SECONDS: Final = 10
+"""How long a request's headers may take to arrive."""
+
 
 CONNECTIONS_MAX: Final = 16_384
 """How many connections are served at once; followers of the log keep theirs, and further ones wait for their turn."""
@@ -33,10 +32,6 @@ GRACE_SECONDS: Final = 5.0
 """How long connections may take to end by themselves when the server does."""
 
 
-TICK_SECONDS: Final = 1.0
-"""How often connections are looked at that keep the server waiting."""
-
-
 SWITCH_SECONDS: Final = 0.0005
 """How long one thread may keep the interpreter from another."""
 
@@ -45,85 +40,44 @@ YOUNG_MAX: Final = 20_000
 """How many new objects are looked through for cycles at once; a request makes hundreds, and hardly ever a cycle."""
 
 
-_OUT_OF_ROOM: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-"""Why a connection cannot be taken just now."""
-
-
 class Serving:
     """An application at an address, until it is stopped."""
 
     def __init__(
         self, app: App, host: str, port: int, *, tls_cert: Path | None = None, tls_key: Path | None = None
     ) -> None:
-        self._app, self._address = app, (host, port)
-        self._tls = None if tls_cert is None else _tls(tls_cert, tls_key)
-        self._listener: Listener | None = None
-        self._stopping = asyncio.Event()
-        self._left = asyncio.Event()
-        """Whether there may be room for a connection again."""
+        try:
+            from granian.constants import HTTPModes, Interfaces
+            from granian.http import HTTP1Settings
+            from granian.server.embed import Server
+        except ImportError as error:
+            raise Unavailable(
+                "The server needs the extra `server`. Nothing was started. Install it: pip install 'woodrat[server]'."
+            ) from error
+        self._app = app
+        self._server: Any = Server(
+            app,
+            address=host,
+            port=port,
+            interface=Interfaces.ASGI,
+            http=HTTPModes.http1,
+            http1_settings=HTTP1Settings(header_read_timeout=HEADER_SECONDS * 1_000),
+            backlog=BACKLOG,
+            backpressure=CONNECTIONS_MAX,
+            websockets=False,
+            log_enabled=False,
+            ssl_cert=tls_cert,
+            ssl_key=tls_key,
+        )
 
     async def serve(self) -> None:
         """Answer until stopped; then finish what was taken on, and return."""
-        lifespan = _Lifespan(self._app)
-        await lifespan.started()
-        listening = _listening(*self._address)
-        scheme = "http" if self._tls is None else "https"
-        self._listener = listener = Listener(self._app, self._address, scheme, getattr(self._app, "way", None))
-        taking = asyncio.create_task(self._take_all(listening, listener))
-        ticking = asyncio.create_task(self._tick(listener))
-        try:
-            await self._stopping.wait()
-            taking.cancel()
-            listening.close()
-            listener.end()
-            while listener.tasks:
-                await asyncio.wait(tuple(listener.tasks))
-            await lifespan.ended()
-        finally:
-            taking.cancel()
-            ticking.cancel()
-            listening.close()
-            listener.abort()
-
-    async def _take_all(self, listening: socket.socket, listener: Listener) -> None:
-        """Take connections as they come; while there are too many, further ones wait."""
-        loop = asyncio.get_running_loop()
-        opening: set[asyncio.Task[None]] = set()
-        while True:
-            while len(listener.connections) + len(opening) >= CONNECTIONS_MAX:
-                self._left.clear()
-                await self._left.wait()
-            try:
-                taken, _ = await loop.sock_accept(listening)
-            except OSError as error:
-                if error.errno in _OUT_OF_ROOM:
-                    logs.failed(error)
-                    await asyncio.sleep(TICK_SECONDS)
-                continue
-            task = loop.create_task(self._open(taken, listener))
-            opening.add(task)
-            task.add_done_callback(opening.discard)
-
-    async def _open(self, taken: socket.socket, listener: Listener) -> None:
-        loop = asyncio.get_running_loop()
-        seconds = None if self._tls is None else HEADER_SECONDS
-        try:
-            await loop.connect_accepted_socket(
-                lambda: Connection(listener), taken, ssl=self._tls, ssl_handshake_timeout=seconds
-            )
-        except (OSError, TimeoutError):  # gone already, or no TLS
-            taken.close()
-
-    async def _tick(self, listener: Listener) -> None:
-        while True:
-            await asyncio.sleep(TICK_SECONDS)
-            listener.tick()
-            self._left.set()
+        await self._server.serve()
 
     def stop(self) -> None:
         """Take nothing more; from the loop that serves."""
         self._app.refuse()
-        self._stopping.set()
+        self._server.stop()
 
     def run(self) -> None:
         """Serve until the process is interrupted or asked to end; then finish what was taken on, and return in time."""
@@ -156,64 +110,6 @@ class Serving:
             return
         # Whoever still sends, or does not close, was given the time; what waits for its commit is committed.
         await asyncio.to_thread(self._app.close)
+        for worker in self._server.wrks:
+            worker.kill()
         serving.cancel()
-
-
-class _Lifespan:
-    """Tells an application when it begins and ends, as ASGI has it."""
-
-    def __init__(self, app: App) -> None:
-        self._messages: asyncio.Queue[dict[str, str]] = asyncio.Queue()
-        self._answers: asyncio.Queue[dict[str, str]] = asyncio.Queue()
-        self._messages.put_nowait({"type": "lifespan.startup"})
-        self._task = asyncio.create_task(self._live(app))
-
-    async def _live(self, app: App) -> None:
-        await app({"type": "lifespan", "asgi": {"version": "3.0"}}, self._messages.get, self._send)
-
-    async def _send(self, message: Any) -> None:
-        self._answers.put_nowait(message)
-
-    async def started(self) -> None:
-        """Wait until the application is ready."""
-        await self._answer()
-
-    async def ended(self) -> None:
-        """Have the application end, and wait for that."""
-        self._messages.put_nowait({"type": "lifespan.shutdown"})
-        await self._answer()
-        await self._task
-
-    async def _answer(self) -> None:
-        answer = asyncio.create_task(self._answers.get())
-        await asyncio.wait((answer, self._task), return_when=asyncio.FIRST_COMPLETED)
-        if not answer.done():
-            answer.cancel()
-            self._task.result()  # raises what went wrong
-            raise Unavailable("The application ended by itself. Nothing was lost. Start the server again.")
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens."""
-    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    try:
-        if os.name == "posix":
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen(BACKLOG)
-    except OSError:
-        listening.close()
-        raise
-    listening.setblocking(False)
-    return listening
-
-
-def _tls(cert: Path, key: Path | None) -> ssl.SSLContext:
-    """Return how connections are encrypted: TLS 1.3 alone."""
-    import ssl
-
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.set_alpn_protocols(["http/1.1"])
-    context.load_cert_chain(cert, key, password="")
-    return context
