@@ -290,7 +290,6 @@ def test_a_server_refuses_the_same(served: tuple[Any, Ledger], waits: bool) -> N
         ("history", reads, "history"),
         ("related", reads, "related"),
         ("duplicates", reads, "duplicates"),
-        ("search", find, "search"),
         ("query sorted", find, "query"),
     ],
 )
