@@ -165,6 +165,10 @@ class _Folds:
             self._write.derive(rows, meanings)
             self._advance(first, last, meanings)
             return
+        # Before the rows are indexed the state that was put down is still the present one, and need not be looked for.
+        for meaning in meanings:
+            if isinstance(meaning, Observation) and meaning.entity not in self._at_hand:
+                self._pick_up(meaning.entity, first - 1)
         self._write.derive(rows, meanings)
         joined = self._fold(first, meanings)
         if joined:
