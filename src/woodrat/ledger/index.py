@@ -6,8 +6,8 @@ transactions of bounded length; whatever it does not cover is read from the log 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.engines.port import BEFORE_ALL, IndexRow
 from woodrat.errors import Unavailable
@@ -24,19 +24,34 @@ INDEX_ENTRIES: Final = 10_000
 """How much of the log one transaction brings into an index at most; writers wait no longer than that."""
 WALK_ROWS: Final = 1_000
 """How many rows a walk over an index asks the engine for at a time."""
+STANDING: Final = -2
+"""What `follow` gives as the `since` of a row that was listed before and ends now."""
 _POSITION_BYTES: Final = 8
+
+
+def _nothing(_: Entry) -> Iterable[Any]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """Which entries are listed under which terms."""
+    """Which entries are listed, and under what."""
 
     name: str
     """Of the index; under it the engine notes how far it goes, too."""
     kinds: frozenset[str]
     """The kinds of entries that are listed."""
-    terms: Callable[[Entry], set[str]]
-    """Returns the terms an entry is listed under."""
+    terms: Callable[[Entry], Iterable[str]] = _nothing
+    """Returns the terms an entry is listed under, each once."""
+    pairs: Callable[[Entry], Iterable[tuple[bytes, bytes]]] = _nothing
+    """Returns the rows of an entry that are no terms, as (key, value)."""
+    follow: Callable[[View, int, int, Sequence[Entry]], Iterable[IndexRow]] | None = None
+    """Yields the rows that depend on earlier entries, too.
+
+    It is given a view in which the rows of the entries themselves are listed, the positions after which and through
+    which the log was read, and the entries of it that are of the index's kinds, in order. Rows that were true before
+    and end here come with `until`.
+    """
 
 
 def position_key(position: int) -> bytes:
@@ -44,13 +59,28 @@ def position_key(position: int) -> bytes:
     return position.to_bytes(_POSITION_BYTES, "big")
 
 
-def _prefix(term: str) -> bytes:
+def term_prefix(term: str) -> bytes:
+    """Return what the keys of all that is listed under a term begin with."""
     return term.encode() + b"\0"  # no text holds it, so that no term begins another
 
 
-def row(index: Index, term: str, position: int) -> IndexRow:
-    """Return the row by which an entry is listed under a term."""
-    return IndexRow(index.name, _prefix(term) + position_key(position), position)
+def term_key(term: str, position: int) -> bytes:
+    """Return the key under which a position is listed under a term."""
+    return term_prefix(term) + position_key(position)
+
+
+def position_of(key: bytes) -> int:
+    """Return the position that a key ends in."""
+    return int.from_bytes(key[-_POSITION_BYTES:], "big")
+
+
+def rows_of(index: Index, entry: Entry) -> Iterator[IndexRow]:
+    """Yield the rows that an entry makes by itself."""
+    name, position = index.name, entry.position
+    for term in index.terms(entry):
+        yield IndexRow(name, term_key(term, position), position)
+    for key, value in index.pairs(entry):
+        yield IndexRow(name, key, position, value)
 
 
 def covered(view: View, name: str) -> int:
@@ -123,40 +153,97 @@ def _go_on(write: Transaction, index: Index, entries_max: int) -> int:
     """List the next part of the log; return the position the index goes to then."""
     before = covered(write, index.name)
     position = min(write.head().position, before + entries_max)
-    entries = write.entries(before, position, index.kinds)
-    rows = [row(index, term, entry.position) for entry in entries for term in index.terms(entry)]
+    entries = list(write.entries(before, position, index.kinds))
+    rows = [row for entry in entries for row in rows_of(index, entry)]
     if rows:
         write.put(rows)
+    if index.follow is not None and entries:
+        _carry_out(write, index.follow(write, before, position, entries))
     cover(write, index.name, position)
     return position
+
+
+def _carry_out(write: Transaction, rows: Iterable[IndexRow]) -> None:
+    """Put rows; those that were true before and have an end now are ended."""
+    ending: dict[int, list[tuple[str, bytes]]] = {}
+    fresh: list[IndexRow] = []
+    for row in list(rows):
+        if row.since == STANDING:
+            assert row.until is not None
+            ending.setdefault(row.until, []).append((row.name, row.key))
+        else:
+            fresh.append(row)
+    for position in sorted(ending):
+        write.end(position, ending[position])
+    if fresh:
+        write.put(fresh)
 
 
 class Lookup:
     """An index, as one view shows it through a position."""
 
-    def __init__(self, view: View, through: int, index: Index) -> None:
+    def __init__(self, view: View, through: int, index: Index, covers: int | None = None) -> None:
         self._view = view
         self._through = through
         self._index = index
-        self._tail: dict[str, list[int]] | None = None
+        self._covers = covers
+        self._tail: list[Entry] | None = None
+        self._terms: dict[str, list[int]] | None = None
+        self._is_past: bool | None = None
+
+    @property
+    def covered(self) -> int:
+        """The position that the index goes to."""
+        if self._covers is None:
+            self._covers = covered(self._view, self._index.name)
+        return self._covers
+
+    @property
+    def tail(self) -> Sequence[Entry]:
+        """The entries of its kinds that the index does not cover, in order."""
+        if self._tail is None:
+            self._tail = list(self._view.entries(self.covered, self._through, self._index.kinds))
+        return self._tail
+
+    @property
+    def through(self) -> int | None:
+        """The position that rows are asked for at: none where that is the present, which costs less."""
+        if self._is_past is None:
+            self._is_past = self._through < self._view.head().position
+        return self._through if self._is_past else None
 
     def positions(self, term: str) -> list[int]:
         """Return the positions of the entries listed under a term, and of those that the index does not cover."""
-        if self._tail is None:
-            self._tail = {}
-            for entry in self._view.entries(covered(self._view, self._index.name), self._through, self._index.kinds):
+        if self._terms is None:
+            self._terms = {}
+            for entry in self.tail:
                 for one in self._index.terms(entry):
-                    self._tail.setdefault(one, []).append(entry.position)
-        rows = self._view.scan(self._index.name, _prefix(term), through=self._through)
-        found = {int.from_bytes(key[-_POSITION_BYTES:], "big") for key, _ in rows}
-        return sorted(found.union(self._tail.get(term, ())))
+                    self._terms.setdefault(one, []).append(entry.position)
+        rows = self._view.scan(self._index.name, term_prefix(term), through=self.through)
+        return sorted({position_of(key) for key, _ in rows}.union(self._terms.get(term, ())))
+
+    def positions_below(self, beginning: str) -> list[int]:
+        """Return the positions of the entries listed under any term that begins so, each once."""
+        positions = {position_of(key) for key, _ in self.scan(beginning.encode())}
+        for entry in self.tail:
+            if any(term.startswith(beginning) for term in self._index.terms(entry)):
+                positions.add(entry.position)
+        return sorted(positions)
 
     def entries(self, term: str) -> list[Entry]:
         """Return the entries listed under a term, by position, without those whose bodies were erased."""
         found = (self._view.entry(position) for position in self.positions(term))
         return [entry for entry in found if entry is not None and entry.body is not None]
 
+    def scan(
+        self, prefix: bytes, *, after: bytes | None = None, reverse: bool = False, limit: int | None = None
+    ) -> Sequence[tuple[bytes, bytes]]:
+        """Return rows of the index, as far as it goes, whose keys begin with a prefix."""
+        return self._view.scan(
+            self._index.name, prefix, through=self.through, after=after, reverse=reverse, limit=limit
+        )
+
 
 def is_listed(view: View, name: str, term: str) -> bool:
     """Return whether an index, as far as it goes, lists anything under a term."""
-    return bool(view.scan(name, _prefix(term), limit=1))
+    return bool(view.scan(name, term_prefix(term), limit=1))

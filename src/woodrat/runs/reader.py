@@ -15,16 +15,31 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger import index as log_index
-from woodrat.ledger.index import INDEX_ENTRIES, Index, Lookup
+from woodrat.ledger.index import Lookup
 from woodrat.ledger.moments import NO_READ, open_reader, resolve_ref, timestamp
 from woodrat.ledger.pages import Page, page_request, ranked_page
-from woodrat.merge.packing import garbled
 from woodrat.record_json import Record, derived
 from woodrat.records import dataclass
 from woodrat.runs import steps, trace
-from woodrat.runs.account import STATUSES
+from woodrat.runs.account import RUNNING, STATUSES
+from woodrat.runs.evaluations import evaluations
 from woodrat.runs.facts import decision_fact
+from woodrat.runs.index import INDEX as INDEX
+from woodrat.runs.index import catch_up, evidence_term
+from woodrat.runs.index.candidates import AllOf, AnyOf, Candidate, Few, Listed, Order, walk, window
+from woodrat.runs.index.listing import ANCESTORS_MAX, Changes
+from woodrat.runs.index.terms import (
+    EVERY,
+    INSIDE,
+    JUDGED,
+    STATUS,
+    TALK,
+    TRACED,
+    UNSETTLED,
+    WROTE,
+    subject_term,
+    value_term,
+)
 from woodrat.runs.record import RunRecord, record_of, status_of
 from woodrat.runs.recorder import current
 from woodrat.runs.steps import Decision, Judgement, Write
@@ -36,70 +51,16 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from woodrat.canon.form import Json
-    from woodrat.canon.ids import TenantId
     from woodrat.context import Context
-    from woodrat.engines.port import Engine, View
+    from woodrat.engines.port import View
     from woodrat.ledger.read import Reader
     from woodrat.log.entry import Entry
+    from woodrat.runs.index.candidates import Stream
     from woodrat.state.fact import Fact
 
-ANCESTORS_MAX: Final = 16
-"""How far up a run looks for the pipeline it is a step of."""
-
-_EVIDENCE, _WROTE, _JUDGED, _INSIDE, _TRACED = "evidence/", "wrote/", "judged/", "inside/", "traced/"
-_KINDS: Final = frozenset({"observation", "run.decided", "run.started"})
 _WINDOW, _WINDOW_MAX = 1_024, 65_536
-_EVALUATION: Final = "evaluation"
-
-
-# The index of runs
-
-
-def _terms(entry: Entry) -> set[str]:
-    """Return the terms an entry is listed under."""
-    data = entry.body
-    if data is None:
-        return set()
-    if entry.kind == "run.decided":
-        body: Any = form.decode(data)
-        part = steps.part_of(entry.kind, entry.position, body) if isinstance(body, dict) else None
-        assert isinstance(part, Decision)
-        return {_EVIDENCE + ref.id for ref in _refs(part.entities)}
-    if entry.kind == "run.started":
-        if b'"parent"' not in data and b'"trace"' not in data:
-            return set()
-        began: Any = form.decode(data)
-        parent, traced = began.get("parent"), trace.trace_of(began.get("trace"))
-        above = parent.get("run") if isinstance(parent, dict) else None
-        terms = {_INSIDE + above} if isinstance(above, str) else set()
-        return terms if traced is None else {*terms, _TRACED + traced}
-    # Most observations carry no run; looking for the key in the bytes costs a fraction of reading them.
-    found: set[str] = set()
-    if b'"run":"' in data or b'"type":"evaluation"' in data:
-        body = form.decode(data)
-        if isinstance(run := body.get("run"), str):
-            found.add(_WROTE + run)
-        subject = body.get("fields", {}).get("subject")
-        if body["entity"]["type"] == _EVALUATION and isinstance(subject, str):
-            found.add(_JUDGED + subject)
-    return found
-
-
-def _refs(texts: Iterable[str]) -> Iterator[Ref]:
-    for text in texts:
-        try:
-            yield ids.parse_ref(text)
-        except Refused:
-            continue
-
-
-INDEX: Final = Index("runs", _KINDS, _terms)
-"""Where runs are found by what they decided on, wrote and started, and by who judged them."""
-
-
-def catch_up(engine: Engine, tenant: TenantId) -> None:
-    """Bring the index of runs up to date; one that cannot be written to now stays behind."""
-    log_index.catch_up(engine, tenant, INDEX, INDEX_ENTRIES)
+TAIL_MAX: Final = 10_000
+"""Up to how much of the log that the index does not cover yet its runs are looked at beside it, one by one."""
 
 
 class Recounter:
@@ -109,7 +70,7 @@ class Recounter:
         self.reader = reader
         self.view: View = reader.view
         self.through = reader.asof.position
-        self._index = Lookup(self.view, self.through, INDEX)
+        self.index = Lookup(self.view, self.through, INDEX)
 
     def find(self, id: str) -> RunRecord | None:
         """Return a run's record; `None` when no entry is part of it."""
@@ -129,7 +90,7 @@ class Recounter:
         """Return the other runs of a run's trace: what an index says, and the run that the trace's own id spells."""
         found: set[str] = set()
         for name in {trace.trace_id(id), trace.trace_of(traceparent)} - {None}:
-            began = (form.decode(entry.body or b"{}").get("run") for entry in self._index.entries(f"{_TRACED}{name}"))
+            began = (form.decode(entry.body or b"{}").get("run") for entry in self.index.entries(f"{TRACED}{name}"))
             found.update(run for run in began if isinstance(run, str))
         if (named := trace.trace_of(traceparent)) is not None:
             spelled = trace.run_of(named)
@@ -138,11 +99,11 @@ class Recounter:
 
     def written(self, id: str) -> list[Entry]:
         """Return the observations that carry a run, by position."""
-        return self._index.entries(_WROTE + id)
+        return self.index.entries(WROTE + id)
 
     def inside(self, id: str) -> list[str]:
         """Return the runs that a run started, in the order the log heard of them."""
-        entries = self._index.entries(_INSIDE + id)
+        entries = self.index.entries(INSIDE + id)
         return [form.decode(entry.body)["run"] for entry in entries if entry.body is not None]
 
     def _writes(self, id: str) -> Iterator[Write]:
@@ -153,38 +114,18 @@ class Recounter:
     def _evaluations(self, id: str) -> Iterator[Judgement]:
         """Yield what each `evaluation` of the run says now."""
         refs: dict[Ref, None] = {}
-        for position in self._index.positions(_JUDGED + id):
+        for position in self.index.positions(JUDGED + id):
             entry = self.view.entry(position)
             if entry is not None and entry.body is not None:
                 refs[observation.stored(entry.body).entity] = None
-        for ref in refs:
-            snapshot = self.reader.find(ref)
-            if snapshot is None or snapshot.deleted or snapshot.fields.get("subject") != id:
-                continue
-            verdict, blame = snapshot.fields.get("verdict"), snapshot.blame.get("verdict")
-            if isinstance(verdict, str) and blame is not None:
-                text = {name: steps.text(snapshot.fields.get(name)) for name in ("judge", "rationale", "baseline")}
-                yield Judgement(
-                    position=snapshot.version,
-                    step=0,
-                    span="",
-                    started_at=blame.observed_at,
-                    under=None,
-                    attributes={},
-                    verdict=verdict,
-                    preferred=None,
-                    by=text["judge"] or blame.agent,
-                    reason=text["rationale"],
-                    score=snapshot.fields.get("score"),
-                    against=text["baseline"],
-                    about=None,
-                    evaluation=str(ref),
-                    agent=blame.agent,
-                )
+        yield from evaluations(self.reader, refs, id)
 
-    def leaning_on(self, ref: Ref) -> list[Entry]:
-        """Return the decisions with evidence read from an entity, by position."""
-        return self._index.entries(_EVIDENCE + ref.id)
+    def leaning_on(self, ref: Ref, field: str | None = None) -> list[Entry]:
+        """Return the decisions with evidence read from an entity, or from one field of it, by position."""
+        if field is not None:
+            return self.index.entries(evidence_term(ref, field))
+        listed = (self.view.entry(position) for position in self.index.positions_below(evidence_term(ref)))
+        return [entry for entry in listed if entry is not None and entry.body is not None]
 
     def begun(
         self,
@@ -227,6 +168,14 @@ class Recounter:
     def _about(self, last: int, subjects: Sequence[Ref], oldest_first: bool) -> Iterator[Entry]:
         found = {entry.position: entry for ref in subjects for entry in self.view.runs_about(ref.digest, last)}
         yield from (found[position] for position in sorted(found, reverse=not oldest_first))
+
+    def candidates(self, ids: Iterable[str]) -> Iterator[Candidate]:
+        """Yield runs with their places in lists, those of which a beginning is known."""
+        for id in ids:
+            entries = (entry for entry in self.view.run(id, self.through) if entry.kind == "run.started")
+            began = [entry.position for entry in owned(id, (entry for entry in entries if entry.body is not None))]
+            if began:
+                yield Candidate(min(began), id)
 
     def members(self, ref: str | Ref) -> tuple[Ref, ...]:
         """Return an entity with all that it is joined with; it need not be known."""
@@ -363,13 +312,13 @@ def _time(name: str, value: object, faults: list[Fault]) -> str | None:
 def runs_page(context: Context, *, limit: object, cursor: object, **filters: Any) -> Page[RunRecord]:
     """Return the runs that fit a question, those the log heard of last first.
 
-    A page costs what the runs it passes over cost: little by subject, more by how a run began, most by how it ended
-    or was judged.
+    A page costs what it shows: runs are found by an index, whatever is asked for, and each is looked at before it is
+    shown. With a valid time, those asked for by verdict are read one after the other, since evaluations are merged.
     """
     faults: list[Fault] = []
     asked = ask_runs(faults, **filters)
     request = page_request(context, asked.question, limit, cursor, faults)
-    before = request.place[0] if request.place else None
+    (before,) = request.place_of(int) or (None,)
     with open_recounter(context, request.position) as recounter:
         matches = list(islice(matching(recounter, asked, before=before), request.limit + 1))
     records = tuple(record for _, record in matches[: request.limit])
@@ -391,27 +340,72 @@ def matching(
     `before` is the place of a run, and only those before it are looked at; `only` names the runs to look at, where
     they are known.
     """
-    subjects = None if asked.subject is None else recounter.members(asked.subject)
-    fits = _Fits(recounter, asked)
     end = recounter.through + 1 if before is None else before
-    for id, body in recounter.begun(end, subjects, oldest_first=oldest_first, only=only):
-        # Which agents a trace names is only known from all its spans.
-        open = {"agent"} if "trace" in body or "names" in body else set()
-        if any(body.get(name) != value for name, value in asked.equal.items() if name in body and name not in open):
-            continue
+    fits = _Fits(recounter, asked)
+    if only is not None or recounter.through - recounter.index.covered > TAIL_MAX:
+        candidates = _begun(recounter, asked, end, oldest_first, only)
+    else:
+        order = Order(recounter.index, oldest_first)
+        candidates = _listed(recounter, asked, fits, order, end)
+    for place, id in candidates:
         entries = recounter.view.run(id, recounter.through)
         began = owned(id, (entry for entry in entries if entry.kind == "run.started" and entry.body is not None))
-        begun = [entry.position for entry in began]
-        if not begun:
-            raise garbled(f"{id}: the index of runs")
-        first = min(begun)
-        if body["position"] == first and asked.status in (
-            None,
-            status_of(id, entries, recording=current.is_recorded(id)),
-        ):
+        first = min((entry.position for entry in began), default=None)
+        if place == first and asked.status in (None, status_of(id, entries, recording=current.is_recorded(id))):
             record = recounter.record(id, entries)
             if fits(record):
                 yield first, record
+
+
+def _begun(
+    recounter: Recounter, asked: Runs, end: int, oldest_first: bool, only: Iterable[str] | None
+) -> Iterator[tuple[int, str]]:
+    """Yield all runs that began before a position, or those about the subject asked for, with each beginning."""
+    subjects = None if asked.subject is None else recounter.members(asked.subject)
+    for id, body in recounter.begun(end, subjects, oldest_first=oldest_first, only=only):
+        yield body["position"], id
+
+
+def _listed(recounter: Recounter, asked: Runs, fits: _Fits, order: Order, end: int) -> Iterator[tuple[int, str]]:
+    """Yield the runs before a place that may fit a question, by index, and those that it does not cover yet."""
+    streams = list(_streams(recounter, asked, fits, order))
+    stream: Stream = AllOf(order, streams) if streams else Listed(order, EVERY)
+    if recounter.index.tail:
+        changes = Changes(recounter.view, recounter.through, recounter.index.positions)
+        recent = dict.fromkeys(id for entry in recounter.index.tail for id in changes.touched_by(entry))
+        stream = AnyOf(order, [stream, Few(order, recounter.candidates(recent))])
+    for place, id in walk(order, stream, 0 if order.oldest_first else end - 1):
+        if place < end:
+            yield place, id
+
+
+def _streams(recounter: Recounter, asked: Runs, fits: _Fits, order: Order) -> Iterator[Stream]:
+    """Yield a stream of candidates for each part of a question."""
+
+    def either(name: str, streams: Iterable[Stream]) -> Stream:
+        # What only all entries of a run tell may be anything.
+        return AnyOf(order, [*streams, Listed(order, UNSETTLED + "agent"), Listed(order, UNSETTLED + name)])
+
+    for name, value in asked.equal.items():
+        yield either(name, [Listed(order, value_term(name, value))])
+    if asked.subject is not None:
+        members = recounter.members(asked.subject)
+        yield AnyOf(order, [Listed(order, subject_term(ref.digest)) for ref in members])
+    if asked.status == RUNNING:
+        yield Few(order, recounter.candidates(current.recorded_runs()))
+    elif asked.status is not None:
+        yield either("status", [Listed(order, STATUS + asked.status)])
+    if asked.verdict is not None and recounter.reader.asof.effective is None:
+        yield either("verdict", [Listed(order, value_term("verdict", asked.verdict))])
+    if fits.session is not None:
+        names, runs, conversation = fits.session
+        by_name = [Listed(order, value_term("session", name)) for name in sorted(names)]
+        by_talk = [] if conversation is None else [Listed(order, value_term(TALK, conversation))]
+        yield either("session", [*by_name, *by_talk, Few(order, recounter.candidates(runs))])
+    if fits.pipelines is not None:
+        yield either("pipeline", [Listed(order, value_term("pipeline", name)) for name in sorted(fits.pipelines)])
+    if asked.since is not None or asked.until is not None:
+        yield either("started_at", [window(order, asked.since, asked.until)])
 
 
 def _says(record: RunRecord, name: str, value: str) -> bool:
@@ -425,8 +419,8 @@ class _Fits:
     def __init__(self, recounter: Recounter, asked: Runs) -> None:
         self._recounter = recounter
         self._asked = asked
-        self._session = None if asked.session is None else self._session_of(asked.session)
-        self._pipelines = (
+        self.session = None if asked.session is None else self._session_of(asked.session)
+        self.pipelines = (
             None if asked.pipeline is None else frozenset(str(ref) for ref in recounter.members(asked.pipeline))
         )
 
@@ -438,8 +432,8 @@ class _Fits:
             and (asked.verdict is None or record.verdict == asked.verdict)
             and (asked.since is None or began >= asked.since)
             and (asked.until is None or began < asked.until)
-            and (self._session is None or self._in_session(record, *self._session))
-            and (self._pipelines is None or self._in_pipeline(record, self._pipelines))
+            and (self.session is None or self._in_session(record, *self.session))
+            and (self.pipelines is None or self._in_pipeline(record, self.pipelines))
         )
 
     def _session_of(self, session: str | Ref) -> tuple[frozenset[str], frozenset[str], str | None]:

@@ -1,0 +1,80 @@
+"""The index of runs: by what they say of themselves, decided on, wrote and started, and by who judged them.
+
+Everything about it is declared here: the terms that an entry is listed under by itself, and the rows of lists
+(`listing.py`), which depend on earlier entries too. It trails the log and is brought up to date before the present is
+asked about.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.canon import form
+from woodrat.ledger import index as log_index
+from woodrat.ledger.index import INDEX_ENTRIES, Index
+from woodrat.runs import steps, trace
+from woodrat.runs.index import listing
+from woodrat.runs.index.terms import DECIDED, EVALUATION, EVIDENCE, INSIDE, JUDGED, NAME, TRACED, WROTE
+from woodrat.runs.steps import Decision
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from woodrat.canon.ids import Ref, TenantId
+    from woodrat.engines.port import Engine
+    from woodrat.log.entry import Entry
+
+_KINDS: Final = frozenset({"observation", "schema", "run.started", "run.decided", "run.ended", "run.judged"})
+
+
+def _terms(entry: Entry) -> set[str]:
+    """Return the terms an entry is listed under."""
+    data = entry.body
+    if data is None or entry.kind in ("schema", "run.ended", "run.judged"):
+        return set()
+    if entry.kind == "run.decided":
+        body: Any = form.decode(data)
+        part = steps.part_of(entry.kind, entry.position, body) if isinstance(body, dict) else None
+        assert isinstance(part, Decision)
+        return set(_evidence(part))
+    if entry.kind == "run.started":
+        if b'"parent"' not in data and b'"trace"' not in data:
+            return set()
+        began: Any = form.decode(data)
+        parent, traced = began.get("parent"), trace.trace_of(began.get("trace"))
+        above = parent.get("run") if isinstance(parent, dict) else None
+        terms = {INSIDE + above} if isinstance(above, str) else set()
+        return terms if traced is None else {*terms, TRACED + traced}
+    # Most observations carry no run; looking for the key in the bytes costs a fraction of reading them.
+    terms = set()
+    if b'"run":"' in data or b'"type":"evaluation"' in data:
+        body = form.decode(data)
+        if isinstance(run := body.get("run"), str):
+            terms.add(WROTE + run)
+        subject = body.get("fields", {}).get("subject")
+        if body["entity"]["type"] == EVALUATION and isinstance(subject, str):
+            terms.add(JUDGED + subject)
+    return terms
+
+
+def _evidence(made: Decision) -> Iterator[str]:
+    """Yield the terms of a decision: by entity and field, and by entity and time."""
+    for origin in made.origins:
+        ref = steps.ref(origin.get("entity")) if origin.get("kind") == "read" else None
+        if ref is not None:
+            yield evidence_term(ref, steps.text(origin.get("field")) or "")
+            yield f"{DECIDED}{ref.id}/{made.started_at or ''}"
+
+
+def evidence_term(ref: Ref, field: str = "") -> str:
+    """Return the term of the decisions with evidence read from a field of an entity; what those of all begin with."""
+    return f"{EVIDENCE}{ref.id}/{field}"
+
+
+INDEX: Final = Index(NAME, _KINDS, _terms, follow=listing.follow)
+"""Where runs are found."""
+
+
+def catch_up(engine: Engine, tenant: TenantId) -> None:
+    """Bring the index of runs up to date; one that cannot be written to now stays behind."""
+    log_index.catch_up(engine, tenant, INDEX, INDEX_ENTRIES)
