@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import contextmanager
+from heapq import merge
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger.index import Lookup
+from woodrat.ledger.index import WALK_ROWS, Lookup, position_of, term_key
 from woodrat.ledger.moments import NO_READ, open_reader, resolve_ref, timestamp
-from woodrat.ledger.pages import Page, page_request, ranked_page
+from woodrat.ledger.pages import Page, page_request
 from woodrat.record_json import Record, derived
 from woodrat.records import dataclass
 from woodrat.runs import steps, trace
@@ -29,6 +30,8 @@ from woodrat.runs.index import catch_up, evidence_term
 from woodrat.runs.index.candidates import AllOf, AnyOf, Candidate, Few, Listed, Order, walk, window
 from woodrat.runs.index.listing import ANCESTORS_MAX, Changes
 from woodrat.runs.index.terms import (
+    ABOUT,
+    DECIDED,
     EVERY,
     INSIDE,
     JUDGED,
@@ -48,7 +51,6 @@ from woodrat.state.run_owner import owned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
 
     from woodrat.canon.form import Json
     from woodrat.context import Context
@@ -59,6 +61,8 @@ if TYPE_CHECKING:
     from woodrat.state.fact import Fact
 
 _WINDOW, _WINDOW_MAX = 1_024, 65_536
+DECIDED_ROWS: Final = 64
+"""How many rows of decisions are asked for at first; more the further a page has to go."""
 TAIL_MAX: Final = 10_000
 """Up to how much of the log that the index does not cover yet its runs are looked at beside it, one by one."""
 
@@ -127,6 +131,34 @@ class Recounter:
         listed = (self.view.entry(position) for position in self.index.positions_below(evidence_term(ref)))
         return [entry for entry in listed if entry is not None and entry.body is not None]
 
+    def decided(self, members: Iterable[Ref], after: tuple[str, int] | None) -> Iterator[tuple[str, int]]:
+        """Yield time and position of the decisions that may be about entities, from after one on, the latest first."""
+        beginnings = [f"{term}{ref.id}/" for ref in members for term in (DECIDED, ABOUT)]
+        listed = [self._decided(beginning, after) for beginning in beginnings]
+        recent = sorted(self._decided_recently(), reverse=True)
+        listed.append(place for place in recent if after is None or place < after)
+        yield from merge(*listed, reverse=True)
+
+    def _decided(self, beginning: str, after: tuple[str, int] | None) -> Iterator[tuple[str, int]]:
+        """Yield time and position of the decisions listed under terms that begin so, as far as the index goes."""
+        prefix, size = beginning.encode(), DECIDED_ROWS
+        last = None if after is None else term_key(beginning + after[0], after[1])
+        while True:
+            rows = self.index.scan(prefix, after=last, reverse=True, limit=size)
+            for key, _ in rows:
+                yield key[len(prefix) : -9].decode(), position_of(key)
+            if len(rows) < size:
+                return
+            last, size = rows[-1][0], min(size * 4, WALK_ROWS)
+
+    def _decided_recently(self) -> Iterator[tuple[str, int]]:
+        """Yield time and position of the decisions of runs that began or decided where the index has not come."""
+        changes = Changes(self.view, self.through, self.index.positions)
+        for id in changes.runs_of(self.index.tail):
+            for entry in self.view.run(id, self.through):
+                if entry.kind == "run.decided" and entry.body is not None:
+                    yield steps.text(form.decode(entry.body).get("started_at")) or "", entry.position
+
     def begun(
         self,
         before: int,
@@ -141,7 +173,6 @@ class Recounter:
         """
         last = min(before - 1, self.through)
         if only is not None:
-            assert subjects is None, "runs are named, or found by their subject"
             began = (entry for id in set(only) for entry in self.view.run(id, last) if entry.kind == "run.started")
             started: Iterable[Entry] = sorted(began, key=lambda entry: entry.position, reverse=not oldest_first)
         else:
@@ -343,27 +374,25 @@ def matching(
     end = recounter.through + 1 if before is None else before
     fits = _Fits(recounter, asked)
     if only is not None or recounter.through - recounter.index.covered > TAIL_MAX:
-        candidates = _begun(recounter, asked, end, oldest_first, only)
+        subjects = fits.subjects if only is None else None
+        begun = recounter.begun(end, subjects, oldest_first=oldest_first, only=only)
+        candidates = ((body["position"], id) for id, body in begun)
     else:
         order = Order(recounter.index, oldest_first)
         candidates = _listed(recounter, asked, fits, order, end)
     for place, id in candidates:
         entries = recounter.view.run(id, recounter.through)
         began = owned(id, (entry for entry in entries if entry.kind == "run.started" and entry.body is not None))
-        first = min((entry.position for entry in began), default=None)
-        if place == first and asked.status in (None, status_of(id, entries, recording=current.is_recorded(id))):
+        first = min(began, key=lambda entry: entry.position, default=None)
+        if (
+            first is not None
+            and first.position == place
+            and fits.is_about(first)
+            and asked.status in (None, status_of(id, entries, recording=current.is_recorded(id)))
+        ):
             record = recounter.record(id, entries)
             if fits(record):
-                yield first, record
-
-
-def _begun(
-    recounter: Recounter, asked: Runs, end: int, oldest_first: bool, only: Iterable[str] | None
-) -> Iterator[tuple[int, str]]:
-    """Yield all runs that began before a position, or those about the subject asked for, with each beginning."""
-    subjects = None if asked.subject is None else recounter.members(asked.subject)
-    for id, body in recounter.begun(end, subjects, oldest_first=oldest_first, only=only):
-        yield body["position"], id
+                yield place, record
 
 
 def _listed(recounter: Recounter, asked: Runs, fits: _Fits, order: Order, end: int) -> Iterator[tuple[int, str]]:
@@ -388,9 +417,8 @@ def _streams(recounter: Recounter, asked: Runs, fits: _Fits, order: Order) -> It
 
     for name, value in asked.equal.items():
         yield either(name, [Listed(order, value_term(name, value))])
-    if asked.subject is not None:
-        members = recounter.members(asked.subject)
-        yield AnyOf(order, [Listed(order, subject_term(ref.digest)) for ref in members])
+    if fits.subjects is not None:
+        yield AnyOf(order, [Listed(order, subject_term(ref.digest)) for ref in fits.subjects])
     if asked.status == RUNNING:
         yield Few(order, recounter.candidates(current.recorded_runs()))
     elif asked.status is not None:
@@ -419,10 +447,18 @@ class _Fits:
     def __init__(self, recounter: Recounter, asked: Runs) -> None:
         self._recounter = recounter
         self._asked = asked
+        self.subjects = None if asked.subject is None else recounter.members(asked.subject)
         self.session = None if asked.session is None else self._session_of(asked.session)
         self.pipelines = (
             None if asked.pipeline is None else frozenset(str(ref) for ref in recounter.members(asked.pipeline))
         )
+
+    def is_about(self, started: Entry) -> bool:
+        """Return whether the beginning that the log heard of first is about the subject asked for."""
+        if self.subjects is None:
+            return True
+        assert started.body is not None
+        return steps.ref(form.decode(started.body).get("subject")) in self.subjects
 
     def __call__(self, record: RunRecord) -> bool:
         asked = self._asked
@@ -516,8 +552,7 @@ def why_page(
 ) -> Page[Reason]:
     """Return the decisions about a subject, the latest first: those of runs about it, and those that leaned on it.
 
-    The cost grows with how many runs there are about the subject, not with how many there are. `explain` adds to what a
-    page tells.
+    A page costs what it tells, however many runs there are about the subject. `explain` adds to that.
     """
     faults: list[Fault] = []
     named = _named("ref", ref, faults)
@@ -526,39 +561,42 @@ def why_page(
     request = page_request(context, ["why", str(named)], limit, cursor, faults)
     assert named is not None
 
-    def reopen() -> AbstractContextManager[Recounter]:
-        return open_recounter(context, request.position)
-
-    def show(decided: Sequence[_Decided], recounter: Recounter) -> tuple[Reason, ...]:
-        return explain(_reasons(decided, recounter), recounter)
-
-    with reopen() as recounter:
-        ranked = _decided_about(recounter, named, request.place)
-        return ranked_page(recounter, reopen, request, ranked, show, lambda item: item[0])
+    after = request.place_of(str, int)
+    with open_recounter(context, request.position) as recounter:
+        decided = list(islice(_decided_about(recounter, named, after), request.limit + 1))
+        reasons = explain(_reasons(decided[: request.limit], recounter), recounter)
+    end = decided[request.limit - 1][0] if len(decided) > request.limit else None
+    page = Page(reasons, None if end is None else request.cursor_at(end), request.position)
+    return page.followed_by(lambda: why_page(context, ref, limit=limit, cursor=page.cursor, explain=explain))
 
 
 _Decided = tuple[tuple[str, int], str, Decision]
 """A decision, after its place (time and position) and its run."""
 
 
-def _decided_about(recounter: Recounter, ref: str | Ref, after: tuple[Any, ...] | None) -> list[_Decided]:
-    """Return the decisions about a subject after a place, the latest first."""
+def _decided_about(recounter: Recounter, ref: str | Ref, after: tuple[Any, ...] | None) -> Iterator[_Decided]:
+    """Yield the decisions about a subject after a place, the latest first."""
     members = recounter.members(ref)
     names = {str(ref) for ref in members}
-    runs = {id: True for id, _ in recounter.begun(recounter.through + 1, members)}
-    for member in members:
-        for entry in recounter.leaning_on(member):
-            assert entry.body is not None
-            runs.setdefault(form.decode(entry.body)["run"], False)
-    decided: list[_Decided] = []
-    for id, about in runs.items():
-        record = recounter.bare(id)
-        about = about and record.subject in names
-        for decision in record.decisions:
-            place = (decision.started_at or "", decision.position)
-            if (about or names.intersection(decision.entities)) and (after is None or place < after):
-                decided.append((place, id, decision))
-    return sorted(decided, key=lambda item: item[0], reverse=True)
+    records: dict[str, dict[int, Decision]] = {}
+    abouts: set[str] = set()
+    last: tuple[str, int] | None = None
+    for place in recounter.decided(members, after):
+        if place == last:
+            continue  # its evidence was read from there, and its run is about it
+        last = place
+        entry = recounter.view.entry(place[1])
+        body: Any = None if entry is None or entry.body is None else form.decode(entry.body)
+        id = body.get("run") if isinstance(body, dict) else None
+        if not isinstance(id, str):
+            continue
+        if id not in records:
+            record = recounter.bare(id)
+            records[id] = {decision.position: decision for decision in record.decisions}
+            abouts.update({id} if record.subject in names else ())
+        decision = records[id].get(place[1])
+        if decision is not None and (id in abouts or names.intersection(decision.entities)):
+            yield place, id, decision
 
 
 def _reasons(decided: Sequence[_Decided], recounter: Recounter) -> tuple[Reason, ...]:
