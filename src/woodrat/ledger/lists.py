@@ -142,11 +142,19 @@ def timeline(
     limit: int = LIMIT,
     cursor: str | None = None,
 ) -> Page[Event]:
-    """Return what was seen from `since` to before `until`, across all entities, in the order of seeing."""
+    """Return what was seen from `since` to before `until`, across all entities, in the order of seeing.
+
+    A page costs what it returns, found by an index of observed time; with a valid time also what it passes over.
+    """
+    from woodrat.ledger import observed_time
+
     faults: list[Fault] = []
     begin, end = (_time(name, value, faults) for name, value in (("since", since), ("until", until)))
     request = page_request(context, ["timeline", begin, end], limit, cursor, faults)
-    return read_list(context, request, lambda then: reads.timeline(then, since=begin, until=end))
+    observed_time.catch_up(context)
+    return walked_page(
+        context, request, (str, str), lambda reader, place: observed_time.walk(reader, begin, end, place)
+    )
 
 
 def conflicts(

@@ -9,17 +9,18 @@ from woodrat.errors import Corrupt
 from woodrat.exchange import index as exchange_index
 from woodrat.explain import index as trace_index
 from woodrat.ledger import index as log_index
+from woodrat.ledger import observed_time
 from woodrat.recall import index as recall_index
 from woodrat.recall.ngram import Ngram
-from woodrat.runs import reader as run_reader
+from woodrat.runs import index as run_index
 from woodrat.training import index as training_index
 
 if TYPE_CHECKING:
     from woodrat.ledger.index import Index
     from woodrat.recall.embedders import Embedder
 
-INDEXES: Final = (run_reader.INDEX, trace_index.INDEX, training_index.INDEX, exchange_index.INDEX)
-"""The indexes of the log that list entries under terms."""
+INDEXES: Final = (observed_time.INDEX, run_index.INDEX, trace_index.INDEX, training_index.INDEX, exchange_index.INDEX)
+"""The indexes of the log that are made of its entries alone."""
 
 
 def check_notes(view: View, audit: Audit) -> None:
