@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.runs.story import at, write_entry
 
@@ -136,7 +136,7 @@ def opened() -> woodrat.Ledger:
     return woodrat.Ledger(MemoryEngine(), tenant="t", agent="ann", clock=clock, policies=registry(()))
 
 
-def lists(ledger: woodrat.Ledger, position: int) -> list[list[str]]:
+def lists(ledger: woodrat.Past, position: int) -> list[list[str]]:
     """Return what every question finds at a position."""
     found: list[list[str]] = []
     with open_recounter(ledger.context, position) as recounter:
@@ -148,7 +148,7 @@ def lists(ledger: woodrat.Ledger, position: int) -> list[list[str]]:
     return found
 
 
-def read(ledger: woodrat.Ledger, position: int, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+def read(ledger: woodrat.Past, position: int, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """Return what every question finds at a position when every record is read."""
     with monkeypatch.context() as patch:
         patch.setattr(run_reader, "TAIL_MAX", -(1 << 40))
@@ -184,9 +184,7 @@ def patch() -> Iterator[pytest.MonkeyPatch]:
         yield patch
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate, Phase.shrink]
-)
+@settings(max_examples=25, deadline=None, phases=[Phase.generate, Phase.shrink])
 @given(acts=st.lists(_acts, min_size=1, max_size=14), part=st.integers(1, 9), behind=st.integers(0, 5))
 def test_the_index_lists_what_the_records_say(
     acts: list[Act], part: int, behind: int, patch: pytest.MonkeyPatch

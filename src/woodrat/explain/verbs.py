@@ -136,6 +136,6 @@ def stale(context: Context, *, same: object, limit: object, cursor: object) -> P
     if type(same) is not bool:
         faults.append(Fault("same", f"expected true or false, got {shown(same)}", "Send a boolean."))
     request = page_request(context, ["stale", same is True], limit, cursor, faults)
-    with open_recounter(context, request.position) as recounter:
-        page = stale_reader.stale(Tracer(recounter), request, same=same is True)
+    with open_tracer(context, request.position) as tracer:
+        page = stale_reader.stale(tracer, request, same=same is True)
     return page.followed_by(lambda: stale(context, same=same, limit=limit, cursor=page.cursor))

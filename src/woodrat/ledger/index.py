@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 INDEX_ENTRIES: Final = 10_000
 """How much of the log one transaction brings into an index at most; writers wait no longer than that."""
+WALK_ROWS_MIN: Final = 64
 WALK_ROWS: Final = 1_000
-"""How many rows a walk over an index asks the engine for at a time."""
+"""How many rows a walk over an index asks the engine for at a time: few at first, where a page may need no more."""
 STANDING: Final = -2
 """What `follow` gives as the `since` of a row that was listed before and ends now."""
 _POSITION_BYTES: Final = 8
@@ -221,6 +222,16 @@ class Lookup:
                     self._terms.setdefault(one, []).append(entry.position)
         rows = self._view.scan(self._index.name, term_prefix(term), through=self.through)
         return sorted({position_of(key) for key, _ in rows}.union(self._terms.get(term, ())))
+
+    def walk_back(self, term: str, before: int) -> Iterator[int]:
+        """Yield the positions listed under a term before one, the last first, as far as the index goes."""
+        last, size = term_key(term, max(0, min(before, self._through + 1))), WALK_ROWS_MIN
+        while True:
+            rows = self.scan(term_prefix(term), after=last, reverse=True, limit=size)
+            yield from (position_of(key) for key, _ in rows)
+            if len(rows) < size:
+                return
+            last, size = rows[-1][0], min(size * 4, WALK_ROWS)
 
     def positions_below(self, beginning: str) -> list[int]:
         """Return the positions of the entries listed under any term that begins so, each once."""

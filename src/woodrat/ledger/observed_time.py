@@ -6,7 +6,7 @@ from heapq import merge
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.ledger import index as log_index
-from woodrat.ledger.index import WALK_ROWS, Index, Lookup, position_key, position_of
+from woodrat.ledger.index import WALK_ROWS, WALK_ROWS_MIN, Index, Lookup, position_key, position_of
 from woodrat.ledger.pages import strange_cursor
 from woodrat.merge.timeline import Event
 from woodrat.state import observation
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from woodrat.context import Context
     from woodrat.ledger.read import Reader
     from woodrat.log.entry import Entry
-
-_ROWS_MIN: Final = 64
 
 
 def _pairs(entry: Entry) -> list[tuple[bytes, bytes]]:
@@ -49,7 +47,7 @@ def catch_up(context: Context) -> None:
 def walk(
     reader: Reader, since: str | None, until: str | None, place: tuple[Any, ...] | None
 ) -> Iterator[tuple[Place, Event]]:
-    """Yield what was seen from `since` to before `until`, after a place, in the order of seeing, each with its place."""
+    """Yield what was seen from `since` to before `until`, after a place, in that order, each with its own place."""
     lookup = Lookup(reader.view, reader.asof.position, INDEX)
     first = b"" if since is None else since.encode()
     if place is not None:
@@ -74,7 +72,7 @@ def walk(
 
 def _listed(lookup: Lookup, first: bytes) -> Iterator[bytes]:
     """Yield the keys of the index after one, as far as it goes."""
-    last, size = first or None, _ROWS_MIN
+    last, size = first or None, WALK_ROWS_MIN
     while True:
         rows = lookup.scan(b"", after=last, limit=size)
         yield from (key for key, _ in rows)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger.index import WALK_ROWS, Lookup, position_of, term_key
+from woodrat.ledger.index import WALK_ROWS, WALK_ROWS_MIN, Lookup, position_of, term_key
 from woodrat.ledger.moments import NO_READ, open_reader, resolve_ref, timestamp
 from woodrat.ledger.pages import Page, page_request
 from woodrat.record_json import Record, derived
@@ -26,7 +26,8 @@ from woodrat.runs.account import RUNNING, STATUSES
 from woodrat.runs.evaluations import evaluations
 from woodrat.runs.facts import decision_fact
 from woodrat.runs.index import INDEX as INDEX
-from woodrat.runs.index import catch_up, evidence_term
+from woodrat.runs.index import catch_up as catch_up
+from woodrat.runs.index import evidence_term
 from woodrat.runs.index.candidates import AllOf, AnyOf, Candidate, Few, Listed, Order, walk, window
 from woodrat.runs.index.listing import ANCESTORS_MAX, Changes
 from woodrat.runs.index.terms import (
@@ -61,8 +62,6 @@ if TYPE_CHECKING:
     from woodrat.state.fact import Fact
 
 _WINDOW, _WINDOW_MAX = 1_024, 65_536
-DECIDED_ROWS: Final = 64
-"""How many rows of decisions are asked for at first; more the further a page has to go."""
 TAIL_MAX: Final = 10_000
 """Up to how much of the log that the index does not cover yet its runs are looked at beside it, one by one."""
 
@@ -141,8 +140,8 @@ class Recounter:
 
     def _decided(self, beginning: str, after: tuple[str, int] | None) -> Iterator[tuple[str, int]]:
         """Yield time and position of the decisions listed under terms that begin so, as far as the index goes."""
-        prefix, size = beginning.encode(), DECIDED_ROWS
-        last = None if after is None else term_key(beginning + after[0], after[1])
+        prefix, size = beginning.encode(), WALK_ROWS_MIN
+        last = None if after is None else term_key(beginning + after[0], max(0, min(after[1], self.through)))
         while True:
             rows = self.index.scan(prefix, after=last, reverse=True, limit=size)
             for key, _ in rows:
@@ -371,12 +370,12 @@ def matching(
     `before` is the place of a run, and only those before it are looked at; `only` names the runs to look at, where
     they are known.
     """
-    end = recounter.through + 1 if before is None else before
+    end = recounter.through + 1 if before is None else min(before, recounter.through + 1)
     fits = _Fits(recounter, asked)
     if only is not None or recounter.through - recounter.index.covered > TAIL_MAX:
         subjects = fits.subjects if only is None else None
         begun = recounter.begun(end, subjects, oldest_first=oldest_first, only=only)
-        candidates = ((body["position"], id) for id, body in begun)
+        candidates: Iterator[tuple[int, str]] = ((body["position"], id) for id, body in begun)
     else:
         order = Order(recounter.index, oldest_first)
         candidates = _listed(recounter, asked, fits, order, end)
