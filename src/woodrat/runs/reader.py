@@ -138,6 +138,12 @@ class Recounter:
         listed.append(place for place in recent if after is None or place < after)
         yield from merge(*listed, reverse=True)
 
+    @property
+    def changes(self) -> Changes:
+        """What the entries that the index does not cover change about lists."""
+        index = self.index
+        return Changes(self.view, self.through, after=index.covered, entries=index.tail, positions=index.positions)
+
     def _decided(self, beginning: str, after: tuple[str, int] | None) -> Iterator[tuple[str, int]]:
         """Yield time and position of the decisions listed under terms that begin so, as far as the index goes."""
         prefix, size = beginning.encode(), WALK_ROWS_MIN
@@ -152,8 +158,7 @@ class Recounter:
 
     def _decided_recently(self) -> Iterator[tuple[str, int]]:
         """Yield time and position of the decisions of runs that began or decided where the index has not come."""
-        changes = Changes(self.view, self.through, self.index.positions)
-        for id in changes.runs_of(self.index.tail):
+        for id in self.changes.began_or_decided():
             for entry in self.view.run(id, self.through):
                 if entry.kind == "run.decided" and entry.body is not None:
                     yield steps.text(form.decode(entry.body).get("started_at")) or "", entry.position
@@ -399,7 +404,7 @@ def _listed(recounter: Recounter, asked: Runs, fits: _Fits, order: Order, end: i
     streams = list(_streams(recounter, asked, fits, order))
     stream: Stream = AllOf(order, streams) if streams else Listed(order, EVERY)
     if recounter.index.tail:
-        changes = Changes(recounter.view, recounter.through, recounter.index.positions)
+        changes = recounter.changes
         recent = dict.fromkeys(id for entry in recounter.index.tail for id in changes.touched_by(entry))
         stream = AnyOf(order, [stream, Few(order, recounter.candidates(recent))])
     for place, id in walk(order, stream, 0 if order.oldest_first else end - 1):

@@ -7,7 +7,6 @@ make a record, and compared with what was listed before it. So append, rebuild a
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
@@ -47,35 +46,52 @@ if TYPE_CHECKING:
 ANCESTORS_MAX: Final = 16
 """How far up a run looks for the pipeline it is a step of."""
 _HELD: Final = OUTLINED | {"run.decided"}
-HISTORIES_MAX: Final = 4_096
-"""How many runs are held at hand while lists are brought up to date."""
 
 
 def follow(view: View, after: int, through: int, entries: Sequence[Entry]) -> Iterator[IndexRow]:
     """Yield the rows of lists that begin or end with some entries, and those of decisions by the subject of a run."""
-    changes = Changes(view, through)
+    changes = Changes(view, through, after=after, entries=entries)
     touched: dict[str, list[int]] = {}
     for entry in entries:
         for id in changes.touched_by(entry):
             touched.setdefault(id, []).append(entry.position)
     for id, positions in touched.items():
         yield from changes.of(id, after, positions)
-    for id in changes.runs_of(entries):
+    for id in changes.began_or_decided():
         yield from (row for row in changes.decisions(id) if row.since > after)
 
 
 class Changes:
-    """How the rows of runs change, in one view of a log."""
+    """How the rows of runs change with some entries of a log, those of the index's kinds after a position."""
 
-    def __init__(self, view: View, through: int, positions: Callable[[str], Iterable[int]] | None = None) -> None:
+    def __init__(
+        self,
+        view: View,
+        through: int,
+        *,
+        after: int,
+        entries: Iterable[Entry],
+        positions: Callable[[str], list[int]] | None = None,
+    ) -> None:
         self._view = view
         self._through = through
+        self._after = after
         self._positions = positions or self._listed
         """Returns the positions of the entries under a term; by default the index is taken to go far enough."""
-        self._histories: OrderedDict[str, tuple[Entry, ...]] = OrderedDict()
+        self._listings: dict[str, list[int]] = {}
+        self._histories: dict[str, list[Entry]] = {}
+        self._recent: dict[str, list[Entry]] = {}
+        """The entries of runs among them, by run."""
+        for entry in entries:
+            if entry.kind in _HELD and entry.body is not None:
+                run = form.decode(entry.body).get("run")
+                if isinstance(run, str):
+                    self._recent.setdefault(run, []).append(entry)
 
     def _listed(self, term: str) -> list[int]:
-        return [position_of(key) for key, _ in self._view.scan(NAME, term_prefix(term))]
+        if term not in self._listings:
+            self._listings[term] = [position_of(key) for key, _ in self._view.scan(NAME, term_prefix(term))]
+        return self._listings[term]
 
     def _entries(self, term: str, position: int) -> Iterator[Entry]:
         """Yield the entries listed under a term, through a position, that are not erased."""
@@ -201,15 +217,12 @@ class Changes:
         except Unavailable:
             return None
 
-    def history(self, id: str) -> tuple[Entry, ...]:
+    def history(self, id: str) -> list[Entry]:
         """Return how a run began, decided, ended and was judged, by position, as far as the log is read."""
         entries = self._histories.get(id)
         if entries is None:
-            listed = self._view.run(id, self._through)
-            entries = tuple(entry for entry in listed if entry.kind in _HELD)
-            self._histories[id] = entries
-            if len(self._histories) > HISTORIES_MAX:
-                self._histories.popitem(last=False)
+            before = [entry for entry in self._view.run(id, self._after) if entry.kind in _HELD]
+            entries = self._histories[id] = before + self._recent.get(id, [])
         return entries
 
     def _evaluations(self, id: str, position: int) -> list[Ref]:
@@ -230,14 +243,10 @@ class Changes:
 
     # What was decided about a subject
 
-    def runs_of(self, entries: Iterable[Entry]) -> Iterable[str]:
-        """Return the runs that some of these entries begin, or are decisions of."""
-        bodies = (
-            form.decode(entry.body)
-            for entry in entries
-            if entry.body is not None and entry.kind in ("run.started", "run.decided")
-        )
-        return dict.fromkeys(run for body in bodies if isinstance(run := body.get("run"), str))
+    def began_or_decided(self) -> list[str]:
+        """Return the runs that some of the entries begin, or are decisions of."""
+        kinds = {"run.started", "run.decided"}
+        return [id for id, entries in self._recent.items() if not kinds.isdisjoint(entry.kind for entry in entries)]
 
     def decisions(self, id: str) -> Iterator[IndexRow]:
         """Yield the rows of a run's decisions by the subjects it was ever said to be about, as far as the log is read.
