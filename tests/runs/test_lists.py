@@ -14,6 +14,7 @@ import woodrat
 from woodrat.engines.memory import MemoryEngine
 from woodrat.ledger import index as log_index
 from woodrat.ledger.own_policy import registry
+from woodrat.ledger.pages import make_cursor
 from woodrat.runs import index as run_index
 from woodrat.runs import reader as run_reader
 from woodrat.runs.index import listing
@@ -184,13 +185,39 @@ def patch() -> Iterator[pytest.MonkeyPatch]:
         yield patch
 
 
-@settings(max_examples=25, deadline=None, phases=[Phase.generate, Phase.shrink])
+@settings(max_examples=15, deadline=None, phases=[Phase.generate, Phase.shrink])
 @given(acts=st.lists(_acts, min_size=1, max_size=14), part=st.integers(1, 9), behind=st.integers(0, 5))
 def test_the_index_lists_what_the_records_say(
     acts: list[Act], part: int, behind: int, patch: pytest.MonkeyPatch
 ) -> None:
     """Every list at every position is what reading all records gives, however the index came to be there."""
     agree(acts, part, behind, patch)
+
+
+def test_the_rows_of_lists_spell_no_values() -> None:
+    """What a run was asked, by whom and in which conversation is found by digest; its rows do not say it."""
+    ledger = opened()
+    said = {"query": "Where does Zoe live?", "conversation": "Zoe", "principal": "Zoe", "subject": "person/Zoe"}
+    write_entry(ledger, "run.started", _body(RUNS[0], 1, **said))
+    write_entry(ledger, "run.judged", _body(RUNS[0], 2, verdict="kind to Zoe"))
+    assert [record.id for record in ledger.runs.list(conversation="Zoe", verdict="kind to Zoe").items] == [RUNS[0]]
+    with ledger.context.engine.view(ledger.context.tenant) as view:
+        rows = view.lives(run_index.INDEX.name)
+    assert len(rows) > 5
+    assert not [row for row in rows if b"Zoe" in row.key + row.value]
+
+
+def test_a_forged_cursor_is_refused_or_finds_nothing() -> None:
+    """A place that no list of runs returns is refused; one that no run has leads to what is before it."""
+    ledger = opened()
+    write_entry(ledger, "run.started", _body(RUNS[0], 1))
+    names = ("pipeline", "session", "since", "subject", "until")
+    question = woodrat.canon.form.serialise(["runs", *([name, None] for name in names), None])
+    for place in (["a"], [1, 2], []):
+        with pytest.raises(woodrat.Refused, match="cursor"):
+            ledger.runs.list(cursor=make_cursor(question, [0, None, *place]))
+    for number, count in ((1 << 52, 1), (-5, 0), (0, 0)):
+        assert len(ledger.runs.list(cursor=make_cursor(question, [0, None, number])).items) == count
 
 
 # Planted faults

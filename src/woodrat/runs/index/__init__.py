@@ -59,10 +59,12 @@ def _terms(entry: Entry) -> set[str]:
 
 def _evidence(made: Decision) -> Iterator[str]:
     """Yield the terms of a decision: by entity and field, and by entity and time."""
-    for origin in made.origins:
-        ref = steps.ref(origin.get("entity")) if origin.get("kind") == "read" else None
+    read = ((origin.get("entity"), origin.get("field")) for origin in made.origins if origin.get("kind") == "read")
+    texts = {(entity, field if isinstance(field, str) else "") for entity, field in read if isinstance(entity, str)}
+    for entity, field in texts:
+        ref = steps.ref(entity)
         if ref is not None:
-            yield evidence_term(ref, steps.text(origin.get("field")) or "")
+            yield evidence_term(ref, field)
             yield f"{DECIDED}{ref.id}/{made.started_at or ''}"
 
 

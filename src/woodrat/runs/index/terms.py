@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from woodrat.canon.digest import digest
@@ -40,6 +41,7 @@ TALK: Final = "talk"
 _DIGEST_BYTES: Final = 12
 
 
+@lru_cache(maxsize=4_096)
 def value_term(name: str, value: str) -> str:
     """Return the term of the runs that have a value in common, which it does not spell."""
     return f"{LISTED}{name}/{digest('run-list', value.encode())[:_DIGEST_BYTES].hex()}"
