@@ -77,7 +77,23 @@ _start = st.builds(
     _some("fallback", [["query"], ["query", "started_at"]]),
     _some("name", ["bob"]),
 )
+
+
+def _reading(entity: str) -> dict[str, Any]:
+    """Return what a decision says that was made on a value read from an entity."""
+    origin = {"kind": "read", "entity": entity, "field": "score", "observations": [], "position": 0}
+    made = {"stage": "risk", "mode": "decide", "chosen": "no", "default": True, "rules": []}
+    return {**made, "facts": {"score": 1}, "facts_origin": {"score": origin}}
+
+
 _acts: st.SearchStrategy[Act] = st.one_of(
+    *[
+        st.builds(_merged, _step, st.sampled_from(["loan/1", "loan/2", "no reference"]).map(_reading)).map(
+            lambda body: ("run.decided", body)
+        )
+    ]
+    * 2,
+    st.just(("join", {})),
     _start.map(lambda body: ("run.started", body)),
     _start.map(lambda body: ("run.started", body)),
     st.builds(_merged, _step, _some("status", ["done", "error"])).map(lambda body: ("run.ended", body)),
@@ -119,6 +135,9 @@ def act(ledger: woodrat.Ledger, kind: str, said: dict[str, Any]) -> None:
             ledger.delete(f"evaluation/{said['id']}")
         elif kind == "merge":
             ledger.merge("evaluation/1", "evaluation/2")
+        elif kind == "join":
+            ledger.store([{"entity_type": "loan", "id": "1"}, {"entity_type": "loan", "id": "2"}])
+            ledger.merge("loan/1", "loan/2")
         elif kind == "split":
             ledger.split("evaluation/1", "evaluation/2")
         elif kind == "schema":
@@ -156,6 +175,25 @@ def read(ledger: woodrat.Past, position: int, monkeypatch: pytest.MonkeyPatch) -
         return lists(ledger, position)
 
 
+def decided(ledger: woodrat.Past, position: int) -> None:
+    """Check that what was decided about a subject is what all records say."""
+    with open_recounter(ledger.context, position) as recounter:
+        records = [recounter.bare(id) for id in RUNS]
+        for ref in ("loan/1", "loan/2", "loan/3"):
+            names = {str(member) for member in recounter.members(ref)}
+            expected = sorted(
+                ((made.started_at or "", made.position), record.id, made)
+                for record in records
+                for made in record.decisions
+                if record.subject in names or names.intersection(made.entities)
+            )
+            found = list(run_reader._decided_about(recounter, ref, None))
+            assert [item[:2] for item in found] == [item[:2] for item in reversed(expected)], position
+            for number, (place, _, _) in enumerate(found):
+                rest = run_reader._decided_about(recounter, ref, place)
+                assert list(rest) == found[number + 1 :], "a page goes on where the last one ended"
+
+
 def agree(acts: list[Act], part: int, behind: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check that what the index finds is what the records say, at every position, with and without a tail."""
     ledger = opened()
@@ -166,10 +204,12 @@ def agree(acts: list[Act], part: int, behind: int, monkeypatch: pytest.MonkeyPat
     for position in range(ledger.position + 1):
         expected = read(ledger.at(position), position, monkeypatch)
         assert lists(ledger.at(position), position) == expected, position
+        decided(ledger.at(position), position)
     _catch_up(ledger, part)
     for position in range(ledger.position + 1):
         expected = read(ledger.at(position), position, monkeypatch)
         assert lists(ledger.at(position), position) == expected, position
+        decided(ledger.at(position), position)
     report = ledger.verify(deep=True)
     assert report.sound, report
 
@@ -192,6 +232,33 @@ def test_the_index_lists_what_the_records_say(
 ) -> None:
     """Every list at every position is what reading all records gives, however the index came to be there."""
     agree(acts, part, behind, patch)
+
+
+@pytest.mark.parametrize("fault", ["left out", "added", "ended", "ended later", "begun too early", "another value"])
+def test_verify_finds_rows_that_the_log_does_not_ask_for(fault: str) -> None:
+    """A row of a list that is missing, one too many, or not true from where to where it should be is damage."""
+    ledger = opened()
+    for kind, said in STORY[:10]:
+        act(ledger, kind, said)
+    _catch_up(ledger, 4)
+    assert ledger.verify(deep=True).sound
+    name, context = run_index.INDEX.name, ledger.context
+    with context.engine.transaction(context.tenant) as write:
+        state = b"interrupted" if fault == "ended later" else b"done"
+        row = next(row for row in write.lives(name, b"list/status/" + state) if row.until or state == b"done")
+        other = row._replace(key=row.key.replace(b"done", b"gone"))
+        if fault == "added":
+            write.put([other])
+        else:
+            write.drop(name, row.key)
+            changed = {
+                "ended": row._replace(until=row.since + 1),
+                "ended later": row._replace(until=(row.until or 0) + 1),
+                "begun too early": row._replace(since=row.since - 1),
+                "another value": row._replace(value=b"run_other"),
+            }
+            write.put([changed[fault]] if fault in changed else [])
+    assert not ledger.verify(deep=True).sound
 
 
 def test_the_rows_of_lists_spell_no_values() -> None:
@@ -241,8 +308,17 @@ STORY: list[Act] = [
     ("run.started", _body(RUNS[0], 1, "aaa", subject="loan/2")),
     ("delete", {"id": "1"}),
     ("session", {"runs": RUNS[:1]}),
+    ("run.decided", _body(RUNS[0], 7, **_reading("loan/2"))),
+    ("run.decided", _body(RUNS[3], 8, **_reading("loan/1"))),
+    ("run.started", _body(RUNS[3], 6, subject="loan/2")),
+    ("join", {}),
 ]
 """A history in which every part of a listing changes."""
+
+
+def _undecided(self: listing.Changes, id: str) -> Iterator[Any]:
+    """List no decisions by the subject of their run."""
+    yield from ()
 
 
 def test_the_story_holds(patch: pytest.MonkeyPatch) -> None:
@@ -272,6 +348,7 @@ def _without(term: str) -> Any:
         ("touched_by", _deaf("observation")),
         ("_below", lambda self, run, position: []),
         ("_subjects", lambda self, refs, position: set()),
+        ("decisions", _undecided),
         *(
             ("rows", _without(f"list/{name}"))
             for name in ("every", "began", "status/", "unsettled/query", "agent/", "verdict/", "pipeline/", "talk/")

@@ -44,14 +44,14 @@ from woodrat.runs.index.terms import (
     subject_term,
     value_term,
 )
-from woodrat.runs.record import RunRecord, record_of, status_of
+from woodrat.runs.record import RunRecord, parts_of, record_of, status_of
 from woodrat.runs.recorder import current
-from woodrat.runs.steps import Decision, Judgement, Write
+from woodrat.runs.steps import Decision, Judgement, Part, Write
 from woodrat.state import observation
 from woodrat.state.run_owner import owned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from woodrat.canon.form import Json
     from woodrat.context import Context
@@ -88,6 +88,10 @@ class Recounter:
     def bare(self, id: str) -> RunRecord:
         """Return a run's record without what it wrote and who evaluated it, which is quicker."""
         return record_of(id, self.view.run(id, self.through), recording=current.is_recorded(id))
+
+    def parts(self, id: str, kinds: Collection[str]) -> tuple[str | None, tuple[Part, ...]]:
+        """Return who owns a run, and the parts of its record that come of some kinds of entry."""
+        return parts_of(id, self.view.run(id, self.through), kinds)
 
     def _linked(self, id: str, traceparent: str | None) -> set[str]:
         """Return the other runs of a run's trace: what an index says, and the run that the trace's own id spells."""
