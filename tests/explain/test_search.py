@@ -22,8 +22,9 @@ from woodrat.explain.workers.search import ChangedFields, StaleSearch, newly_sta
 from woodrat.ledger import index as log_index
 from woodrat.ledger.index import Tail
 from woodrat.ledger.read import Reader
-from woodrat.runs import reader as run_reader
-from woodrat.runs.reader import EVIDENCE, Recounter
+from woodrat.runs import index as run_index
+from woodrat.runs.index import DECISIONS
+from woodrat.runs.reader import Recounter
 from woodrat.runs.rules import Rule
 from woodrat.state.asof import AsOf
 from woodrat.state.observation import RETRACT
@@ -63,12 +64,12 @@ def writes(ledger: woodrat.Ledger, after: int = -1) -> list[tuple[int, int]]:
 
 def check(ledger: woodrat.Ledger) -> int:
     """Compare the search with the definition, write by write and over ranges; return how many decisions were found."""
-    every, tail = writes(ledger), Tail(EVIDENCE)
+    every, tail = writes(ledger), Tail(DECISIONS)
     spans = every + [(every[at][0], every[min(at + 3, len(every) - 1)][1]) for at in range(0, len(every), 3)]
     expected = {span: by_definition(ledger, *span) for span in spans if interesting(ledger, *span)}
     for span, decisions in expected.items():
         assert list(newly_stale(ledger.context, *span, tail)) == decisions
-    run_reader.catch_up(ledger.context.engine, ledger.tenant)
+    run_index.catch_up(ledger.context.engine, ledger.tenant)
     for span, decisions in expected.items():
         assert list(newly_stale(ledger.context, *span)) == decisions
     return sum(map(len, expected.values()))
@@ -226,14 +227,14 @@ def test_only_the_fields_that_rules_ask_for_count(ledger: woodrat.Ledger) -> Non
 
     for _ in range(2):
         assert [candidates(note="y"), candidates(other=1), candidates(income=1), candidates(score=5)] == [0, 0, 1, 2]
-        run_reader.catch_up(ledger.context.engine, ledger.tenant)
+        run_index.catch_up(ledger.context.engine, ledger.tenant)
 
 
 def test_the_index_is_brought_along(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many decisions that are not indexed yet are indexed after they were read once; a dropped index is noticed."""
     monkeypatch.setattr(search, "UNINDEXED_MAX", 2)
     ledger.store({"entity_type": "loan", "id": "1", "score": 1}, observed_at=MONDAY)
-    tail = Tail(EVIDENCE)
+    tail = Tail(DECISIONS)
 
     def candidates() -> int:
         position = ledger.store({"entity_type": "loan", "id": "1", "score": 5}).position
@@ -241,7 +242,7 @@ def test_the_index_is_brought_along(ledger: woodrat.Ledger, monkeypatch: pytest.
 
     def indexed() -> bool:
         with ledger.context.engine.view(ledger.tenant) as view:
-            return log_index.covered(view, run_reader.INDEX.name) >= 0
+            return log_index.covered(view, run_index.INDEX.name) >= 0
 
     decide(ledger, 1, 0)
     assert (candidates(), len(tail), indexed()) == (1, 1, False)

@@ -16,6 +16,7 @@ from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger import index as log_index
 from woodrat.ledger.own_policy import registry
+from woodrat.runs import index as run_index
 from woodrat.runs import reader as run_reader
 from woodrat.runs.projection import project
 from woodrat.runs.recorder import current
@@ -362,7 +363,7 @@ def test_a_reference_at_fault_is_refused(ledger: woodrat.Ledger) -> None:
 
 def test_the_index_and_the_log_give_the_same_answers(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is read from the log where the index has not come is what the index says afterwards, part by part."""
-    monkeypatch.setattr(run_reader, "INDEX_ENTRIES", 3)
+    monkeypatch.setattr(run_index, "INDEX_ENTRIES", 3)
     write(ledger, loan())
     ledger.store({"entity_type": "loan", "id": "42", "status": "rejected"}, run=RUN, step=4)
     ledger.store({"entity_type": "evaluation", "name": "n", "subject": RUN, "verdict": "failed"})

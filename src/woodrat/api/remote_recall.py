@@ -14,7 +14,7 @@ from woodrat.api.past import Past
 from woodrat.api.remote_run import RemoteLog
 from woodrat.errors import NotFound, Refused, WoodratError
 from woodrat.recall import reader
-from woodrat.runs.reader import ANCESTORS_MAX
+from woodrat.runs.index.listing import ANCESTORS_MAX
 from woodrat.runs.recorder.log import LocalLog
 from woodrat.runs.recorder.recalls import RecallFound
 

@@ -9,7 +9,7 @@ from woodrat.explain import index as trace_index
 from woodrat.ledger import fingerprint_index, search_index, trailing
 from woodrat.ledger import index as log_index
 from woodrat.ledger.indexer import Trailing
-from woodrat.runs import reader as run_reader
+from woodrat.runs import index as run_index
 
 if TYPE_CHECKING:
     from woodrat.context import Context
@@ -39,7 +39,7 @@ def _fingerprint(context: Context, entries_max: int) -> object:
 TRAILING: tuple[Trailing, ...] = (
     Trailing(search_index.INDEX.name, partial(_covered, search_index.INDEX.name), _search),
     Trailing(fingerprint_index.NAME, fingerprint_index.position, _fingerprint),
-    _of_log(run_reader.INDEX),
+    _of_log(run_index.INDEX),
     _of_log(trace_index.INDEX),
 )
 """Everything that the indexer brings up to date."""

@@ -319,7 +319,8 @@ def _followed(
     record: RunRecord, origin: Mapping[str, Any], name: str, view: View, faults: list[Fault]
 ) -> FieldRead | None:
     """Return the entity and field that a fact is read from, where another state may tell it otherwise."""
-    from woodrat.explain.reader.stale import read_by, read_ref
+    from woodrat.explain.reader.stale import read_by
+    from woodrat.explain.references import read_ref
 
     if origin.get("kind") == "model":
         problem = f"{name} came from a model, which might answer differently on another state"

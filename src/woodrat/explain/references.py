@@ -9,10 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from woodrat.records import dataclass, field
-from woodrat.runs.steps import Decision, Read, text
+from woodrat.runs.steps import Decision, Read, ref, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from woodrat.canon.ids import Ref
 
 DecisionKey = tuple[str, str]
 """A run, and the span of a decision of it."""
@@ -32,6 +34,19 @@ class References:
     """Stages of recalled runs that facts are what was chosen of."""
     runs: frozenset[str] = frozenset()
     """Runs that were recalled."""
+
+
+def read_ref(origin: object) -> Ref | None:
+    """Return the entity that a fact was read from; none of a fact that came from elsewhere."""
+    if not isinstance(origin, dict) or origin.get("kind") != "read" or not isinstance(origin.get("field"), str):
+        return None
+    return ref(origin.get("entity"))
+
+
+def named_observations(origin: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the observations that an origin names."""
+    listed = origin.get("observations")
+    return tuple(id for id in listed if isinstance(id, str)) if isinstance(listed, list) else ()
 
 
 def evidence(made: Decision) -> dict[str, Mapping[str, Any]]:

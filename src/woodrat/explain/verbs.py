@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Fault, shown
 from woodrat.explain import index
+from woodrat.explain.reader import searches
 from woodrat.explain.reader import stale as stale_reader
 from woodrat.explain.reader.impact import ImpactSearch, impact_page
 from woodrat.explain.reader.lineage import LineageSearch, lineage_page
@@ -61,7 +62,11 @@ def impact(
     cursor: object,
     progress: Progress | None = None,
 ) -> Impact:
-    """Return what leaned on an observation, a source, an interpretation, an entity, a run or all an agent said."""
+    """Return what leaned on an observation, a source, an interpretation, an entity, a run or all an agent said.
+
+    The first page finds all of it, since it says how much there is; those that follow show a part of what was found,
+    also when they are asked for by a cursor, as long as the search is remembered.
+    """
     if context.moment == "now":
         index.catch_up(context, progress)
         training_index.catch_up(context, progress)
@@ -70,8 +75,13 @@ def impact(
     request = page_request(context, question, limit, cursor, faults)
     assert depth is None or isinstance(depth, int)
     with open_tracer(context, request.position) as tracer:
-        search = ImpactSearch(tracer, what, agent, depth)
-        return _impact_page(context, tracer, search, request)
+        search = None if request.place is None else searches.find(context, tracer, request)
+        if search is None:
+            search = ImpactSearch(tracer, what, agent, depth)
+        answer = _impact_page(context, tracer, search, request)
+        if answer.cursor is not None:
+            searches.keep(context, tracer, request, search)
+        return answer
 
 
 def _impact_page(context: Context, tracer: Tracer, search: ImpactSearch, request: PageRequest) -> Impact:
@@ -136,6 +146,6 @@ def stale(context: Context, *, same: object, limit: object, cursor: object) -> P
     if type(same) is not bool:
         faults.append(Fault("same", f"expected true or false, got {shown(same)}", "Send a boolean."))
     request = page_request(context, ["stale", same is True], limit, cursor, faults)
-    with open_recounter(context, request.position) as recounter:
-        page = stale_reader.stale(Tracer(recounter), request, same=same is True)
+    with open_tracer(context, request.position) as tracer:
+        page = stale_reader.stale(tracer, request, same=same is True)
     return page.followed_by(lambda: stale(context, same=same, limit=limit, cursor=page.cursor))

@@ -7,7 +7,7 @@ transactions of bounded length; whatever it does not cover is read from the log 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.engines.port import BEFORE_ALL, IndexRow
 from woodrat.errors import Unavailable
@@ -22,21 +22,37 @@ if TYPE_CHECKING:
 
 INDEX_ENTRIES: Final = 10_000
 """How much of the log one transaction brings into an index at most; writers wait no longer than that."""
+WALK_ROWS_MIN: Final = 64
 WALK_ROWS: Final = 1_000
-"""How many rows a walk over an index asks the engine for at a time."""
+"""How many rows a walk over an index asks the engine for at a time: few at first, where a page may need no more."""
+STANDING: Final = -2
+"""What `follow` gives as the `since` of a row that was listed before and ends now."""
 _POSITION_BYTES: Final = 8
+
+
+def _nothing(_: Entry) -> Iterable[Any]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """Which entries are listed under which terms."""
+    """Which entries are listed, and under what."""
 
     name: str
     """Of the index; under it the engine notes how far it goes, too."""
     kinds: frozenset[str]
     """The kinds of entries that are listed."""
-    terms: Callable[[Entry], set[str]]
-    """Returns the terms an entry is listed under."""
+    terms: Callable[[Entry], Iterable[str]] = _nothing
+    """Returns the terms an entry is listed under, each once."""
+    pairs: Callable[[Entry], Iterable[tuple[bytes, bytes]]] = _nothing
+    """Returns the rows of an entry that are no terms, as (key, value)."""
+    follow: Callable[[View, int, int, Sequence[Entry]], Iterable[IndexRow]] | None = None
+    """Yields the rows that depend on earlier entries, too.
+
+    It is given a view in which the rows of the entries themselves are listed, the positions after which and through
+    which the log was read, and the entries of it that are of the index's kinds, in order. Rows that were true before
+    and end here come with `until`.
+    """
 
 
 def position_key(position: int) -> bytes:
@@ -44,13 +60,28 @@ def position_key(position: int) -> bytes:
     return position.to_bytes(_POSITION_BYTES, "big")
 
 
-def _prefix(term: str) -> bytes:
+def term_prefix(term: str) -> bytes:
+    """Return what the keys of all that is listed under a term begin with."""
     return term.encode() + b"\0"  # no text holds it, so that no term begins another
 
 
-def row(index: Index, term: str, position: int) -> IndexRow:
-    """Return the row by which an entry is listed under a term."""
-    return IndexRow(index.name, _prefix(term) + position_key(position), position)
+def term_key(term: str, position: int) -> bytes:
+    """Return the key under which a position is listed under a term."""
+    return term_prefix(term) + position_key(position)
+
+
+def position_of(key: bytes) -> int:
+    """Return the position that a key ends in."""
+    return int.from_bytes(key[-_POSITION_BYTES:], "big")
+
+
+def rows_of(index: Index, entry: Entry) -> Iterator[IndexRow]:
+    """Yield the rows that an entry makes by itself."""
+    name, position = index.name, entry.position
+    for term in index.terms(entry):
+        yield IndexRow(name, term_key(term, position), position)
+    for key, value in index.pairs(entry):
+        yield IndexRow(name, key, position, value)
 
 
 def covered(view: View, name: str) -> int:
@@ -121,18 +152,21 @@ def catch_up(
 def go_on(engine: Engine, tenant: TenantId, index: Index, entries_max: int) -> int:
     """List the next part of the log; return the position the index goes to then.
 
-    What is to be listed is worked out in a view; writers wait only while it is put down.
+    What is to be listed is worked out in a view; writers wait only while it is put down, and while rows are worked out
+    that depend on earlier ones.
     """
     with engine.view(tenant) as view:
         before = covered(view, index.name)
         position = min(view.head().position, before + entries_max)
-        entries = view.entries(before, position, index.kinds)
-        rows = [row(index, term, entry.position) for entry in entries for term in index.terms(entry)]
+        entries = list(view.entries(before, position, index.kinds))
+        rows = [row for entry in entries for row in rows_of(index, entry)]
     with engine.transaction(tenant) as write:
         reached = covered(write, index.name)
         if reached == before:  # nobody else went on meanwhile
             if rows:
                 write.put(rows)
+            if index.follow is not None and entries:
+                _carry_out(write, index.follow(write, before, position, entries))
             cover(write, index.name, position)
             return position
     return reached
@@ -147,27 +181,52 @@ class Tail:
     def __init__(self, index: Index) -> None:
         self.index = index
         """The index."""
-        self._covered = self._through = self._count = 0
-        self._positions: dict[str, list[int]] | None = None
+        self.covered = BEFORE_ALL
+        """The position that the index goes to."""
+        self.entries: list[Entry] = []
+        """The entries of its kinds since, in order."""
+        self._through = BEFORE_ALL
+        self._is_read = False
+        self._positions: dict[str, list[int]] = {}
+        self._termed = 0
 
     def __len__(self) -> int:
         """How many entries it holds."""
-        return self._count
+        return len(self.entries)
 
     def follow(self, view: View, through: int) -> None:
         """Read on to a position; what the index covers by now is forgotten."""
         reached = covered(view, self.index.name)
-        if self._positions is None or reached < self._covered or reached >= self._through:
-            self._positions, self._covered, self._through, self._count = {}, reached, reached, 0
-        for entry in view.entries(self._through, through, self.index.kinds):
-            self._count += 1
-            for term in self.index.terms(entry):
-                self._positions.setdefault(term, []).append(entry.position)
-        self._through = max(self._through, through)
+        if not self._is_read or reached < self.covered or reached >= self._through:
+            self.covered = self._through = reached
+            self.entries, self._positions, self._termed, self._is_read = [], {}, 0, True
+        if through > self._through:
+            self.entries += view.entries(self._through, through, self.index.kinds)
+            self._through = through
 
     def positions(self, term: str) -> Sequence[int]:
         """Return the positions of the entries under a term, in order."""
-        return () if self._positions is None else self._positions.get(term, ())
+        for entry in self.entries[self._termed :]:
+            for one in self.index.terms(entry):
+                self._positions.setdefault(one, []).append(entry.position)
+        self._termed = len(self.entries)
+        return self._positions.get(term, ())
+
+
+def _carry_out(write: Transaction, rows: Iterable[IndexRow]) -> None:
+    """Put rows; those that were true before and have an end now are ended."""
+    ending: dict[int, list[tuple[str, bytes]]] = {}
+    fresh: list[IndexRow] = []
+    for row in list(rows):
+        if row.since == STANDING:
+            assert row.until is not None
+            ending.setdefault(row.until, []).append((row.name, row.key))
+        else:
+            fresh.append(row)
+    for position in sorted(ending):
+        write.end(position, ending[position])
+    if fresh:
+        write.put(fresh)
 
 
 class Lookup:
@@ -176,8 +235,10 @@ class Lookup:
     def __init__(self, view: View, through: int, index: Index, tail: Tail | None = None) -> None:
         self._view = view
         self._through = through
+        self._index = index
         self._tail = Tail(index) if tail is None else tail
         self._is_read = False
+        self._is_past: bool | None = None
 
     def _read_tail(self) -> Tail:
         if not self._is_read:
@@ -185,23 +246,72 @@ class Lookup:
             self._is_read = True
         return self._tail
 
-    def has(self, term: str) -> bool:
-        """Return whether any entry belongs under a term, at whatever position."""
-        return bool(self._read_tail().positions(term)) or is_listed(self._view, self._tail.index.name, term)
+    @property
+    def covered(self) -> int:
+        """The position that the index goes to."""
+        return self._read_tail().covered
+
+    @property
+    def tail(self) -> Sequence[Entry]:
+        """The entries of its kinds that the index does not cover, in order."""
+        entries = self._read_tail().entries
+        return (
+            entries
+            if not entries or entries[-1].position <= self._through
+            else [entry for entry in entries if entry.position <= self._through]
+        )
+
+    @property
+    def through(self) -> int | None:
+        """The position that rows are asked for at: none where that is the present, which costs less."""
+        if self._is_past is None:
+            self._is_past = self._through < self._view.head().position
+        return self._through if self._is_past else None
+
+    def has_below(self, beginning: str) -> bool:
+        """Return whether any entry belongs under a term that begins so."""
+        if self.scan(beginning.encode(), limit=1):
+            return True
+        return any(term.startswith(beginning) for entry in self.tail for term in self._index.terms(entry))
 
     def positions(self, term: str) -> list[int]:
         """Return the positions of the entries listed under a term, and of those that the index does not cover."""
-        rows = self._view.scan(self._tail.index.name, _prefix(term), through=self._through)
-        found = {int.from_bytes(key[-_POSITION_BYTES:], "big") for key, _ in rows}
+        found = {position_of(key) for key, _ in self.scan(term_prefix(term))}
         found.update(self._read_tail().positions(term))
         return sorted(position for position in found if position <= self._through)
+
+    def walk_back(self, term: str, before: int) -> Iterator[int]:
+        """Yield the positions listed under a term before one, the last first, as far as the index goes."""
+        last, size = term_key(term, max(0, min(before, self._through + 1))), WALK_ROWS_MIN
+        while True:
+            rows = self.scan(term_prefix(term), after=last, reverse=True, limit=size)
+            yield from (position_of(key) for key, _ in rows)
+            if len(rows) < size:
+                return
+            last, size = rows[-1][0], min(size * 4, WALK_ROWS)
+
+    def positions_below(self, beginning: str) -> list[int]:
+        """Return the positions of the entries listed under any term that begins so, each once."""
+        positions = {position_of(key) for key, _ in self.scan(beginning.encode())}
+        for entry in self.tail:
+            if any(term.startswith(beginning) for term in self._index.terms(entry)):
+                positions.add(entry.position)
+        return sorted(positions)
 
     def entries(self, term: str) -> list[Entry]:
         """Return the entries listed under a term, by position, without those whose bodies were erased."""
         found = (self._view.entry(position) for position in self.positions(term))
         return [entry for entry in found if entry is not None and entry.body is not None]
 
+    def scan(
+        self, prefix: bytes, *, after: bytes | None = None, reverse: bool = False, limit: int | None = None
+    ) -> Sequence[tuple[bytes, bytes]]:
+        """Return rows of the index, as far as it goes, whose keys begin with a prefix."""
+        return self._view.scan(
+            self._index.name, prefix, through=self.through, after=after, reverse=reverse, limit=limit
+        )
+
 
 def is_listed(view: View, name: str, term: str) -> bool:
     """Return whether an index, as far as it goes, lists anything under a term."""
-    return bool(view.scan(name, _prefix(term), limit=1))
+    return bool(view.scan(name, term_prefix(term), limit=1))

@@ -13,12 +13,12 @@ from woodrat.canon.ids import Ref
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger import reads
-from woodrat.ledger.moments import open_reader, timestamp
+from woodrat.ledger.moments import open_reader, resolve_ref, timestamp
 from woodrat.ledger.pages import Page, page_request, ranked_page, read_list, walked_page
 from woodrat.records import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from woodrat.context import Context
@@ -111,13 +111,18 @@ def observations(
     context: Context, ref: str | Ref | None = None, *, limit: int = LIMIT, cursor: str | None = None
 ) -> Page[Stored]:
     """Return the observations of an entity and of those it is joined with, or all of them, by position."""
+    from woodrat.ledger import history as entity_history
+
     faults = [] if ref is None else _ref_faults(ref)
     request = page_request(context, ["observations", None if ref is None else str(ref)], limit, cursor, faults)
-    if ref is not None:
-        return read_list(context, request, lambda then: reads.observations(then, ref))
 
     def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Stored]]:
-        for stored in reads.stored_after(reader, BEFORE_ALL if place is None else place[0]):
+        after = BEFORE_ALL if place is None else place[0]
+        if ref is None:
+            found = reads.stored_after(reader, after)
+        else:
+            found = entity_history.observations_after(reader, reads.spoken_of(reader, resolve_ref(reader, ref)), after)
+        for stored in found:
             yield (stored.position,), stored
 
     return walked_page(context, request, (int,), walk)
@@ -126,12 +131,29 @@ def observations(
 def history(
     context: Context, ref: str | Ref, field: str | None = None, *, limit: int = LIMIT, cursor: str | None = None
 ) -> Page[Step]:
-    """Return how belief about an entity, or one field of it, changed with each observation."""
+    """Return how belief about an entity, or one field of it, changed with each observation.
+
+    A page costs what it passes over. The history of entities that were joined, or by a valid time, is folded whole.
+    """
+    from woodrat.ledger import history as entity_history
+
     faults = _ref_faults(ref)
     if field is not None and not isinstance(field, str):
         faults.append(Fault("field", f"expected a field, got {shown(field)}", "Send the field's name as text."))
     request = page_request(context, ["history", str(ref), field], limit, cursor, faults)
-    return read_list(context, request, lambda then: reads.history(then, ref, field))
+
+    def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Step]]:
+        after = BEFORE_ALL if place is None else place[0]
+        entity = resolve_ref(reader, ref)
+        if entity_history.can_walk(reader, entity):
+            reads.spoken_of(reader, entity)
+            steps: Iterable[Step] = entity_history.history_after(reader, entity, field, after)
+        else:
+            steps = (step for step in reads.history_of(reader, entity, field) if step.position > after)
+        for step in steps:
+            yield (step.position,), step
+
+    return walked_page(context, request, (int,), walk)
 
 
 def timeline(
@@ -142,11 +164,19 @@ def timeline(
     limit: int = LIMIT,
     cursor: str | None = None,
 ) -> Page[Event]:
-    """Return what was seen from `since` to before `until`, across all entities, in the order of seeing."""
+    """Return what was seen from `since` to before `until`, across all entities, in the order of seeing.
+
+    A page costs what it returns, found by an index of observed time; with a valid time also what it passes over.
+    """
+    from woodrat.ledger import observed_time
+
     faults: list[Fault] = []
     begin, end = (_time(name, value, faults) for name, value in (("since", since), ("until", until)))
     request = page_request(context, ["timeline", begin, end], limit, cursor, faults)
-    return read_list(context, request, lambda then: reads.timeline(then, since=begin, until=end))
+    observed_time.catch_up(context)
+    return walked_page(
+        context, request, (str, str), lambda reader, place: observed_time.walk(reader, begin, end, place)
+    )
 
 
 def conflicts(
@@ -186,9 +216,13 @@ def related(
     context: Context, ref: str | Ref, *, depth: int = 1, limit: int = LIMIT, cursor: str | None = None
 ) -> Page[Related]:
     """Return the relations that begin or end at an entity, and those of their other ends, up to `depth`."""
+    from woodrat.ledger import history as entity_history
+
     faults = _ref_faults(ref) + reads.depth_faults(depth)
     request = page_request(context, ["related", str(ref), depth], limit, cursor, faults)
-    return read_list(context, request, lambda then: reads.related(then, ref, depth=depth))
+    return walked_page(
+        context, request, (int, str), lambda reader, place: entity_history.related_after(reader, ref, depth, place)
+    )
 
 
 def deliveries(context: Context, *, limit: int = LIMIT, cursor: str | None = None) -> Page[Delivery]:

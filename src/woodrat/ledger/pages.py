@@ -113,8 +113,7 @@ class PageRequest:
         """Return the place, made of values of these kinds; `Refused` where no page of this list returned the cursor."""
         if self.place is None or [type(part) for part in self.place] == list(kinds):
             return self.place
-        problem = Fault("cursor", "it is not the cursor of this list", "Send the cursor exactly as a page returned it.")
-        raise Refused([problem], NO_READ)
+        raise strange_cursor()
 
     def pin(self, context: Context) -> Context:
         """Return the context at the position that all pages of the list are read at."""
@@ -166,6 +165,12 @@ def _moment_fault(place: list[Any], reached: int, valid_at: str | None) -> Fault
         given = "no valid time" if place[1] is None else f"the valid time {place[1]}"
         return Fault("cursor", f"it is from a list with {given}", "Send the same valid time, or no cursor.")
     return None
+
+
+def strange_cursor() -> Refused:
+    """Return the error for a cursor that no page of a list returned."""
+    problem = Fault("cursor", "it is not the cursor of this list", "Send the cursor exactly as a page returned it.")
+    return Refused([problem], NO_READ)
 
 
 def cut(items: Sequence[T], request: PageRequest) -> Page[T]:

@@ -142,16 +142,20 @@ def observations(context: Context, ref: str | Ref | None = None) -> tuple[Stored
 
 def history(context: Context, ref: str | Ref, field: str | None = None) -> tuple[Step, ...]:
     """Return how belief about an entity, or one field of it, changed with each observation."""
+    with open_reader(context) as reader:
+        return history_of(reader, resolve_ref(reader, ref), field)
+
+
+def history_of(reader: Reader, ref: Ref, field: str | None) -> tuple[Step, ...]:
+    """Return how belief about an entity changed with each observation, folded from the first of them on."""
     from woodrat.merge import timeline
 
-    with open_reader(context) as reader:
-        found = resolve_ref(reader, ref)
-        members = _spoken_of(reader, found)
+    members = spoken_of(reader, ref)
 
-        def rules_at(position: int) -> Any:
-            return Reader(reader.view, AsOf(position), context.policies).rules(found.type)
+    def rules_at(position: int) -> Any:
+        return Reader(reader.view, AsOf(position), reader.policies).rules(ref.type)
 
-        return timeline.history(reader.stored(members), members, rules_at, field)
+    return timeline.history(reader.stored(members), members, rules_at, field)
 
 
 def timeline(context: Context, *, since: str | None = None, until: str | None = None) -> tuple[Event, ...]:
@@ -176,7 +180,7 @@ def blame(
 
     with open_reader(context) as reader:
         found = resolve_ref(reader, ref)
-        members = _spoken_of(reader, found)
+        members = spoken_of(reader, found)
         rules = reader.rules(found.type)
         observations = [stored.observation for stored in reader.stored(members)]
         names = sorted({name for o in observations for name in o.stated})
@@ -369,10 +373,14 @@ def _check_one(ref: object, entity_type: object) -> None:
         raise Refused(faults, outcome=NO_READ)
 
 
-def _spoken_of(reader: Reader, ref: Ref) -> tuple[Ref, ...]:
+def spoken_of(reader: Reader, ref: Ref) -> tuple[Ref, ...]:
     """Return an entity with all it is joined with; `NotFound` when nothing was ever said of them."""
     members = reader.group(ref)
-    if not reader.stored(members):
+    if reader.asof.effective is None:
+        spoken = any(reader.view.version(member.digest, reader.asof.position) is not None for member in members)
+    else:
+        spoken = bool(reader.stored(members))
+    if not spoken:
         reader.check_exists(ref)
     return members
 
@@ -380,7 +388,7 @@ def _spoken_of(reader: Reader, ref: Ref) -> tuple[Ref, ...]:
 def stored_about(reader: Reader, ref: str | Ref | None) -> list[Stored]:
     """Return the observations of an entity and of those it is joined with, or all of them, by position."""
     if ref is not None:
-        return reader.stored(_spoken_of(reader, resolve_ref(reader, ref)))
+        return reader.stored(spoken_of(reader, resolve_ref(reader, ref)))
     return list(stored_after(reader, BEFORE_ALL))
 
 
@@ -396,14 +404,22 @@ def stored_after(reader: Reader, after: int) -> Iterator[Stored]:
 
 
 def _links(reader: Reader, entity: Ref) -> Iterator[Related]:
-    """Yield the live relations at an entity. A key of two references alone does not make one: it must say so itself."""
+    """Yield the live relations at an entity."""
+    for edge in reader.view.relations(entity.digest, None, reader.asof.position):
+        link = link_of(reader, edge)
+        if link is not None:
+            yield link
+
+
+def link_of(reader: Reader, edge: Ref) -> Related | None:
+    """Return a relation that is live. A key of two references alone does not make one: it must say so itself."""
     from woodrat.state import relation
 
-    for edge in reader.view.relations(entity.digest, None, reader.asof.position):
-        ends = relation.endpoints(edge)
-        snapshot = reader.find(edge)
-        if ends is None or snapshot is None or snapshot.deleted:
-            continue
-        if snapshot.fields.get("from") == str(ends[0]) and snapshot.fields.get("to") == str(ends[1]):
-            said = {name: value for name, value in snapshot.fields.items() if name not in ("from", "to")}
-            yield Related(edge, edge.type, ends[0], ends[1], 0, said)
+    ends = relation.endpoints(edge)
+    snapshot = reader.find(edge)
+    if ends is None or snapshot is None or snapshot.deleted:
+        return None
+    if snapshot.fields.get("from") != str(ends[0]) or snapshot.fields.get("to") != str(ends[1]):
+        return None
+    said = {name: value for name, value in snapshot.fields.items() if name not in ("from", "to")}
+    return Related(edge, edge.type, ends[0], ends[1], 0, said)

@@ -49,19 +49,30 @@ def history(
             folding = Folding(group, rules)
             for observation in known:
                 folding.add(observation)
-            before = _fields(folding.state, rules)
+            before = shown_fields(folding.state, rules)
         state = folding.add(item.observation)
-        after = _fields(state, rules)
-        changes = field_changes(before, after)
+        after = shown_fields(state, rules)
+        step = step_between(item.position, item.observation, before, after, state.deleted, field)
         before = after
-        if field is not None:
-            changes = tuple(change for change in changes if change.field == field)
-        if field is None or changes or field in item.observation.stated:
-            steps.append(Step(item.position, item.observation, state.deleted, changes))
+        if step is not None:
+            steps.append(step)
     return tuple(steps)
 
 
-def _fields(state: MergeState, rules: Rules) -> dict[str, Any]:
+def step_between(
+    position: int, said: Observation, before: dict[str, Any], after: dict[str, Any], deleted: bool, field: str | None
+) -> Step | None:
+    """Return the step from the fields before an observation to those after it; none where it is not about `field`."""
+    changes = field_changes(before, after)
+    if field is not None:
+        changes = tuple(change for change in changes if change.field == field)
+        if not changes and field not in said.stated:
+            return None
+    return Step(position, said, deleted, changes)
+
+
+def shown_fields(state: MergeState, rules: Rules) -> dict[str, Any]:
+    """Return the fields that a state shows, by name."""
     return dict(sorted(snapshot.fields_of(state, rules).items()))
 
 

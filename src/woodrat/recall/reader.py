@@ -19,7 +19,9 @@ from woodrat.record_json import Record, derived
 from woodrat.records import dataclass, replace
 from woodrat.runs import projection as projections
 from woodrat.runs.account import INTERRUPTED, RUNNING
-from woodrat.runs.reader import ANCESTORS_MAX, Recounter, catch_up
+from woodrat.runs.index import catch_up
+from woodrat.runs.index.listing import ANCESTORS_MAX
+from woodrat.runs.reader import Recounter
 from woodrat.runs.record import RunRecord
 from woodrat.runs.recorder.recalls import RecallFound, RecordedRecall
 from woodrat.runs.steps import RecalledRun

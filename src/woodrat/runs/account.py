@@ -13,7 +13,7 @@ from woodrat.runs.facts import decision_fact
 from woodrat.runs.steps import Decision, Judgement, ModelCall, Note, Part, Read, ToolCall, Write
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from woodrat.canon.form import Json
     from woodrat.state.fact import Fact
@@ -38,6 +38,14 @@ MIXED: Final = "mixed"
 """The verdict on a run whose judges differ."""
 SCORED: Final = "scored"
 """The verdict of a judge who gives a number and does not say whether it is good."""
+
+
+def verdict_of(judgements: Iterable[Judgement]) -> str | None:
+    """Return what the judges of a run think of the whole of it, by their judgements in order; none without any."""
+    latest = {(each.by, each.agent): each.verdict for each in judgements if each.about is None}
+    words = set(latest.values())
+    words = words - {SCORED} or words
+    return words.pop() if len(words) == 1 else MIXED if words else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +174,7 @@ class RunAccount(Record):
 
         Of several judgements by one judge the latest counts. A mere score counts where nobody says more.
         """
-        latest = {(each.by, each.agent): each.verdict for each in self.judgements if each.about is None}
-        words = set(latest.values())
-        words = words - {SCORED} or words
-        return words.pop() if len(words) == 1 else MIXED if words else None
+        return verdict_of(self.judgements)
 
     @property
     def preferred(self) -> Judgement | None:

@@ -9,130 +9,61 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import contextmanager
+from heapq import merge
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger import index as log_index
-from woodrat.ledger.index import INDEX_ENTRIES, Index, Lookup
+from woodrat.ledger.index import WALK_ROWS, WALK_ROWS_MIN, Lookup, position_of, term_key
 from woodrat.ledger.moments import NO_READ, open_reader, resolve_ref, timestamp
-from woodrat.ledger.pages import Page, page_request, ranked_page
-from woodrat.merge.packing import garbled
+from woodrat.ledger.pages import Page, page_request
 from woodrat.record_json import Record, derived
 from woodrat.records import dataclass
 from woodrat.runs import steps, trace
-from woodrat.runs.account import STATUSES
+from woodrat.runs.account import RUNNING, STATUSES
+from woodrat.runs.evaluations import evaluations
 from woodrat.runs.facts import decision_fact
-from woodrat.runs.record import RunRecord, record_of, status_of
+from woodrat.runs.index import INDEX as INDEX
+from woodrat.runs.index import catch_up as catch_up
+from woodrat.runs.index import evidence_term
+from woodrat.runs.index.candidates import AllOf, AnyOf, Candidate, Few, Listed, Order, walk, window
+from woodrat.runs.index.listing import ANCESTORS_MAX, Changes
+from woodrat.runs.index.terms import (
+    ABOUT,
+    DECIDED,
+    EVERY,
+    INSIDE,
+    JUDGED,
+    STATUS,
+    TALK,
+    TRACED,
+    UNSETTLED,
+    WROTE,
+    subject_term,
+    value_term,
+)
+from woodrat.runs.record import RunRecord, parts_of, record_of, status_of
 from woodrat.runs.recorder import current
-from woodrat.runs.steps import Decision, Judgement, Write
+from woodrat.runs.steps import Decision, Judgement, Part, Write
 from woodrat.state import observation
 from woodrat.state.run_owner import owned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from woodrat.canon.form import Json
-    from woodrat.canon.ids import TenantId
     from woodrat.context import Context
-    from woodrat.engines.port import Engine, View
+    from woodrat.engines.port import View
     from woodrat.ledger.read import Reader
     from woodrat.log.entry import Entry
+    from woodrat.runs.index.candidates import Stream
     from woodrat.state.fact import Fact
 
-ANCESTORS_MAX: Final = 16
-"""How far up a run looks for the pipeline it is a step of."""
-
-_EVIDENCE, _WROTE, _JUDGED, _INSIDE, _TRACED = "evidence/", "wrote/", "judged/", "inside/", "traced/"
-_FIELD = "field/"
-_KINDS: Final = frozenset({"observation", "run.decided", "run.started"})
 _WINDOW, _WINDOW_MAX = 1_024, 65_536
-_EVALUATION: Final = "evaluation"
-
-
-# The index of runs
-
-
-def _terms(entry: Entry) -> set[str]:
-    """Return the terms an entry is listed under."""
-    data = entry.body
-    if data is None:
-        return set()
-    if entry.kind == "run.decided":
-        body: Any = form.decode(data)
-        part = steps.part_of(entry.kind, entry.position, body) if isinstance(body, dict) else None
-        assert isinstance(part, Decision)
-        terms = {_EVIDENCE + ref.id for ref in _refs(part.entities)}
-        return terms.union(_field_term(ref, field) for ref, field in _read_fields(part))
-    if entry.kind == "run.started":
-        if b'"parent"' not in data and b'"trace"' not in data:
-            return set()
-        began: Any = form.decode(data)
-        parent, traced = began.get("parent"), trace.trace_of(began.get("trace"))
-        above = parent.get("run") if isinstance(parent, dict) else None
-        inside = {_INSIDE + above} if isinstance(above, str) else set()
-        return inside if traced is None else {*inside, _TRACED + traced}
-    # Most observations carry no run; looking for the key in the bytes costs a fraction of reading them.
-    found: set[str] = set()
-    if b'"run":"' in data or b'"type":"evaluation"' in data:
-        body = form.decode(data)
-        if isinstance(run := body.get("run"), str):
-            found.add(_WROTE + run)
-        subject = body.get("fields", {}).get("subject")
-        if body["entity"]["type"] == _EVALUATION and isinstance(subject, str):
-            found.add(_JUDGED + subject)
-    return found
-
-
-def _refs(texts: Iterable[object]) -> Iterator[Ref]:
-    for text in texts:
-        try:
-            yield ids.parse_ref(text)
-        except Refused:
-            continue
-
-
-def _read_fields(decision: Decision) -> Iterator[tuple[Ref, str]]:
-    """Yield the fields of entities that a decision depends on: what its rules looked at, or would on other values.
-
-    What it was given besides cannot change what it comes to. One without conditions depends on all it was given.
-    """
-    rules = (*decision.rules, *(decision.untried or ()))
-    asked = {key for rule in rules if isinstance(rule.when, dict) for key in rule.when}
-    conditions = decision.conditions
-    origins = [condition.origin for condition in conditions]
-    origins += [origin for key, origin in decision.facts_origin.items() if not conditions or key in asked]
-    for origin in origins:
-        if isinstance(origin, dict) and origin.get("kind") == "read" and isinstance(field := origin.get("field"), str):
-            yield from ((ref, field) for ref in _refs([origin.get("entity")]))
-
-
-def _field_term(ref: Ref, field: str) -> str:
-    """Return the term of the decisions that depend on a field of an entity."""
-    return f"{_FIELD}{ref.id}/{field}"
-
-
-INDEX: Final = Index("runs", _KINDS, _terms)
-"""Where runs are found by what they decided on, wrote and started, and by who judged them."""
-EVIDENCE: Final = Index(INDEX.name, frozenset({"run.decided"}), _terms)
-"""The same, for whoever asks about decisions alone: what is not covered yet is read sooner."""
-
-
-def catch_up(engine: Engine, tenant: TenantId, entries_max: int = INDEX_ENTRIES) -> None:
-    """Bring the index of runs up to date; one that cannot be written to now stays behind."""
-    log_index.catch_up(engine, tenant, INDEX, entries_max)
-
-
-def leaning_positions(evidence: Lookup, ref: Ref, fields: Iterable[str] | None) -> set[int]:
-    """Return the positions of the decisions that depend on some fields of an entity; none: on any of them."""
-    if fields is None:
-        return set(evidence.positions(_EVIDENCE + ref.id))
-    if not evidence.has(_EVIDENCE + ref.id):
-        return set()  # asked once, instead of field by field: on most entities nothing was decided
-    return {position for field in fields for position in evidence.positions(_field_term(ref, field))}
+TAIL_MAX: Final = 10_000
+"""Up to how much of the log that the index does not cover yet its runs are looked at beside it, one by one."""
 
 
 class Recounter:
@@ -142,7 +73,7 @@ class Recounter:
         self.reader = reader
         self.view: View = reader.view
         self.through = reader.asof.position
-        self._index = Lookup(self.view, self.through, INDEX)
+        self.index = Lookup(self.view, self.through, INDEX)
 
     def find(self, id: str) -> RunRecord | None:
         """Return a run's record; `None` when no entry is part of it."""
@@ -160,11 +91,15 @@ class Recounter:
             entries = self.view.run(id, self.through)
         return record_of(id, entries, recording=current.is_recorded(id))
 
+    def parts(self, id: str, kinds: Collection[str]) -> tuple[str | None, tuple[Part, ...]]:
+        """Return who owns a run, and the parts of its record that come of some kinds of entry."""
+        return parts_of(id, self.view.run(id, self.through), kinds)
+
     def _linked(self, id: str, traceparent: str | None) -> set[str]:
         """Return the other runs of a run's trace: what an index says, and the run that the trace's own id spells."""
         found: set[str] = set()
         for name in {trace.trace_id(id), trace.trace_of(traceparent)} - {None}:
-            began = (form.decode(entry.body or b"{}").get("run") for entry in self._index.entries(f"{_TRACED}{name}"))
+            began = (form.decode(entry.body or b"{}").get("run") for entry in self.index.entries(f"{TRACED}{name}"))
             found.update(run for run in began if isinstance(run, str))
         if (named := trace.trace_of(traceparent)) is not None:
             spelled = trace.run_of(named)
@@ -173,11 +108,11 @@ class Recounter:
 
     def written(self, id: str) -> list[Entry]:
         """Return the observations that carry a run, by position."""
-        return self._index.entries(_WROTE + id)
+        return self.index.entries(WROTE + id)
 
     def inside(self, id: str) -> list[str]:
         """Return the runs that a run started, in the order the log heard of them."""
-        entries = self._index.entries(_INSIDE + id)
+        entries = self.index.entries(INSIDE + id)
         return [form.decode(entry.body)["run"] for entry in entries if entry.body is not None]
 
     def _writes(self, id: str) -> Iterator[Write]:
@@ -188,38 +123,51 @@ class Recounter:
     def _evaluations(self, id: str) -> Iterator[Judgement]:
         """Yield what each `evaluation` of the run says now."""
         refs: dict[Ref, None] = {}
-        for position in self._index.positions(_JUDGED + id):
+        for position in self.index.positions(JUDGED + id):
             entry = self.view.entry(position)
             if entry is not None and entry.body is not None:
                 refs[observation.stored(entry.body).entity] = None
-        for ref in refs:
-            snapshot = self.reader.find(ref)
-            if snapshot is None or snapshot.deleted or snapshot.fields.get("subject") != id:
-                continue
-            verdict, blame = snapshot.fields.get("verdict"), snapshot.blame.get("verdict")
-            if isinstance(verdict, str) and blame is not None:
-                text = {name: steps.text(snapshot.fields.get(name)) for name in ("judge", "rationale", "baseline")}
-                yield Judgement(
-                    position=snapshot.version,
-                    step=0,
-                    span="",
-                    started_at=blame.observed_at,
-                    under=None,
-                    attributes={},
-                    verdict=verdict,
-                    preferred=None,
-                    by=text["judge"] or blame.agent,
-                    reason=text["rationale"],
-                    score=snapshot.fields.get("score"),
-                    against=text["baseline"],
-                    about=None,
-                    evaluation=str(ref),
-                    agent=blame.agent,
-                )
+        yield from evaluations(self.reader, refs, id)
 
-    def leaning_on(self, ref: Ref) -> list[Entry]:
-        """Return the decisions with evidence read from an entity, by position."""
-        return self._index.entries(_EVIDENCE + ref.id)
+    def leaning_on(self, ref: Ref, field: str | None = None) -> list[Entry]:
+        """Return the decisions with evidence read from an entity, or from one field of it, by position."""
+        if field is not None:
+            return self.index.entries(evidence_term(ref, field))
+        listed = (self.view.entry(position) for position in self.index.positions_below(evidence_term(ref)))
+        return [entry for entry in listed if entry is not None and entry.body is not None]
+
+    def decided(self, members: Iterable[Ref], after: tuple[str, int] | None) -> Iterator[tuple[str, int]]:
+        """Yield time and position of the decisions that may be about entities, from after one on, the latest first."""
+        beginnings = [f"{term}{ref.id}/" for ref in members for term in (DECIDED, ABOUT)]
+        listed = [self._decided(beginning, after) for beginning in beginnings]
+        recent = sorted(self._decided_recently(), reverse=True)
+        listed.append(place for place in recent if after is None or place < after)
+        yield from merge(*listed, reverse=True)
+
+    @property
+    def changes(self) -> Changes:
+        """What the entries that the index does not cover change about lists."""
+        index = self.index
+        return Changes(self.view, self.through, after=index.covered, entries=index.tail, positions=index.positions)
+
+    def _decided(self, beginning: str, after: tuple[str, int] | None) -> Iterator[tuple[str, int]]:
+        """Yield time and position of the decisions listed under terms that begin so, as far as the index goes."""
+        prefix, size = beginning.encode(), WALK_ROWS_MIN
+        last = None if after is None else term_key(beginning + after[0], max(0, min(after[1], self.through)))
+        while True:
+            rows = self.index.scan(prefix, after=last, reverse=True, limit=size)
+            for key, _ in rows:
+                yield key[len(prefix) : -9].decode(), position_of(key)
+            if len(rows) < size:
+                return
+            last, size = rows[-1][0], min(size * 4, WALK_ROWS)
+
+    def _decided_recently(self) -> Iterator[tuple[str, int]]:
+        """Yield time and position of the decisions of runs that began or decided where the index has not come."""
+        for id in self.changes.began_or_decided():
+            for entry in self.view.run(id, self.through):
+                if entry.kind == "run.decided" and entry.body is not None:
+                    yield steps.text(form.decode(entry.body).get("started_at")) or "", entry.position
 
     def begun(
         self,
@@ -235,7 +183,6 @@ class Recounter:
         """
         last = min(before - 1, self.through)
         if only is not None:
-            assert subjects is None, "runs are named, or found by their subject"
             began = (entry for id in set(only) for entry in self.view.run(id, last) if entry.kind == "run.started")
             started: Iterable[Entry] = sorted(began, key=lambda entry: entry.position, reverse=not oldest_first)
         else:
@@ -262,6 +209,14 @@ class Recounter:
     def _about(self, last: int, subjects: Sequence[Ref], oldest_first: bool) -> Iterator[Entry]:
         found = {entry.position: entry for ref in subjects for entry in self.view.runs_about(ref.digest, last)}
         yield from (found[position] for position in sorted(found, reverse=not oldest_first))
+
+    def candidates(self, ids: Iterable[str]) -> Iterator[Candidate]:
+        """Yield runs with their places in lists, those of which a beginning is known."""
+        for id in ids:
+            entries = (entry for entry in self.view.run(id, self.through) if entry.kind == "run.started")
+            began = [entry.position for entry in owned(id, (entry for entry in entries if entry.body is not None))]
+            if began:
+                yield Candidate(min(began), id)
 
     def members(self, ref: str | Ref) -> tuple[Ref, ...]:
         """Return an entity with all that it is joined with; it need not be known."""
@@ -398,13 +353,13 @@ def _time(name: str, value: object, faults: list[Fault]) -> str | None:
 def runs_page(context: Context, *, limit: object, cursor: object, **filters: Any) -> Page[RunRecord]:
     """Return the runs that fit a question, those the log heard of last first.
 
-    A page costs what the runs it passes over cost: little by subject, more by how a run began, most by how it ended
-    or was judged.
+    A page costs what it shows: runs are found by an index, whatever is asked for, and each is looked at before it is
+    shown. With a valid time, those asked for by verdict are read one after the other, since evaluations are merged.
     """
     faults: list[Fault] = []
     asked = ask_runs(faults, **filters)
     request = page_request(context, asked.question, limit, cursor, faults)
-    before = request.place[0] if request.place else None
+    (before,) = request.place_of(int) or (None,)
     with open_recounter(context, request.position) as recounter:
         matches = list(islice(matching(recounter, asked, before=before), request.limit + 1))
     records = tuple(record for _, record in matches[: request.limit])
@@ -426,27 +381,69 @@ def matching(
     `before` is the place of a run, and only those before it are looked at; `only` names the runs to look at, where
     they are known.
     """
-    subjects = None if asked.subject is None else recounter.members(asked.subject)
+    end = recounter.through + 1 if before is None else min(before, recounter.through + 1)
     fits = _Fits(recounter, asked)
-    end = recounter.through + 1 if before is None else before
-    for id, body in recounter.begun(end, subjects, oldest_first=oldest_first, only=only):
-        # Which agents a trace names is only known from all its spans.
-        open = {"agent"} if "trace" in body or "names" in body else set()
-        if any(body.get(name) != value for name, value in asked.equal.items() if name in body and name not in open):
-            continue
+    if only is not None or recounter.through - recounter.index.covered > TAIL_MAX:
+        subjects = fits.subjects if only is None else None
+        begun = recounter.begun(end, subjects, oldest_first=oldest_first, only=only)
+        candidates: Iterator[tuple[int, str]] = ((body["position"], id) for id, body in begun)
+    else:
+        order = Order(recounter.index, oldest_first)
+        candidates = _listed(recounter, asked, fits, order, end)
+    for place, id in candidates:
         entries = recounter.view.run(id, recounter.through)
         began = owned(id, (entry for entry in entries if entry.kind == "run.started" and entry.body is not None))
-        begun = [entry.position for entry in began]
-        if not begun:
-            raise garbled(f"{id}: the index of runs")
-        first = min(begun)
-        if body["position"] == first and asked.status in (
-            None,
-            status_of(id, entries, recording=current.is_recorded(id)),
+        first = min(began, key=lambda entry: entry.position, default=None)
+        if (
+            first is not None
+            and first.position == place
+            and fits.is_about(first)
+            and asked.status in (None, status_of(id, entries, recording=current.is_recorded(id)))
         ):
             record = recounter.record(id, entries)
             if fits(record):
-                yield first, record
+                yield place, record
+
+
+def _listed(recounter: Recounter, asked: Runs, fits: _Fits, order: Order, end: int) -> Iterator[tuple[int, str]]:
+    """Yield the runs before a place that may fit a question, by index, and those that it does not cover yet."""
+    streams = list(_streams(recounter, asked, fits, order))
+    stream: Stream = AllOf(order, streams) if streams else Listed(order, EVERY)
+    if recounter.index.tail:
+        changes = recounter.changes
+        recent = dict.fromkeys(id for entry in recounter.index.tail for id in changes.touched_by(entry))
+        stream = AnyOf(order, [stream, Few(order, recounter.candidates(recent))])
+    for place, id in walk(order, stream, 0 if order.oldest_first else end - 1):
+        if place < end:
+            yield place, id
+
+
+def _streams(recounter: Recounter, asked: Runs, fits: _Fits, order: Order) -> Iterator[Stream]:
+    """Yield a stream of candidates for each part of a question."""
+
+    def either(name: str, streams: Iterable[Stream]) -> Stream:
+        # What only all entries of a run tell may be anything.
+        return AnyOf(order, [*streams, Listed(order, UNSETTLED + "agent"), Listed(order, UNSETTLED + name)])
+
+    for name, value in asked.equal.items():
+        yield either(name, [Listed(order, value_term(name, value))])
+    if fits.subjects is not None:
+        yield AnyOf(order, [Listed(order, subject_term(ref.digest)) for ref in fits.subjects])
+    if asked.status == RUNNING:
+        yield Few(order, recounter.candidates(current.recorded_runs()))
+    elif asked.status is not None:
+        yield either("status", [Listed(order, STATUS + asked.status)])
+    if asked.verdict is not None and recounter.reader.asof.effective is None:
+        yield either("verdict", [Listed(order, value_term("verdict", asked.verdict))])
+    if fits.session is not None:
+        names, runs, conversation = fits.session
+        by_name = [Listed(order, value_term("session", name)) for name in sorted(names)]
+        by_talk = [] if conversation is None else [Listed(order, value_term(TALK, conversation))]
+        yield either("session", [*by_name, *by_talk, Few(order, recounter.candidates(runs))])
+    if fits.pipelines is not None:
+        yield either("pipeline", [Listed(order, value_term("pipeline", name)) for name in sorted(fits.pipelines)])
+    if asked.since is not None or asked.until is not None:
+        yield either("started_at", [window(order, asked.since, asked.until)])
 
 
 def _says(record: RunRecord, name: str, value: str) -> bool:
@@ -460,10 +457,18 @@ class _Fits:
     def __init__(self, recounter: Recounter, asked: Runs) -> None:
         self._recounter = recounter
         self._asked = asked
-        self._session = None if asked.session is None else self._session_of(asked.session)
-        self._pipelines = (
+        self.subjects = None if asked.subject is None else recounter.members(asked.subject)
+        self.session = None if asked.session is None else self._session_of(asked.session)
+        self.pipelines = (
             None if asked.pipeline is None else frozenset(str(ref) for ref in recounter.members(asked.pipeline))
         )
+
+    def is_about(self, started: Entry) -> bool:
+        """Return whether the beginning that the log heard of first is about the subject asked for."""
+        if self.subjects is None:
+            return True
+        assert started.body is not None
+        return steps.ref(form.decode(started.body).get("subject")) in self.subjects
 
     def __call__(self, record: RunRecord) -> bool:
         asked = self._asked
@@ -473,8 +478,8 @@ class _Fits:
             and (asked.verdict is None or record.verdict == asked.verdict)
             and (asked.since is None or began >= asked.since)
             and (asked.until is None or began < asked.until)
-            and (self._session is None or self._in_session(record, *self._session))
-            and (self._pipelines is None or self._in_pipeline(record, self._pipelines))
+            and (self.session is None or self._in_session(record, *self.session))
+            and (self.pipelines is None or self._in_pipeline(record, self.pipelines))
         )
 
     def _session_of(self, session: str | Ref) -> tuple[frozenset[str], frozenset[str], str | None]:
@@ -557,8 +562,7 @@ def why_page(
 ) -> Page[Reason]:
     """Return the decisions about a subject, the latest first: those of runs about it, and those that leaned on it.
 
-    The cost grows with how many runs there are about the subject, not with how many there are. `explain` adds to what a
-    page tells.
+    A page costs what it tells, however many runs there are about the subject. `explain` adds to that.
     """
     faults: list[Fault] = []
     named = _named("ref", ref, faults)
@@ -567,39 +571,42 @@ def why_page(
     request = page_request(context, ["why", str(named)], limit, cursor, faults)
     assert named is not None
 
-    def reopen() -> AbstractContextManager[Recounter]:
-        return open_recounter(context, request.position)
-
-    def show(decided: Sequence[_Decided], recounter: Recounter) -> tuple[Reason, ...]:
-        return explain(_reasons(decided, recounter), recounter)
-
-    with reopen() as recounter:
-        ranked = _decided_about(recounter, named, request.place)
-        return ranked_page(recounter, reopen, request, ranked, show, lambda item: item[0])
+    after = request.place_of(str, int)
+    with open_recounter(context, request.position) as recounter:
+        decided = list(islice(_decided_about(recounter, named, after), request.limit + 1))
+        reasons = explain(_reasons(decided[: request.limit], recounter), recounter)
+    end = decided[request.limit - 1][0] if len(decided) > request.limit else None
+    page = Page(reasons, None if end is None else request.cursor_at(end), request.position)
+    return page.followed_by(lambda: why_page(context, ref, limit=limit, cursor=page.cursor, explain=explain))
 
 
 _Decided = tuple[tuple[str, int], str, Decision]
 """A decision, after its place (time and position) and its run."""
 
 
-def _decided_about(recounter: Recounter, ref: str | Ref, after: tuple[Any, ...] | None) -> list[_Decided]:
-    """Return the decisions about a subject after a place, the latest first."""
+def _decided_about(recounter: Recounter, ref: str | Ref, after: tuple[Any, ...] | None) -> Iterator[_Decided]:
+    """Yield the decisions about a subject after a place, the latest first."""
     members = recounter.members(ref)
     names = {str(ref) for ref in members}
-    runs = {id: True for id, _ in recounter.begun(recounter.through + 1, members)}
-    for member in members:
-        for entry in recounter.leaning_on(member):
-            assert entry.body is not None
-            runs.setdefault(form.decode(entry.body)["run"], False)
-    decided: list[_Decided] = []
-    for id, about in runs.items():
-        record = recounter.bare(id)
-        about = about and record.subject in names
-        for decision in record.decisions:
-            place = (decision.started_at or "", decision.position)
-            if (about or names.intersection(decision.entities)) and (after is None or place < after):
-                decided.append((place, id, decision))
-    return sorted(decided, key=lambda item: item[0], reverse=True)
+    records: dict[str, dict[int, Decision]] = {}
+    abouts: set[str] = set()
+    last: tuple[str, int] | None = None
+    for place in recounter.decided(members, after):
+        if place == last:
+            continue  # its evidence was read from there, and its run is about it
+        last = place
+        entry = recounter.view.entry(place[1])
+        body: Any = None if entry is None or entry.body is None else form.decode(entry.body)
+        id = body.get("run") if isinstance(body, dict) else None
+        if not isinstance(id, str):
+            continue
+        if id not in records:
+            record = recounter.bare(id)
+            records[id] = {decision.position: decision for decision in record.decisions}
+            abouts.update({id} if record.subject in names else ())
+        decision = records[id].get(place[1])
+        if decision is not None and (id in abouts or names.intersection(decision.entities)):
+            yield place, id, decision
 
 
 def _reasons(decided: Sequence[_Decided], recounter: Recounter) -> tuple[Reason, ...]:

@@ -7,7 +7,7 @@ beginning is missing, which ended several times, or of which parts were erased s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, moment
 from woodrat.canon.digest import digest
@@ -15,7 +15,7 @@ from woodrat.record_json import derived
 from woodrat.records import dataclass
 from woodrat.runs import messages
 from woodrat.runs import steps as run_steps
-from woodrat.runs.account import CANCELLED, DONE, ERROR, INTERRUPTED, RUNNING, WRITES, RunAccount
+from woodrat.runs.account import CANCELLED, DONE, ERROR, INTERRUPTED, RUNNING, WRITES, RunAccount, verdict_of
 from woodrat.runs.duplicate_spans import MODEL, TOOL, came_as_span, retold
 from woodrat.runs.origin import with_calls
 from woodrat.runs.steps import Decision, Judgement, ModelCall, Note, Part, Read, ToolCall, Write
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from woodrat.canon.form import Json
+    from woodrat.canon.ids import Ref
     from woodrat.log.entry import Entry
 
 
@@ -150,6 +151,83 @@ def status_of(id: str, entries: Iterable[Entry], *, recording: bool = False) -> 
     told = run_owner.owned(id, (entry for entry in entries if entry.kind in ("run.started", "run.ended")))
     ends = _said(id, (entry for entry in told if entry.kind == "run.ended"))[0]
     return _status(ends[-1] if ends else None, recording)
+
+
+def parts_of(id: str, entries: Iterable[Entry], kinds: Collection[str]) -> tuple[str | None, tuple[Part, ...]]:
+    """Return who owns a run, and those parts of its record that come of some kinds of entry; calls are none of them."""
+    assert not {MODEL, TOOL}.intersection(kinds), "which calls are part of a record depends on all of them"
+    said = _said(id, entries)[0]
+    agent = run_owner.owner_of(id, [(item.kind, item.body) for item in said])
+    own = [item for item in said if item.kind in kinds and run_owner.is_part(item.kind, item.body, agent)]
+    return agent, _steps(own, ())
+
+
+OUTLINED: Final = frozenset({"run.started", "run.ended", "run.judged"})
+"""The kinds of entry an outline is made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What lists ask of a run, as far as how it began, ended and was judged tells it."""
+
+    place: int
+    """Where the log first heard how it began; lists are in this order."""
+    agents: frozenset[str]
+    """Its owner, and what agents inside call themselves."""
+    query: str | None
+    subject: Ref | None
+    """The entity that its beginning there says it is about."""
+    principal: str | None
+    conversation: str | None
+    session: str | None
+    pipeline: str | None
+    parent: str | None
+    """The run that started it."""
+    started_at: str | None
+    status: str
+    """How it stands if nobody records it any more."""
+    verdict: str | None
+    unsettled: frozenset[str]
+    """What its steps may tell otherwise: `agent` (and so everything), `query`, `started_at`."""
+
+
+def outline_of(id: str, entries: Iterable[Entry], judgements: Iterable[Judgement] = ()) -> Outline | None:
+    """Return what lists ask of a run; none while no beginning of it is known.
+
+    What its record says is the same, but for what is unsettled.
+    """
+    said = _said(id, (entry for entry in entries if entry.kind in OUTLINED))[0]
+    starts = [item for item in said if item.kind == "run.started"]
+    if not starts:
+        return None
+    owner = run_owner.owner_of(id, [(item.kind, item.body) for item in starts])
+    starts = [item for item in starts if item.body.get("agent") == owner]
+    begun = _begun((item.body for item in starts), ())
+    ends = [item for item in said if item.kind == "run.ended" and item.body.get("agent") == owner]
+    using, parent = run_steps.mapping(begun.get("using")), run_steps.mapping(begun.get("parent"))
+    judged = _steps([item for item in said if item.kind == run_owner.JUDGED], judgements)
+    started_at = run_steps.text(begun.get("started_at"))
+    first = min(starts, key=lambda item: item.position)
+    unsettled = {
+        "agent": owner is None,
+        "query": any("query" in _list(item.body.get(FALLBACK)) for item in starts),
+        "started_at": not started_at,
+    }
+    return Outline(
+        place=first.position,
+        agents=frozenset(filter(None, (owner, *_names(item.body for item in starts)))),
+        query=run_steps.text(begun.get("query")),
+        subject=run_steps.ref(first.body.get("subject")),
+        principal=run_steps.text(begun.get("principal")),
+        conversation=run_steps.text(begun.get("conversation")),
+        session=run_steps.text(using.get("agent_session")),
+        pipeline=run_steps.text(using.get("pipeline")),
+        parent=run_steps.text(parent.get("run")),
+        started_at=started_at,
+        status=_status(ends[-1] if ends else None, recording=False),
+        verdict=verdict_of(part for part in judged if isinstance(part, Judgement)),
+        unsettled=frozenset(name for name, is_open in unsettled.items() if is_open),
+    )
 
 
 @dataclass(frozen=True, slots=True)

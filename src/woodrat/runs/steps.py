@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from woodrat.canon import ids
+from woodrat.errors import Refused
 from woodrat.record_json import IN_PYTHON_ONLY, Record, derived
 from woodrat.records import dataclass, field
 from woodrat.runs.evidence import Evidence
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from woodrat.canon.form import Json
+    from woodrat.canon.ids import Ref
     from woodrat.state.observation import Observation
 
 PREVIEW_CHARACTERS_MAX: Final = 256
@@ -608,6 +611,14 @@ def preview(value: Json) -> str:
 def text(value: object) -> str | None:
     """Return a value that is text."""
     return value if isinstance(value, str) else None
+
+
+def ref(value: object) -> Ref | None:
+    """Return a value that is text as a reference, if it is one."""
+    try:
+        return ids.parse_ref(value) if isinstance(value, str) else None
+    except Refused:
+        return None
 
 
 def whole(value: object) -> int | None:

@@ -37,7 +37,6 @@ ON_LONG_LOGS: Final = frozenset(
         "lineage",
         "runs_diff",
         "schemas_infer",
-        "timeline",
         "values",
     }
 )
@@ -85,7 +84,7 @@ def may_be_heavy(verb: str, given: Mapping[str, Any]) -> bool:
 def catch_up(ledger: Ledger) -> None:
     """Bring the indexes of the log that heavy reads use up to date, so that the next of them reads less of the log."""
     from woodrat.explain import index as trace_index
-    from woodrat.runs import reader as run_reader
+    from woodrat.runs import index as run_index
 
-    run_reader.catch_up(ledger.context.engine, ledger.tenant)
+    run_index.catch_up(ledger.context.engine, ledger.tenant)
     trace_index.catch_up(ledger.context)

@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from woodrat.engines.port import Audit, IndexRow, Mismatch, View
+from woodrat.engines.port import BEFORE_ALL, Audit, IndexRow, Mismatch, View
 from woodrat.errors import Corrupt
 from woodrat.exchange import index as exchange_index
 from woodrat.explain import index as trace_index
-from woodrat.ledger import fingerprint_index, search_index
+from woodrat.ledger import fingerprint_index, observed_time, search_index
 from woodrat.ledger import index as log_index
 from woodrat.recall import index as recall_index
 from woodrat.recall.ngram import Ngram
-from woodrat.runs import reader as run_reader
+from woodrat.runs import index as run_index
 from woodrat.training import index as training_index
 
 if TYPE_CHECKING:
+    from woodrat.ledger.index import Index
     from woodrat.recall.embedders import Embedder
 
-INDEXES: Final = (run_reader.INDEX, trace_index.INDEX, training_index.INDEX, exchange_index.INDEX)
-"""The indexes of the log that list entries under terms."""
+INDEXES: Final = (observed_time.INDEX, run_index.INDEX, trace_index.INDEX, training_index.INDEX, exchange_index.INDEX)
+"""The indexes of the log that are made of its entries alone."""
 
 
 def check_notes(view: View, audit: Audit) -> None:
@@ -75,9 +76,7 @@ def compare(view: View, audit: Audit, embedder: Embedder | None) -> set[str]:
     """
     unchecked: set[str] = set()
     for index in INDEXES:
-        for entry in view.entries(through=log_index.covered(view, index.name), kinds=index.kinds):
-            for term in sorted(index.terms(entry)):
-                audit.listed(log_index.row(index, term, entry.position))
+        _compare_rows(view, audit, index)
     loaded = {known.id: known for known in (Ngram(), embedder) if known is not None}
     for name in audit.indexes():
         if name.startswith(recall_index.VECTORS):
@@ -91,3 +90,34 @@ def compare(view: View, audit: Audit, embedder: Embedder | None) -> set[str]:
                 audit.pass_over(name)
                 unchecked.add(f"vectors of {id}: the embedder is not loaded; give it to check them")
     return unchecked
+
+
+def _compare_rows(view: View, audit: Audit, index: Index) -> None:
+    """Compare the rows of an index with those that the log asks for, a part of the log at a time.
+
+    Where a row ends may only be known parts later: it is taken as it is listed, and its end is compared when it comes.
+    """
+    end = log_index.covered(view, index.name)
+    ends = 0
+    for after in range(BEFORE_ALL, end, log_index.INDEX_ENTRIES):
+        through = min(after + log_index.INDEX_ENTRIES, end)
+        entries = list(view.entries(after, through, index.kinds))
+        for entry in entries:
+            for row in sorted(log_index.rows_of(index, entry)):
+                audit.listed(row)
+        for row in () if index.follow is None else index.follow(view, after, through, entries):
+            lives = view.lives(row.name, row.key)
+            if row.since == log_index.STANDING:
+                ends -= 1
+                if not any(life.until == row.until and life.value == row.value for life in lives):
+                    problem = f"a row of the index {row.name} does not end where the log says"
+                    audit.wrong.append(Mismatch("index", row.until, None, problem))
+            elif row.until is None:
+                until = next((life.until for life in lives if life.key == row.key and life.since == row.since), None)
+                ends += until is not None
+                audit.listed(row._replace(until=until))
+            else:
+                audit.listed(row)
+    if ends:
+        problem = f"rows of the index {index.name} end where the log does not say so"
+        audit.wrong.append(Mismatch("index", None, None, problem))

@@ -26,6 +26,7 @@ from woodrat.explain.references import Affected, DecisionKey, References, refere
 from woodrat.ledger.moments import NO_READ, resolve_ref
 from woodrat.records import dataclass
 from woodrat.runs.reader import run_record
+from woodrat.runs.steps import Decision, Read
 from woodrat.state import observation
 from woodrat.training.exports import Export
 
@@ -213,11 +214,14 @@ class ImpactSearch:
     def _steps_of(self, run: str) -> dict[int, _Step]:
         """Return the reads and decisions that are part of a run, by position."""
         if run not in self._steps:
-            record = self._tracer.recounter.bare(run)
-            self._agents[run] = record.agent
-            found = {read.position: _Step(references(read), None, "") for read in record.reads}
-            for made in record.decisions:
-                found[made.position] = _Step(references(made), (run, made.span), made.stage)
+            agent, parts = self._tracer.recounter.parts(run, ("run.read", "run.decided"))
+            self._agents[run] = agent
+            found: dict[int, _Step] = {}
+            for part in parts:
+                if isinstance(part, Decision):
+                    found[part.position] = _Step(references(part), (run, part.span), part.stage)
+                elif isinstance(part, Read):
+                    found[part.position] = _Step(references(part), None, "")
             self._steps[run] = found
         return self._steps[run]
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from woodrat.canon import form, ids
+from woodrat.canon import form
 from woodrat.engines.port import BEFORE_ALL
-from woodrat.errors import Refused
 from woodrat.explain import references
-from woodrat.explain.reader.tracer import named_observations
+from woodrat.explain.references import named_observations, read_ref
 from woodrat.explain.remake import SAME, is_whole, remake
 from woodrat.explain.stale import Belief, Stale
 from woodrat.ledger.pages import Page, PageRequest
@@ -45,13 +44,13 @@ V = TypeVar("V")
 def stale(tracer: Tracer, request: PageRequest, *, same: bool) -> Page[Stale]:
     """Return decisions whose evidence is believed otherwise now, the latest in the log first.
 
-    Those that would come out the same are left out unless asked for. Every decision is looked at until the page is
-    full; what is believed of an entity is asked once.
+    Those that would come out the same are left out unless asked for. Decisions whose evidence nothing touched since are
+    not looked at; with a valid time, or where the index has far to go, every decision is.
     """
-    before = tracer.through + 1 if request.place is None else request.place[0]
+    (before,) = request.place_of(int) or (tracer.through + 1,)
     beliefs = Beliefs(tracer)
     decisions: list[Stale] = []
-    for entry in _decided(tracer, before):
+    for entry in _touched(tracer, before):
         made = recorded_decision(entry)
         comparison = None if made is None else compare(beliefs, made)
         if comparison is None or (comparison.now.outcome == SAME and not same):
@@ -61,6 +60,19 @@ def stale(tracer: Tracer, request: PageRequest, *, same: bool) -> Page[Stale]:
             return Page(tuple(decisions), cursor, request.position)
         decisions.append(comparison.stale(beliefs))
     return Page(tuple(decisions), None, request.position)
+
+
+def _touched(tracer: Tracer, before: int) -> Iterator[Entry]:
+    """Yield the decisions before a position whose evidence may be believed otherwise now, the latest first."""
+    if tracer.reader.asof.effective is not None or tracer.is_behind:
+        yield from _decided(tracer, before)
+        return
+    last: int | None = None
+    for position in tracer.touched(before):
+        entry = tracer.view.entry(position) if position != last else None
+        last = position
+        if entry is not None:
+            yield entry
 
 
 def _decided(tracer: Tracer, before: int) -> Iterator[Entry]:
@@ -196,16 +208,6 @@ def read_by(record: RunRecord, origin: Mapping[str, Any]) -> Read | None:
     reads = [read for read in record.reads if read.entity == entity and read.as_of == position]
     field = str(origin["field"])
     return max(reads, key=lambda read: (set(read.behind(field)) == named, read.present), default=None)
-
-
-def read_ref(origin: object) -> Ref | None:
-    """Return the entity that a fact was read from; none of a fact that came from elsewhere."""
-    if not isinstance(origin, dict) or origin.get("kind") != "read" or not isinstance(origin.get("field"), str):
-        return None
-    try:
-        return ids.parse_ref(origin.get("entity"))
-    except Refused:
-        return None
 
 
 def _spoken_since(beliefs: Beliefs, ref: Ref, origin: Mapping[str, Any], before: Json) -> bool:

@@ -8,17 +8,20 @@ finds.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from heapq import merge
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import ids
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.explain import index
+from woodrat.explain.index import touched
+from woodrat.explain.references import named_observations
 from woodrat.ledger.index import Lookup
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.read import Reader
 from woodrat.merge import blame
 from woodrat.runs.evidence import Document
-from woodrat.runs.reader import open_recounter
+from woodrat.runs.reader import TAIL_MAX, open_recounter
 from woodrat.state import interpretation, observation, source
 from woodrat.state.asof import AsOf
 from woodrat.training.reader import leaning_exports
@@ -155,6 +158,19 @@ class Tracer:
         """Return the positions of the entries listed under a term."""
         return self._index.positions(term)
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether the index has so far to go that asking it saves nothing."""
+        return self.through - self._index.covered > TAIL_MAX
+
+    def touched(self, before: int) -> Iterator[int]:
+        """Yield the positions, before one, of decisions whose evidence something touched since, the latest first."""
+        recent: set[int] = set()
+        if self._index.tail:
+            recent = touched.touched(touched.follow(self.view, self._index.covered, self.through, self._index.tail))
+        rest = sorted((position for position in recent if position < before), reverse=True)
+        yield from merge(self._index.walk_back(touched.TOUCHED, before), rest, reverse=True)
+
     def exports(self, runs: Iterable[str], leans: Callable[[RunRecord], bool]) -> tuple[Export, ...]:
         """Return the exports with rows of runs that leaned on something by then, by position."""
         return tuple(leaning_exports(self.view, self.through, self._index, self.reader.policies, runs, leans))
@@ -248,9 +264,3 @@ def observations_behind(tracer: Tracer, snapshot: Snapshot, name: str) -> tuple[
     stated = [stored.observation for stored in tracer.reader.stored(snapshot.members)]
     verdicts = blame.blame(stated, snapshot.members, tracer.reader.rules(snapshot.members[0].type), name)
     return tuple(str(verdict.observation) for verdict in verdicts if verdict.wins)
-
-
-def named_observations(origin: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the observations that an origin names."""
-    listed = origin.get("observations")
-    return tuple(id for id in listed if isinstance(id, str)) if isinstance(listed, list) else ()

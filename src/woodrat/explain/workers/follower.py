@@ -10,7 +10,7 @@ from woodrat.ledger.growth import growth_of
 from woodrat.ledger.index import Tail
 from woodrat.record_json import Record
 from woodrat.records import dataclass
-from woodrat.runs.reader import EVIDENCE
+from woodrat.runs.index import DECISIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,7 +38,7 @@ class Follower:
 
     def __init__(self, context: Context, after: int) -> None:
         self._context = context
-        self._tail = Tail(EVIDENCE)
+        self._tail = Tail(DECISIONS)
         self._growth = growth_of(context.engine)
         self._seen: bytes | None = None
         self.position = after

@@ -58,15 +58,15 @@ class StaleSearch:
         """Return the positions of the decisions that have to be compared: their evidence may have changed."""
         from woodrat.ledger import index as log_index
         from woodrat.ledger.index import Tail
-        from woodrat.runs import reader as run_reader
+        from woodrat.runs import index as run_index
 
         engine, tenant = self._context.engine, self._context.tenant
-        tail = Tail(run_reader.EVIDENCE) if self._tail is None else self._tail
+        tail = Tail(run_index.DECISIONS) if self._tail is None else self._tail
         with engine.view(tenant) as view:
-            behind = self._last - log_index.covered(view, run_reader.INDEX.name)
+            behind = self._last - log_index.covered(view, run_index.INDEX.name)
             positions = self._candidates(view, tail) if behind <= BEHIND_MAX else None
         if positions is None or len(tail) > UNINDEXED_MAX:
-            run_reader.catch_up(engine, tenant, CATCH_UP_ENTRIES)
+            run_index.catch_up(engine, tenant, CATCH_UP_ENTRIES)
         if positions is None:
             with engine.view(tenant) as view:
                 positions = self._candidates(view, tail)
@@ -75,7 +75,7 @@ class StaleSearch:
     def _candidates(self, view: View, tail: Tail) -> list[int]:
         from woodrat.ledger.index import Lookup
         from woodrat.ledger.read import Reader
-        from woodrat.runs.reader import EVIDENCE, leaning_positions
+        from woodrat.runs.index import DECISIONS, leaning_positions
         from woodrat.state.asof import AsOf
 
         changed = ChangedFields(view, self._last)
@@ -89,7 +89,7 @@ class StaleSearch:
         if changed.by_entity:
             policies = self._context.policies
             readers = [Reader(view, AsOf(position), policies) for position in (self._first - 1, self._present)]
-            evidence = Lookup(view, self._last, EVIDENCE, tail)
+            evidence = Lookup(view, self._last, DECISIONS, tail)
             for ref, fields in changed.with_groups(readers).items():
                 positions |= leaning_positions(evidence, ref, fields)
         return sorted(positions)

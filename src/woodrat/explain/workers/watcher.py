@@ -213,14 +213,14 @@ class StaleWatcher:
         """Report the decisions that some writes made stale; return the position through which that is done."""
         from woodrat.explain.workers.search import BEHIND_MAX, StaleSearch
         from woodrat.ledger.index import Tail
-        from woodrat.runs.reader import EVIDENCE
+        from woodrat.runs.index import DECISIONS
 
         first, last, audience = written
         audience = tuple(each for each in audience if not each.closed)
         if not audience:
             return last
         if self._tail is None or len(self._tail) > BEHIND_MAX:  # the index cannot be brought up to date now
-            self._tail = Tail(EVIDENCE)
+            self._tail = Tail(DECISIONS)
         try:
             last = _end_of_writes(context, first, last)
             search = StaleSearch(context, first, last, present=self._position, tail=self._tail)

@@ -214,3 +214,8 @@ def recorder_of(run: str) -> object | None:
 def is_recorded(run: str) -> bool:
     """Return whether this process is recording a run."""
     return run in _recorders
+
+
+def recorded_runs() -> list[str]:
+    """Return the runs that this process is recording."""
+    return list(_recorders)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.canon import form
 from woodrat.explain import references
-from woodrat.explain.reader.stale import read_by, read_ref
+from woodrat.explain.reader.stale import read_by
+from woodrat.explain.references import read_ref
 from woodrat.explain.remake import SAME, UNKNOWN, UNMOVED, DecisionNow, Remade, Threshold, is_whole
 from woodrat.records import replace
 from woodrat.runs import steps

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
+from woodrat.explain.index import touched
 from woodrat.explain.references import references_of
 from woodrat.ledger import index as log_index
 from woodrat.ledger.index import Index
@@ -33,13 +34,13 @@ READING: Final = "reading/"
 """The beginning and the end of a reading; its id follows."""
 
 _KINDS: Final = frozenset(
-    {"observation", "received", "interpretation.started", "interpretation.ended", "run.read", "run.decided"}
+    {"observation", "schema", "received", "interpretation.started", "interpretation.ended", "run.read", "run.decided"}
 )
 
 
 def _terms(entry: Entry) -> set[str]:
     """Return the terms an entry is listed under."""
-    if entry.body is None:
+    if entry.body is None or entry.kind == "schema":
         return set()
     body: Any = form.decode(entry.body)
     if not isinstance(body, dict):
@@ -49,6 +50,9 @@ def _terms(entry: Entry) -> set[str]:
         assert isinstance(part, Read | Decision)
         named = {READ_BY + id for id in part.observations}
         if isinstance(part, Read):
+            run = body.get("run")
+            if part.effective is not None and isinstance(run, str):
+                named.add(touched.EFFECTIVE + run)
             return named.union(RECALLED + recalled.run for recalled in part.recalled)
         cited = references_of(part.origins)
         named.update(decision_term(*key) for key in cited.decisions)
@@ -72,8 +76,8 @@ def stage_term(run: str, stage: str) -> str:
     return f"{CITED}{run}#{stage}"
 
 
-INDEX: Final = Index(training_index.TRACES, _KINDS, _terms)
-"""Where recorded reads and the sources of observations are found."""
+INDEX: Final = Index(training_index.TRACES, _KINDS, _terms, follow=touched.follow)
+"""Where recorded reads and the sources of observations are found, and decisions whose evidence was touched."""
 
 
 def catch_up(context: Context, progress: Progress | None = None) -> None:

@@ -1,0 +1,206 @@
+"""Touched evidence: which decisions something was said about since, so that only these can be stale.
+
+A decision whose evidence is what is believed when it is written is listed as untouched, by the entities and fields that
+it was read from. Whatever may change belief about one of them (an observation that states the field, a retraction, a
+merge, a new schema) moves it to the touched ones, once. So a write costs the decisions that it touches first, and a
+list of stale decisions looks at touched ones alone. Being touched is not being stale: whoever reads the list looks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.canon import form
+from woodrat.engines.port import IndexRow
+from woodrat.errors import Unavailable
+from woodrat.explain.references import evidence, named_observations, read_ref
+from woodrat.explain.remake import is_whole
+from woodrat.ledger.index import STANDING, position_of, term_key, term_prefix
+from woodrat.ledger.read import Reader
+from woodrat.merge import BUILTIN
+from woodrat.runs import steps
+from woodrat.runs.steps import Decision, Read
+from woodrat.state import observation, relation, schema
+from woodrat.state.asof import AsOf
+from woodrat.state.observation import STATING
+from woodrat.state.relation import SAME_AS
+from woodrat.training.index import TRACES as NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from woodrat.canon.ids import Ref
+    from woodrat.engines.port import View
+    from woodrat.log.entry import Entry
+    from woodrat.merge.snapshot import Snapshot
+
+TOUCHED: Final = "touched"
+"""Decisions whose evidence may be believed otherwise than when they were made."""
+UNTOUCHED: Final = "untouched/"
+"""Decisions whose evidence is believed as it was; type, id of the entity and field follow, each after a slash."""
+EFFECTIVE: Final = "effective/"
+"""Reads of what was true by a time; the run's id follows."""
+_KEY_END: Final = 9
+
+
+def follow(view: View, after: int, through: int, entries: Sequence[Entry]) -> Iterator[IndexRow]:
+    """Yield the rows of decisions that begin or end with some entries."""
+    changes = _Changes(view, after)
+    for entry in entries:
+        if entry.body is not None:
+            changes.add(entry)
+    return changes.rows()
+
+
+class _Changes:
+    """What becomes of decisions with each entry after a position."""
+
+    def __init__(self, view: View, after: int) -> None:
+        self._view = view
+        self._after = after
+        self._untouched: dict[str, dict[str, dict[bytes, int]]] = {}
+        """Rows of untouched decisions that began and did not end: by type, by entity and by key, their beginning."""
+        self._standing: dict[str, bool] = {}
+        """Whether any row was listed before, by type."""
+        self._gone: set[bytes] = set()
+        self._touched: dict[int, int] = {}
+        """Decisions that were touched, with the position that did."""
+        self._ended: list[IndexRow] = []
+        self._snapshots: dict[Ref, Snapshot | None] = {}
+        self._effective: dict[str, bool] = {}
+
+    def rows(self) -> Iterator[IndexRow]:
+        """Yield what began or ended."""
+        yield from self._ended
+        for entities in self._untouched.values():
+            for keys in entities.values():
+                yield from (IndexRow(NAME, key, since) for key, since in keys.items())
+        yield from (IndexRow(NAME, term_key(TOUCHED, made), since) for made, since in self._touched.items())
+
+    def add(self, entry: Entry) -> None:
+        """Note what becomes of decisions with an entry."""
+        assert entry.body is not None
+        if entry.kind == "run.decided":
+            self._decided(entry.position, form.decode(entry.body))
+        elif entry.kind == "run.read":
+            self._read(entry.position, form.decode(entry.body))
+        elif entry.kind == "schema":
+            self._snapshots.clear()
+            self._touch(schema.stored(entry.body).type, None, None, entry.position)
+        elif entry.kind == "observation":
+            self._said(entry.position, observation.stored(entry.body))
+
+    # Decisions
+
+    def _decided(self, position: int, body: Any) -> None:
+        made = steps.part_of("run.decided", position, body) if isinstance(body, dict) else None
+        if not isinstance(made, Decision) or not isinstance(body.get("run"), str):
+            return
+        origins: dict[str, Mapping[str, Any]] = {**made.facts_origin, **evidence(made)}
+        read = {key: origin for key, origin in origins.items() if read_ref(origin) is not None}
+        if not read:
+            return
+        if self._is_effective(body["run"], position) or not self._is_believed(made, read, position):
+            self._touched.setdefault(position, position)
+            return
+        for origin in read.values():
+            ref = read_ref(origin)
+            assert ref is not None
+            key = term_key(f"{UNTOUCHED}{ref.type}/{ref.id}/{origin['field']}", position)
+            self._untouched.setdefault(ref.type, {}).setdefault(ref.id, {}).setdefault(key, position)
+
+    def _is_believed(self, made: Decision, origins: Mapping[str, Mapping[str, Any]], position: int) -> bool:
+        """Return whether all that a decision was read from is believed as it was, at its own position."""
+        values = made.known_facts
+        try:
+            for key, origin in origins.items():
+                ref = read_ref(origin)
+                assert ref is not None
+                snapshot = self._snapshot(ref, position)
+                missing = snapshot is None or origin["field"] not in snapshot.fields
+                fact = None if snapshot is None else snapshot.fact(str(origin["field"]))
+                current = () if fact is None else named_observations(fact.origin)
+                if set(current) != set(named_observations(origin)) or type(origin.get("position")) is not int:
+                    return False
+                before = values.get(key)
+                value = None if fact is None else fact.value
+                if is_whole(before) and ((key in values) is missing or not form.same(before, value)):
+                    return False
+        except Unavailable:
+            return False  # a policy is not loaded here; whoever asks has it
+        return True
+
+    def _snapshot(self, ref: Ref, position: int) -> Snapshot | None:
+        if ref not in self._snapshots:
+            self._snapshots[ref] = Reader(self._view, AsOf(position), BUILTIN).find(ref)
+        return self._snapshots[ref]
+
+    def _read(self, position: int, body: Any) -> None:
+        """Touch the decisions of a run that read what was true by a time: belief by that time is not followed."""
+        read = steps.part_of("run.read", position, body) if isinstance(body, dict) and "effective" in body else None
+        run = body.get("run") if isinstance(body, dict) else None
+        if not isinstance(read, Read) or read.effective is None or not isinstance(run, str):
+            return
+        self._effective[run] = True
+        for entry in self._view.run(run, position):
+            if entry.kind == "run.decided" and entry.body is not None:
+                self._note_touched(entry.position, position)
+
+    def _is_effective(self, run: str, position: int) -> bool:
+        if run not in self._effective:
+            rows = self._view.scan(NAME, term_prefix(EFFECTIVE + run), limit=1)
+            self._effective[run] = bool(rows) and position_of(rows[0][0]) <= position
+        return self._effective[run]
+
+    # What touches them
+
+    def _said(self, position: int, said: observation.Observation) -> None:
+        ends = relation.joined(said.entity)
+        refs: tuple[Ref, ...] = ends or (said.entity,)
+        if ends is not None or said.entity.type == SAME_AS or self._view.joined(said.entity.digest):
+            self._snapshots.clear()
+            readers = [Reader(self._view, AsOf(at), BUILTIN) for at in (position - 1, position)]
+            refs = tuple({member for reader in readers for ref in refs for member in reader.group(ref)})
+        whole = ends is not None or said.op not in STATING or said.replaces
+        for ref in refs:
+            self._snapshots.pop(ref, None)
+            self._touch(ref.type, ref.id, None if whole else said.stated, position)
+
+    def _touch(self, type: str, id: str | None, fields: frozenset[str] | None, position: int) -> None:
+        """Move the untouched decisions that rest on an entity, or on any of its type, to the touched ones.
+
+        With `fields`, those that rest on one of these.
+        """
+        if type not in self._standing:
+            prefix = f"{UNTOUCHED}{type}/".encode()
+            self._standing[type] = bool(self._view.scan(NAME, prefix, through=self._after, limit=1))
+        began = self._untouched.get(type, {})
+        if not began and not self._standing[type]:
+            return  # as most do
+        prefix = f"{UNTOUCHED}{type}/{'' if id is None else id + '/'}".encode()
+        places = list(began.values()) if id is None else [began.get(id, {})]
+        keys = {key: place for place in places for key in place}
+        if self._standing[type]:
+            listed = self._view.scan(NAME, prefix, through=self._after)
+            keys |= {key: {key: STANDING} for key, _ in listed if key not in self._gone}
+        for key, place in sorted(keys.items(), key=lambda item: item[0]):
+            if fields is not None and key[len(prefix) : -_KEY_END].decode() not in fields:
+                continue
+            since = place.pop(key)
+            self._gone.add(key)
+            if since != position:
+                self._ended.append(IndexRow(NAME, key, since, b"", position))
+            self._note_touched(position_of(key), position)
+
+    def _note_touched(self, made: int, position: int) -> None:
+        if made in self._touched:
+            return
+        if made <= self._after and self._view.scan(NAME, term_key(TOUCHED, made), through=self._after, limit=1):
+            return
+        self._touched[made] = position
+
+
+def touched(rows: Iterable[IndexRow]) -> set[int]:
+    """Return the positions of the decisions among these rows that were touched."""
+    prefix = term_prefix(TOUCHED)
+    return {position_of(row.key) for row in rows if row.key.startswith(prefix)}

@@ -1,0 +1,125 @@
+"""The index of runs: by what they say of themselves, decided on, wrote and started, and by who judged them.
+
+Everything about it is declared here: the terms that an entry is listed under by itself, and the rows of lists
+(`listing.py`), which depend on earlier entries too. It trails the log and is brought up to date before the present is
+asked about.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.canon import form
+from woodrat.ledger import index as log_index
+from woodrat.ledger.index import INDEX_ENTRIES, Index
+from woodrat.runs import steps, trace
+from woodrat.runs.index import listing
+from woodrat.runs.index.terms import (
+    DECIDED,
+    EVALUATION,
+    EVIDENCE,
+    INSIDE,
+    JUDGED,
+    LEANS,
+    NAME,
+    TRACED,
+    WROTE,
+)
+from woodrat.runs.steps import Decision
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from woodrat.canon.ids import Ref, TenantId
+    from woodrat.engines.port import Engine
+    from woodrat.ledger.index import Lookup
+    from woodrat.log.entry import Entry
+
+_KINDS: Final = frozenset({"observation", "schema", "run.started", "run.decided", "run.ended", "run.judged"})
+
+
+def _terms(entry: Entry) -> set[str]:
+    """Return the terms an entry is listed under."""
+    data = entry.body
+    if data is None or entry.kind in ("schema", "run.ended", "run.judged"):
+        return set()
+    if entry.kind == "run.decided":
+        body: Any = form.decode(data)
+        part = steps.part_of(entry.kind, entry.position, body) if isinstance(body, dict) else None
+        assert isinstance(part, Decision)
+        return set(_evidence(part))
+    if entry.kind == "run.started":
+        if b'"parent"' not in data and b'"trace"' not in data:
+            return set()
+        began: Any = form.decode(data)
+        parent, traced = began.get("parent"), trace.trace_of(began.get("trace"))
+        above = parent.get("run") if isinstance(parent, dict) else None
+        terms = {INSIDE + above} if isinstance(above, str) else set()
+        return terms if traced is None else {*terms, TRACED + traced}
+    # Most observations carry no run; looking for the key in the bytes costs a fraction of reading them.
+    terms = set()
+    if b'"run":"' in data or b'"type":"evaluation"' in data:
+        body = form.decode(data)
+        if isinstance(run := body.get("run"), str):
+            terms.add(WROTE + run)
+        subject = body.get("fields", {}).get("subject")
+        if body["entity"]["type"] == EVALUATION and isinstance(subject, str):
+            terms.add(JUDGED + subject)
+    return terms
+
+
+def _evidence(made: Decision) -> Iterator[str]:
+    """Yield the terms of a decision: by entity and field, and by entity and time."""
+    read = ((origin.get("entity"), origin.get("field")) for origin in made.origins if origin.get("kind") == "read")
+    texts = {(entity, field if isinstance(field, str) else "") for entity, field in read if isinstance(entity, str)}
+    for entity, field in texts:
+        ref = steps.ref(entity)
+        if ref is not None:
+            yield evidence_term(ref, field)
+            yield f"{DECIDED}{ref.id}/{made.started_at or ''}"
+    for ref, field in _read_fields(made):
+        yield f"{LEANS}{ref.id}/{field}"
+
+
+def _read_fields(decision: Decision) -> Iterator[tuple[Ref, str]]:
+    """Yield the fields of entities that a decision depends on: what its rules looked at, or would on other values.
+
+    What it was given besides cannot change what it comes to. One without conditions depends on all it was given.
+    """
+    rules = (*decision.rules, *(decision.untried or ()))
+    asked = {key for rule in rules if isinstance(rule.when, dict) for key in rule.when}
+    conditions = decision.conditions
+    origins = [condition.origin for condition in conditions]
+    origins += [origin for key, origin in decision.facts_origin.items() if not conditions or key in asked]
+    for origin in origins:
+        if isinstance(origin, dict) and origin.get("kind") == "read" and isinstance(field := origin.get("field"), str):
+            ref = steps.ref(origin.get("entity"))
+            if ref is not None:
+                yield ref, field
+
+
+def evidence_term(ref: Ref, field: str = "") -> str:
+    """Return the term of the decisions with evidence read from a field of an entity; what those of all begin with."""
+    return f"{EVIDENCE}{ref.id}/{field}"
+
+
+INDEX: Final = Index(NAME, _KINDS, _terms, follow=listing.follow)
+"""Where runs are found."""
+
+
+DECISIONS: Final = Index(NAME, frozenset({"run.decided"}), _terms)
+"""The same, for whoever asks about decisions alone: what is not covered yet is read sooner."""
+
+
+def catch_up(engine: Engine, tenant: TenantId, entries_max: int = INDEX_ENTRIES) -> None:
+    """Bring the index of runs up to date; one that cannot be written to now stays behind."""
+    log_index.catch_up(engine, tenant, INDEX, entries_max)
+
+
+def leaning_positions(decisions: Lookup, ref: Ref, fields: Iterable[str] | None) -> set[int]:
+    """Return the positions of the decisions that depend on some fields of an entity; none: on any of them."""
+    if fields is None:
+        return set(decisions.positions_below(evidence_term(ref)))
+    if not decisions.has_below(evidence_term(ref)):
+        return set()  # asked once, instead of field by field: on most entities nothing was decided
+    return {position for field in fields for position in decisions.positions(f"{LEANS}{ref.id}/{field}")}

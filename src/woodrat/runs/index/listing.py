@@ -1,0 +1,269 @@
+"""Listing: under which terms a run is listed, from which position on, and until which.
+
+What lists ask of a run changes when it begins, ends or is judged: by an entry, or by an `evaluation`, which is merged
+like every entity. Each such change is worked out from the log as it was at that position, by the same functions that
+make a record, and compared with what was listed before it. So append, rebuild and verify agree by construction.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.canon import form
+from woodrat.engines.port import BEFORE_ALL, IndexRow
+from woodrat.errors import Unavailable
+from woodrat.ledger.index import STANDING, position_of, term_key, term_prefix
+from woodrat.ledger.read import Reader
+from woodrat.merge import BUILTIN
+from woodrat.runs import steps
+from woodrat.runs.evaluations import evaluations
+from woodrat.runs.index.terms import (
+    ABOUT,
+    BEGAN,
+    EVALUATION,
+    EVERY,
+    INSIDE,
+    JUDGED,
+    NAME,
+    STATUS,
+    TALK,
+    UNSETTLED,
+    subject_term,
+    value_term,
+)
+from woodrat.runs.record import OUTLINED, Outline, outline_of
+from woodrat.state import observation, relation
+from woodrat.state.asof import AsOf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from woodrat.canon.ids import Ref
+    from woodrat.engines.port import View
+    from woodrat.log.entry import Entry
+    from woodrat.runs.steps import Judgement
+
+ANCESTORS_MAX: Final = 16
+"""How far up a run looks for the pipeline it is a step of."""
+_HELD: Final = OUTLINED | {"run.decided"}
+
+
+def follow(view: View, after: int, through: int, entries: Sequence[Entry]) -> Iterator[IndexRow]:
+    """Yield the rows of lists that begin or end with some entries, and those of decisions by the subject of a run."""
+    changes = Changes(view, through, after=after, entries=entries)
+    touched: dict[str, list[int]] = {}
+    for entry in entries:
+        for id in changes.touched_by(entry):
+            touched.setdefault(id, []).append(entry.position)
+    for id, positions in touched.items():
+        yield from changes.of(id, after, positions)
+    for id in changes.began_or_decided():
+        yield from (row for row in changes.decisions(id) if row.since > after)
+
+
+class Changes:
+    """How the rows of runs change with some entries of a log, those of the index's kinds after a position."""
+
+    def __init__(
+        self,
+        view: View,
+        through: int,
+        *,
+        after: int,
+        entries: Iterable[Entry],
+        positions: Callable[[str], list[int]] | None = None,
+    ) -> None:
+        self._view = view
+        self._through = through
+        self._after = after
+        self._positions = positions or self._listed
+        """Returns the positions of the entries under a term; by default the index is taken to go far enough."""
+        self._listings: dict[str, list[int]] = {}
+        self._histories: dict[str, list[Entry]] = {}
+        self._recent: dict[str, list[Entry]] = {}
+        """The entries of runs among them, by run."""
+        for entry in entries:
+            if entry.kind in _HELD and entry.body is not None:
+                run = form.decode(entry.body).get("run")
+                if isinstance(run, str):
+                    self._recent.setdefault(run, []).append(entry)
+
+    def _listed(self, term: str) -> list[int]:
+        if term not in self._listings:
+            self._listings[term] = [position_of(key) for key, _ in self._view.scan(NAME, term_prefix(term))]
+        return self._listings[term]
+
+    def _entries(self, term: str, position: int) -> Iterator[Entry]:
+        """Yield the entries listed under a term, through a position, that are not erased."""
+        for at in self._positions(term):
+            entry = self._view.entry(at) if at <= position else None
+            if entry is not None and entry.body is not None:
+                yield entry
+
+    # Which runs an entry may list otherwise
+
+    def touched_by(self, entry: Entry) -> Iterable[str]:
+        """Return the runs that may be listed otherwise because of an entry."""
+        data = entry.body
+        if data is None or entry.kind == "run.decided":
+            return ()
+        if entry.kind in OUTLINED:
+            run = form.decode(data).get("run")
+            if not isinstance(run, str):
+                return ()
+            return (run, *self._below(run, entry.position)) if entry.kind == "run.started" else (run,)
+        if entry.kind == "schema":
+            return self._judged_at_all() if b'"evaluation"' in data else ()
+        if b'"evaluation' not in data:
+            return ()
+        ref = observation.stored(data).entity
+        named = relation.joined(ref) or (ref,)
+        return self._subjects(named, entry.position) if named[0].type == EVALUATION else ()
+
+    def _below(self, run: str, position: int) -> list[str]:
+        """Return the runs that a run started, and those that these started: they may inherit its pipeline."""
+        below: dict[str, None] = {}
+        waiting = [run]
+        for _ in range(ANCESTORS_MAX):
+            children = [child for above in waiting for child in self._inside(above, position)]
+            waiting = [child for child in children if child not in below and child != run]
+            if not waiting:
+                break
+            below.update(dict.fromkeys(waiting))
+        return list(below)
+
+    def _inside(self, run: str, position: int) -> Iterator[str]:
+        for entry in self._entries(INSIDE + run, position):
+            assert entry.body is not None
+            child = form.decode(entry.body).get("run")
+            if isinstance(child, str):
+                yield child
+
+    def _subjects(self, refs: Iterable[Ref], position: int) -> set[str]:
+        """Return the runs that evaluations, and those they were or are joined with, ever named."""
+        members: set[Ref] = set()
+        for at in (position - 1, position):
+            reader = Reader(self._view, AsOf(at), BUILTIN)
+            members.update(member for ref in refs for member in reader.group(ref))
+        stated = (one.observation for ref in members for one in self._view.observations(ref.digest, -1, position))
+        named = (said.fields.get("subject") for said in stated)
+        return {subject for subject in named if isinstance(subject, str)}
+
+    def _judged_at_all(self) -> set[str]:
+        keys = (key for key, _ in self._view.scan(NAME, JUDGED.encode(), through=self._through))
+        return {key[len(JUDGED) : -9].decode() for key in keys}
+
+    # How a run is listed
+
+    def of(self, id: str, after: int, positions: Iterable[int]) -> Iterator[IndexRow]:
+        """Yield the rows of a run that begin or end at some positions after one, in order.
+
+        One that was listed at `after` and ends is marked as `STANDING`.
+        """
+        standing = self.rows(id, after)
+        live = {key: (STANDING, value) for key, value in standing.items()}
+        for position in positions:
+            rows = self.rows(id, position)
+            for key in [key for key, (_, value) in live.items() if rows.get(key) != value]:
+                since, value = live.pop(key)
+                if since != position:
+                    yield IndexRow(NAME, key, since, value, position)
+            for key, value in rows.items():
+                live.setdefault(key, (position, value))
+        yield from (IndexRow(NAME, key, since, value) for key, (since, value) in live.items() if since != STANDING)
+
+    def rows(self, id: str, position: int) -> dict[bytes, bytes]:
+        """Return the rows by which a run is listed at a position, by key."""
+        if position == BEFORE_ALL:
+            return {}
+        judgements = self._judgements(id, position)
+        outline = self._outline(id, position, judgements or ())
+        if outline is None:
+            return {}
+        problems = {"verdict"} if judgements is None else set()
+        run, place = id.encode(), outline.place
+        terms = {value_term("agent", agent) for agent in outline.agents}
+        pipeline = self._pipeline(outline, position, problems)
+        texts = {
+            "query": outline.query,
+            "principal": outline.principal,
+            "conversation": outline.conversation,
+            TALK: outline.conversation if outline.session is None else None,
+            "session": outline.session,
+            "pipeline": pipeline,
+            "verdict": outline.verdict,
+        }
+        terms.update(value_term(name, value) for name, value in texts.items() if value is not None)
+        if outline.subject is not None:
+            terms.add(subject_term(outline.subject.digest))
+        terms.add(STATUS + outline.status)
+        terms.add(BEGAN + (outline.started_at or ""))
+        terms.update(UNSETTLED + name for name in outline.unsettled | problems)
+        rows = {term_key(term, place): run for term in terms}
+        rows[term_key(EVERY, place)] = run + b"\0" + (outline.started_at or "").encode()
+        return rows
+
+    def _outline(self, id: str, position: int, judgements: Iterable[Judgement] = ()) -> Outline | None:
+        entries = [entry for entry in self.history(id) if entry.position <= position]
+        return outline_of(id, entries, judgements) if entries else None
+
+    def _judgements(self, id: str, position: int) -> list[Judgement] | None:
+        """Return what evaluations say of a run at a position; none where a policy is missing that merges them."""
+        refs = self._evaluations(id, position)
+        if not refs:
+            return []
+        try:
+            return list(evaluations(Reader(self._view, AsOf(position), BUILTIN), refs, id))
+        except Unavailable:
+            return None
+
+    def history(self, id: str) -> list[Entry]:
+        """Return how a run began, decided, ended and was judged, by position, as far as the log is read."""
+        entries = self._histories.get(id)
+        if entries is None:
+            before = [entry for entry in self._view.run(id, self._after) if entry.kind in _HELD]
+            entries = self._histories[id] = before + self._recent.get(id, [])
+        return entries
+
+    def _evaluations(self, id: str, position: int) -> list[Ref]:
+        listed = self._entries(JUDGED + id, position)
+        return list(dict.fromkeys(observation.stored(entry.body).entity for entry in listed if entry.body is not None))
+
+    def _pipeline(self, outline: Outline, position: int, problems: set[str]) -> str | None:
+        """Return the pipeline that a run is a step of, by itself or by the runs above it."""
+        above: Outline | None = outline
+        for _ in range(ANCESTORS_MAX):
+            if above is None or above.pipeline is not None:
+                break
+            parent = above.parent
+            above = None if parent is None else self._outline(parent, position)
+            if above is not None and "agent" in above.unsettled:
+                problems.add("pipeline")
+        return None if above is None else above.pipeline
+
+    # What was decided about a subject
+
+    def began_or_decided(self) -> list[str]:
+        """Return the runs that some of the entries begin, or are decisions of."""
+        kinds = {"run.started", "run.decided"}
+        return [id for id, entries in self._recent.items() if not kinds.isdisjoint(entry.kind for entry in entries)]
+
+    def decisions(self, id: str) -> Iterator[IndexRow]:
+        """Yield the rows of a run's decisions by the subjects it was ever said to be about, as far as the log is read.
+
+        A subject may be said after a decision. Such a row never ends: whoever reads it looks at the run itself.
+        """
+        subjects: dict[str, int] = {}
+        decided: list[tuple[int, str]] = []
+        for entry in self.history(id):
+            if entry.body is None or entry.kind not in ("run.started", "run.decided"):
+                continue
+            body: Any = form.decode(entry.body)
+            if entry.kind == "run.decided":
+                decided.append((entry.position, steps.text(body.get("started_at")) or ""))
+            elif (subject := steps.ref(body.get("subject"))) is not None:
+                subjects.setdefault(subject.id, entry.position)
+        for subject_id, said in subjects.items():
+            for position, started_at in decided:
+                key = term_key(f"{ABOUT}{subject_id}/{started_at}", position)
+                yield IndexRow(NAME, key, max(said, position))

@@ -1,0 +1,54 @@
+"""The terms of the index of runs."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from woodrat.canon.digest import digest
+
+NAME: Final = "runs"
+"""Of the index."""
+EVALUATION: Final = "evaluation"
+"""The type of the entities that judge runs."""
+
+EVIDENCE: Final = "evidence/"
+"""Decisions with evidence read from an entity; its id, a slash and the field follow."""
+LEANS: Final = "leans/"
+"""Decisions that depend on a field of an entity; its id, a slash and the field follow."""
+DECIDED: Final = "decided/"
+"""Decisions with evidence read from an entity, too; its id, a slash and their time follow."""
+ABOUT: Final = "about/"
+"""Decisions of the runs about an entity; its id, a slash and their time follow."""
+WROTE: Final = "wrote/"
+"""Observations that carry a run; its id follows."""
+JUDGED: Final = "judged/"
+"""Observations of evaluations that name a run; its id follows."""
+INSIDE: Final = "inside/"
+"""Beginnings of the runs that a run started; its id follows."""
+TRACED: Final = "traced/"
+"""Beginnings of the runs of a trace; its id follows."""
+LISTED: Final = "list/"
+"""Runs, by their places in lists; what they have in common follows."""
+EVERY: Final = LISTED + "every"
+"""Every run; the rows hold when it began, too."""
+BEGAN: Final = LISTED + "began/"
+"""Runs by when they began, which follows."""
+UNSETTLED: Final = LISTED + "unsettled/"
+"""Runs of which only all entries tell a thing; what it is follows."""
+STATUS: Final = LISTED + "status/"
+"""Runs by how they stand if nobody records them any more, which follows."""
+TALK: Final = "talk"
+"""The conversation of a run that names no session."""
+_DIGEST_BYTES: Final = 12
+
+
+@lru_cache(maxsize=4_096)
+def value_term(name: str, value: str) -> str:
+    """Return the term of the runs that have a value in common, which it does not spell."""
+    return f"{LISTED}{name}/{digest('run-list', value.encode())[:_DIGEST_BYTES].hex()}"
+
+
+def subject_term(entity: bytes) -> str:
+    """Return the term of the runs about an entity, by its digest."""
+    return f"{LISTED}subject/{entity.hex()}"

@@ -1,0 +1,363 @@
+"""Lists of runs by index: the same answers as reading every record, at every position of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from tests.runs.story import at, write_entry
+
+import woodrat
+from woodrat.engines.memory import MemoryEngine
+from woodrat.ledger import index as log_index
+from woodrat.ledger.own_policy import registry
+from woodrat.ledger.pages import make_cursor
+from woodrat.runs import index as run_index
+from woodrat.runs import reader as run_reader
+from woodrat.runs.index import listing
+from woodrat.runs.reader import ask_runs, matching, open_recounter
+from woodrat.testing.clock import FixedClock
+
+RUNS = [f"run_{letter * 26}" for letter in "abcd"]
+AGENTS = ["ann", "bob"]
+WORDS = ["passed", "failed"]
+REFS = ["pipeline/p", "pipeline/q"]
+SESSIONS = ["agent_session/s", "agent_session/t"]
+FILTERS: list[dict[str, str]] = [
+    {},
+    *({"agent": agent} for agent in AGENTS),
+    *({"status": status} for status in ("done", "error", "interrupted", "running")),
+    *({"verdict": word} for word in (*WORDS, "mixed")),
+    *({"conversation": word} for word in ("c", "d")),
+    *({"query": word} for word in ("q", "r")),
+    *({"pipeline": ref} for ref in REFS),
+    *({"session": ref} for ref in SESSIONS),
+    *({"subject": ref} for ref in ("loan/1", "loan/2")),
+    {"principal": "p"},
+    {"since": at(3)},
+    {"until": at(3)},
+    {"since": at(2), "until": at(5)},
+    {"agent": "ann", "status": "done"},
+    {"verdict": "failed", "conversation": "c"},
+    {"status": "interrupted", "since": at(2), "agent": "bob"},
+]
+"""What is asked."""
+
+Act = tuple[str, dict[str, Any]]
+"""What happens: a kind of entry with its body, or something done to entities."""
+
+
+def _some(name: str, values: list[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.one_of(st.just({}), st.sampled_from(values).map(lambda value: {name: value}))
+
+
+def _merged(*parts: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for part in parts for name, value in part.items()}
+
+
+_step = st.builds(
+    _merged,
+    st.sampled_from(RUNS).map(lambda run: {"run": run, "step": 1}),
+    st.sampled_from(["1" * 16, "2" * 16]).map(lambda span: {"span": span}),
+    st.one_of(st.just({}), st.integers(0, 7).map(lambda second: {"started_at": at(second)})),
+    st.one_of(st.sampled_from(AGENTS).map(lambda agent: {"agent": agent}), st.just({})),
+)
+_start = st.builds(
+    _merged,
+    _step,
+    _some("query", ["q", "r"]),
+    _some("subject", ["loan/1", "loan/2", "no reference"]),
+    _some("conversation", ["c", "d"]),
+    _some("principal", ["p"]),
+    _some("parent", [{"run": run, "span": "1" * 16} for run in RUNS]),
+    _some("using", [{"pipeline": ref} for ref in REFS] + [{"agent_session": ref} for ref in SESSIONS]),
+    _some("fallback", [["query"], ["query", "started_at"]]),
+    _some("name", ["bob"]),
+)
+
+
+def _reading(entity: str) -> dict[str, Any]:
+    """Return what a decision says that was made on a value read from an entity."""
+    origin = {"kind": "read", "entity": entity, "field": "score", "observations": [], "position": 0}
+    made = {"stage": "risk", "mode": "decide", "chosen": "no", "default": True, "rules": []}
+    return {**made, "facts": {"score": 1}, "facts_origin": {"score": origin}}
+
+
+_acts: st.SearchStrategy[Act] = st.one_of(
+    *[
+        st.builds(_merged, _step, st.sampled_from(["loan/1", "loan/2", "no reference"]).map(_reading)).map(
+            lambda body: ("run.decided", body)
+        )
+    ]
+    * 2,
+    st.just(("join", {})),
+    _start.map(lambda body: ("run.started", body)),
+    _start.map(lambda body: ("run.started", body)),
+    st.builds(_merged, _step, _some("status", ["done", "error"])).map(lambda body: ("run.ended", body)),
+    st.builds(
+        _merged,
+        _step,
+        st.sampled_from(WORDS).map(lambda word: {"verdict": word}),
+        _some("evaluation", ["evaluation/1"]),
+        _some("about", ["1" * 16]),
+    ).map(lambda body: ("run.judged", body)),
+    st.builds(
+        _merged, _step, st.sampled_from(["q", "r"]).map(lambda word: {"messages": [{"role": "user", "content": word}]})
+    ).map(lambda body: ("run.model", body)),
+    st.builds(
+        _merged,
+        st.sampled_from(["1", "2"]).map(lambda id: {"id": id}),
+        _some("subject", RUNS),
+        _some("verdict", WORDS),
+    ).map(lambda said: ("evaluate", said)),
+    st.sampled_from(["1", "2"]).map(lambda id: ("retract", {"id": id})),
+    st.sampled_from(["1", "2"]).map(lambda id: ("delete", {"id": id})),
+    st.just(("merge", {})),
+    st.just(("split", {})),
+    st.sampled_from(["1", "2"]).map(lambda version: ("schema", {"version": version})),
+    _some("runs", [RUNS[:2]]).map(lambda said: ("session", said)),
+)
+
+
+def act(ledger: woodrat.Ledger, kind: str, said: dict[str, Any]) -> None:
+    """Do what happens; what the ledger refuses does not happen."""
+    try:
+        if kind.startswith("run."):
+            write_entry(ledger, kind, said)
+        elif kind == "evaluate":
+            ledger.store({"entity_type": "evaluation", **said})
+        elif kind == "retract":
+            ledger.retract(ledger.observations(f"evaluation/{said['id']}").items[-1].observation.id)
+        elif kind == "delete":
+            ledger.delete(f"evaluation/{said['id']}")
+        elif kind == "merge":
+            ledger.merge("evaluation/1", "evaluation/2")
+        elif kind == "join":
+            ledger.store([{"entity_type": "loan", "id": "1"}, {"entity_type": "loan", "id": "2"}])
+            ledger.merge("loan/1", "loan/2")
+        elif kind == "split":
+            ledger.split("evaluation/1", "evaluation/2")
+        elif kind == "schema":
+            policy = "min" if said["version"] == "1" else "latest"
+            fields = {"verdict": {"type": "string", "x-woodrat-merge": policy}}
+            ledger.schemas.register({"type": "object", "properties": fields}, entity_type="evaluation")
+        else:
+            ledger.store({"entity_type": "agent_session", "id": "s", "conversation": "c", **said})
+    except (woodrat.Refused, woodrat.NotFound, woodrat.Outdated):
+        pass
+
+
+def opened() -> woodrat.Ledger:
+    """Return an empty ledger."""
+    clock = FixedClock("2026-01-09T09:00:00.000000Z")
+    return woodrat.Ledger(MemoryEngine(), tenant="t", agent="ann", clock=clock, policies=registry(()))
+
+
+def lists(ledger: woodrat.Past, position: int) -> list[list[str]]:
+    """Return what every question finds at a position."""
+    found: list[list[str]] = []
+    with open_recounter(ledger.context, position) as recounter:
+        for filters in FILTERS:
+            records = matching(recounter, ask_runs(**filters))
+            found.append([record.id for _, record in records])
+            records = matching(recounter, ask_runs(**filters), oldest_first=True)
+            assert [record.id for _, record in records] == found[-1][::-1], filters
+    return found
+
+
+def read(ledger: woodrat.Past, position: int, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Return what every question finds at a position when every record is read."""
+    with monkeypatch.context() as patch:
+        patch.setattr(run_reader, "TAIL_MAX", -(1 << 40))
+        return lists(ledger, position)
+
+
+def decided(ledger: woodrat.Past, position: int) -> None:
+    """Check that what was decided about a subject is what all records say."""
+    with open_recounter(ledger.context, position) as recounter:
+        records = [recounter.bare(id) for id in RUNS]
+        for ref in ("loan/1", "loan/2", "loan/3"):
+            names = {str(member) for member in recounter.members(ref)}
+            expected = sorted(
+                ((made.started_at or "", made.position), record.id, made)
+                for record in records
+                for made in record.decisions
+                if record.subject in names or names.intersection(made.entities)
+            )
+            found = list(run_reader._decided_about(recounter, ref, None))
+            assert [item[:2] for item in found] == [item[:2] for item in reversed(expected)], position
+            for number, (place, _, _) in enumerate(found):
+                rest = run_reader._decided_about(recounter, ref, place)
+                assert list(rest) == found[number + 1 :], "a page goes on where the last one ended"
+
+
+def agree(acts: list[Act], part: int, behind: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check that what the index finds is what the records say, at every position, with and without a tail."""
+    ledger = opened()
+    for number, (kind, said) in enumerate(acts):
+        act(ledger, kind, said)
+        if number == len(acts) - behind:
+            _catch_up(ledger, part)
+    for position in range(ledger.position + 1):
+        expected = read(ledger.at(position), position, monkeypatch)
+        assert lists(ledger.at(position), position) == expected, position
+        decided(ledger.at(position), position)
+    _catch_up(ledger, part)
+    for position in range(ledger.position + 1):
+        expected = read(ledger.at(position), position, monkeypatch)
+        assert lists(ledger.at(position), position) == expected, position
+        decided(ledger.at(position), position)
+    report = ledger.verify(deep=True)
+    assert report.sound, report
+
+
+def _catch_up(ledger: woodrat.Ledger, part: int) -> None:
+    log_index.catch_up(ledger.context.engine, ledger.context.tenant, run_index.INDEX, part)
+
+
+@pytest.fixture(scope="module")
+def patch() -> Iterator[pytest.MonkeyPatch]:
+    """What changes a limit, for a law that Hypothesis calls again and again."""
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+
+
+@settings(max_examples=15, deadline=None, phases=[Phase.generate, Phase.shrink])
+@given(acts=st.lists(_acts, min_size=1, max_size=14), part=st.integers(1, 9), behind=st.integers(0, 5))
+def test_the_index_lists_what_the_records_say(
+    acts: list[Act], part: int, behind: int, patch: pytest.MonkeyPatch
+) -> None:
+    """Every list at every position is what reading all records gives, however the index came to be there."""
+    agree(acts, part, behind, patch)
+
+
+@pytest.mark.parametrize("fault", ["left out", "added", "ended", "ended later", "begun too early", "another value"])
+def test_verify_finds_rows_that_the_log_does_not_ask_for(fault: str) -> None:
+    """A row of a list that is missing, one too many, or not true from where to where it should be is damage."""
+    ledger = opened()
+    for kind, said in STORY[:10]:
+        act(ledger, kind, said)
+    _catch_up(ledger, 4)
+    assert ledger.verify(deep=True).sound
+    name, context = run_index.INDEX.name, ledger.context
+    with context.engine.transaction(context.tenant) as write:
+        state = b"interrupted" if fault == "ended later" else b"done"
+        row = next(row for row in write.lives(name, b"list/status/" + state) if row.until or state == b"done")
+        other = row._replace(key=row.key.replace(b"done", b"gone"))
+        if fault == "added":
+            write.put([other])
+        else:
+            write.drop(name, row.key)
+            changed = {
+                "ended": row._replace(until=row.since + 1),
+                "ended later": row._replace(until=(row.until or 0) + 1),
+                "begun too early": row._replace(since=row.since - 1),
+                "another value": row._replace(value=b"run_other"),
+            }
+            write.put([changed[fault]] if fault in changed else [])
+    assert not ledger.verify(deep=True).sound
+
+
+def test_the_rows_of_lists_spell_no_values() -> None:
+    """What a run was asked, by whom and in which conversation is found by digest; its rows do not say it."""
+    ledger = opened()
+    said = {"query": "Where does Zoe live?", "conversation": "Zoe", "principal": "Zoe", "subject": "person/Zoe"}
+    write_entry(ledger, "run.started", _body(RUNS[0], 1, **said))
+    write_entry(ledger, "run.judged", _body(RUNS[0], 2, verdict="kind to Zoe"))
+    assert [record.id for record in ledger.runs.list(conversation="Zoe", verdict="kind to Zoe").items] == [RUNS[0]]
+    with ledger.context.engine.view(ledger.context.tenant) as view:
+        rows = view.lives(run_index.INDEX.name)
+    assert len(rows) > 5
+    assert not [row for row in rows if b"Zoe" in row.key + row.value]
+
+
+def test_a_forged_cursor_is_refused_or_finds_nothing() -> None:
+    """A place that no list of runs returns is refused; one that no run has leads to what is before it."""
+    ledger = opened()
+    write_entry(ledger, "run.started", _body(RUNS[0], 1))
+    names = ("pipeline", "session", "since", "subject", "until")
+    question = woodrat.canon.form.serialise(["runs", *([name, None] for name in names), None])
+    for place in (["a"], [1, 2], []):
+        with pytest.raises(woodrat.Refused, match="cursor"):
+            ledger.runs.list(cursor=make_cursor(question, [0, None, *place]))
+    for number, count in ((1 << 52, 1), (-5, 0), (0, 0)):
+        assert len(ledger.runs.list(cursor=make_cursor(question, [0, None, number])).items) == count
+
+
+# Planted faults
+
+
+def _body(run: str, second: int, agent: str = "ann", **said: Any) -> dict[str, Any]:
+    return {"run": run, "step": second, "span": f"{second:016x}", "agent": agent, "started_at": at(second), **said}
+
+
+STORY: list[Act] = [
+    ("run.started", _body(RUNS[1], 1, parent={"run": RUNS[0], "span": "1" * 16}, conversation="c")),
+    ("run.started", _body(RUNS[0], 2, using={"pipeline": "pipeline/p"}, subject="loan/1")),
+    ("run.ended", _body(RUNS[0], 4, status="done")),
+    ("run.judged", _body(RUNS[0], 5, "bob", verdict="failed")),
+    ("run.started", _body(RUNS[2], 3, fallback=["query"])),
+    ("run.model", _body(RUNS[2], 4, messages=[{"role": "user", "content": "q"}])),
+    ("evaluate", {"id": "1", "subject": RUNS[1], "verdict": "passed"}),
+    ("evaluate", {"id": "2", "subject": RUNS[2], "verdict": "failed"}),
+    ("merge", {}),
+    ("split", {}),
+    ("run.started", _body(RUNS[0], 1, "aaa", subject="loan/2")),
+    ("delete", {"id": "1"}),
+    ("session", {"runs": RUNS[:1]}),
+    ("run.decided", _body(RUNS[0], 7, **_reading("loan/2"))),
+    ("run.decided", _body(RUNS[3], 8, **_reading("loan/1"))),
+    ("run.started", _body(RUNS[3], 6, subject="loan/2")),
+    ("join", {}),
+]
+"""A history in which every part of a listing changes."""
+
+
+def _undecided(self: listing.Changes, id: str) -> Iterator[Any]:
+    """List no decisions by the subject of their run."""
+    yield from ()
+
+
+def test_the_story_holds(patch: pytest.MonkeyPatch) -> None:
+    """Without a fault, the index and the records agree about a history in which every part changes."""
+    agree(STORY, 3, 4, patch)
+
+
+def _deaf(kind: str) -> Any:
+    """Return what does not hear of one kind of entry."""
+    hear = listing.Changes.touched_by
+    return lambda self, entry: () if entry.kind == kind else hear(self, entry)
+
+
+def _without(term: str) -> Any:
+    """Return what does not list runs under some terms."""
+    rows = listing.Changes.rows
+    return lambda self, id, position: {
+        key: value for key, value in rows(self, id, position).items() if not key.startswith(term.encode())
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("touched_by", _deaf("run.ended")),
+        ("touched_by", _deaf("run.judged")),
+        ("touched_by", _deaf("observation")),
+        ("_below", lambda self, run, position: []),
+        ("_subjects", lambda self, refs, position: set()),
+        ("decisions", _undecided),
+        *(
+            ("rows", _without(f"list/{name}"))
+            for name in ("every", "began", "status/", "unsettled/query", "agent/", "verdict/", "pipeline/", "talk/")
+        ),
+    ],
+)
+def test_a_planted_fault_is_caught(name: str, fault: Any) -> None:
+    """An index that leaves something out is told from the records."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(listing.Changes, name, fault)
+        with pytest.raises(AssertionError):
+            agree(STORY, 3, 4, patch)
