@@ -108,7 +108,11 @@ def decide(
 
 def stale_at(tracer: Tracer, entries: Any) -> list[int]:
     """Return the positions of stale decisions among some."""
-    return [entry.position for entry in entries if stale_reader.stale_decision(Beliefs(tracer), entry) is not None]
+    return [
+        entry.position
+        for entry in entries
+        if stale_reader.stale_decision(stale_reader.Beliefs(tracer), entry) is not None
+    ]
 
 
 def agree(acts: list[Act], part: int, behind: int) -> int:
