@@ -701,6 +701,23 @@ def test_apply_diff(make_engine: Callable[[], Engine], data: st.DataObject) -> N
 
 
 @on_every_engine
+@given(data=st.data())
+def test_diff_is_that_of_everything(make_engine: Callable[[], Engine], data: st.DataObject) -> None:
+    """What differs between two moments, found by what was touched between them, is what a comparison of all finds."""
+    ledger = admitted(make_engine(), data.draw(batches(data.draw(tellings()))))
+    moments = st.integers(BEFORE_ALL, ledger.position)
+    a, b = data.draw(moments), data.draw(moments)
+    for effective in (None, data.draw(st.sampled_from(MOMENTS))):
+        past = ledger if effective is None else ledger.at("now", valid_at=effective)
+        sides = [ledger.at(when, valid_at=effective).values() for when in (a, b)]
+        assert past.diff(a, b).changes == diff.diff(*sides)
+        types = {name.partition("/")[0] for side in sides for name in side}
+        for entity_type in types:
+            of_type = [{n: v for n, v in side.items() if n.startswith(f"{entity_type}/")} for side in sides]
+            assert past.diff(a, b, entity_type=entity_type).changes == diff.diff(*of_type)
+
+
+@on_every_engine
 def test_apply_diff_between_values_that_are_easily_mistaken(make_engine: Callable[[], Engine]) -> None:
     """A diff tells apart what Python takes for equal, and leads from each such value to the next and back."""
     ledger = ledger_on(make_engine())

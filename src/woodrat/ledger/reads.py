@@ -221,23 +221,25 @@ def diff(
     context: Context, before: Moment, after: Moment, ref: str | Ref | None = None, *, entity_type: str | None = None
 ) -> Changes:
     """Return what differs between two moments: in one entity, in those of a type, or everywhere."""
+    from woodrat.ledger.state_diff import changes_between
     from woodrat.merge.diff import Changes, Values, diff
 
     _check_one(ref, entity_type)
     with context.engine.view(context.tenant) as view:
-        positions: list[int] = []
-        sides: list[dict[str, Values]] = []
-        for when in (before, after):
-            asof = AsOf(resolve_moment(view, when, clock=context.clock), context.valid_at)
-            reader = Reader(view, asof, context.policies)
-            positions.append(asof.position)
-            if ref is None:
-                sides.append(reader.values(entity_type))
-            else:
+        first, last = (
+            Reader(view, AsOf(resolve_moment(view, when, clock=context.clock), context.valid_at), context.policies)
+            for when in (before, after)
+        )
+        if ref is None:
+            changes = changes_between(first, last, entity_type)
+        else:
+            sides: list[dict[str, Values]] = []
+            for reader in (first, last):
                 entity = resolve_ref(reader, ref)
                 snapshot = reader.find(entity)
                 sides.append({} if snapshot is None else {str(entity): Values.of(snapshot)})
-        return Changes(positions[0], positions[1], diff(*sides))
+            changes = diff(*sides)
+        return Changes(first.asof.position, last.asof.position, changes)
 
 
 def diff_against(
@@ -250,6 +252,7 @@ def diff_against(
     alone. An entity that is deleted here and left out there is no difference.
     """
     from woodrat.ledger.known_state import is_one, known_values
+    from woodrat.ledger.state_diff import changes_since
     from woodrat.merge.diff import Changes, Values, diff
 
     _check_one(ref, entity_type)
@@ -260,9 +263,7 @@ def diff_against(
         if asked is None and not is_one(known):
             if entity_type is not None:
                 before = {name: values for name, values in before.items() if name.startswith(f"{entity_type}/")}
-            believed = reader.values(entity_type)
-            after = {name: values for name, values in believed.items() if name in before or not values.deleted}
-            return Changes(None, position, diff(before, after))
+            return Changes(None, position, changes_since(before, reader, entity_type))
         if asked is not None:
             before = {str(asked): values for values in before.values() if str(asked) in values.members}
         after = {}

@@ -134,14 +134,18 @@ _NOTHING = Values((), False, {})
 
 def diff(before: Mapping[str, Values], after: Mapping[str, Values]) -> tuple[EntityChange, ...]:
     """Return what differs between two states, by entity."""
-    found = []
-    for entity in sorted(set(before) | set(after)):
-        a, b = before.get(entity, _NOTHING), after.get(entity, _NOTHING)
-        fields = field_changes(a.fields, b.fields)
-        if entity not in before or entity not in after or fields or a.members != b.members or a.deleted != b.deleted:
-            kind = "added" if entity not in before else "removed" if entity not in after else "changed"
-            found.append(EntityChange(entity, kind, a.members, b.members, a.deleted, b.deleted, fields))
-    return tuple(found)
+    changes = (entity_change(name, before.get(name), after.get(name)) for name in sorted(set(before) | set(after)))
+    return tuple(change for change in changes if change is not None)
+
+
+def entity_change(entity: str, before: Values | None, after: Values | None) -> EntityChange | None:
+    """Return how one entity differs between two states, each of which may not have it; none where it does not."""
+    a, b = before or _NOTHING, after or _NOTHING
+    fields = field_changes(a.fields, b.fields)
+    if (before is None) == (after is None) and not fields and a.members == b.members and a.deleted == b.deleted:
+        return None
+    kind = "added" if before is None else "removed" if after is None else "changed"
+    return EntityChange(entity, kind, a.members, b.members, a.deleted, b.deleted, fields)
 
 
 def apply(changes: Iterable[EntityChange], state: Mapping[str, Values]) -> dict[str, Values]:
