@@ -17,7 +17,8 @@ from woodrat.canon.ids import Ref
 from woodrat.engines.port import KEPT_EVERY, Kept, Transaction, View
 from woodrat.ledger import find as finder
 from woodrat.ledger import fingerprint_index
-from woodrat.ledger.read import Before, Reader
+from woodrat.ledger.before import Before
+from woodrat.ledger.read import Reader
 from woodrat.ledger.spacing import Spacing
 from woodrat.ledger.transitions import advance, note_values, spoken_of
 from woodrat.log.check import Row

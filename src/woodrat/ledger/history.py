@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.engines import cancellation
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.ledger import reads
+from woodrat.ledger.before import Before
 from woodrat.ledger.moments import resolve_ref
-from woodrat.ledger.read import Before, Reader
+from woodrat.ledger.read import Reader
 from woodrat.merge import fold
 from woodrat.merge.timeline import shown_fields, step_between
 from woodrat.records import replace

@@ -6,7 +6,7 @@ nothing kept fits (other members, another schema, an effective time) it folds fr
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -16,6 +16,7 @@ from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines import cancellation
 from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Engine, Kept, View
 from woodrat.errors import NotFound
+from woodrat.ledger.before import Before
 from woodrat.ledger.spacing import Spacing
 from woodrat.merge import Policy, fold, packed_state, snapshot
 from woodrat.merge.diff import Values
@@ -26,7 +27,6 @@ from woodrat.merge.snapshot import Snapshot
 from woodrat.state import relation, schema
 from woodrat.state.asof import AsOf, Stored
 from woodrat.state.fingerprint import Tree
-from woodrat.state.observation import Observation
 from woodrat.state.relation import SAME_AS
 
 PAGE_MAX: Final = 1_000
@@ -253,6 +253,8 @@ class Reader:
                 else:
                     since = self.stored(members, kept.position)
                 state = self._extended(kept.state, since, rules)
+                if state is None and len(members) == 1:
+                    state = self._without_withdrawn(members[0], since, rules)
                 if state is not None:
                     return state
         elif len(members) == 1:
@@ -261,6 +263,12 @@ class Reader:
                 return state
         found = self.stored(members)
         return fold.fold((s.observation for s in found), members, rules) if found else fold.empty(members, rules)
+
+    def _without_withdrawn(self, ref: Ref, since: Sequence[Stored], rules: Rules) -> MergeState | None:
+        """Return the merge state of an entity after retractions, from one kept before; `None` asks for a whole fold."""
+        from woodrat.ledger.withdrawal import state_without
+
+        return state_without(self.view, ref, since, rules, self.asof.position)
 
     def _true_by(self, members: tuple[Ref, ...], effective: str, rules: Rules) -> MergeState | None:
         """Return the merge state of what was true by a time, from one that was kept; `None` asks for a whole fold."""
@@ -451,27 +459,3 @@ def changed(view: View, after: int, through: int) -> set[Ref]:
     for ref in list(found):
         found.update(relation.joined(ref) or ())
     return found
-
-
-class Before:
-    """What a fold of these members knew through a position, of what an as-of selects."""
-
-    __slots__ = ("_asof", "_view", "members", "through")
-
-    def __init__(self, view: View, members: Sequence[Ref], through: int, asof: AsOf | None = None) -> None:
-        self._view, self._asof = view, asof
-        self.members = members
-        """Whose observations it knows; who folds one entity after the other changes them."""
-        self.through = through
-        """The last position it knows of; who folds on moves it along."""
-
-    def find(self, digest: bytes) -> Observation | None:
-        found = self._view.observation(digest, self.through)
-        return found.observation if found is not None and self._folded(found) else None
-
-    def namers(self, digest: bytes) -> Collection[Observation]:
-        found = self._view.namers(digest, self.through)
-        return [stored.observation for stored in found if self._folded(stored)] if found else ()
-
-    def _folded(self, stored: Stored) -> bool:
-        return stored.observation.entity in self.members and (self._asof is None or self._asof.selects(stored))

@@ -1,8 +1,8 @@
 """State diff: which folds differ between two moments, or from a state that was written down.
 
 Between two moments only what was touched between them is folded: the entities spoken of, those joined or parted, and
-those of a type that got another schema. Whatever was true by an effective time is read the same way on both sides, so it
-cannot differ without an entry between them either.
+those of a type that got another schema. Whatever was true by an effective time is read the same way on both sides, so
+it cannot differ without an entry between them either.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ from woodrat.engines.port import Audit, Keeping, Mismatch, Told, View
 from woodrat.errors import Corrupt, Unavailable
 from woodrat.ledger import fingerprint_index, search_index, trailing
 from woodrat.ledger import index as log_index
-from woodrat.ledger.read import Before, Reader
+from woodrat.ledger.before import Before
+from woodrat.ledger.read import Reader
 from woodrat.log import check as log_check
 from woodrat.log.check import PART, Checked, Row, Walk
 from woodrat.merge import Policy, snapshot

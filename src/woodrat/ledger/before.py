@@ -1,0 +1,34 @@
+"""What a fold knew: the observations it had taken in, found through the indexes of an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from woodrat.canon.ids import Ref
+from woodrat.engines.port import View
+from woodrat.state.asof import AsOf, Stored
+from woodrat.state.observation import Observation
+
+
+class Before:
+    """What a fold of these members knew through a position, of what an as-of selects."""
+
+    __slots__ = ("_asof", "_view", "members", "through")
+
+    def __init__(self, view: View, members: Sequence[Ref], through: int, asof: AsOf | None = None) -> None:
+        self._view, self._asof = view, asof
+        self.members = members
+        """Whose observations it knows; who folds one entity after the other changes them."""
+        self.through = through
+        """The last position it knows of; who folds on moves it along."""
+
+    def find(self, digest: bytes) -> Observation | None:
+        found = self._view.observation(digest, self.through)
+        return found.observation if found is not None and self._folded(found) else None
+
+    def namers(self, digest: bytes) -> Collection[Observation]:
+        found = self._view.namers(digest, self.through)
+        return [stored.observation for stored in found if self._folded(stored)] if found else ()
+
+    def _folded(self, stored: Stored) -> bool:
+        return stored.observation.entity in self.members and (self._asof is None or self._asof.selects(stored))
