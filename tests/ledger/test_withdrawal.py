@@ -15,6 +15,7 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger import withdrawal
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
+from woodrat.merge.fold import MergeState
 from woodrat.state.asof import AsOf
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import THING, fold_at, ledger_on, same_state
@@ -83,3 +84,39 @@ def test_a_retraction_folds_what_came_after(make_engine: Callable[[], Engine], m
     assert all(reports[-3].position - 9 <= position < reports[-3].position for position in folded)
     assert report.changes[0].fields
     assert ledger.rebuild().agreed
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_state_less_an_old_assertion_is_that_of_a_fold(
+    make_engine: Callable[[], Engine], seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is no longer anybody's latest word is taken out of the counts, and the field is as contested as it is."""
+    chance = random.Random(seed)
+    engine, clock = make_engine(), FixedClock()
+    ledgers = [ledger_on(engine, agent=agent, clock=clock) for agent in ("ada", "bob")]
+    ref = Ref("note", "1")
+    counts: list[bool] = []
+    state_less = withdrawal.state_less
+
+    def counted(*given: Any) -> MergeState | None:
+        state = state_less(*given)
+        counts.append(state is not None)
+        return state
+
+    monkeypatch.setattr(withdrawal, "state_less", counted)
+    told: list[str] = []
+    for _ in range(40):
+        ledger = chance.choice(ledgers)
+        if told and chance.random() < 0.4:
+            ledger.retract(chance.sample(told, min(len(told), chance.choice((1, 1, 2)))))
+        else:
+            fields = {name: chance.choice("aaab") for name in chance.sample("xyz", 2)}
+            about: dict[str, Any] = {"observed_at": "2025-01-01T00:00:00Z"} if chance.random() < 0.3 else {}
+            told += ledger.store({"entity_type": "note", "id": "1", **fields}, **about).observations
+    with engine.view(ledgers[0].tenant) as view:
+        for position in range(view.head().position + 1):
+            reader = Reader(view, AsOf(position), registry(()))
+            rules = reader.rules("note")
+            assert same_state(reader.state(ref), fold_at(view, [ref], rules, position), rules), position
+    assert any(counts)
+    assert ledgers[0].verify(deep=True, jobs=1).sound

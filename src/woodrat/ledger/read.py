@@ -254,7 +254,7 @@ class Reader:
                     since = self.stored(members, kept.position)
                 state = self._extended(kept.state, since, rules)
                 if state is None and len(members) == 1:
-                    state = self._without_withdrawn(members[0], since, rules)
+                    state = self._without_withdrawn(kept.state, since, rules)
                 if state is not None:
                     return state
         elif len(members) == 1:
@@ -264,11 +264,14 @@ class Reader:
         found = self.stored(members)
         return fold.fold((s.observation for s in found), members, rules) if found else fold.empty(members, rules)
 
-    def _without_withdrawn(self, ref: Ref, since: Sequence[Stored], rules: Rules) -> MergeState | None:
+    def _without_withdrawn(self, state: MergeState, since: Sequence[Stored], rules: Rules) -> MergeState | None:
         """Return the merge state of an entity after retractions, from one kept before; `None` asks for a whole fold."""
-        from woodrat.ledger.withdrawal import state_without
+        from woodrat.ledger import withdrawal
 
-        return state_without(self.view, ref, since, rules, self.asof.position)
+        found = withdrawal.state_less(self.view, state, since, rules)
+        if found is not None:
+            return found
+        return withdrawal.state_without(self.view, state.members[0], since, rules, self.asof.position)
 
     def _true_by(self, members: tuple[Ref, ...], effective: str, rules: Rules) -> MergeState | None:
         """Return the merge state of what was true by a time, from one that was kept; `None` asks for a whole fold."""
