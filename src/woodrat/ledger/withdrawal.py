@@ -60,7 +60,13 @@ def state_less(view: View, state: MergeState, since: Sequence[Stored], rules: Ru
                 return None
             _count_down(claims, field)
         live -= 1
-    return state._replace(claims=claims, misfits=misfits, live=live, observations=state.observations + 1)
+    return state._replace(
+        claims=claims,
+        misfits=misfits,
+        live=live,
+        observations=state.observations + 1,
+        body_bytes=state.body_bytes + len(retraction.body),
+    )
 
 
 def _count_down(counts: dict[str, int], field: str) -> None:
