@@ -120,7 +120,8 @@ _lists = st.lists(_acts, min_size=1, max_size=16)
 def test_pages_are_the_whole_history(acts: list[tuple[Any, ...]], limit: int, size: int) -> None:
     """Observations, steps and relations come page by page as they do at once, in memory."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(history, "_POSITIONS_MIN", size)
+        patch.setattr(history, "WHOLE_MAX", 0)
+        patch.setattr(history, "_PART", size)
         agree(MemoryEngine(), acts, limit)
 
 
@@ -129,7 +130,8 @@ def test_pages_are_the_whole_history(acts: list[tuple[Any, ...]], limit: int, si
 def test_pages_are_the_whole_history_in_a_file(acts: list[tuple[Any, ...]], limit: int) -> None:
     """Observations, steps and relations come page by page as they do at once, in a file."""
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(history, "_POSITIONS_MIN", 3)
+        patch.setattr(history, "WHOLE_MAX", 1)
+        patch.setattr(history, "_PART", 3)
         engine = SqliteEngine(Path(folder) / "one.db")
         try:
             agree(engine, acts, limit)

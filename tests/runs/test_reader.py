@@ -476,3 +476,18 @@ def test_a_run_is_running_until_its_block_is_left(ledger: woodrat.Ledger) -> Non
         assert ids_of(ledger.runs.list(status="running")) == [run.id]
     assert ledger.runs.show(run.id).status == "done"
     assert ledger.runs.list(status="running").items == ()
+
+
+def test_decisions_are_found_by_entity_and_field(ledger: woodrat.Ledger) -> None:
+    """Decisions with evidence from an entity are found, or those from one field of it, with and without the index."""
+    write(ledger, loan())
+    write(ledger, leaning())
+    past = ledger.at(ledger.position)
+    for _ in range(2):
+        with run_reader.open_recounter(past.context) as recounter:
+            ref = recounter.members("loan/42")[0]
+            every = [entry.position for entry in recounter.leaning_on(ref)]
+            assert len(every) == 2
+            assert [entry.position for entry in recounter.leaning_on(ref, "creditScore")] == every
+            assert recounter.leaning_on(ref, "credit") == []
+        run_reader.catch_up(ledger.context.engine, ledger.context.tenant)

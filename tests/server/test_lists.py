@@ -286,9 +286,6 @@ def test_a_server_refuses_the_same(served: tuple[Any, Ledger], waits: bool) -> N
 @pytest.mark.parametrize(
     ("name", "module", "function"),
     [
-        ("observations of one", reads, "observations"),
-        ("history", reads, "history"),
-        ("related", reads, "related"),
         ("duplicates", reads, "duplicates"),
         ("query sorted", find, "query"),
     ],

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from woodrat.explain import index as trace_index
-from woodrat.ledger import fingerprint_index, search_index, trailing
+from woodrat.ledger import fingerprint_index, observed_time, search_index, trailing
 from woodrat.ledger import index as log_index
 from woodrat.ledger.indexer import Trailing
 from woodrat.runs import index as run_index
@@ -40,6 +40,8 @@ TRAILING: tuple[Trailing, ...] = (
     Trailing(search_index.INDEX.name, partial(_covered, search_index.INDEX.name), _search),
     Trailing(fingerprint_index.NAME, fingerprint_index.position, _fingerprint),
     _of_log(run_index.INDEX),
+    _of_log(run_index.LIST_INDEX),
+    _of_log(observed_time.INDEX),
     _of_log(trace_index.INDEX),
 )
 """Everything that the indexer brings up to date."""

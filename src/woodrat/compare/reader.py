@@ -39,10 +39,10 @@ def runs_diff(context: Context, first: object, second: object, other: Context | 
     A run is an id, or a document that holds one run in the neutral format. `other` at another moment of the same log
     is of no account.
     """
-    with open_recounter(context) as recounter:
+    with open_recounter(context, lists=True) as recounter:
         if other is None or (other.engine is context.engine and other.tenant == context.tenant):
             return _compared(recounter, first, second, None)
-        with open_recounter(other) as elsewhere:
+        with open_recounter(other, lists=True) as elsewhere:
             return _compared(recounter, first, second, elsewhere)
 
 
@@ -65,7 +65,7 @@ def runs_group(
     reward_min: float | None = None,
 ) -> Crowd:
     """Return runs clustered by what they did: those named, those a question fits, or those with the inputs of one."""
-    with open_recounter(context) as recounter:
+    with open_recounter(context, lists=True) as recounter:
         chosen = _Chosen(recounter, runs, like, asked, attributes)
         return gather(chosen.records(), LogLineage(recounter), find=chosen.find, reward_min=reward_min)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.engines import cancellation
@@ -26,22 +27,42 @@ if TYPE_CHECKING:
     from woodrat.merge.timeline import Step
     from woodrat.state.asof import Stored
 
-_POSITIONS_MIN: Final = 256
-"""How much of the log is looked through for the next observations of an entity at first; more the fewer there are."""
+WHOLE_MAX: Final = 512
+"""Up to how many observations of an entity are read at once, whatever part of them is asked for."""
+_PART: Final = 128
+"""About how many observations of a longer history are read at a time."""
 
 
 def observations_after(reader: Reader, members: Sequence[Ref], after: int) -> Iterator[Stored]:
     """Yield the observations of entities after a position that count at the as-of, by position, part by part."""
-    end, size = reader.asof.position, _POSITIONS_MIN
-    versions = (reader.view.version(ref.digest, end) for ref in members)
-    last = max((version for version in versions if version is not None), default=BEFORE_ALL)
-    after = max(after, BEFORE_ALL)
+    after, last = max(after, BEFORE_ALL), _last(reader, members, reader.asof.position)
+    count = reader.state(members[0]).observations if reader.asof.effective is None else 0
+    if count <= WHOLE_MAX:
+        yield from reader.stored(members, after)
+        return
+    after = max(after, min(_first(reader, ref, last) for ref in members) - 1)
+    size = max(1, (last - after) * _PART // count)
     while after < last:
         cancellation.check()
         through = min(after + size, last)
-        window = Reader(reader.view, AsOf(through, reader.asof.effective), reader.policies)
-        yield from window.stored(members, after)
+        if _last(reader, members, through) > after:
+            while size > _PART and _last(reader, members, after + size // 2) > after:
+                size //= 2  # they stand closer together here
+            through = min(after + size, last)
+            yield from Reader(reader.view, AsOf(through), reader.policies).stored(members, after)
         after, size = through, size * 2
+
+
+def _first(reader: Reader, ref: Ref, last: int) -> int:
+    """Return the position of the first observation of an entity, which is not after one; else the position after it."""
+    known = reader.view.entity
+    return bisect_left(range(last + 1), True, key=lambda position: known(ref.digest, position) is not None)
+
+
+def _last(reader: Reader, members: Sequence[Ref], through: int) -> int:
+    """Return the position of the last observation of entities through a position; the one before all without any."""
+    versions = (reader.view.version(ref.digest, through) for ref in members)
+    return max((version for version in versions if version is not None), default=BEFORE_ALL)
 
 
 def history_after(reader: Reader, ref: Ref, field: str | None, after: int) -> Iterator[Step]:

@@ -293,9 +293,8 @@ class Lookup:
     def positions_below(self, beginning: str) -> list[int]:
         """Return the positions of the entries listed under any term that begins so, each once."""
         positions = {position_of(key) for key, _ in self.scan(beginning.encode())}
-        for entry in self.tail:
-            if any(term.startswith(beginning) for term in self._index.terms(entry)):
-                positions.add(entry.position)
+        for term, recent in self._recent().items():
+            positions.update(recent if term.startswith(beginning) else ())
         return sorted(positions)
 
     def entries(self, term: str) -> list[Entry]:

@@ -26,9 +26,10 @@ from woodrat.runs.account import RUNNING, STATUSES
 from woodrat.runs.evaluations import evaluations
 from woodrat.runs.facts import decision_fact
 from woodrat.runs.index import INDEX as INDEX
+from woodrat.runs.index import LIST_INDEX, evidence_term
 from woodrat.runs.index import catch_up as catch_up
-from woodrat.runs.index import evidence_term
 from woodrat.runs.index.candidates import AllOf, AnyOf, Candidate, Few, Listed, Order, walk, window
+from woodrat.runs.index.decisions import runs_of
 from woodrat.runs.index.listing import ANCESTORS_MAX, Changes
 from woodrat.runs.index.terms import (
     ABOUT,
@@ -74,6 +75,7 @@ class Recounter:
         self.view: View = reader.view
         self.through = reader.asof.position
         self.index = Lookup(self.view, self.through, INDEX)
+        self.lists = Lookup(self.view, self.through, LIST_INDEX)
 
     def find(self, id: str) -> RunRecord | None:
         """Return a run's record; `None` when no entry is part of it."""
@@ -144,12 +146,6 @@ class Recounter:
         listed.append(place for place in recent if after is None or place < after)
         yield from merge(*listed, reverse=True)
 
-    @property
-    def changes(self) -> Changes:
-        """What the entries that the index does not cover change about lists."""
-        index = self.index
-        return Changes(self.view, self.through, after=index.covered, entries=index.tail, positions=index.positions)
-
     def _decided(self, beginning: str, after: tuple[str, int] | None) -> Iterator[tuple[str, int]]:
         """Yield time and position of the decisions listed under terms that begin so, as far as the index goes."""
         prefix, size = beginning.encode(), WALK_ROWS_MIN
@@ -164,7 +160,7 @@ class Recounter:
 
     def _decided_recently(self) -> Iterator[tuple[str, int]]:
         """Yield time and position of the decisions of runs that began or decided where the index has not come."""
-        for id in self.changes.began_or_decided():
+        for id in runs_of(self.index.tail):
             for entry in self.view.run(id, self.through):
                 if entry.kind == "run.decided" and entry.body is not None:
                     yield steps.text(form.decode(entry.body).get("started_at")) or "", entry.position
@@ -224,13 +220,13 @@ class Recounter:
 
 
 @contextmanager
-def open_recounter(context: Context, position: int | None = None) -> Iterator[Recounter]:
+def open_recounter(context: Context, position: int | None = None, *, lists: bool = False) -> Iterator[Recounter]:
     """Give the run records of a tenant at the context's moment; for the present their index is brought up to date.
 
-    With a `position`, as of that one: a page of a list that began there.
+    With a `position`, as of that one: a page of a list that began there. With `lists`, their index is, too.
     """
     if context.moment == "now":
-        catch_up(context.engine, context.tenant)
+        catch_up(context.engine, context.tenant, lists=lists)
     with open_reader(context if position is None else context.at(position, context.valid_at)) as reader:
         yield Recounter(reader)
 
@@ -360,7 +356,7 @@ def runs_page(context: Context, *, limit: object, cursor: object, **filters: Any
     asked = ask_runs(faults, **filters)
     request = page_request(context, asked.question, limit, cursor, faults)
     (before,) = request.place_of(int) or (None,)
-    with open_recounter(context, request.position) as recounter:
+    with open_recounter(context, request.position, lists=True) as recounter:
         matches = list(islice(matching(recounter, asked, before=before), request.limit + 1))
     records = tuple(record for _, record in matches[: request.limit])
     cursor = request.cursor_at([matches[request.limit - 1][0]]) if len(matches) > request.limit else None
@@ -383,12 +379,12 @@ def matching(
     """
     end = recounter.through + 1 if before is None else min(before, recounter.through + 1)
     fits = _Fits(recounter, asked)
-    if only is not None or recounter.through - recounter.index.covered > TAIL_MAX:
+    if only is not None or recounter.through - recounter.lists.covered > TAIL_MAX:
         subjects = fits.subjects if only is None else None
         begun = recounter.begun(end, subjects, oldest_first=oldest_first, only=only)
         candidates: Iterator[tuple[int, str]] = ((body["position"], id) for id, body in begun)
     else:
-        order = Order(recounter.index, oldest_first)
+        order = Order(recounter.lists, oldest_first)
         candidates = _listed(recounter, asked, fits, order, end)
     for place, id in candidates:
         entries = recounter.view.run(id, recounter.through)
@@ -409,9 +405,12 @@ def _listed(recounter: Recounter, asked: Runs, fits: _Fits, order: Order, end: i
     """Yield the runs before a place that may fit a question, by index, and those that it does not cover yet."""
     streams = list(_streams(recounter, asked, fits, order))
     stream: Stream = AllOf(order, streams) if streams else Listed(order, EVERY)
-    if recounter.index.tail:
-        changes = recounter.changes
-        recent = dict.fromkeys(id for entry in recounter.index.tail for id in changes.touched_by(entry))
+    lists = recounter.lists
+    if lists.tail:
+        changes = Changes(
+            recounter.view, recounter.through, after=lists.covered, entries=lists.tail, positions=lists.positions
+        )
+        recent = dict.fromkeys(id for entry in lists.tail for id in changes.touched_by(entry))
         stream = AnyOf(order, [stream, Few(order, recounter.candidates(recent))])
     for place, id in walk(order, stream, 0 if order.oldest_first else end - 1):
         if place < end:

@@ -191,12 +191,19 @@ class Outline:
     """What its steps may tell otherwise: `agent` (and so everything), `query`, `started_at`."""
 
 
-def outline_of(id: str, entries: Iterable[Entry], judgements: Iterable[Judgement] = ()) -> Outline | None:
-    """Return what lists ask of a run; none while no beginning of it is known.
+def statements(id: str, entries: Iterable[Entry]) -> list[Statement]:
+    """Return what entries of a run say of how it began, ended and was judged, each once and in order.
+
+    Of those through a position, the statements that first stand there or before are the same.
+    """
+    return _said(id, (entry for entry in entries if entry.kind in OUTLINED))[0]
+
+
+def outline_of(id: str, said: Sequence[Statement], judgements: Sequence[Judgement] = ()) -> Outline | None:
+    """Return what lists ask of a run, by its statements; none while no beginning of it is known.
 
     What its record says is the same, but for what is unsettled.
     """
-    said = _said(id, (entry for entry in entries if entry.kind in OUTLINED))[0]
     starts = [item for item in said if item.kind == "run.started"]
     if not starts:
         return None
@@ -205,7 +212,8 @@ def outline_of(id: str, entries: Iterable[Entry], judgements: Iterable[Judgement
     begun = _begun((item.body for item in starts), ())
     ends = [item for item in said if item.kind == "run.ended" and item.body.get("agent") == owner]
     using, parent = run_steps.mapping(begun.get("using")), run_steps.mapping(begun.get("parent"))
-    judged = _steps([item for item in said if item.kind == run_owner.JUDGED], judgements)
+    judging = [item for item in said if item.kind == run_owner.JUDGED]
+    judged = _steps(judging, judgements) if judging or judgements else ()
     started_at = run_steps.text(begun.get("started_at"))
     first = min(starts, key=lambda item: item.position)
     unsettled = {
@@ -231,8 +239,8 @@ def outline_of(id: str, entries: Iterable[Entry], judgements: Iterable[Judgement
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """One entry, read."""
+class Statement:
+    """What one entry of a run says, wherever it stands."""
 
     position: int
     kind: str
@@ -242,9 +250,9 @@ class _Said:
     """Everywhere it stands; it may have come several times."""
 
 
-def _said(id: str, entries: Iterable[Entry]) -> tuple[list[_Said], set[int], set[int]]:
+def _said(id: str, entries: Iterable[Entry]) -> tuple[list[Statement], set[int], set[int]]:
     """Return what the entries say, each body once and in order, all their positions, and those of erased ones."""
-    found: dict[bytes, _Said] = {}
+    found: dict[bytes, Statement] = {}
     places: set[int] = set()
     erased: set[int] = set()
     for entry in entries:
@@ -270,11 +278,11 @@ def _said(id: str, entries: Iterable[Entry]) -> tuple[list[_Said], set[int], set
                 bytes(name),
             )
             everywhere: set[int] = {entry.position} if known is None else known.positions
-            found[name] = _Said(entry.position, entry.kind, body, order, everywhere)
+            found[name] = Statement(entry.position, entry.kind, body, order, everywhere)
     return sorted(found.values(), key=lambda item: item.order), places, erased
 
 
-def _steps(said: Sequence[_Said], judgements: Iterable[Judgement]) -> tuple[Part, ...]:
+def _steps(said: Sequence[Statement], judgements: Iterable[Judgement]) -> tuple[Part, ...]:
     """Return the steps in order; a tool call whose result is known needs no beginning."""
     settled = {
         run_steps.text(item.body.get("span"))
@@ -297,12 +305,12 @@ def _steps(said: Sequence[_Said], judgements: Iterable[Judgement]) -> tuple[Part
     return tuple(part for _, part in sorted(found, key=lambda item: item[0]))
 
 
-def _accounts(said: Sequence[_Said]) -> list[_Said]:
+def _accounts(said: Sequence[Statement]) -> list[Statement]:
     """Return entries, of several accounts of one span the one that lasted longest and says most.
 
     A span may come twice with other attributes: by two ways, or while it was going on and when it had ended.
     """
-    best: dict[tuple[str, str], _Said] = {}
+    best: dict[tuple[str, str], Statement] = {}
     for item in said:
         key = (item.kind, item.order[2])
         if key not in best or _weight(item) > _weight(best[key]):
@@ -310,11 +318,11 @@ def _accounts(said: Sequence[_Said]) -> list[_Said]:
     return [item for item in said if not came_as_span(item.body) or item is best[item.kind, item.order[2]]]
 
 
-def _weight(item: _Said) -> tuple[int | float, int, tuple[str, int, str, bytes]]:
+def _weight(item: Statement) -> tuple[int | float, int, tuple[str, int, str, bytes]]:
     return run_steps.number(item.body.get("duration_ms")) or 0, len(item.body), item.order
 
 
-def _start(said: Iterable[_Said]) -> int | None:
+def _start(said: Iterable[Statement]) -> int | None:
     """Return where the beginning of a run stands; one that says when it was, before one that says only that it was."""
     starts = [item for item in said if item.kind == "run.started"]
     return next((item.position for item in starts if "started_at" in item.body), starts[0].position if starts else None)
@@ -350,7 +358,7 @@ def _answer(ended: Mapping[str, Any], steps: Iterable[Part]) -> Json:
     return last.response if last is not None and isinstance(last.response, str) else None
 
 
-def _status(ended: _Said | None, recording: bool) -> str:
+def _status(ended: Statement | None, recording: bool) -> str:
     if ended is None:
         return RUNNING if recording else INTERRUPTED
     said = ended.body.get("status")
@@ -359,12 +367,12 @@ def _status(ended: _Said | None, recording: bool) -> str:
     return DONE if ended.body.get("error") is None else ERROR
 
 
-def _over_at(ended: _Said) -> str:
+def _over_at(ended: Statement) -> str:
     """Return when a run was over, as an end says; an end told earlier than that says it apart."""
     return run_steps.text(ended.body.get("ended_at")) or run_steps.text(ended.body.get("started_at")) or ""
 
 
-def _duration(ended: _Said | None, started_at: str | None, ended_at: str | None) -> int | float | None:
+def _duration(ended: Statement | None, started_at: str | None, ended_at: str | None) -> int | float | None:
     stated = None if ended is None else run_steps.number(ended.body.get("duration_ms"))
     if stated is not None or not started_at or not ended_at:
         return stated
@@ -373,7 +381,7 @@ def _duration(ended: _Said | None, started_at: str | None, ended_at: str | None)
     return max(0, moment.to_micros(ended_at) - moment.to_micros(started_at)) // 1_000
 
 
-def _usage(ended: _Said | None, steps: Iterable[Part]) -> tuple[int, int]:
+def _usage(ended: Statement | None, steps: Iterable[Part]) -> tuple[int, int]:
     """Return tokens read and written: as the end states them, else as the model calls add up."""
     stated = {} if ended is None else run_steps.mapping(ended.body.get("usage"))
     calls = [step for step in steps if isinstance(step, ModelCall)]

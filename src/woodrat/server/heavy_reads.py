@@ -86,5 +86,5 @@ def catch_up(ledger: Ledger) -> None:
     from woodrat.explain import index as trace_index
     from woodrat.runs import index as run_index
 
-    run_index.catch_up(ledger.context.engine, ledger.tenant)
+    run_index.catch_up(ledger.context.engine, ledger.tenant, lists=True)
     trace_index.catch_up(ledger.context)

@@ -45,7 +45,7 @@ def export_training(
     alone.
     """
     asked = ask_runs(**filters)
-    with open_recounter(context) as recounter:
+    with open_recounter(context, lists=True) as recounter:
         exported = training_reader.export(
             recounter, asked, kind, out, flavour=flavour, metadata=metadata, progress=progress
         )

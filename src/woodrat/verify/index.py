@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from woodrat.ledger.index import Index
     from woodrat.recall.embedders import Embedder
 
-INDEXES: Final = (observed_time.INDEX, run_index.INDEX, trace_index.INDEX, training_index.INDEX, exchange_index.INDEX)
+INDEXES: Final = (
+    observed_time.INDEX,
+    run_index.INDEX,
+    run_index.LIST_INDEX,
+    trace_index.INDEX,
+    training_index.INDEX,
+    exchange_index.INDEX,
+)
 """The indexes of the log that are made of its entries alone."""
 
 

@@ -67,6 +67,8 @@ class _Changes:
         """Decisions that were touched, with the position that did."""
         self._ended: list[IndexRow] = []
         self._snapshots: dict[Ref, Snapshot | None] = {}
+        self._has_rows = bool(view.scan(NAME, UNTOUCHED.encode(), through=after, limit=1))
+        """Whether any decision was untouched before: in a log without any, an observation costs nothing here."""
         self._effective: dict[str, bool] = {}
 
     def rows(self) -> Iterator[IndexRow]:
@@ -87,7 +89,7 @@ class _Changes:
         elif entry.kind == "schema":
             self._snapshots.clear()
             self._touch(schema.stored(entry.body).type, None, None, entry.position)
-        elif entry.kind == "observation":
+        elif entry.kind == "observation" and (self._untouched or self._snapshots or self._has_rows):
             self._said(entry.position, observation.stored(entry.body))
 
     # Decisions

@@ -1,8 +1,8 @@
-"""The index of runs: by what they say of themselves, decided on, wrote and started, and by who judged them.
+"""The indexes of runs: what they decided on, wrote and started, and who judged them; and the lists that runs are in.
 
-Everything about it is declared here: the terms that an entry is listed under by itself, and the rows of lists
-(`listing.py`), which depend on earlier entries too. It trails the log and is brought up to date before the present is
-asked about.
+All about them is declared here: the terms that an entry is listed under by itself, and the rows that depend on earlier
+entries too, of decisions by subject (`decisions.py`) and of lists (`listing.py`). They trail the log and are brought up
+to date before the present is asked about.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from woodrat.canon import form
 from woodrat.ledger import index as log_index
 from woodrat.ledger.index import INDEX_ENTRIES, Index
 from woodrat.runs import steps, trace
-from woodrat.runs.index import listing
+from woodrat.runs.index import decisions, listing
 from woodrat.runs.index.terms import (
     DECIDED,
     EVALUATION,
@@ -21,6 +21,7 @@ from woodrat.runs.index.terms import (
     INSIDE,
     JUDGED,
     LEANS,
+    LISTS,
     NAME,
     TRACED,
     WROTE,
@@ -35,13 +36,14 @@ if TYPE_CHECKING:
     from woodrat.ledger.index import Lookup
     from woodrat.log.entry import Entry
 
-_KINDS: Final = frozenset({"observation", "schema", "run.started", "run.decided", "run.ended", "run.judged"})
+_KINDS: Final = frozenset({"observation", "run.started", "run.decided"})
+_LIST_KINDS: Final = frozenset({"observation", "schema", "run.started", "run.ended", "run.judged"})
 
 
 def _terms(entry: Entry) -> set[str]:
     """Return the terms an entry is listed under."""
     data = entry.body
-    if data is None or entry.kind in ("schema", "run.ended", "run.judged"):
+    if data is None:
         return set()
     if entry.kind == "run.decided":
         body: Any = form.decode(data)
@@ -103,23 +105,37 @@ def evidence_term(ref: Ref, field: str = "") -> str:
     return f"{EVIDENCE}{ref.id}/{field}"
 
 
-INDEX: Final = Index(NAME, _KINDS, _terms, follow=listing.follow)
-"""Where runs are found."""
+def _list_terms(entry: Entry) -> set[str]:
+    """Return the terms of an entry by which it is known which runs it may list otherwise."""
+    data = entry.body
+    if data is None or entry.kind not in ("observation", "run.started"):
+        return set()
+    if entry.kind == "observation" and b'"type":"evaluation"' not in data:
+        return set()
+    return {term for term in _terms(entry) if term.startswith((INSIDE, JUDGED))}
+
+
+INDEX: Final = Index(NAME, _KINDS, _terms, follow=decisions.follow)
+"""Where what runs did is found."""
+LIST_INDEX: Final = Index(LISTS, _LIST_KINDS, _list_terms, follow=listing.follow)
+"""Where lists find runs."""
 
 
 DECISIONS: Final = Index(NAME, frozenset({"run.decided"}), _terms)
 """The same, for whoever asks about decisions alone: what is not covered yet is read sooner."""
 
 
-def catch_up(engine: Engine, tenant: TenantId, entries_max: int = INDEX_ENTRIES) -> None:
-    """Bring the index of runs up to date; one that cannot be written to now stays behind."""
+def catch_up(engine: Engine, tenant: TenantId, entries_max: int = INDEX_ENTRIES, *, lists: bool = False) -> None:
+    """Bring the index of runs up to date, and that of their lists; one that cannot be written to now stays behind."""
     log_index.catch_up(engine, tenant, INDEX, entries_max)
+    if lists:
+        log_index.catch_up(engine, tenant, LIST_INDEX, entries_max)
 
 
-def leaning_positions(decisions: Lookup, ref: Ref, fields: Iterable[str] | None) -> set[int]:
+def leaning_positions(lookup: Lookup, ref: Ref, fields: Iterable[str] | None) -> set[int]:
     """Return the positions of the decisions that depend on some fields of an entity; none: on any of them."""
     if fields is None:
-        return set(decisions.positions_below(evidence_term(ref)))
-    if not decisions.has_below(evidence_term(ref)):
+        return set(lookup.positions_below(evidence_term(ref)))
+    if not lookup.has_below(evidence_term(ref)):
         return set()  # asked once, instead of field by field: on most entities nothing was decided
-    return {position for field in fields for position in decisions.positions(f"{LEANS}{ref.id}/{field}")}
+    return {position for field in fields for position in lookup.positions(f"{LEANS}{ref.id}/{field}")}

@@ -7,7 +7,7 @@ make a record, and compared with what was listed before it. So append, rebuild a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from woodrat.canon import form
 from woodrat.engines.port import BEFORE_ALL, IndexRow
@@ -15,23 +15,21 @@ from woodrat.errors import Unavailable
 from woodrat.ledger.index import STANDING, position_of, term_key, term_prefix
 from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN
-from woodrat.runs import steps
 from woodrat.runs.evaluations import evaluations
 from woodrat.runs.index.terms import (
-    ABOUT,
     BEGAN,
     EVALUATION,
     EVERY,
     INSIDE,
     JUDGED,
-    NAME,
+    LISTS,
     STATUS,
     TALK,
     UNSETTLED,
     subject_term,
     value_term,
 )
-from woodrat.runs.record import OUTLINED, Outline, outline_of
+from woodrat.runs.record import OUTLINED, Outline, Statement, outline_of, statements
 from woodrat.state import observation, relation
 from woodrat.state.asof import AsOf
 
@@ -45,11 +43,18 @@ if TYPE_CHECKING:
 
 ANCESTORS_MAX: Final = 16
 """How far up a run looks for the pipeline it is a step of."""
-_HELD: Final = OUTLINED | {"run.decided"}
+
+
+ListRow = tuple[str, int, bytes]
+"""A row of a list: the term, the place of the run, and what the row says."""
+
+
+def _made(row: ListRow, since: int, until: int | None) -> IndexRow:
+    return IndexRow(LISTS, term_key(row[0], row[1]), since, row[2], until)
 
 
 def follow(view: View, after: int, through: int, entries: Sequence[Entry]) -> Iterator[IndexRow]:
-    """Yield the rows of lists that begin or end with some entries, and those of decisions by the subject of a run."""
+    """Yield the rows of lists that begin or end with some entries."""
     changes = Changes(view, through, after=after, entries=entries)
     touched: dict[str, list[int]] = {}
     for entry in entries:
@@ -57,8 +62,6 @@ def follow(view: View, after: int, through: int, entries: Sequence[Entry]) -> It
             touched.setdefault(id, []).append(entry.position)
     for id, positions in touched.items():
         yield from changes.of(id, after, positions)
-    for id in changes.began_or_decided():
-        yield from (row for row in changes.decisions(id) if row.since > after)
 
 
 class Changes:
@@ -79,18 +82,18 @@ class Changes:
         self._positions = positions or self._listed
         """Returns the positions of the entries under a term; by default the index is taken to go far enough."""
         self._listings: dict[str, list[int]] = {}
-        self._histories: dict[str, list[Entry]] = {}
+        self._histories: dict[str, list[Statement]] = {}
         self._recent: dict[str, list[Entry]] = {}
         """The entries of runs among them, by run."""
         for entry in entries:
-            if entry.kind in _HELD and entry.body is not None:
+            if entry.kind in OUTLINED and entry.body is not None:
                 run = form.decode(entry.body).get("run")
                 if isinstance(run, str):
                     self._recent.setdefault(run, []).append(entry)
 
     def _listed(self, term: str) -> list[int]:
         if term not in self._listings:
-            self._listings[term] = [position_of(key) for key, _ in self._view.scan(NAME, term_prefix(term))]
+            self._listings[term] = [position_of(key) for key, _ in self._view.scan(LISTS, term_prefix(term))]
         return self._listings[term]
 
     def _entries(self, term: str, position: int) -> Iterator[Entry]:
@@ -105,7 +108,7 @@ class Changes:
     def touched_by(self, entry: Entry) -> Iterable[str]:
         """Return the runs that may be listed otherwise because of an entry."""
         data = entry.body
-        if data is None or entry.kind == "run.decided":
+        if data is None:
             return ()
         if entry.kind in OUTLINED:
             run = form.decode(data).get("run")
@@ -150,7 +153,7 @@ class Changes:
         return {subject for subject in named if isinstance(subject, str)}
 
     def _judged_at_all(self) -> set[str]:
-        keys = (key for key, _ in self._view.scan(NAME, JUDGED.encode(), through=self._through))
+        keys = (key for key, _ in self._view.scan(LISTS, JUDGED.encode(), through=self._through))
         return {key[len(JUDGED) : -9].decode() for key in keys}
 
     # How a run is listed
@@ -160,26 +163,25 @@ class Changes:
 
         One that was listed at `after` and ends is marked as `STANDING`.
         """
-        standing = self.rows(id, after)
-        live = {key: (STANDING, value) for key, value in standing.items()}
+        live = dict.fromkeys(self.rows(id, after), STANDING)
         for position in positions:
             rows = self.rows(id, position)
-            for key in [key for key, (_, value) in live.items() if rows.get(key) != value]:
-                since, value = live.pop(key)
+            for row in [row for row in live if row not in rows]:
+                since = live.pop(row)
                 if since != position:
-                    yield IndexRow(NAME, key, since, value, position)
-            for key, value in rows.items():
-                live.setdefault(key, (position, value))
-        yield from (IndexRow(NAME, key, since, value) for key, (since, value) in live.items() if since != STANDING)
+                    yield _made(row, since, position)
+            for row in rows:
+                live.setdefault(row, position)
+        yield from (_made(row, since, None) for row, since in live.items() if since != STANDING)
 
-    def rows(self, id: str, position: int) -> dict[bytes, bytes]:
-        """Return the rows by which a run is listed at a position, by key."""
+    def rows(self, id: str, position: int) -> set[ListRow]:
+        """Return the rows by which a run is listed at a position."""
         if position == BEFORE_ALL:
-            return {}
+            return set()
         judgements = self._judgements(id, position)
         outline = self._outline(id, position, judgements or ())
         if outline is None:
-            return {}
+            return set()
         problems = {"verdict"} if judgements is None else set()
         run, place = id.encode(), outline.place
         terms = {value_term("agent", agent) for agent in outline.agents}
@@ -199,13 +201,14 @@ class Changes:
         terms.add(STATUS + outline.status)
         terms.add(BEGAN + (outline.started_at or ""))
         terms.update(UNSETTLED + name for name in outline.unsettled | problems)
-        rows = {term_key(term, place): run for term in terms}
-        rows[term_key(EVERY, place)] = run + b"\0" + (outline.started_at or "").encode()
-        return rows
+        return {
+            *((term, place, run) for term in terms),
+            (EVERY, place, run + b"\0" + (outline.started_at or "").encode()),
+        }
 
-    def _outline(self, id: str, position: int, judgements: Iterable[Judgement] = ()) -> Outline | None:
-        entries = [entry for entry in self.history(id) if entry.position <= position]
-        return outline_of(id, entries, judgements) if entries else None
+    def _outline(self, id: str, position: int, judgements: Sequence[Judgement] = ()) -> Outline | None:
+        said = [item for item in self._history(id) if item.position <= position]
+        return outline_of(id, said, judgements) if said else None
 
     def _judgements(self, id: str, position: int) -> list[Judgement] | None:
         """Return what evaluations say of a run at a position; none where a policy is missing that merges them."""
@@ -217,13 +220,13 @@ class Changes:
         except Unavailable:
             return None
 
-    def history(self, id: str) -> list[Entry]:
-        """Return how a run began, decided, ended and was judged, by position, as far as the log is read."""
-        entries = self._histories.get(id)
-        if entries is None:
-            before = [entry for entry in self._view.run(id, self._after) if entry.kind in _HELD]
-            entries = self._histories[id] = before + self._recent.get(id, [])
-        return entries
+    def _history(self, id: str) -> list[Statement]:
+        """Return what is said of how a run began, ended and was judged, in order, as far as the log is read."""
+        said = self._histories.get(id)
+        if said is None:
+            entries = [entry for entry in self._view.run(id, self._after) if entry.kind in OUTLINED]
+            said = self._histories[id] = statements(id, entries + self._recent.get(id, []))
+        return said
 
     def _evaluations(self, id: str, position: int) -> list[Ref]:
         listed = self._entries(JUDGED + id, position)
@@ -240,30 +243,3 @@ class Changes:
             if above is not None and "agent" in above.unsettled:
                 problems.add("pipeline")
         return None if above is None else above.pipeline
-
-    # What was decided about a subject
-
-    def began_or_decided(self) -> list[str]:
-        """Return the runs that some of the entries begin, or are decisions of."""
-        kinds = {"run.started", "run.decided"}
-        return [id for id, entries in self._recent.items() if not kinds.isdisjoint(entry.kind for entry in entries)]
-
-    def decisions(self, id: str) -> Iterator[IndexRow]:
-        """Yield the rows of a run's decisions by the subjects it was ever said to be about, as far as the log is read.
-
-        A subject may be said after a decision. Such a row never ends: whoever reads it looks at the run itself.
-        """
-        subjects: dict[str, int] = {}
-        decided: list[tuple[int, str]] = []
-        for entry in self.history(id):
-            if entry.body is None or entry.kind not in ("run.started", "run.decided"):
-                continue
-            body: Any = form.decode(entry.body)
-            if entry.kind == "run.decided":
-                decided.append((entry.position, steps.text(body.get("started_at")) or ""))
-            elif (subject := steps.ref(body.get("subject"))) is not None:
-                subjects.setdefault(subject.id, entry.position)
-        for subject_id, said in subjects.items():
-            for position, started_at in decided:
-                key = term_key(f"{ABOUT}{subject_id}/{started_at}", position)
-                yield IndexRow(NAME, key, max(said, position))

@@ -8,7 +8,9 @@ from typing import Final
 from woodrat.canon.digest import digest
 
 NAME: Final = "runs"
-"""Of the index."""
+"""Of the index of what runs did."""
+LISTS: Final = "run_lists"
+"""Of the index of lists of runs."""
 EVALUATION: Final = "evaluation"
 """The type of the entities that judge runs."""
 
