@@ -6,7 +6,7 @@ transactions of bounded length; whatever it does not cover is read from the log 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.engines.port import BEFORE_ALL, IndexRow
@@ -204,13 +204,13 @@ class Tail:
             self.entries += view.entries(self._through, through, self.index.kinds)
             self._through = through
 
-    def positions(self, term: str) -> Sequence[int]:
-        """Return the positions of the entries under a term, in order."""
+    def by_term(self) -> Mapping[str, Sequence[int]]:
+        """Return the positions of the entries under each term, in order."""
         for entry in self.entries[self._termed :]:
-            for one in self.index.terms(entry):
-                self._positions.setdefault(one, []).append(entry.position)
+            for term in self.index.terms(entry):
+                self._positions.setdefault(term, []).append(entry.position)
         self._termed = len(self.entries)
-        return self._positions.get(term, ())
+        return self._positions
 
 
 def _carry_out(write: Transaction, rows: Iterable[IndexRow]) -> None:
@@ -272,12 +272,12 @@ class Lookup:
         """Return whether any entry belongs under a term that begins so."""
         if self.scan(beginning.encode(), limit=1):
             return True
-        return any(term.startswith(beginning) for entry in self.tail for term in self._index.terms(entry))
+        return any(term.startswith(beginning) for term in self._read_tail().by_term())
 
     def positions(self, term: str) -> list[int]:
         """Return the positions of the entries listed under a term, and of those that the index does not cover."""
         found = {position_of(key) for key, _ in self.scan(term_prefix(term))}
-        found.update(self._read_tail().positions(term))
+        found.update(self._read_tail().by_term().get(term, ()))
         return sorted(position for position in found if position <= self._through)
 
     def walk_back(self, term: str, before: int) -> Iterator[int]:
@@ -293,7 +293,7 @@ class Lookup:
     def positions_below(self, beginning: str) -> list[int]:
         """Return the positions of the entries listed under any term that begins so, each once."""
         positions = {position_of(key) for key, _ in self.scan(beginning.encode())}
-        for term, recent in self._recent().items():
+        for term, recent in self._read_tail().by_term().items():
             positions.update(recent if term.startswith(beginning) else ())
         return sorted(positions)
 
