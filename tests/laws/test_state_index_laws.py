@@ -181,14 +181,18 @@ def check_moment(past: Past, asked: Sequence[dict[str, Any]], limit: int) -> Non
         expected = [plain_query(reader, question) for question in asked]
         duplicates = find.duplicates(reader, None)
         conflicts = [
-            each
-            for ref, _, fresh in find.folds_in_order(reader, None)
-            for each in reads.conflicts_of(fresh, ref, False)
+            [
+                each
+                for ref, _, fresh in find.folds_in_order(reader, None)
+                for each in reads.conflicts_of(fresh, ref, arrival)
+            ]
+            for arrival in (False, True)
         ]
     for question, answer in zip(asked, expected, strict=True):
         assert [str(item.entity) for item in items(past.query, limit, **question)] == answer, question
     assert list(items(past.duplicates, limit)) == list(duplicates)
-    assert list(items(past.conflicts, limit)) == conflicts
+    assert list(items(past.conflicts, limit)) == conflicts[False]
+    assert list(items(past.conflicts, limit, arrival=True)) == conflicts[True]
 
 
 def steps(engine: Engine, ledger: Ledger, count: int) -> None:

@@ -202,7 +202,7 @@ def conflicts(
     if type(arrival) is not bool:
         faults.append(Fault("arrival", f"expected true or false, got {shown(arrival)}", "Send a boolean."))
     request = page_request(context, ["conflicts", entity_type, arrival], limit, cursor, faults)
-    if is_present(context) and not arrival:
+    if is_present(context):
         state_index.catch_up(context.engine, context.tenant, context.policies)
 
     def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], EntityConflict]]:

@@ -16,6 +16,7 @@ from woodrat.ledger.find import READER_FOLDS, Duplicate
 from woodrat.ledger.read import Reader
 from woodrat.ledger.state_index import Coverage, coverage
 from woodrat.ledger.state_rows import (
+    ARRIVAL,
     CONFLICT,
     DUPLICATE,
     IDENTITY,
@@ -42,16 +43,15 @@ def conflicts(
         # The page before may have ended between two fields of one entity.
         rest = [each for each in reads.conflicts_of(reader, last, arrival) if each.field > place[2]]
         yield from (((last.type, last.key, each.field), each) for each in rest)
-    rows = None if arrival else coverage(reader)  # there are no rows of what arrival decided
+    rows = coverage(reader)
     if rows is None:
         walked = find.folds_in_order(reader, type, last)
-        found = ((ref, fresh) for ref, _, fresh in walked)
-        yield from _conflicts_of(found, arrival)
+        yield from _conflicts_of(((ref, fresh) for ref, _, fresh in walked), arrival)
         return
     for name in find.types_in_order(reader, type):
         if last is None or name.encode() >= last.type.encode():
             after = last if last is not None and last.type == name else None
-            yield from _conflicts_of(_contested(reader, rows, name, after), arrival)
+            yield from _conflicts_of(_contested(reader, rows, name, after, ARRIVAL if arrival else CONFLICT), arrival)
 
 
 def _conflicts_of(found: Iterator[tuple[Ref, Reader]], arrival: bool) -> Iterator[tuple[Place, EntityConflict]]:
@@ -60,14 +60,16 @@ def _conflicts_of(found: Iterator[tuple[Ref, Reader]], arrival: bool) -> Iterato
             yield (ref.type, ref.key, each.field), each
 
 
-def _contested(reader: Reader, rows: Coverage, type: str, after: Ref | None) -> Iterator[tuple[Ref, Reader]]:
+def _contested(
+    reader: Reader, rows: Coverage, type: str, after: Ref | None, index: str
+) -> Iterator[tuple[Ref, Reader]]:
     """Yield the entities of a type that may have fields in conflict, by key, and who is to read them."""
     if not rows.covers(type):
         for ref, _, fresh in find.folds_in_order(reader, type, after):
             yield ref, fresh
         return
     start = None if after is None else conflict_key(type, after.key) + b"\xff"
-    listed = (key for key in _keys(reader, rows, type, start) if Ref(type, key) not in rows.laid_over)
+    listed = (key for key in _keys(reader, rows, index, type, start) if Ref(type, key) not in rows.laid_over)
     over = [root.key for root in rows.roots if root.type == type and _follows(root, after)]
     fresh = reader
     for number, key in enumerate(merge(listed, over, key=str.encode), 1):
@@ -82,10 +84,10 @@ def _follows(ref: Ref, after: Ref | None) -> bool:
     return after is None or ref.key.encode() > after.key.encode()
 
 
-def _keys(reader: Reader, rows: Coverage, type: str, after: bytes | None) -> Iterator[str]:
-    """Yield the keys of entities with rows of `conflict`, each once."""
+def _keys(reader: Reader, rows: Coverage, index: str, type: str, after: bytes | None) -> Iterator[str]:
+    """Yield the keys of entities with rows of an index of fields, each once."""
     last = ""
-    for row in scan_all(reader, rows, CONFLICT, type_prefix(type), after):
+    for row in scan_all(reader, rows, index, type_prefix(type), after):
         _, key, _ = split_names(row)
         if key != last:
             yield key

@@ -5,6 +5,7 @@ One table says it, for whoever makes the rows and for whoever checks them:
     field      type, field, value, key     every indexed field of an entity, those without a value last
     element    type, field, element, key   every element of an indexed collection
     conflict   type, key, field            every field in conflict
+    arrival    type, key, field            every field that was decided only by arrival
     identity   type, rule, value, key      every identifying value
     duplicate  type, rule, value           an identifying value that several entities have (made from `identity`)
 
@@ -26,8 +27,9 @@ from woodrat.merge.packing import garbled
 from woodrat.merge.rules import Rules
 from woodrat.state import relation
 
-FIELD, ELEMENT, CONFLICT, IDENTITY, DUPLICATE = "field", "element", "conflict", "identity", "duplicate"
-INDEXES: Final = (FIELD, ELEMENT, CONFLICT, IDENTITY, DUPLICATE)
+FIELD, ELEMENT, CONFLICT, ARRIVAL = "field", "element", "conflict", "arrival"
+IDENTITY, DUPLICATE = "identity", "duplicate"
+INDEXES: Final = (FIELD, ELEMENT, CONFLICT, ARRIVAL, IDENTITY, DUPLICATE)
 """The indexes of state; the keys of all begin with the type."""
 COLLECTIONS: Final = frozenset({"union", "append"})
 """Policies whose values fulfil a condition when they hold an element that does."""
@@ -81,7 +83,7 @@ def split_entry(row: bytes, prefix: bytes) -> tuple[bytes, str]:
 
 
 def conflict_key(type: str, key: str, name: str = "") -> bytes:
-    """Return the key of a row of `conflict`, or without a field what those of an entity begin with."""
+    """Return the key of a row of `conflict` or `arrival`, or without a field what those of an entity begin with."""
     entity = b"%b\0%b\0" % (type.encode(), key.encode())
     return b"%b%b\0" % (entity, name.encode()) if name else entity
 
@@ -92,7 +94,7 @@ def duplicate_key(type: str, rule: str, value: str) -> bytes:
 
 
 def split_names(row: bytes) -> tuple[str, ...]:
-    """Return the three names that the key of a row of `conflict` or `duplicate` is made of."""
+    """Return the three names that the key of a row of `conflict`, `arrival` or `duplicate` is made of."""
     names = tuple(map(text_of, row[:-1].split(b"\0")))
     if len(names) != 3:
         raise garbled("A row of the state index")
@@ -131,6 +133,8 @@ def rows_of(root: Ref, state: MergeState, rules: Rules) -> set[StateRow]:
     if state.rivals or state.held:
         for name in snapshot.contested(state, rules, {*state.rivals, *state.held}):
             rows.add((CONFLICT, conflict_key(type, key, name)))
+        for name in fold.by_arrival(state, rules):
+            rows.add((ARRIVAL, conflict_key(type, key, name)))
     if relation.endpoints(root) is None:
         if not rules.identifying.isdisjoint(large):
             values = fold.values(state, rules, rules.identifying)
