@@ -34,9 +34,9 @@ from woodrat.state.relation import SAME_AS
 
 META: Final = "state_rows"
 """What the progress is noted under."""
-STEP_ENTRIES: Final = 2_000
+STEP_ENTRIES: Final = 500
 """How much of the log one transaction takes in at most, unless a write is longer; writers wait no longer."""
-STEP_ENTITIES: Final = 1_000
+STEP_ENTITIES: Final = 500
 """How many entities of a type with a new schema one transaction takes in at most."""
 CATCH_UP_ENTRIES: Final = 10_000
 """How much of the log one read takes in at most before it answers."""
@@ -395,12 +395,14 @@ class StateAudit:
     def __init__(self, view: View, policies: Mapping[str, Policy]) -> None:
         self._view, self._policies = view, policies
         self._ends = WriteEnds(view)
+        self._rules: dict[str, Rules] = {}
+        self._events: list[Event] = []
         self.progress = progress(view)
         """How far the index goes."""
 
     def follow(self, ref: Ref, observations: Iterable[Stored]) -> Iterator[Stored]:
         """Yield the observations of an entity on; once all of them were, `rows` says what it asks for."""
-        self._events: list[Event] = []
+        self._events = []
         if not self._is_known(ref.type):
             yield from observations
             return
@@ -410,25 +412,27 @@ class StateAudit:
             return
         begin, end = self.progress.since.get(ref.type, BEFORE_ALL), self.progress.position
         follower: EntityRows | None = None
+        is_older = False  # than what is known of its type
         for said in observations:
-            if said.position > end:
-                pass
-            elif said.position > begin:
-                follower = follower or self._begin(ref, begin)
+            if said.position <= begin:
+                is_older = True
+            elif said.position <= end:
+                follower = follower or self._begin(ref, begin, is_older)
                 follower.add(said)
             yield said
-        if begin > BEFORE_ALL and follower is None:
-            follower = self._begin(ref, begin)
+        if is_older and follower is None:
+            follower = self._begin(ref, begin, is_older)
         if follower is not None:
             self._events += follower.close()
 
     def _is_known(self, type: str) -> bool:
         return self.progress.covers(type, self.progress.position)
 
-    def _begin(self, ref: Ref, position: int) -> EntityRows:
-        reader = Reader(self._view, AsOf(position), self._policies)
-        rules = reader.rules(ref.type)
-        said = self._view.observations(ref.digest, BEFORE_ALL, position) if position > BEFORE_ALL else ()
+    def _begin(self, ref: Ref, position: int, is_older: bool) -> EntityRows:
+        rules = self._rules.get(ref.type)
+        if rules is None:
+            rules = self._rules[ref.type] = Reader(self._view, AsOf(position), self._policies).rules(ref.type)
+        said = self._view.observations(ref.digest, BEFORE_ALL, position) if is_older else ()
         state = fold.fold((one.observation for one in said), (ref,), rules) if said else fold.empty((ref,), rules)
         # The rules at the beginning of what is known are those of all that comes after.
         found = EntityRows(self._view, self._policies, self._ends, state, rules)
@@ -462,17 +466,18 @@ class StateAudit:
             found += [IndexRow(*row, opened.pop(row), b"", position) for row in lost]
             opened.update(dict.fromkeys(gained, position))
         found += [IndexRow(*row, since) for row, since in opened.items()]
-        for prefix in dict.fromkeys(_value_prefix(row.key) for row in found if row.name == IDENTITY):
-            found += self._duplicates(prefix, {row.key for row in found if row.name == IDENTITY})
+        own = {row.key for row in found if row.name == IDENTITY}
+        for prefix in dict.fromkeys(map(_value_prefix, own)):
+            found += self._duplicates(prefix, own)
         return found
 
     def _duplicates(self, prefix: bytes, own: Collection[bytes]) -> list[IndexRow]:
         """Return the rows of a value that several have, if the first that has it now, or ever had, is this entity."""
-        first = self._view.scan(IDENTITY, prefix, limit=1)
-        if first and first[0][0] not in own:
+        present = self._view.scan(IDENTITY, prefix, limit=1)
+        if present and present[0][0] not in own:
             return []
         lives = self._view.lives(IDENTITY, prefix)
-        return duplicate_lives(prefix, lives) if first or (lives and lives[0].key in own) else []
+        return duplicate_lives(prefix, lives) if present or (lives and lives[0].key in own) else []
 
 
 def duplicate_lives(prefix: bytes, lives: Iterable[IndexRow]) -> list[IndexRow]:
