@@ -19,6 +19,7 @@ from woodrat.api.verbs import verbs
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger import find, reads
+from woodrat.ledger import query as queries
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.pages import PAGE_MAX, Page, make_cursor
 from woodrat.ledger.read import Reader
@@ -289,9 +290,8 @@ def test_a_server_refuses_the_same(served: tuple[Any, Ledger], waits: bool) -> N
         ("observations of one", reads, "observations"),
         ("history", reads, "history"),
         ("related", reads, "related"),
-        ("duplicates", reads, "duplicates"),
         ("search", find, "search"),
-        ("query sorted", find, "query"),
+        ("query sorted", queries.Answer, "first"),
     ],
 )
 def test_iterating_computes_a_list_once(monkeypatch: pytest.MonkeyPatch, name: str, module: Any, function: str) -> None:
