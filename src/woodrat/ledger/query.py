@@ -161,11 +161,15 @@ class Answer:
         if after is not None:
             self._place = _rank(asked, after, reader.state(after), reader.rules(after.type))
         self._fresh, self._folds = reader, 0
-        self._types = list(types_in_order(reader, asked.type, reverse=asked.descending and asked.sort is None))
+
+    def _types(self) -> Iterator[str]:
+        """Yield the types to look at, in order."""
+        reverse = self._asked.descending and self._asked.sort is None
+        return types_in_order(self._reader, self._asked.type, reverse=reverse)
 
     def is_walked(self) -> bool:
         """Return whether items are found one after the other; otherwise all of a type is folded for each page."""
-        return self._asked.sort is None or all(self._leads(type) for type in self._types)
+        return self._asked.sort is None or all(self._leads(type) for type in self._types())
 
     def _leads(self, type: str) -> bool:
         """Return whether rows lead through a type in the order of the field asked for."""
@@ -175,16 +179,16 @@ class Answer:
     def refs(self) -> Iterator[Ref]:
         """Yield the entities, in order."""
         if self._asked.sort is None:
-            for type in self._types:
+            for type in self._types():
                 if not self._is_past(type):
                     yield from (ref for _, ref in self._by_key(type))
         else:
             limit = self._asked.page.limit + 1
-            yield from (ref for _, ref in merge(*(self._sorted(type, limit) for type in self._types), key=_by_rank))
+            yield from (ref for _, ref in merge(*(self._sorted(type, limit) for type in self._types()), key=_by_rank))
 
     def first(self, count: int) -> list[Ref]:
         """Return the first entities, where every entity of a type is folded for them."""
-        found = (item for type in self._types for item in self._sorted(type, count))
+        found = (item for type in self._types() for item in self._sorted(type, count))
         return [ref for _, ref in nsmallest(count, found, key=_by_rank)]
 
     def _is_past(self, type: str) -> bool:
