@@ -48,6 +48,9 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file that every table of is filled."""
     path = tmp_path_factory.mktemp("derived") / "l.db"
     told(path)
+    engine = SqliteEngine(path)
+    ledger_on(engine, "default").query(where={"city": "City 1"})  # brings the state index up to date
+    engine.close()
     return path
 
 
@@ -153,6 +156,9 @@ def reads(ledger: Ledger) -> dict[str, Callable[[], object]]:
         "answers at": lambda: spelled(answers(ledger.at(PAST))),
         "search": lambda: ledger.search("long"),
         "query": lambda: ledger.query(entity_type="contact"),
+        "query by field": lambda: ledger.query(where={"city": "City 5"}, sort="city", descending=True),
+        "query by range": lambda: ledger.query(entity_type="contact", where={"city": {"prefix": "City"}}),
+        "conflicts": ledger.conflicts,
         "duplicates": ledger.duplicates,
         "infer": lambda: ledger.schemas.infer("contact"),
         "diff": lambda: ledger.diff(3, "now"),

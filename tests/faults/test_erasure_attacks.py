@@ -359,8 +359,9 @@ def test_receipts_of_an_older_layout_still_answer(db: Path, keys: Path, monkeypa
     raw.executescript(
         "DROP TRIGGER receipt_no_update; DROP TRIGGER receipt_no_delete; ALTER TABLE receipt RENAME TO newer;"
         + first[first.index("CREATE TABLE receipt") : first.index("-- Append-only, whatever")]
+        + first[first.index("-- Shelves of other") : first.index("-- Complete subtrees")]
         + "INSERT INTO receipt SELECT tenant, agent, key, request, report FROM newer; DROP TABLE newer;"
-        "PRAGMA user_version = 5"
+        "DROP TABLE index_row; DROP TABLE index_past; DROP TABLE meta; PRAGMA user_version = 5"
     )
     raw.close()
     with on("sqlite", db, keys, "b") as ledger:

@@ -52,6 +52,8 @@ def test_two_agents_disagree(as_agent: As) -> None:
             assert [entity["fields"]["city"] for entity in found] == ["San Francisco"]
             listed = (await told(web, "search", entity_type="contact", where=["city=San Francisco"]))["items"]
             assert len(listed) == 1
+            listed = (await told(web, "search", entity_type="contact", where=["city prefix San", "city lt T"]))["items"]
+            assert len(listed) == 1
             kept = await told(web, "history", action="observations", ref="contact/Ana Rivera")
             assert [item["agent"] for item in kept["items"]] == ["crm", "web"]
             claims = (await told(web, "history", action="blame", ref="contact/Ana Rivera", field="city"))["claims"]

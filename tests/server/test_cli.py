@@ -62,6 +62,7 @@ READS = (
     "show 'contact/Ana Rivera'",
     "entities list",
     "entities list --where city=Porto",
+    "entities list --where 'city prefix Por' --sort city --descending",
     "entities search --query Ana",
     "observations list",
     "history 'contact/Ana Rivera'",

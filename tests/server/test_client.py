@@ -60,6 +60,7 @@ def said(past: Any) -> dict[str, Any]:
         "duplicates": past.duplicates(),
         "values": past.values(),
         "query": past.query(limit=5),
+        "query by conditions": past.query(where={"city": {"prefix": "B", "lt": "C"}}, sort="city", descending=True),
         "search": past.search("ana"),
         "entities": {str(ref): answers_about(past, ref) for ref in refs},
         "entries": past.log.entries(),

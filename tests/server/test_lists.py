@@ -18,7 +18,7 @@ from woodrat.api.ledger import Ledger
 from woodrat.api.verbs import verbs
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger import find, reads
+from woodrat.ledger import query as queries
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.pages import PAGE_MAX, Page, make_cursor
 from woodrat.ledger.read import Reader
@@ -286,8 +286,7 @@ def test_a_server_refuses_the_same(served: tuple[Any, Ledger], waits: bool) -> N
 @pytest.mark.parametrize(
     ("name", "module", "function"),
     [
-        ("duplicates", reads, "duplicates"),
-        ("query sorted", find, "query"),
+        ("query sorted", queries.Answer, "first"),
     ],
 )
 def test_iterating_computes_a_list_once(monkeypatch: pytest.MonkeyPatch, name: str, module: Any, function: str) -> None:

@@ -283,7 +283,12 @@ Words: TypeAlias = Annotated[
 ]
 Where: TypeAlias = Annotated[
     Mapping[str, Any] | Sequence[str],
-    Kind("only entities whose field has this value, as field=value", TEXTS, "K=V", brief="field=value; not with query"),
+    Kind(
+        "only entities that fulfil this: city=Barcelona, 'age gte 18' (eq, in, lt, lte, gt, gte, prefix, exists)",
+        TEXTS,
+        "CONDITION",
+        brief="city=Reus, age gte 18",
+    ),
 ]
 SortField: TypeAlias = Annotated[str, Kind("sort by this field", TEXT, "FIELD")]
 Descending: TypeAlias = Annotated[bool, Kind("sort in descending order", FLAG)]

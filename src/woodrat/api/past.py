@@ -234,9 +234,13 @@ class Past:
 
         They come by type and key, or sorted by a field, with those that lack it last. Deleted entities are left out.
 
-        `where` holds values by field, or texts `field=value`, whose value is read as JSON where possible. A collection
-        (`union`, `append`) matches when it contains the value. Every call merges every entity of the type, or of the
-        ledger, so the cost grows with their number and not with `limit`. Iterating over the pages merges them once.
+        `where` holds values by field, or texts `field=value`, whose value is read as JSON where possible. Other
+        conditions are `{"age": {"gte": 18}}` or the text `age gte 18`, with the operators `eq`, `in`, `lt`, `lte`,
+        `gt`, `gte`, `prefix` and `exists`; all must hold. A collection (`union`, `append`) matches when it contains a
+        value that does.
+
+        With a condition on a field that the schema indexes (`x-woodrat-index`), or sorted by one, a page costs what it
+        returns. Otherwise it costs the entities it passes; sorted by another field, or with `valid_at`, it costs all.
         """
         from woodrat.ledger import lists
 
@@ -257,7 +261,7 @@ class Past:
         """List entities that share an identifying value.
 
         Lists those that are not merged with each other yet, by type, rule and value. Only current values count, not
-        earlier ones. Every call merges every entity.
+        earlier ones. With `valid_at`, every entity is merged.
         """
         from woodrat.ledger import lists
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from woodrat.explain import index as trace_index
-from woodrat.ledger import fingerprint_index, observed_time, search_index, trailing
+from woodrat.ledger import fingerprint_index, observed_time, search_index, state_index, trailing
 from woodrat.ledger import index as log_index
 from woodrat.ledger.indexer import Trailing
 from woodrat.runs import index as run_index
@@ -36,8 +36,19 @@ def _fingerprint(context: Context, entries_max: int) -> object:
     return fingerprint_index.catch_up(context.engine, context.tenant, context.policies, entries_max)
 
 
+def _state_position(view: View) -> int:
+    known = state_index.progress(view)
+    return known.position if not known.filling else min(known.position, view.head().position - 1)
+
+
+def _state(context: Context, entries_max: int) -> object:
+    with context.engine.transaction(context.tenant) as write:
+        return state_index.step(write, context.policies)
+
+
 TRAILING: tuple[Trailing, ...] = (
     Trailing(search_index.INDEX.name, partial(_covered, search_index.INDEX.name), _search),
+    Trailing("state", _state_position, _state),
     Trailing(fingerprint_index.NAME, fingerprint_index.position, _fingerprint),
     _of_log(run_index.INDEX),
     _of_log(run_index.LIST_INDEX),

@@ -1,43 +1,38 @@
-"""Finding: what a search and a query ask for, queries by value, entities that may be one, the shape of what is stored.
+"""Finding: what a search asks for, entities that may be one, the shape of what is stored.
 
-Order never depends on the engine or on how much else there is. A cursor of a search or a query holds the place of the
-last item (`pages.py`).
+Order never depends on the engine or on how much else there is. A cursor of a search holds the place of the last item
+(`pages.py`); queries are in `query.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, ids
-from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.canon.order import order_key
-from woodrat.errors import Fault, NotFound, Refused, pointer_part, shown
+from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.pages import PageRequest, page_request
 from woodrat.ledger.read import Reader
 from woodrat.merge import inference, snapshot
 from woodrat.merge.fold import MergeState
-from woodrat.merge.rules import Rules
 from woodrat.merge.snapshot import Snapshot
 from woodrat.record_json import Record
 from woodrat.records import dataclass
-from woodrat.state import identity, observation, relation, tokens
+from woodrat.state import identity, relation, tokens
 
 if TYPE_CHECKING:
     from woodrat.context import Context
 
 QUERY_BYTES_MAX: Final = ids.KEY_BYTES_MAX
 """Longest query, in UTF-8; as long as a key, so that every key can be looked for."""
-CONDITIONS_MAX: Final = 100
-"""Most conditions of one query."""
 READER_FOLDS: Final = 1_000
 """After so many folds a walk begins with a fresh reader, since a reader keeps all it has folded."""
 WALK_ENTITIES: Final = 128
 """How many entities a walk asks the engine for at first; each time it asks for twice as many, up to `READER_FOLDS`."""
-
-_UNION, _APPEND = "union", "append"
+LAST_KEY: Final = "\U0010ffff" * (ids.KEY_BYTES_MAX // 4 + 1)
+"""Sorts after every key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +78,6 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
-    """A query, checked."""
-
-    type: str | None
-    where: tuple[tuple[str, Json], ...]
-    """Fields and the values they must have; all of them must hold."""
-    sort: str | None
-    descending: bool
-    page: PageRequest
-    """Which page; its place is the last item of the page before."""
-
-
-@dataclass(frozen=True, slots=True)
 class RankedHit:
     """An entity that a search found, and its place among them."""
 
@@ -113,7 +95,7 @@ class RankedHit:
 
 def ask_search(context: Context, query: object, entity_type: object, limit: object, cursor: object) -> Search:
     """Return a search once everything about it is in order; `Refused` says all that is not."""
-    faults = _type_faults(entity_type)
+    faults = type_faults(entity_type)
     wanted: list[str] = []
     text = query if isinstance(query, str) else ""
     if not isinstance(query, str):
@@ -129,92 +111,24 @@ def ask_search(context: Context, query: object, entity_type: object, limit: obje
             problem = f"there is no word in {shown(query)}"
             faults.append(Fault("query", problem, "Send at least one letter or digit."))
     whole = tokens.whole(text)
-    page = page_request(context, ["search", [*wanted], whole, _plain(entity_type)], limit, cursor, faults)
-    return Search(tuple(wanted), whole, _type(entity_type), page)
-
-
-def ask_query(
-    context: Context,
-    entity_type: object,
-    where: object,
-    sort: object,
-    descending: object,
-    limit: object,
-    cursor: object,
-) -> Query:
-    """Return a query once everything about it is in order; `Refused` says all that is not."""
-    faults = _type_faults(entity_type)
-    conditions = _conditions(where, faults)
-    if sort is not None:
-        if isinstance(sort, str):
-            faults += observation.field_name_faults(sort, "sort")
-        else:
-            faults.append(Fault("sort", f"expected a field, got {shown(sort)}", "Send the field's name as text."))
-    if not isinstance(descending, bool):
-        faults.append(Fault("descending", f"got {shown(descending)}", "Send true or false."))
-    asked: list[Json] = [[name, value] for name, value in conditions]
-    question: list[Json] = ["query", _plain(entity_type), asked, _plain(sort), descending is True]
-    page = page_request(context, question, limit, cursor, faults)
-    return Query(_type(entity_type), tuple(conditions), _type(sort), descending is True, page)
+    page = page_request(context, ["search", [*wanted], whole, text_or_none(entity_type)], limit, cursor, faults)
+    return Search(tuple(wanted), whole, text_or_none(entity_type), page)
 
 
 def check_type(entity_type: object, *, optional: bool = True) -> str | None:
     """Return an entity type that is in order; `Refused` otherwise."""
     if not (optional and entity_type is None):
         _check(ids.type_faults(entity_type, "entity_type"))
-    return _type(entity_type)
+    return text_or_none(entity_type)
 
 
-def _type_faults(entity_type: object) -> list[Fault]:
+def type_faults(entity_type: object) -> list[Fault]:
+    """Return what is wrong with an entity type that may be left out."""
     return [] if entity_type is None else ids.type_faults(entity_type, "entity_type")
 
 
-def _conditions(where: object, faults: list[Fault]) -> list[tuple[str, Json]]:
-    """Return what must hold, as (field, value): given as values by field, or as texts `field=value`."""
-    found: list[tuple[object, object, str]] = []
-    if isinstance(where, str):
-        where = [where]
-    if isinstance(where, Mapping):
-        found = [(name, value, f"where/{pointer_part(str(name))}") for name, value in where.items()]
-    elif isinstance(where, list | tuple):
-        for number, text in enumerate(where):
-            name, equals, value = text.partition("=") if isinstance(text, str) else ("", "", "")
-            if equals:
-                found.append((name, _literal(value), f"where/{number}"))
-            else:
-                problem = f"expected field=value, got {shown(text)}"
-                faults.append(Fault(f"where/{number}", problem, "Write the field, = and the value: city=Barcelona."))
-    elif where is not None:
-        problem = f"expected values by field, got {shown(where)}"
-        faults.append(Fault("where", problem, "Send an object, or a list of texts such as city=Barcelona."))
-    if len(found) > CONDITIONS_MAX:
-        faults.append(Fault("where", f"{len(found)} conditions", f"Send at most {CONDITIONS_MAX}."))
-    conditions: list[tuple[str, Json]] = []
-    for field, stated, path in found[:CONDITIONS_MAX]:
-        wrong = form.faults(stated, path)
-        if not isinstance(field, str):
-            wrong.append(Fault(path, f"expected a field, got {shown(field)}", "Send the field's name as text."))
-        else:
-            wrong += observation.field_name_faults(field, path)
-        faults += wrong
-        if not wrong:
-            conditions.append((str(field), form.normal(stated)))
-    return conditions
-
-
-def _literal(text: str) -> Json:
-    """Return the value a condition's text writes: JSON where it is, else the text itself."""
-    try:
-        return form.parse(text)
-    except Refused:
-        return text
-
-
-def _plain(value: object) -> Json:
-    return value if isinstance(value, str) else None
-
-
-def _type(value: object) -> str | None:
+def text_or_none(value: object) -> str | None:
+    """Return a value that is text, or none."""
     return value if isinstance(value, str) else None
 
 
@@ -262,90 +176,22 @@ def folds_in_order(
         after, count = refs[-1], min(2 * count, READER_FOLDS)
 
 
+def types_in_order(reader: Reader, type: str | None, *, reverse: bool = False) -> Iterator[str]:
+    """Yield the types of all entities in order, or the one that is asked for; each costs the same."""
+    if type is not None:
+        yield type
+        return
+    after: Ref | None = None
+    while refs := reader.view.entities(None, reader.asof.position, after=after, limit=1, reverse=reverse):
+        yield refs[0].type
+        after = Ref(refs[0].type, "" if reverse else LAST_KEY)
+
+
 def _batches(reader: Reader, refs: Iterable[Ref]) -> Iterator[tuple[Reader, list[Ref]]]:
     """Yield entities some at a time, each time with a fresh reader at the same as-of."""
     everything = list(refs)
     for start in range(0, len(everything), READER_FOLDS):
         yield Reader(reader.view, reader.asof, reader.policies), everything[start : start + READER_FOLDS]
-
-
-# Queries
-
-
-class _Turned:
-    """A value that sorts the other way round."""
-
-    __slots__ = ("key",)
-
-    def __init__(self, key: tuple[Any, ...]) -> None:
-        self.key = key
-
-    def __lt__(self, other: _Turned) -> bool:
-        return other.key < self.key
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Turned) and other.key == self.key
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-def walk(reader: Reader, asked: Query, after: Ref | None) -> Iterator[Ref]:
-    """Yield the entities that fulfil all conditions of a query that is not sorted by a field, from after one on.
-
-    They are folded one after the other, by type and key: it costs what was passed on the way.
-    """
-    for ref, state, fresh in folds_in_order(reader, asked.type, after, reverse=asked.descending):
-        if not state.deleted and _holds(state, fresh.rules(ref.type), asked.where):
-            yield ref
-
-
-def query(reader: Reader, asked: Query) -> list[Ref]:
-    """Return the entities that fulfil all conditions, in order, after the page before; every one is folded for it."""
-    rank = _ranking(asked)
-    after: Any = None
-    if asked.page.place is not None:
-        last = Ref(*asked.page.place)
-        after = rank(last, reader.state(last), reader.rules(last.type))
-    ranked: list[tuple[Any, Ref]] = []
-    for ref, state in folds(reader, asked.type):
-        rules = reader.rules(ref.type)
-        if not state.deleted and _holds(state, rules, asked.where):
-            place = rank(ref, state, rules)
-            if after is None or after < place:
-                ranked.append((place, ref))
-    ranked.sort(key=lambda item: item[0])
-    return [ref for _, ref in ranked]
-
-
-def _ranking(asked: Query) -> Callable[[Ref, MergeState, Rules], tuple[Any, ...]]:
-    """Return what gives an entity its place: by the field asked for, those without it last, then by type and key."""
-
-    def rank(ref: Ref, state: MergeState, rules: Rules) -> tuple[Any, ...]:
-        name = ref.type.encode(), ref.key.encode()
-        if asked.sort is None:
-            return (_Turned(name) if asked.descending else name,)
-        found = snapshot.fields_of(state, rules, (asked.sort,))
-        if asked.sort not in found:
-            return True, (), name
-        key = order_key(found[asked.sort])
-        return False, _Turned(key) if asked.descending else key, name
-
-    return rank
-
-
-def _holds(state: MergeState, rules: Rules, where: Iterable[tuple[str, Json]]) -> bool:
-    conditions = list(where)
-    values = snapshot.fields_of(state, rules, {name for name, _ in conditions})
-    return all(name in values and _fulfils(values[name], wanted, rules, name) for name, wanted in conditions)
-
-
-def _fulfils(value: Json, wanted: Json, rules: Rules, name: str) -> bool:
-    """Return whether a value is the one wanted or, where the field is a collection, holds it."""
-    key = order_key(wanted)  # equal exactly when the canonical bytes are
-    if order_key(value) == key:
-        return True
-    collects = rules.schema.policy_of(name).name in (_UNION, _APPEND)
-    return collects and isinstance(value, list) and any(order_key(element) == key for element in value)
 
 
 # Entities that may be one

@@ -48,7 +48,7 @@ def search(
     from woodrat.ledger import find, search
 
     asked = find.ask_search(context, query, entity_type, limit, cursor)
-    if context.moment == "now" and context.valid_at is None:
+    if is_present(context):
         search.catch_up(context.engine, context.tenant, context.policies)
         if asked.page.place is None:
             asked = replace(asked, page=search.reachable(context, asked.page))
@@ -73,20 +73,21 @@ def query(
     """Return entities by type and key, or sorted by a field with those that lack it last; deleted ones left out.
 
     `where` holds values by field, or texts `field=value` whose value is JSON where it reads as JSON. A collection
-    (`union`, `append`) fulfils a condition when it holds the value. Without `sort` a page costs what it returns and
-    what it passes over on the way. With `sort` every entity of the type, or of the ledger, is folded: the cost grows
-    with their number, not with `limit`. Iterating over the pages folds them once.
+    (`union`, `append`) fulfils a condition when it holds the value. Other conditions are objects of operators, or
+    texts `field operator value`: `eq`, `in`, `lt`, `lte`, `gt`, `gte`, `prefix`, `exists`. With a condition on an
+    indexed field, or sorted by one, a page costs what it returns. Otherwise a page without `sort` costs what it passes
+    over on the way, and one with `sort` folds every entity of the type, or of the ledger. So does `valid_at`.
     """
-    from woodrat.ledger import find
+    from woodrat.ledger import query as queries
+    from woodrat.ledger import state_index
 
-    asked = find.ask_query(context, entity_type, where, sort, descending, limit, cursor)
-    if asked.sort is None:
+    asked = queries.ask_query(context, entity_type, where, sort, descending, limit, cursor)
+    if (asked.sort is not None or asked.where) and is_present(context):
+        state_index.catch_up(context.engine, context.tenant, context.policies)
 
-        def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Snapshot]]:
-            for ref in find.walk(reader, asked, None if place is None else Ref(*place)):
-                yield (ref.type, ref.key), reader.snapshot(ref)
-
-        return walked_page(context, asked.page, (str, str), walk)
+    def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Snapshot]]:
+        for ref in queries.Answer(reader, asked, None if place is None else Ref(*place)).refs():
+            yield (ref.type, ref.key), reader.snapshot(ref)
 
     def reopen() -> AbstractContextManager[Reader]:
         return open_reader(asked.page.pin(context))
@@ -94,17 +95,50 @@ def query(
     def show(refs: Sequence[Ref], reader: Reader) -> tuple[Snapshot, ...]:
         return tuple(map(reader.snapshot, refs))
 
+    place = asked.page.place_of(str, str)
     with reopen() as reader:
-        ranked = find.query(reader, asked)
-        return ranked_page(reader, reopen, asked.page, ranked, show, lambda ref: (ref.type, ref.key))
+        answer = queries.Answer(reader, asked, None if place is None else Ref(*place))
+        if answer.is_walked():
+            return walked_page(context, asked.page, (str, str), walk)
+        # Everything is folded, so what is found serves the pages that follow too, as far as it fits into memory.
+        count = asked.page.limit * max(1, queries.SORTED_MAX // asked.page.limit)
+        ranked = answer.first(count + 1)
+
+        def ask_again(after: Sequence[Any]) -> Page[Snapshot]:
+            return query(
+                context,
+                entity_type=entity_type,
+                where=where,
+                sort=sort,
+                descending=descending,
+                limit=limit,
+                cursor=asked.page.cursor_at(after),
+            )
+
+        return ranked_page(
+            reader, reopen, asked.page, ranked, show, lambda ref: (ref.type, ref.key), more=(count, ask_again)
+        )
+
+
+def is_present(context: Context) -> bool:
+    """Return whether a context is at the end of the log, whenever it is asked."""
+    return context.moment == "now" and context.valid_at is None
 
 
 def duplicates(
     context: Context, entity_type: str | None = None, *, limit: int = LIMIT, cursor: str | None = None
 ) -> Page[Duplicate]:
     """Return entities that share an identifying value and are not joined, by type, rule and value."""
+    from woodrat.ledger import state_index, state_lists
+
     request = page_request(context, ["duplicates", entity_type], limit, cursor, _type_faults(entity_type))
-    return read_list(context, request, lambda then: reads.duplicates(then, entity_type))
+    if is_present(context):
+        state_index.catch_up(context.engine, context.tenant, context.policies)
+
+    def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Duplicate]]:
+        return state_lists.duplicates(reader, entity_type, place)
+
+    return walked_page(context, request, (str, str, str), walk)
 
 
 def observations(
@@ -192,22 +226,17 @@ def conflicts(
     With `arrival`, every field that was decided only by arrival instead: the winner states no observation time and
     wins because it arrived later, whoever said the other value (docs/formats/merge.md has the exact rule).
     """
-    from woodrat.ledger import find
+    from woodrat.ledger import state_index, state_lists
 
     faults = _type_faults(entity_type)
     if type(arrival) is not bool:
         faults.append(Fault("arrival", f"expected true or false, got {shown(arrival)}", "Send a boolean."))
     request = page_request(context, ["conflicts", entity_type, arrival], limit, cursor, faults)
+    if is_present(context):
+        state_index.catch_up(context.engine, context.tenant, context.policies)
 
     def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], EntityConflict]]:
-        last = None if place is None else Ref(place[0], place[1])
-        if place is not None and last is not None:
-            # The page before may have ended between two fields of one entity.
-            rest = [each for each in reads.conflicts_of(reader, last, arrival) if each.field > place[2]]
-            yield from (((last.type, last.key, each.field), each) for each in rest)
-        for ref, _, fresh in find.folds_in_order(reader, entity_type, last):
-            for each in reads.conflicts_of(fresh, ref, arrival):
-                yield (ref.type, ref.key, each.field), each
+        return state_lists.conflicts(reader, entity_type, place, arrival=arrival)
 
     return walked_page(context, request, (str, str, str), walk)
 

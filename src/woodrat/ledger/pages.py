@@ -214,10 +214,12 @@ def ranked_page(
     show: Callable[[Sequence[R], S], tuple[T, ...]],
     place: Callable[[R], Sequence[Json]],
     start: int = 0,
+    more: tuple[int, Callable[[Sequence[Json]], Page[T]]] | None = None,
 ) -> Page[T]:
     """Return a page of what was found, in order, where finding it takes all of it and showing it a part at a time.
 
-    `opened` is what it is shown from. Iterating shows the rest of what was found, from what `reopen` opens.
+    `opened` is what it is shown from. Iterating shows the rest of what was found, from what `reopen` opens. With `more`
+    only so many were looked for, a whole number of pages and one: it asks for what follows a place.
     """
     end = start + request.limit
     items = show(ranked[start:end], opened)
@@ -225,8 +227,10 @@ def ranked_page(
         return Page(items, None, request.position)
 
     def following() -> Page[T]:
+        if more is not None and end >= more[0]:
+            return more[1](place(ranked[end - 1]))
         with reopen() as again:
-            return ranked_page(again, reopen, request, ranked, show, place, end)
+            return ranked_page(again, reopen, request, ranked, show, place, end, more)
 
     return Page(items, request.cursor_at(place(ranked[end - 1])), request.position, following)
 

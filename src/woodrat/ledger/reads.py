@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.context import Context
     from woodrat.ledger.elements import Elements
-    from woodrat.ledger.find import Duplicate
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.progress import Progress
     from woodrat.log.entry import Entry
@@ -108,18 +107,6 @@ def elements(
         return element_pages.elements(reader, ref, field, limit, cursor)
 
 
-def duplicates(context: Context, entity_type: str | None = None) -> tuple[Duplicate, ...]:
-    """Return entities that share an identifying value and are not joined, by type, rule and value.
-
-    What counts is what is believed now, not what was ever said. Every entity is folded for it.
-    """
-    from woodrat.ledger import find as finder
-
-    chosen = finder.check_type(entity_type)
-    with open_reader(context) as reader:
-        return finder.duplicates(reader, chosen)
-
-
 def infer(context: Context, entity_type: str, *, progress: Progress | None = None) -> dict[str, Any]:
     """Return a JSON Schema that everything stored of a type fits: a suggestion to edit and `register`.
 
@@ -193,19 +180,6 @@ def blame(
         if not excerpts:
             return blame.blame_fields(observations, members, rules, asked)
         return blame.blame_fields(observations, members, rules, asked, Excerpts(reader.view, reader.asof.position).of)
-
-
-def conflicts(context: Context, entity_type: str | None = None, *, arrival: bool = False) -> tuple[EntityConflict, ...]:
-    """Return every field on which two agents differ without having seen each other, by entity.
-
-    With `arrival`, every field that was decided only by arrival instead: the winner states no observation time and
-    wins because it arrived later, whoever said the other value (docs/formats/merge.md has the exact rule).
-    """
-    from woodrat.ledger.find import folds_in_order
-
-    with open_reader(context) as reader:
-        found = folds_in_order(reader, entity_type)
-        return tuple(each for ref, _, fresh in found for each in conflicts_of(fresh, ref, arrival))
 
 
 def conflicts_of(reader: Reader, ref: Ref, arrival: bool) -> list[EntityConflict]:

@@ -20,6 +20,7 @@ from woodrat.ledger import fingerprint_index, search_index, trailing
 from woodrat.ledger import index as log_index
 from woodrat.ledger.before import Before
 from woodrat.ledger.read import Reader
+from woodrat.ledger.state_index import StateAudit
 from woodrat.log import check as log_check
 from woodrat.log.check import PART, Checked, Row, Walk
 from woodrat.merge import Policy, snapshot
@@ -79,6 +80,20 @@ class Refolder:
         self._readers: dict[int, Reader] = {}
         self._rules: dict[tuple[str, int], Rules] = {}
         self.found = Refolded()
+        self._state_rows = self._audit_of_rows()
+
+    def _audit_of_rows(self) -> StateAudit | None:
+        """Return what works out the rows of the state index again; none where it cannot be said how far they go."""
+        try:
+            rows = StateAudit(self._view, self._policies)
+        except UNREADABLE as error:
+            self.found.wrong.append(Mismatch("index", None, None, f"how far the state index goes: {error}"))
+            return None
+        if rows.progress.position > self._head:
+            problem = "the state index speaks of a position after the end of the log"
+            self.found.wrong.append(Mismatch("truncated", self._head + 1, None, problem, log=True))
+            return None
+        return rows
 
     def fold(self, within: tuple[int, int], tell: Callable[[int], object]) -> Refolded:
         """Fold the entities of a slice; `tell` is told of how many observations at a time."""
@@ -124,8 +139,13 @@ class Refolder:
         ref = told.ref
         rules = self._rules_at(ref.type, self._head)
         values = Identifying(ref, rules.schema, rules.identifying)
+        if self._state_rows is not None:
+            told = told._replace(observations=self._state_rows.follow(ref, told.observations))
         count = self._joined(told, values) if self._view.joined(ref.digest) else self._lone(told, values)
         self._audit.shared(ref, values.found)
+        if self._state_rows is not None:
+            for row in self._state_rows.rows():
+                self._audit.listed(row, ref)
         return count
 
     def _lone(self, told: Told, values: Identifying) -> int:

@@ -6,6 +6,7 @@ import itertools
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -25,6 +26,7 @@ from woodrat.engines.port import (
     Kept,
     View,
 )
+from woodrat.ledger import state_index
 from woodrat.ledger.read import Reader
 from woodrat.ledger.spacing import ENTRY_BYTES
 from woodrat.ledger.write import Writer
@@ -428,6 +430,32 @@ class DerivingContract(Contract):
         derived_is_true(engine)
         next_write_works(engine, "after")
         assert ledger.rebuild().agreed
+
+    def test_lists_by_rows_are_those_of_folding(self, engine: Engine) -> None:
+        """Rows of states that trail the log, wholly or in part, give the lists that folding gives, at every moment."""
+        ledger = told_on(engine)
+        questions: list[dict[str, Any]] = [
+            {"where": {"city": "Girona"}},
+            {"where": {"city": {"prefix": "B"}}, "sort": "name", "descending": True},
+            {"sort": "city", "limit": 2},
+        ]
+
+        def lists(past: Past) -> list[object]:
+            found: list[object] = [[item.entity for item in past.query(**asked)] for asked in questions]
+            return [*found, [*past.conflicts()], [*past.duplicates()]]
+
+        moments = range(BEFORE_ALL, ledger.position + 1, 5)
+        folded = [lists(ledger.at(moment)) for moment in moments]
+        while True:
+            with engine.transaction(ledger.tenant) as write:
+                done = state_index.step(write, ledger.context.policies)
+                if not done.filling and done.position == write.head().position:
+                    break
+            if done.filling:
+                assert [lists(ledger.at(moment)) for moment in (moments[3], moments[-1])] == [folded[3], folded[-1]]
+        assert [lists(ledger.at(moment)) for moment in moments] == folded
+        assert not ledger.verify().damage
+        derived_is_true(engine)
 
     def test_a_long_history_is_rebuilt_with_the_state_along_it(self, engine: Engine) -> None:
         """State is kept along the history again, at the same places, and is what folding gives."""

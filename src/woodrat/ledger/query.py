@@ -1,0 +1,515 @@
+"""Query: entities by type, by what holds of their fields, in the order of keys or of a field.
+
+The definition folds every entity of a type and looks. Where the rows of a state index cover what is asked
+(`state_index.py`), they lead to those that may fulfil it instead, in order: each is still folded and looked at, so rows
+can be too many, and the answer is the same. What they cannot answer for is folded and laid over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from heapq import merge, nsmallest
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.canon.form import Json
+from woodrat.canon.ids import Ref
+from woodrat.canon.order import order_bytes, order_key
+from woodrat.errors import Fault, shown
+from woodrat.ledger.conditions import (
+    EQ,
+    EXISTS,
+    GT,
+    IN,
+    LT,
+    LTE,
+    PREFIX,
+    Condition,
+    all_hold,
+    collects,
+    read_conditions,
+)
+from woodrat.ledger.find import LAST_KEY, READER_FOLDS, folds_in_order, text_or_none, type_faults, types_in_order
+from woodrat.ledger.pages import PageRequest, page_request
+from woodrat.ledger.read import Reader
+from woodrat.ledger.state_index import Coverage, coverage
+from woodrat.ledger.state_rows import (
+    ABSENT,
+    ARRAY,
+    ELEMENT,
+    ELEMENTS_MAX,
+    FIELD,
+    LARGE,
+    VALUE_BYTES_MAX,
+    entry_key,
+    field_prefix,
+    is_cut,
+    split_entry,
+    text_of,
+    value_bytes,
+)
+from woodrat.merge import snapshot
+from woodrat.merge.fold import MergeState
+from woodrat.merge.rules import Rules
+from woodrat.records import dataclass
+from woodrat.state import observation
+
+if TYPE_CHECKING:
+    from woodrat.context import Context
+    from woodrat.engines.port import View
+
+SCAN_ROWS: Final = 64
+"""How many rows a scan asks for at first; each time it asks for twice as many, up to `READER_FOLDS`."""
+KEYS_MAX: Final = 5_000
+"""How many candidates are gathered to be put in the order of their keys; with more all entities are walked through."""
+MATCHES_MAX: Final = 1_000
+"""How many candidates are folded to be put in the order of a field; with more its rows lead."""
+SORTED_MAX: Final = 10_000
+"""How many entities are kept in order at most when every entity had to be folded for it."""
+PAST_ALL: Final = b"\xff\xff"
+"""Sorts after all that begins with a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query, checked."""
+
+    type: str | None
+    where: tuple[Condition, ...]
+    """What must hold, all of it."""
+    sort: str | None
+    descending: bool
+    page: PageRequest
+    """Which page; its place is the last item of the page before."""
+
+
+def ask_query(
+    context: Context,
+    entity_type: object,
+    where: object,
+    sort: object,
+    descending: object,
+    limit: object,
+    cursor: object,
+) -> Query:
+    """Return a query once everything about it is in order; `Refused` says all that is not."""
+    faults = type_faults(entity_type)
+    conditions = read_conditions(where, faults)
+    if sort is not None:
+        if isinstance(sort, str):
+            faults += observation.field_name_faults(sort, "sort")
+        else:
+            faults.append(Fault("sort", f"expected a field, got {shown(sort)}", "Send the field's name as text."))
+    if not isinstance(descending, bool):
+        faults.append(Fault("descending", f"got {shown(descending)}", "Send true or false."))
+    asked: list[Json] = [condition.question() for condition in conditions]
+    question: list[Json] = ["query", text_or_none(entity_type), asked, text_or_none(sort), descending is True]
+    page = page_request(context, question, limit, cursor, faults)
+    return Query(text_or_none(entity_type), tuple(conditions), text_or_none(sort), descending is True, page)
+
+
+# Order
+
+
+class _Turned:
+    """A value that sorts the other way round."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: tuple[Any, ...]) -> None:
+        self.key = key
+
+    def __lt__(self, other: _Turned) -> bool:
+        return other.key < self.key
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Turned) and other.key == self.key
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+Rank = tuple[Any, ...]
+Ranked = tuple[Rank, Ref]
+
+
+def _rank(asked: Query, ref: Ref, state: MergeState, rules: Rules) -> Rank:
+    """Return the place of an entity: by the field asked for, those without it last, then by type and key."""
+    name = ref.type.encode(), ref.key.encode()
+    if asked.sort is None:
+        return (_Turned(name) if asked.descending else name,)
+    values = snapshot.fields_of(state, rules, (asked.sort,))
+    if asked.sort not in values:
+        return True, (), name
+    key = order_key(values[asked.sort])
+    return False, _Turned(key) if asked.descending else key, name
+
+
+def _by_rank(item: Ranked) -> Rank:
+    return item[0]
+
+
+# Answers
+
+
+class Answer:
+    """The entities that fulfil a query, in order, from after one on."""
+
+    def __init__(self, reader: Reader, asked: Query, after: Ref | None) -> None:
+        self._reader, self._asked, self._after = reader, asked, after
+        self._view: View = reader.view
+        self._rows = coverage(reader) if asked.sort is not None or asked.where else None
+        self._place: Rank | None = None
+        if after is not None:
+            self._place = _rank(asked, after, reader.state(after), reader.rules(after.type))
+        self._fresh, self._folds = reader, 0
+
+    def _types(self) -> Iterator[str]:
+        """Yield the types to look at, in order."""
+        reverse = self._asked.descending and self._asked.sort is None
+        return types_in_order(self._reader, self._asked.type, reverse=reverse)
+
+    def is_walked(self) -> bool:
+        """Return whether items are found one after the other; otherwise all of a type is folded for each page."""
+        return self._asked.sort is None or all(self._leads(type) for type in self._types())
+
+    def _leads(self, type: str) -> bool:
+        """Return whether rows lead through a type in the order of the field asked for."""
+        indexed = self._reader.rules(type).schema.indexed
+        return self._rows is not None and self._rows.covers(type) and self._asked.sort in indexed
+
+    def refs(self) -> Iterator[Ref]:
+        """Yield the entities, in order."""
+        if self._asked.sort is None:
+            for type in self._types():
+                if not self._is_past(type):
+                    yield from (ref for _, ref in self._by_key(type))
+        else:
+            limit = self._asked.page.limit + 1
+            yield from (ref for _, ref in merge(*(self._sorted(type, limit) for type in self._types()), key=_by_rank))
+
+    def first(self, count: int) -> list[Ref]:
+        """Return the first entities, where every entity of a type is folded for them."""
+        found = (item for type in self._types() for item in self._sorted(type, count))
+        return [ref for _, ref in nsmallest(count, found, key=_by_rank)]
+
+    def _is_past(self, type: str) -> bool:
+        """Return whether all of a type comes before the place to go on from."""
+        if self._after is None or type == self._after.type:
+            return False
+        return (type.encode() < self._after.type.encode()) is not self._asked.descending
+
+    def _look(self, ref: Ref) -> Ranked | None:
+        """Return an entity with its place, if it fulfils the query and comes after the place to go on from."""
+        self._folds += 1
+        if self._folds % READER_FOLDS == 0:  # a reader keeps all it has folded
+            self._fresh = Reader(self._view, self._reader.asof, self._reader.policies)
+        state, rules = self._fresh.state(ref), self._fresh.rules(ref.type)
+        if not state.exists or state.deleted or not all_hold(state, rules, self._asked.where):
+            return None
+        rank = _rank(self._asked, ref, state, rules)
+        return (rank, ref) if self._place is None or self._place < rank else None
+
+    def _fold_all(self, type: str) -> Iterator[Ranked]:
+        """Yield what fulfils the query of all entities of a type, folded one after the other, by key."""
+        after = self._after if self._asked.sort is None and self._after and self._after.type == type else None
+        reverse = self._asked.descending and self._asked.sort is None
+        for ref, state, fresh in folds_in_order(self._reader, type, after, reverse=reverse):
+            rules = fresh.rules(type)
+            if not state.deleted and all_hold(state, rules, self._asked.where):
+                rank = _rank(self._asked, ref, state, rules)
+                if self._place is None or self._place < rank:
+                    yield rank, ref
+
+    # By key
+
+    def _by_key(self, type: str) -> Iterator[Ranked]:
+        """Yield what fulfils the query of a type, by key."""
+        rows = self._rows
+        keys = None if rows is None or not rows.covers(type) else self._keys(TypeRows(self._reader, rows, type))
+        if rows is None or keys is None:
+            yield from self._fold_all(type)
+            return
+        found = (item for key in keys if (item := self._candidate(rows, Ref(type, key))) is not None)
+        yield from merge(found, self._laid_over(rows, type), key=_by_rank)
+
+    def _candidate(self, rows: Coverage, ref: Ref) -> Ranked | None:
+        return None if ref in rows.laid_over else self._look(ref)
+
+    def _laid_over(self, rows: Coverage, type: str) -> list[Ranked]:
+        """Return what fulfils the query of that which the rows are not asked about, in order."""
+        looked = (self._look(root) for root in rows.roots if root.type == type)
+        return sorted((item for item in looked if item is not None), key=_by_rank)
+
+    def _keys(self, rows: TypeRows) -> Iterator[str] | None:
+        """Return the keys of candidates in order, each once; none when no condition leads to them."""
+        after = self._after.key if self._after is not None and self._after.type == rows.type else None
+        conditions = rows.indexed(self._asked.where)
+        points = [condition for condition in conditions if rows.is_point(condition)]
+        if points:
+            chosen = points[0] if len(points) == 1 else min(points, key=rows.count)
+            return rows.keys_at(chosen, after, reverse=self._asked.descending)
+        for condition in conditions:
+            gathered = rows.gather(condition, conditions, KEYS_MAX)
+            if gathered is not None:
+                keys = (key for key in gathered if after is None or self._comes_after(key, after))
+                return iter(sorted(keys, key=str.encode, reverse=self._asked.descending))
+        return None
+
+    def _comes_after(self, key: str, after: str) -> bool:
+        return key.encode() < after.encode() if self._asked.descending else key.encode() > after.encode()
+
+    # By a field
+
+    def _sorted(self, type: str, count: int) -> Iterator[Ranked]:
+        """Yield what fulfils the query of a type, by the field asked for; without rows only the first so many."""
+        if not self._leads(type):
+            return iter(nsmallest(count, self._fold_all(type), key=_by_rank))
+        assert self._rows is not None
+        rows = TypeRows(self._reader, self._rows, type)
+        return merge(self._led(rows), self._laid_over(self._rows, type), key=_by_rank)
+
+    def _led(self, rows: TypeRows) -> Iterator[Ranked]:
+        """Yield what fulfils the query, of that which the rows of a type lead to."""
+        coverage, sort = rows.coverage, self._asked.sort
+        assert sort is not None
+        conditions = rows.indexed(self._asked.where)
+        for condition in conditions:
+            if condition.field != sort:
+                gathered = rows.gather(condition, conditions, MATCHES_MAX)
+                if gathered is not None:
+                    looked = (self._candidate(coverage, Ref(rows.type, key)) for key in gathered)
+                    yield from sorted((item for item in looked if item is not None), key=_by_rank)
+                    return
+        for keys, is_ordered in rows.groups(sort, conditions, self._asked.descending, self._start(rows, sort)):
+            looked = (self._candidate(coverage, Ref(rows.type, key)) for key in keys)
+            items = (item for item in looked if item is not None)
+            yield from items if is_ordered else sorted(items, key=_by_rank)
+
+    def _start(self, rows: TypeRows, sort: str) -> tuple[bytes, str] | None:
+        """Return the value to go on from, as its row has it, and the key after which to go on in it."""
+        if self._after is None:
+            return None
+        state = self._reader.state(self._after)
+        values = snapshot.fields_of(state, self._reader.rules(self._after.type), (sort,))
+        value = value_bytes(values[sort]) if sort in values else ABSENT
+        if rows.type == self._after.type:
+            return value, self._after.key
+        return value, "" if rows.type.encode() > self._after.type.encode() else LAST_KEY
+
+
+def field_bytes(value: Json) -> bytes:
+    """Return how a value stands in a row of `field`, its size counted in."""
+    return LARGE if isinstance(value, list) and len(value) > ELEMENTS_MAX else value_bytes(value)
+
+
+class TypeRows:
+    """The rows of the indexed fields of one type, as of the position of a reader."""
+
+    def __init__(self, reader: Reader, coverage: Coverage, type: str) -> None:
+        self.type, self.coverage = type, coverage
+        self._view, self._rules = reader.view, reader.rules(type)
+        self._large: dict[bytes, bool] = {}
+
+    def indexed(self, conditions: Iterable[Condition]) -> list[Condition]:
+        """Return the conditions on fields that have rows."""
+        return [condition for condition in conditions if condition.field in self._rules.schema.indexed]
+
+    @staticmethod
+    def is_point(condition: Condition) -> bool:
+        """Return whether rows of a few values, each by key, lead to all that fulfil a condition."""
+        return condition.op in (EQ, IN) or (condition.op == EXISTS and condition.operand is False)
+
+    def _scan(
+        self,
+        index: str,
+        prefix: bytes,
+        after: bytes | None = None,
+        *,
+        reverse: bool = False,
+        before: bytes | None = None,
+    ) -> Iterator[bytes]:
+        """Yield the keys of rows that begin with a prefix, in order, from after one on and up to before another."""
+        count = SCAN_ROWS
+        while True:
+            rows = self._view.scan(
+                index, prefix, through=self.coverage.through, after=after, reverse=reverse, limit=count
+            )
+            for key, _ in rows:
+                if before is not None and (key <= before if reverse else key >= before):
+                    return
+                yield key
+            if len(rows) < count:
+                return
+            after, count = rows[-1][0], min(2 * count, READER_FOLDS)
+
+    def _points(self, condition: Condition) -> list[tuple[str, bytes]]:
+        """Return the values that lead to all that fulfil a condition, as indexes and what their rows begin with."""
+        prefix = field_prefix(self.type, condition.field)
+        if condition.op == EXISTS:
+            return [(FIELD, prefix + ABSENT + b"\0")]
+        values = [condition.operand] if condition.op == EQ else condition.operand
+        assert isinstance(values, list)
+        points = {(FIELD, prefix + field_bytes(value) + b"\0") for value in values}
+        if collects(self._rules, condition.field):
+            points.update((ELEMENT, prefix + value_bytes(value) + b"\0") for value in values)
+            points.add((ELEMENT, prefix + LARGE + b"\0"))
+        return sorted(points)
+
+    def count(self, condition: Condition) -> int:
+        """Return how many rows lead to what fulfils a condition, of many only that they are many."""
+        through = self.coverage.through
+        scans = (
+            self._view.scan(index, prefix, through=through, limit=SCAN_ROWS)
+            for index, prefix in self._points(condition)
+        )
+        return sum(map(len, scans))
+
+    def keys_at(self, condition: Condition, after: str | None, *, reverse: bool) -> Iterator[str]:
+        """Yield the keys of all that may fulfil a condition that is a point, in order, each once."""
+
+        def keys(index: str, prefix: bytes) -> Iterator[bytes]:
+            start = None if after is None else prefix + after.encode() + b"\0"
+            for row in self._scan(index, prefix, start, reverse=reverse):
+                yield row[len(prefix) : -1]
+
+        last: bytes | None = None
+        for key in merge(*(keys(index, prefix) for index, prefix in self._points(condition)), reverse=reverse):
+            if key != last:
+                yield text_of(key)
+                last = key
+
+    def _span(self, conditions: Iterable[Condition]) -> tuple[bytes, bytes]:
+        """Return between which bytes the values lie that fulfil conditions which are no points."""
+        low, high = b"", ABSENT
+        for _, op, operand in conditions:
+            if op == EXISTS:
+                continue
+            whole = order_bytes(operand)
+            cut = whole[:VALUE_BYTES_MAX]
+            kind = whole[:1]
+            if op == PREFIX:
+                cut = whole[:-1][:VALUE_BYTES_MAX]
+                bounds = cut, cut + PAST_ALL
+            elif op in (LT, LTE):
+                bounds = kind, cut if op == LT and cut == whole else cut + PAST_ALL
+            else:
+                bounds = cut + b"\0\xff" if op == GT and cut == whole else cut, kind + PAST_ALL
+            low, high = max(low, bounds[0]), min(high, bounds[1])
+        return low, high
+
+    def gather(self, condition: Condition, conditions: Iterable[Condition], count: int) -> set[str] | None:
+        """Return the keys of all that may fulfil a condition; none if they are more than so many."""
+        found: set[str] = set()
+        if self.is_point(condition):
+            for key in self.keys_at(condition, None, reverse=False):
+                found.add(key)
+                if len(found) > count:
+                    return None
+            return found
+        prefix = field_prefix(self.type, condition.field)
+        is_collection = collects(self._rules, condition.field)
+        together = [condition]
+        if not is_collection:  # of a collection one element may fulfil one condition, another the other
+            together = [each for each in conditions if each.field == condition.field and not self.is_point(each)]
+        low, high = self._span(together)
+        spans = [(FIELD, prefix + low, prefix + high)]
+        if is_collection:
+            large = prefix + LARGE
+            spans += [(ELEMENT, prefix + low, prefix + high), (ELEMENT, large, large + PAST_ALL)]
+        for index, first, last in spans:
+            for row in self._scan(index, prefix, first, before=last):
+                found.add(split_entry(row, prefix)[1])
+                if len(found) > count:
+                    return None
+        return found
+
+    # In the order of a field
+
+    def groups(
+        self, name: str, conditions: Iterable[Condition], descending: bool, start: tuple[bytes, str] | None
+    ) -> Iterator[tuple[Iterator[str], bool]]:
+        """Yield the keys of entities by the value of a field, those without it last, and whether they are in order.
+
+        `start` is the value to begin with and the key to begin after in it.
+        """
+        prefix = field_prefix(self.type, name)
+        low, high, without = b"", ABSENT, True
+        if not collects(self._rules, name):
+            asked = [each for each in conditions if each.field == name]
+            ranges = [each for each in asked if not self.is_point(each)]
+            without = not asked or any(each.op == EXISTS and each.operand is False for each in asked)
+            if ranges:
+                low, high = self._span(ranges)
+        if start is None or start[0] < ABSENT:
+            values = self._down if descending else self._up
+            yield from values(prefix, low, high, start)
+            start = None
+        if without:
+            first = None if start is None else entry_key(prefix, ABSENT, start[1])
+            rows = self._scan(FIELD, prefix + ABSENT, first)
+            yield (split_entry(row, prefix)[1] for row in rows), True
+
+    def _has_large(self, prefix: bytes) -> bool:
+        found = self._large.get(prefix)
+        if found is None:
+            rows = self._view.scan(FIELD, prefix + LARGE, through=self.coverage.through, limit=1)
+            found = self._large[prefix] = bool(rows)
+        return found
+
+    def _group_of(self, prefix: bytes, value: bytes) -> bytes | None:
+        """Return what the rows of a value begin with, if they say too little to be in order; among such, all arrays."""
+        if value.startswith(ARRAY) and self._has_large(prefix):
+            return prefix + ARRAY
+        return prefix + value if is_cut(value) else None
+
+    def _up(
+        self, prefix: bytes, low: bytes, high: bytes, start: tuple[bytes, str] | None
+    ) -> Iterator[tuple[Iterator[str], bool]]:
+        """Yield groups of keys by ascending value."""
+        first = prefix + low
+        if start is not None:
+            whole = self._group_of(prefix, start[0])
+            # Of a group that is out of order all is looked at again; what came before is left out by its place.
+            first = max(first, entry_key(prefix, *start) if whole is None else whole)
+        while True:
+            group: bytes | None = None
+            run: list[str] = []
+            for row in self._scan(FIELD, prefix, first, before=prefix + high):
+                value, key = split_entry(row, prefix)
+                group = self._group_of(prefix, value) if is_cut(value) or value.startswith(ARRAY) else None
+                if group is not None:
+                    break
+                run.append(key)
+                first = row
+                if len(run) >= SCAN_ROWS:
+                    yield iter(run), True
+                    run = []
+            if run:
+                yield iter(run), True
+            if group is None:
+                return
+            yield (split_entry(row, prefix)[1] for row in self._scan(FIELD, group)), False
+            first = group + PAST_ALL
+
+    def _down(
+        self, prefix: bytes, low: bytes, high: bytes, start: tuple[bytes, str] | None
+    ) -> Iterator[tuple[Iterator[str], bool]]:
+        """Yield groups of keys by descending value; within a value they ascend."""
+        last = prefix + high
+        if start is not None:
+            group = self._group_of(prefix, start[0])
+            if group is None:
+                group = prefix + start[0] + b"\0"
+                rows = self._scan(FIELD, group, entry_key(prefix, *start))
+                yield (split_entry(row, prefix)[1] for row in rows), True
+            else:
+                yield (split_entry(row, prefix)[1] for row in self._scan(FIELD, group)), False
+            last = min(last, group)
+        while True:
+            below = self._view.scan(FIELD, prefix, through=self.coverage.through, after=last, reverse=True, limit=1)
+            if not below or below[0][0] <= prefix + low:
+                return
+            value, _ = split_entry(below[0][0], prefix)
+            group = self._group_of(prefix, value)
+            whole = prefix + value + b"\0" if group is None else group
+            yield (split_entry(row, prefix)[1] for row in self._scan(FIELD, whole)), group is None
+            last = whole

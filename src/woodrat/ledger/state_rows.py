@@ -1,0 +1,172 @@
+"""State rows: which rows of the ordered indexes the state of an entity asks for.
+
+One table says it, for whoever makes the rows and for whoever checks them:
+
+    field      type, field, value, key     every indexed field of an entity, those without a value last
+    element    type, field, element, key   every element of an indexed collection
+    conflict   type, key, field            every field in conflict
+    arrival    type, key, field            every field that was decided only by arrival
+    identity   type, rule, value, key      every identifying value
+    duplicate  type, rule, value           an identifying value that several entities have (made from `identity`)
+
+A group stands under its smallest entity. What is deleted or does not exist has no rows. Long values stand in `field`
+and `element` by their beginnings, very long collections by a mark: whoever reads such a row looks at the state too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from woodrat.canon.form import Json
+from woodrat.canon.ids import Ref
+from woodrat.canon.order import order_bytes
+from woodrat.merge import fold, snapshot
+from woodrat.merge.fold import MergeState
+from woodrat.merge.packing import garbled
+from woodrat.merge.rules import Rules
+from woodrat.state import relation
+
+FIELD, ELEMENT, CONFLICT, ARRIVAL = "field", "element", "conflict", "arrival"
+IDENTITY, DUPLICATE = "identity", "duplicate"
+INDEXES: Final = (FIELD, ELEMENT, CONFLICT, ARRIVAL, IDENTITY, DUPLICATE)
+"""The indexes of state; the keys of all begin with the type."""
+COLLECTIONS: Final = frozenset({"union", "append"})
+"""Policies whose values fulfil a condition when they hold an element that does."""
+VALUE_BYTES_MAX: Final = 256
+"""How much of a value stands in a row."""
+ELEMENTS_MAX: Final = 1_000
+"""Collections of more elements stand in a row by a mark alone."""
+CUT: Final = b"\xff"
+"""Ends what is only the beginning of a value."""
+ABSENT: Final = b"\x08"
+"""Stands for the value of a field that has none; it sorts after all values."""
+ARRAY: Final = b"\x06"
+"""What the bytes of every array begin with."""
+LARGE: Final = ARRAY + CUT
+"""Stands for a collection of too many elements."""
+
+StateRow = tuple[str, bytes]
+"""A row: its index and its key."""
+
+
+def type_prefix(type: str) -> bytes:
+    """Return what the keys of all rows of a type begin with."""
+    return b"%b\0" % type.encode()
+
+
+def field_prefix(type: str, name: str) -> bytes:
+    """Return what the keys of a field in `field` and `element` begin with."""
+    return b"%b\0%b\0" % (type.encode(), name.encode())
+
+
+def value_bytes(value: Json) -> bytes:
+    """Return how a value stands in a row: the order of these bytes is that of the values, as far as they go."""
+    whole = order_bytes(value)
+    return whole if len(whole) <= VALUE_BYTES_MAX else whole[:VALUE_BYTES_MAX] + CUT
+
+
+def is_cut(value: bytes) -> bool:
+    """Return whether the bytes of a value in a row are only its beginning."""
+    return len(value) > VALUE_BYTES_MAX or value == LARGE
+
+
+def entry_key(prefix: bytes, value: bytes, key: str) -> bytes:
+    """Return the key of a row of `field`, `element` or `identity`; the value's bytes begin no other's."""
+    return b"%b%b\0%b\0" % (prefix, value, key.encode())
+
+
+def split_entry(row: bytes, prefix: bytes) -> tuple[bytes, str]:
+    """Return the value's bytes and the entity's key, given what comes before them."""
+    value, _, key = row[len(prefix) : -1].rpartition(b"\0")
+    return value, text_of(key)
+
+
+def conflict_key(type: str, key: str, name: str = "") -> bytes:
+    """Return the key of a row of `conflict` or `arrival`, or without a field what those of an entity begin with."""
+    entity = b"%b\0%b\0" % (type.encode(), key.encode())
+    return b"%b%b\0" % (entity, name.encode()) if name else entity
+
+
+def duplicate_key(type: str, rule: str, value: str) -> bytes:
+    """Return the key of a row of `duplicate`: what those of the value in `identity` begin with."""
+    return b"%b\0%b\0%b\0" % (type.encode(), rule.encode(), value.encode())
+
+
+def split_names(row: bytes) -> tuple[str, ...]:
+    """Return the three names that the key of a row of `conflict`, `arrival` or `duplicate` is made of."""
+    names = tuple(map(text_of, row[:-1].split(b"\0")))
+    if len(names) != 3:
+        raise garbled("A row of the state index")
+    return names
+
+
+def text_of(name: bytes) -> str:
+    """Return a name that stands in a row; `Corrupt` if it is none."""
+    try:
+        return name.decode()
+    except ValueError as error:
+        raise garbled("A row of the state index") from error
+
+
+def identifying_values(root: Ref, state: MergeState, rules: Rules) -> set[tuple[str, str]]:
+    """Return the identifying values of a fold, as (rule, value); a relation has none."""
+    if not state.exists or state.deleted or relation.endpoints(root) is not None:
+        return set()
+    return set(rules.checker.shared_values(fold.values(state, rules, rules.identifying)))
+
+
+def rows_of(root: Ref, state: MergeState, rules: Rules) -> set[StateRow]:
+    """Return the rows that a fold asks for, `duplicate` aside."""
+    if not state.exists or state.deleted:
+        return set()
+    type, key, rows = root.type, root.key, set[StateRow]()
+    indexed = rules.schema.indexed
+    large = _large(state, rules) if indexed and state.held else ()
+    values = fold.values(state, rules, (indexed | rules.identifying).difference(large))
+    for name in indexed:
+        _add_field(rows, field_prefix(type, name), key, rules.schema.policy_of(name).name in COLLECTIONS, name, values)
+    for name in large:
+        entry = entry_key(field_prefix(type, name), LARGE, key)
+        rows.discard((FIELD, entry_key(field_prefix(type, name), ABSENT, key)))
+        rows.update(((FIELD, entry), (ELEMENT, entry)))
+    if state.rivals or state.held:
+        for name in snapshot.contested(state, rules, {*state.rivals, *state.held}):
+            rows.add((CONFLICT, conflict_key(type, key, name)))
+        for name in fold.by_arrival(state, rules):
+            rows.add((ARRIVAL, conflict_key(type, key, name)))
+    if relation.endpoints(root) is None:
+        if not rules.identifying.isdisjoint(large):
+            values = fold.values(state, rules, rules.identifying)
+        for rule, value in rules.checker.shared_values(values):
+            rows.add((IDENTITY, entry_key(duplicate_key(type, rule, value), b"", key)))
+    return rows
+
+
+def _large(state: MergeState, rules: Rules) -> list[str]:
+    """Return the indexed collections that have too many parts to look at each time."""
+    return [
+        name
+        for name, held in state.held.items()
+        if name in rules.schema.indexed
+        and len(getattr(held, "parts", ())) > ELEMENTS_MAX
+        and rules.schema.policy_of(name).name in COLLECTIONS
+    ]
+
+
+def _add_field(
+    rows: set[StateRow], prefix: bytes, key: str, collects: bool, name: str, values: Mapping[str, Json]
+) -> None:
+    """Add the rows of one field."""
+    if name not in values:
+        rows.add((FIELD, entry_key(prefix, ABSENT, key)))
+        return
+    value = values[name]
+    if isinstance(value, list) and len(value) > ELEMENTS_MAX:
+        rows.add((FIELD, entry_key(prefix, LARGE, key)))
+        if collects:
+            rows.add((ELEMENT, entry_key(prefix, LARGE, key)))
+        return
+    rows.add((FIELD, entry_key(prefix, value_bytes(value), key)))
+    if collects and isinstance(value, list):
+        rows.update((ELEMENT, entry_key(prefix, value_bytes(element), key)) for element in value)
