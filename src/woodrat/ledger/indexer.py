@@ -28,8 +28,8 @@ class Trailing:
     """What it is, as people see it."""
     position: Callable[[View], int]
     """Returns how far it goes."""
-    go_on: Callable[[Context, int], object]
-    """Takes in about so many entries more."""
+    go_on: Callable[[Context, int], bool]
+    """Takes in about so many entries more; returns whether it went on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +52,15 @@ def positions(view: View, indexes: Sequence[Trailing]) -> tuple[IndexPosition, .
 
 
 def go_on(context: Context, indexes: Sequence[Trailing], entries_max: int = STEP_ENTRIES) -> int:
-    """Take one step with the index that lacks most; return how many entries the one that lacks most lacks then."""
+    """Take one step with the index that lacks most; return how many entries the one that lacks most lacks then.
+
+    One that cannot go on now leaves its turn to the next.
+    """
     with context.engine.view(context.tenant) as view:
-        before = positions(view, indexes)
-    behind = max(before, key=lambda one: one.lacking, default=None)
-    if behind is None or not behind.lacking:
-        return 0
-    next(index for index in indexes if index.name == behind.name).go_on(context, entries_max)
-    with context.engine.view(context.tenant) as view:
-        after = positions(view, indexes)
-    if after == before:
-        return 0  # nothing can be written now, or somebody else goes on with it
-    return max(one.lacking for one in after)
+        behind = sorted(positions(view, indexes), key=lambda one: -one.lacking)
+    by_name = {index.name: index for index in indexes}
+    for one in behind:
+        if one.lacking and by_name[one.name].go_on(context, entries_max):
+            with context.engine.view(context.tenant) as view:
+                return max(after.lacking for after in positions(view, indexes))
+    return 0

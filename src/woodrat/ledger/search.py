@@ -95,11 +95,12 @@ class _Indexed:
                 return
         few: list[Mapping[bytes, frozenset[str]]] = []
         many: list[str] = []
-        for word in self._asked.wanted:
+        for word in sorted(self._asked.wanted, key=len, reverse=True):  # long words mostly stand in few entities
             some = self._all(word, search_index.ROWS_MAX)
             if some is None:
                 many.append(word)
-            elif not some:
+            elif len(some) <= EVALUATED_MAX:
+                yield from _from(after, map(self._evaluate, some))
                 return
             else:
                 few.append(some)

@@ -39,7 +39,7 @@ STEP_ENTRIES: Final = 500
 """How much of the log one transaction takes in at most, unless a write is longer; writers wait no longer."""
 STEP_ENTITIES: Final = 500
 """How many entities of a type with a new schema one transaction takes in at most."""
-CATCH_UP_ENTRIES: Final = 10_000
+CATCH_UP_ENTRIES: Final = 200_000
 """How much of the log one read takes in at most before it answers."""
 LAID_OVER_MAX: Final = 10_000
 """How many entries a read lays over the rows at most; when they are further behind, it does without them."""
