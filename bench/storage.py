@@ -18,7 +18,7 @@ from bench.timing import Figure, take_turns
 
 WIDTHS = (5, 50, 500)
 """How many fields an entity has."""
-CHANGES_MAX = 4_000
+CHANGES_MIN, CHANGES_MAX = 400, 4_000
 """How often one field of it is changed."""
 AT_ONCE = 50
 """How many changes are written at once."""
@@ -57,7 +57,7 @@ def _log_bytes(path: Path) -> int:
 
 def disk(width: int, stage: Stage) -> Figure:
     """Growth of the file for each change of one field, against that of the log's own tables."""
-    changes = min(stage.scale.long, CHANGES_MAX)
+    changes = max(CHANGES_MIN, min(stage.scale.long, CHANGES_MAX))
     sizes = []
     for number, count in enumerate((0, changes)):
         path = stage.folder / f"wide-{width}-{number}.db"

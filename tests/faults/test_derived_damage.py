@@ -27,8 +27,8 @@ from woodrat.engines.sqlite.connection import _PROTECTED
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import Corrupt, WoodratError
 from woodrat.ledger import index as log_index
+from woodrat.ledger import state_index
 from woodrat.recall import index as recall_index
-from woodrat.runs import reader as run_reader
 from woodrat.testing.ledgers import answers, ledger_on, spelled
 
 CASES: Final = 40 if FULL else 2
@@ -317,7 +317,7 @@ def _found(story: Path, tmp_path: Path, good: dict[str, object], tables: tuple[s
     return False
 
 
-@pytest.mark.parametrize("fault", ["rows", "notes", "vectors", "runs"])
+@pytest.mark.parametrize("fault", ["rows", "notes", "vectors", "state"])
 def test_a_decoder_without_translation_is_caught(
     fault: str, story: Path, good: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -334,6 +334,6 @@ def test_a_decoder_without_translation_is_caught(
             monkeypatch.setattr(recall_index, "UNREADABLE", ())
             tables = ("index_row",)
         case _:
-            monkeypatch.setattr(run_reader, "garbled", lambda what: ValueError(what))
-            tables = ("step",)
+            monkeypatch.setattr(state_index, "garbled", lambda what: ValueError(what))
+            tables = ("meta",)
     assert _found(story, tmp_path, good, tables)
