@@ -36,8 +36,9 @@ class Indexing:
         self, engine: Engine, open_ledger: Callable[[str], Ledger], thread: Executor, closing: asyncio.Event
     ) -> None:
         self._engine, self._open, self._thread, self._closing = engine, open_ledger, thread, closing
+        self._ledgers: dict[str, Ledger] = {}
         self._heads: dict[str, int] = {}
-        self._lacking: dict[str, int] = {}
+        self._found: dict[str, tuple[indexer.IndexPosition, ...]] = {}
         self._due: set[str] = set()
         self._waits = False
         """Whether a log was left alone because somebody writes to it."""
@@ -45,7 +46,11 @@ class Indexing:
     @property
     def lacking(self) -> Mapping[str, int]:
         """How many entries each index lacks, over all tenants, as of the last look."""
-        return dict(self._lacking)
+        lacking: dict[str, int] = {}
+        for found in list(self._found.values()):
+            for one in found:
+                lacking[one.name] = lacking.get(one.name, 0) + one.lacking
+        return lacking
 
     async def tend(self) -> None:
         """Look for what is to be done, time and again, until the server ends."""
@@ -62,30 +67,36 @@ class Indexing:
     def _go_on(self) -> None:
         """Take a step in every log that is quiet, or far behind."""
         try:
-            lacking: dict[str, int] = {}
             due: set[str] = set()
             self._waits = False
             for tenant in self._engine.tenants():
                 if not tenant.startswith(OWN) and not self._closing.is_set():
-                    self._tenant(tenant, lacking, due)
-            self._lacking, self._due = lacking, due
+                    self._tenant(tenant, due)
+            self._due = due
         except WoodratError as error:  # it is tried again soon
             self._due = set()
             logs.failed(error)
 
-    def _tenant(self, tenant: str, lacking: dict[str, int], due: set[str]) -> None:
+    def _tenant(self, tenant: str, due: set[str]) -> None:
+        """Take a step in one log, if it is quiet or far behind."""
         from woodrat.api.trailing_indexes import TRAILING
 
-        context = self._open(tenant).context
+        ledger = self._ledgers.get(tenant)
+        if ledger is None:
+            ledger = self._ledgers[tenant] = self._open(tenant)
+        context = ledger.context
         with self._engine.view(context.tenant) as view:
-            head, found = view.head().position, indexer.positions(view, TRAILING)
-        for one in found:
-            lacking[one.name] = lacking.get(one.name, 0) + one.lacking
-        most = max((one.lacking for one in found), default=0)
-        quiet = self._heads.get(tenant) == head
-        self._heads[tenant] = head
-        if most and (quiet or most > LACKING_MAX):
+            head = view.head().position
+            is_quiet = self._heads.get(tenant) == head
+            if is_quiet and not any(one.lacking for one in self._found[tenant]):
+                return
+            self._heads[tenant] = head
+            found = self._found[tenant] = indexer.positions(view, TRAILING)
+        most = max(one.lacking for one in found)
+        if most and (is_quiet or most > LACKING_MAX):
             if indexer.go_on(context, TRAILING):
                 due.add(tenant)
+            with self._engine.view(context.tenant) as view:
+                self._found[tenant] = indexer.positions(view, TRAILING)
         elif most:
             self._waits = True

@@ -1,0 +1,83 @@
+"""Indexing: a server brings what trails its logs up to date while nobody writes, and says how far it is."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from woodrat.api.ledger import Ledger
+from woodrat.api.trailing_indexes import TRAILING
+from woodrat.engines.port import Engine
+from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger import indexer
+from woodrat.server import indexing
+from woodrat.server.indexing import Indexing
+from woodrat.server.status import indexes_text
+from woodrat.testing.ledgers import ledger_on
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Engine:
+    return SqliteEngine(tmp_path / "l.db")
+
+
+def told(engine: Engine, tenant: str, count: int) -> Ledger:
+    """Return a ledger of which somebody said some things."""
+    ledger = ledger_on(engine, tenant=tenant)
+    ledger.store([{"entity_type": "note", "id": f"{number}", "text": "word"} for number in range(count)])
+    return ledger
+
+
+def lacks(ledger: Ledger) -> bool:
+    """Return whether any index of a ledger is behind its log."""
+    with ledger.context.engine.view(ledger.tenant) as view:
+        return any(one.lacking for one in indexer.positions(view, TRAILING))
+
+
+async def tended(engine: Engine, *ledgers: Ledger) -> Indexing:
+    """Let a server's indexing go on until nothing is left to do; return it."""
+    closing = asyncio.Event()
+    with ThreadPoolExecutor(1) as thread:
+        work = Indexing(engine, lambda tenant: ledger_on(engine, tenant=tenant), thread, closing)
+        task = asyncio.create_task(work.tend())
+        async with asyncio.timeout(60):
+            while any(map(lacks, ledgers)) or any(work.lacking.values()) or not work.lacking:
+                await asyncio.sleep(0.01)
+        closing.set()
+        await task
+    return work
+
+
+def test_quiet_logs_are_brought_up_to_date(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every index of every tenant, in steps; the server's own tenants are left alone."""
+    monkeypatch.setattr(indexing, "QUIET_SECONDS", 0.01)
+    monkeypatch.setattr(indexer, "STEP_ENTRIES", 10)
+    ledgers = [told(engine, tenant, 35) for tenant in ("one", "two")]
+    own = told(engine, "woodrat.audit", 3)
+    work = asyncio.run(tended(engine, *ledgers))
+    assert set(work.lacking) == {index.name for index in TRAILING}
+    assert lacks(own)
+    assert 'woodrat_index_lacking{index="search"} 0\n' in indexes_text(work.lacking)
+    for ledger in ledgers:
+        assert len(ledger.search("word", limit=50).items) == 35
+        assert ledger.fingerprint() == ledger.at("now").fingerprint()
+        assert ledger.verify(deep=True, jobs=1).sound
+
+
+def test_a_log_that_is_written_to_waits(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is done for a log that changed since the last look, unless its indexes lack very much."""
+    ledger = told(engine, "one", 20)
+    with ThreadPoolExecutor(1) as thread:
+        work = Indexing(engine, lambda tenant: ledger_on(engine, tenant=tenant), thread, asyncio.Event())
+        work._go_on()
+        assert work.lacking["search"] == 20
+        ledger.store({"entity_type": "note", "id": "late"})
+        work._go_on()
+        assert work.lacking["search"] == 21
+        monkeypatch.setattr(indexing, "LACKING_MAX", 5)
+        ledger.store({"entity_type": "note", "id": "later"})
+        work._go_on()
+        assert min(work.lacking.values()) == 0
