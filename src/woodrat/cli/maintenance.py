@@ -225,9 +225,7 @@ def doctor(call: Call) -> Answer:
         if found["indexes"]:
             paper.line("  indexes")
         for index in found["indexes"]:
-            state = "up to date" if not index["lacking"] else f"{index['lacking']} entries behind; made by the next use"
-            state = "not made yet; made by its first use" if index["position"] < 0 else state
-            paper.line(f"    {index['name']:<22} {state}")
+            paper.line(f"    {index['name']:<22} {_progress(index['position'], index['lacking'])}")
         paper.line("  files")
         for file in found["files"]:
             paper.line(f"    {file['bytes']:>12} bytes  {file['path']}")
@@ -249,6 +247,15 @@ def doctor(call: Call) -> Answer:
                 paper.line(f"  problem: {line}", RED)
 
     return Answer(found, text, code=code)
+
+
+def _progress(position: int, lacking: int) -> str:
+    """Return how far an index is, in words."""
+    if not lacking:
+        return "up to date"
+    if position < 0:
+        return "not built yet; its first use builds it"
+    return f"{lacking} {'entry' if lacking == 1 else 'entries'} behind; its next use catches up"
 
 
 def _server_facts(call: Call) -> dict[str, Any]:
