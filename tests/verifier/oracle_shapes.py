@@ -121,7 +121,7 @@ def is_ascending(value: Any) -> bool:
 READ_FIELD = has({"value": anything}, {"observation": is_text, "observations": TEXTS})
 EVERY: dict[str, Shape] = {"run": is_text, "step": is_whole, "span": is_text, "agent": is_text}
 EVERY_MAY: dict[str, Shape] = {
-    **dict.fromkeys(("started_at", "under"), is_text),
+    **dict.fromkeys(("started_at", "under", "after"), is_text),
     **dict.fromkeys(("duration_ms", "attributes"), anything),
     "copy_of": is_object,
 }
