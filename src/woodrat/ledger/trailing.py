@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from woodrat.canon.ids import Ref
 from woodrat.engines import cancellation
-from woodrat.engines.port import BEFORE_ALL, IndexRow
+from woodrat.engines.port import IndexRow
 from woodrat.errors import Unavailable
 from woodrat.ledger import index as log_index
 from woodrat.ledger.read import Reader
@@ -27,7 +27,7 @@ from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
-    from woodrat.engines.port import Engine, Transaction, View
+    from woodrat.engines.port import Engine, View
     from woodrat.ledger.progress import Progress
     from woodrat.merge import Policy
 
@@ -243,26 +243,3 @@ def uncovered(view: View, index: StateIndex, policies: Mapping[str, Policy], thr
     then, now = Reader(view, AsOf(base), policies), Reader(view, AsOf(through), policies)
     spoken = spoken_of(view, index, policies, base + 1, through)
     return base, {member for ref in spoken for member in (*then.group(ref), *now.group(ref))}
-
-
-def drop_rows(write: Transaction, index: StateIndex, policies: Mapping[str, Policy], refs: Iterable[Ref]) -> None:
-    """Forget every row that entities have or had in an index; before what they were folded from goes."""
-    through = log_index.covered(write, index.name)
-    for ref in refs:
-        for row in lives(write, index, policies, ref, through):
-            write.drop(row.name, row.key)
-
-
-def put_rows(write: Transaction, index: StateIndex, policies: Mapping[str, Policy], refs: Iterable[Ref]) -> None:
-    """Add every row that entities have or had, as far as an index goes, after they were folded anew."""
-    through = log_index.covered(write, index.name)
-    for ref in refs:
-        write.put(lives(write, index, policies, ref, through))
-
-
-def forget(engine: Engine, tenant: TenantId, index: StateIndex) -> None:
-    """Empty an index; it begins again at the beginning of the log."""
-    with engine.transaction(tenant) as write:
-        for name in index.indexes:
-            write.drop(name)
-        log_index.cover(write, index.name, BEFORE_ALL)

@@ -12,7 +12,6 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 import apsw
-import orjson
 
 from woodrat.canon import moment
 from woodrat.canon.ids import Ref, TenantId
@@ -42,8 +41,6 @@ from woodrat.state.source import source_digest
 if TYPE_CHECKING:
     from woodrat.log.check import Row
 
-NAMES_MAX = 4_096
-"""How many sets of fields a process keeps spelled."""
 END_MAX = 16
 """How many entries at the end of a log are looked at before the first write to it."""
 
@@ -513,8 +510,3 @@ class SqliteTransaction(SqliteView):
 def _reads_entities(statement: str) -> bool:
     """Return whether a statement reads the table of entities."""
     return " FROM entity" in statement or " JOIN entity" in statement or "\nFROM entity" in statement
-
-
-def _names_text(names: tuple[str, ...]) -> str:
-    """Return names of fields as JSON; most tokens stand in the same few."""
-    return orjson.dumps(names).decode()
