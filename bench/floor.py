@@ -29,11 +29,12 @@ from woodrat.log.entry import NONCE_BYTES
 _ENTRY = "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _BODY = "INSERT INTO body VALUES (?, ?, ?)"
 _SAID = "INSERT INTO said VALUES (?, ?, ?, ?)"
-_STEP = "INSERT INTO step VALUES (?, ?)"
+_STEP = "INSERT INTO index_row VALUES (1, 'run', ?, ?, X'')"
 _STATE = "UPDATE entity SET last = ?, until = ?, state_at = ?, state = ? WHERE id = ?"
 _HEADER = b'{"commitment":"%b","kind":"observation","log":"log_","position":%d,"recorded_at":"","version":1,"write":%d}'
 _DIGEST, _NONCE = bytes(32), bytes(NONCE_BYTES)
 _DECIDED = codec.NUMBERS["run.decided"]
+_RUN = b"run_%s\0" % (b"a" * 26)
 
 
 def rows() -> list[Row]:
@@ -105,7 +106,7 @@ class _Bare:
         self._run("BEGIN IMMEDIATE")
         self._run(_ENTRY, (id, 1, id, _DECIDED, id, 1, _DIGEST, _DIGEST, _DIGEST))
         self._run(_BODY, (id, _NONCE, body))
-        self._run(_STEP, (_DECIDED, id))
+        self._run(_STEP, (_RUN + id.to_bytes(8, "big"), id))
         self._run("COMMIT")
 
     def _take(self, count: int) -> int:

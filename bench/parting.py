@@ -13,6 +13,7 @@ from bench.rows import Row
 from bench.stage import Stage
 from bench.timing import Figure, take_turns
 from woodrat.api.ledger import Ledger
+from woodrat.ledger import entry_index
 
 CONTRACTS = 10
 """Entities that a run reads in turn; one of them is overwritten between two runs."""
@@ -77,7 +78,7 @@ def _read(ledger: Ledger, runs: Sequence[str]) -> None:
     """Read the entries of runs from the engine, once."""
     with ledger.context.engine.view(ledger.tenant) as view:
         head = view.head().position
-        assert all(view.run(run, head) for run in runs)
+        assert all(entry_index.run_entries(view, run, head) for run in runs)
 
 
 def _diff(stage: Stage) -> Figure:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any
+from zlib import crc32
 
 import woodrat
 from bench.rows import Row
@@ -19,13 +20,13 @@ from woodrat.canon.digest import base32
 from woodrat.canon.ids import Ref
 from woodrat.ledger.write import Draft, Writer
 from woodrat.recall import index as recall_index
-from woodrat.recall.ngram import Ngram
+from woodrat.recall import vectors, words
 from woodrat.state.meaning import Step
 
 RUNS_QUICK = (1_000, 10_000)
 RUNS = (1_000, 10_000, 100_000)
 """How many runs there are."""
-GOAL_RUNS, GOAL = 100_000, 2.0
+GOAL_RUNS, GOAL = 100_000, 3.0
 """What is asked for, and of how many runs."""
 PER_WRITE = 2_000
 
@@ -66,21 +67,37 @@ def recall(path: Path, runs: int, seconds: float) -> Figure:
     random = Random(path.stem)
     with woodrat.open(path, agent="bench") as ledger:
         fill(ledger, runs, random)
-        kept = recall_index.cached_index(ledger.context, Ngram())
-        assert ledger.recall("warm", threshold=-1)
-        vectors = b"".join(kept.index.blocks)[: len(kept.index) * kept.index.dimension]
-        matrix = numpy.frombuffer(vectors, numpy.int8).reshape(len(kept.index), -1).astype(numpy.float32)
-        embedder = Ngram()
+        embedder = HashedWords()
+        ledger.reindex(embedder)
+        kept = recall_index.cached_index(ledger.context, embedder)
+        assert ledger.recall("warm", threshold=0, embedder=embedder) is not None
+        matrix = numpy.concatenate(kept.index.blocks)[: len(kept.index)]
 
         def ours(question: str) -> None:
-            ledger.recall(question, threshold=0.3)
+            ledger.recall(question, embedder=embedder)
 
         def against(question: str) -> Any:
-            wanted = numpy.asarray(embedder.embed([question])[0], numpy.float32)
+            wanted = vectors.as_numpy(vectors.pack(embedder.embed([question])[0], embedder.dimension))
             return int(numpy.argmax(matrix @ wanted))
 
         turns = ([f"Why was the {' '.join(random.sample(WORDS, 3))} refused?"] * 3 for _ in range(60))
         return take_turns(turns, ours, against, warm=2, seconds=seconds)
+
+
+class HashedWords:
+    """Bags of words as vectors of the size of the model's: what is measured is the search, not the model."""
+
+    id, dimension = "bench-hashed-words", 384
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return the vector of each text."""
+        found = []
+        for text in texts:
+            vector = [0.0] * self.dimension
+            for term in words.terms(text):
+                vector[crc32(term.encode()) % self.dimension] += 1.0
+            found.append(vector)
+        return found
 
 
 def fill(ledger: Ledger, runs: int, random: Random) -> None:

@@ -15,6 +15,7 @@ from bench.stage import Stage
 from bench.timing import Figure, take_turns
 from woodrat.api.ledger import Ledger
 from woodrat.canon import form
+from woodrat.ledger import entry_index
 from woodrat.runs.recorder.run import Run
 
 READERS = 3
@@ -47,11 +48,11 @@ class Leaned(NamedTuple):
     def read(self, _: object = None) -> None:
         """Read the observation and all entries of the runs that read it."""
         with self.ledger.context.engine.view(self.ledger.tenant) as view:
-            stored = view.observation_by_id(self.observation)
+            stored = view.observation(self.observation)
             assert stored is not None
             through = view.head().position
             for run in self.runs:
-                for entry in view.run(run, through):
+                for entry in entry_index.run_entries(view, run, through):
                     assert entry.body is not None
                     form.decode(entry.body)
 

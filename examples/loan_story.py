@@ -78,7 +78,7 @@ def main(database: str) -> None:
 
     print("\nAbout an application that never was:")
     miss = lending.recall("Why was application #50 rejected?")
-    print("  nothing; the nearest:", miss.rejected[0].query, "but", miss.rejected[0].reason)
+    print("  nothing; the nearest:", miss.rejected[0].text, "but", miss.rejected[0].reason)
 
     lending.close()
 

@@ -38,6 +38,13 @@ os.environ.pop("WOODRAT_SIGNING_KEYS", None)
 os.environ["XDG_CONFIG_HOME"] = os.path.join(tempfile.gettempdir(), "woodrat-tests-no-configuration")
 
 
+@pytest.fixture(autouse=True)
+def _without_the_model(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let recall go by words alone, as in the base install: loading the model takes a second; `model` asks for it."""
+    if request.node.get_closest_marker("model") is None:
+        monkeypatch.setattr("woodrat.recall.minilm.is_installed", lambda: False)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Take the option that measures which tests are slow."""
     parser.addoption("--write-slow", action="store_true", help="write which of the tests that ran are slow")

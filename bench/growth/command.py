@@ -11,6 +11,7 @@ from pathlib import Path
 from bench import place
 from bench.growth.case import LIBRARY, MCP, REST, Case
 from bench.growth.catalogue import NOT_MEASURED, all_cases, missing
+from bench.growth.results import Results
 from bench.growth.row import ROUNDS, Row, measure
 from bench.growth.stock import Stock
 from bench.growth.table import Table
@@ -28,7 +29,7 @@ def main(arguments: Sequence[str]) -> int:
     cases = [case for case in chosen(all_cases(), options.only) if options.surface in (None, case.surface)]
     with _folder(options.keep, options.dir) as folder:
         stock = Stock(folder, quiet=options.json)
-        rows = run(cases, stock, options)
+        rows = run(cases, stock, options, Results(folder, fresh=not options.resume))
     if options.json:
         verbs = {"not_measured": dict(NOT_MEASURED), "without_row": forgotten}
         print(json.dumps({"rows": [row.to_json() for row in rows], **verbs}, indent=2))
@@ -37,8 +38,11 @@ def main(arguments: Sequence[str]) -> int:
     return 0 if not forgotten and all(row.met for row in rows) else 1
 
 
-def run(cases: Sequence[Case], stock: Stock, options: argparse.Namespace) -> list[Row]:
-    """Measure cases, those on one kind of ledger together, and print each as it comes unless JSON is wanted."""
+def run(cases: Sequence[Case], stock: Stock, options: argparse.Namespace, results: Results) -> list[Row]:
+    """Measure cases, those on one kind of ledger together, and print each as it comes unless JSON is wanted.
+
+    Rows that are among the results of a run that ended early are taken from there.
+    """
     table, rows = Table(cases), []
     for world in dict.fromkeys(case.world for case in cases):
         sizes = sorted(set(options.sizes or ())) or world.sizes_at(QUICK_DIVISOR if options.quick else 1)
@@ -46,7 +50,10 @@ def run(cases: Sequence[Case], stock: Stock, options: argparse.Namespace) -> lis
             print(table.header(world.name, world.unit, sizes), flush=True)
         for case in cases:
             if case.world is world:
-                row = measure(case, stock, sizes, options.seconds, options.rounds)
+                row = results.find(case, sizes)
+                if row is None:
+                    row = measure(case, stock, sizes, options.seconds, options.rounds)
+                    results.add(row)
                 rows.append(row)
                 if not options.json:
                     print(table.line(row), flush=True)
@@ -89,9 +96,12 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--surface", choices=(LIBRARY, REST, MCP), help="only rows through this surface")
     parser.add_argument("--seconds", type=float, default=SECONDS_MAX, help="limit of a row at one size (60)")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="measures of a first call that costs little (3)")
+    parser.add_argument("--resume", action="store_true", help="with --keep: take rows that were measured there before")
     parser.add_argument("--dir", type=Path, help="where to write; on a disk")
     parser.add_argument("--keep", type=Path, help="keep the ledgers in this folder, and use those that are there")
     options = parser.parse_args(arguments)
+    if options.resume and options.keep is None:
+        parser.error("--resume: there is no --keep. Nothing was measured. Name the folder of the run that ended early.")
     if options.sizes is not None and (len(set(options.sizes)) < 2 or min(options.sizes) < SIZE_MIN):
         sizes = " ".join(map(str, options.sizes))
         parser.error(

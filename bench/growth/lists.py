@@ -33,6 +33,8 @@ class Listing(NamedTuple):
     """The verb, where the row has another name."""
     steps_max: int = 1_000_000
     """How many pages `prepare` goes on at most, to find one in the middle."""
+    kind: str = PAGE
+    """What a page is: `all` where an answer counts everything, of which a page lists some."""
 
 
 def _asked(**arguments: Any) -> Callable[[Facts], Arguments]:
@@ -42,9 +44,16 @@ def _asked(**arguments: Any) -> Callable[[Facts], Arguments]:
 LISTINGS: Mapping[str, Listing] = {
     "elements": Listing(shapes.COLLECTION, _asked(ref="album/one", field="tags")),
     "search": Listing(people.PEOPLE, _asked(query=people.COMMON)),
+    "search of two common words": Listing(people.PEOPLE, _asked(query=f"usual {people.COMMON}"), "search"),
     "query": Listing(people.PEOPLE, _asked(entity_type="person")),
     "query everything": Listing(people.PEOPLE, _asked(), "query"),
     "query sorted": Listing(people.PEOPLE, _asked(entity_type="person", sort="score"), "query"),
+    "query sorted by a field that is not indexed": Listing(
+        people.PEOPLE, _asked(entity_type="person", sort="name"), "query"
+    ),
+    "query by a value of an open type": Listing(
+        people.PEOPLE, _asked(entity_type="shipment", where={"status": "delivered"}), "query"
+    ),
     "query by a common value": Listing(people.PEOPLE, _asked(entity_type="person", where={"city": "Lund"}), "query"),
     "duplicates": Listing(people.PEOPLE, _asked()),
     "observations": Listing(people.PEOPLE, _asked()),
@@ -57,7 +66,7 @@ LISTINGS: Mapping[str, Listing] = {
     "impact": Listing(loans.LOANS, _asked(what=loans.BUSY)),
     "why": Listing(loans.LOANS, _asked(ref=loans.BUSY)),
     "stale": Listing(loans.LOANS, _asked()),
-    "what_if": Listing(loans.LOANS, _asked(thresholds=loans.THRESHOLD), steps_max=1),
+    "what_if": Listing(loans.LOANS, _asked(thresholds=loans.THRESHOLD), steps_max=1, kind=ALL),
     "runs.list": Listing(loans.LOANS, _asked()),
     "runs.list of an agent": Listing(loans.LOANS, _asked(agent=loans.AGENT), "runs.list"),
     "runs.list about a busy entity": Listing(loans.LOANS, _asked(subject=loans.BUSY), "runs.list"),
@@ -115,7 +124,7 @@ def _first(name: str, verb: Verb, listing: Listing) -> Case:
     def call(ledger: Ledger, facts: Facts, _: int) -> None:
         ask(ledger, facts, None, facts["page"])
 
-    return Case(f"{name}, first page", verb.name, PAGE, listing.world, call)
+    return Case(f"{name}, first page", verb.name, listing.kind, listing.world, call)
 
 
 def _middle(name: str, verb: Verb, listing: Listing) -> Case:
@@ -131,12 +140,12 @@ def _middle(name: str, verb: Verb, listing: Listing) -> Case:
             else:
                 page = ask(ledger, facts, page.cursor, min(PAGE_MAX, max(2, facts["size"] // 20)))
         assert cursors, f"{verb.name}: there is but one page"
-        return {"cursor": cursors[len(cursors) // 2]}
+        return {"cursor": cursors[(len(cursors) - 1) // 2]}  # of two, the one with a whole page behind it
 
     def call(ledger: Ledger, facts: Facts, _: int) -> None:
         ask(ledger, facts, facts["cursor"], facts["page"])
 
-    return Case(f"{name}, middle page", verb.name, PAGE, listing.world, call, prepare)
+    return Case(f"{name}, middle page", verb.name, listing.kind, listing.world, call, prepare)
 
 
 def _walk(name: str, verb: Verb, listing: Listing) -> Case:
@@ -165,7 +174,7 @@ def _rest(name: str, verb: Verb, listing: Listing) -> Case:
     def call(client: Client, facts: Facts, _: int) -> None:
         client.ask(verb, _wire(verb, listing.arguments(facts), facts["page"]))
 
-    return Case(f"{name}, first page, REST", verb.name, PAGE, listing.world, call, surface=REST)
+    return Case(f"{name}, first page, REST", verb.name, listing.kind, listing.world, call, surface=REST)
 
 
 def _mcp(name: str, verb: Verb, listing: Listing, tool: str, action: str) -> Case:
@@ -173,7 +182,7 @@ def _mcp(name: str, verb: Verb, listing: Listing, tool: str, action: str) -> Cas
         arguments = _wire(verb, listing.arguments(facts), facts["page"])
         client.call_tool(tool, {**arguments, **({"action": action} if action else {})})
 
-    return Case(f"{name}, first page, MCP", verb.name, PAGE, listing.world, call, surface=MCP)
+    return Case(f"{name}, first page, MCP", verb.name, listing.kind, listing.world, call, surface=MCP)
 
 
 # The log, whose pages are named by position

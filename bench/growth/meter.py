@@ -1,7 +1,8 @@
 """The meter: what a call costs, in time of the processor and memory, in a process of its own.
 
-Memory is the peak of the process above what it held when the call began. Time is that of the processor, whatever else
-the machine does, processes that the call starts included.
+Memory is the peak of the process above what it held when the call began, after it gave back what it had freed: else
+what a call needs would be found in what the one before it left. The largest process that the call started and waited
+for is added. Time is that of the processor, whatever else the machine does, processes that the call starts included.
 """
 
 from __future__ import annotations
@@ -114,10 +115,12 @@ class Meter:
     """Counts what this process works, and what memory it takes; processes that it waited for included."""
 
     def __init__(self) -> None:
-        self._worked, self._memory = 0.0, 0
+        self._worked, self._memory, self._waited_for = 0.0, 0, 0.0
 
     def reset(self) -> None:
         """Begin to count."""
+        processes.give_back()
+        self._waited_for = self._children_seconds()
         processes.forget_peak([os.getpid()])
         self._memory = processes.memory_bytes([os.getpid()], peak=False)
         self._worked = self._worked_seconds()
@@ -128,12 +131,19 @@ class Meter:
 
     def peak_bytes(self) -> int:
         """Return the memory at its peak beyond what was held then."""
-        return max(0, processes.memory_bytes([os.getpid()], peak=True) - self._memory)
+        own = max(0, processes.memory_bytes([os.getpid()], peak=True) - self._memory)
+        if self._children_seconds() == self._waited_for:
+            return own
+        return own + resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1_024
+
+    @classmethod
+    def _worked_seconds(cls) -> float:
+        return time.process_time() + cls._children_seconds()
 
     @staticmethod
-    def _worked_seconds() -> float:
+    def _children_seconds() -> float:
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return time.process_time() + children.ru_utime + children.ru_stime
+        return children.ru_utime + children.ru_stime
 
 
 class TreeMeter(Meter):

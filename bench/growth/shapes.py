@@ -72,12 +72,12 @@ def _long(path: Path, size: int) -> Facts:
 def _chain(path: Path, size: int) -> Facts:
     """Runs each of which read what the one before it wrote."""
     with _open(path, "summarizer") as ledger:
-        ledger.store({"entity_type": "note", "text": "begin", "$": {"key": "n000000"}})
+        ledger.store({"entity_type": "memo", "text": "begin", "$": {"key": "n000000"}})
         for number in range(size):
-            with ledger.run(f"Sum up #{number}?", subject=f"note/n{number:06d}") as run:
-                text = str(run.show(f"note/n{number:06d}").fields["text"])
+            with ledger.run(f"Sum up #{number}?", subject=f"memo/n{number:06d}") as run:
+                text = str(run.show(f"memo/n{number:06d}").fields["text"])
                 note = {
-                    "entity_type": "note",
+                    "entity_type": "memo",
                     "text": f"{number} after {text[:20]}",
                     "$": {"key": f"n{number + 1:06d}"},
                 }

@@ -23,7 +23,7 @@ class Table:
         """Return the columns of the rows on one kind of ledger."""
         columns = "".join(f"{size:>{_COST},}" for size in sizes)
         title = _title(world_name, unit)
-        costs = "  ".join(f"{calls}{columns}  slope" for calls in _CALLS.values())
+        costs = "  ".join(f"{calls}{columns}  slope " for calls in _CALLS.values())
         return f"\n{title:{self._width}}  kind    goal  {costs}  × show   peak MB, from → to"
 
     def line(self, row: Row) -> str:
@@ -32,10 +32,11 @@ class Table:
         for name, costs in (("cold", row.cold), ("warm", row.warm)):
             parts.append(" " * len(_CALLS[name]) + "".join(_cost(costs, size) for size in row.sizes))
             slope = row.slopes[name]
-            parts.append("    -" if slope is None else f"{slope:5.2f}")
+            caught_up = name == "cold" and row.goals["cold"] > row.goals["warm"]
+            parts.append("    - " if slope is None else f"{slope:5.2f}{'*' if caught_up else ' '}")
         parts.append("     -" if row.shows is None else f"{row.shows:6.1f}")
         parts.append(_growth(row.memory))
-        parts.append("met" if row.met else f"missed: {', '.join(row.misses)}")
+        parts.append(_outcome(row))
         return "  ".join(parts)
 
     @staticmethod
@@ -43,8 +44,13 @@ class Table:
         """Return how many goals are met."""
         met = sum(row.met for row in rows)
         failed = [row.case.name for row in rows if not row.cold and not row.warm]
-        text = f"\n{met} of {len(rows)} rows meet their goal. Costs in ms of the processor, bytes where a row says so."
+        text = f"\n{met} of {len(rows)} rows meet their goal. "
+        text += "Costs in ms of the processor, bytes where a row says so; * brought indexes up to date."
         return text + (f"\nNot measured at any size: {', '.join(failed)}." if failed else "")
+
+
+def _outcome(row: Row) -> str:
+    return "met" if row.met else f"missed: {', '.join(row.misses)}"
 
 
 def _title(world_name: str, unit: str) -> str:

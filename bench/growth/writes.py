@@ -44,6 +44,7 @@ def cases() -> Iterator[Case]:
     yield Case("restore", "restore", ANSWER, PEOPLE, _restore, _delete_some)
     yield Case("relate", "relate", ANSWER, PEOPLE, _relate)
     yield Case("relate, hub", "relate", ANSWER, shapes.HUB, _relate_hub)
+    yield Case("remember", "remember", ANSWER, PEOPLE, _remember)
     yield Case("merge", "merge", ANSWER, PEOPLE, _merge)
     yield Case("merge, into many", "merge", ALL, shapes.GROUP, _merge_group, repeats=False)
     yield Case("split", "split", ANSWER, PEOPLE, _split)
@@ -65,6 +66,12 @@ def _key(facts: Facts, number: int) -> str:
 
 def _store_known(ledger: Ledger, facts: Facts, number: int) -> None:
     assert ledger.store({"entity_type": "person", "id": _key(facts, number), "score": -number - 2}).observations
+
+
+def _remember(ledger: Ledger, facts: Facts, number: int) -> None:
+    assert ledger.remember(
+        f"Prefers letters, as said {number} times.", about=f"person/{_key(facts, number)}"
+    ).observations
 
 
 def _store_new(ledger: Ledger, facts: Facts, number: int) -> None:

@@ -24,13 +24,23 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clock and random source."""
+    """The machine's clock and random source, and the zone that its user counts days in."""
+
+    def __init__(self, zone: str | None = None) -> None:
+        self.zone = zone
+        """Name of the time zone by which days are meant, such as `Europe/Madrid`; None: UTC."""
 
     def now(self) -> str:
         return moment.from_micros(time.time_ns() // 1_000)
 
     def random(self, count: int) -> bytes:
         return os.urandom(count)
+
+
+def zone_of(clock: Clock) -> str | None:
+    """Return the time zone that the user of a clock counts days in; None: UTC."""
+    found: str | None = getattr(clock, "zone", None)
+    return found
 
 
 def monotonic() -> float:

@@ -24,6 +24,7 @@ from woodrat.records import fields_of, is_record, kinds_of
 
 __all__ = (
     "IN_PYTHON_ONLY",
+    "WHEN_SET",
     "Describe",
     "Form",
     "Hex",
@@ -246,7 +247,10 @@ def _expression(kind: Any, meaning: Mapping[Any, Any], record: str, known: dict[
         elif form.write is not _same:
             known[f"f_{name}"] = form
             value = f"f_{name}.write({value})"
-        parts.append(f"{name!r}: {value}")
+        if _is_optional(kind, name):
+            parts.append(f"**({{{name!r}: {value}}} if {record}.{name} else {{}})")
+        else:
+            parts.append(f"{name!r}: {value}")
     return f"{{{', '.join(parts)}}}"
 
 
@@ -279,9 +283,14 @@ def _described(kind: Any, meaning: Mapping[Any, Any], describe: Describe) -> dic
     return {
         "type": "object",
         "description": " ".join((kind.__doc__ or "").split("\n\n")[0].split()),
-        "required": list(properties),
+        "required": [name for name in properties if not _is_optional(kind, name)],
         "properties": properties,
     }
+
+
+def _is_optional(kind: Any, name: str) -> bool:
+    """Return whether JSON shows a field only where it says something."""
+    return is_record(kind) and name in fields_of(kind) and fields_of(kind)[name].metadata is WHEN_SET
 
 
 def object_schema(describe: Describe, text: str, properties: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
@@ -328,6 +337,8 @@ def types_of(kind: Any, meaning: Mapping[Any, Any] = {}) -> dict[str, Any]:
     }
 
 
+WHEN_SET: Final[Mapping[str, Any]] = {"json": "when set"}
+"""The metadata of a field that JSON shows only where it says something."""
 IN_PYTHON_ONLY: Final[Mapping[str, Any]] = {"json": False}
 """The metadata of a field that JSON does not show: `field(metadata=IN_PYTHON_ONLY)`."""
 

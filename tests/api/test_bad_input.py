@@ -11,6 +11,7 @@ import pytest
 
 import woodrat
 from woodrat.canon import form
+from woodrat.canon.moment_words import resolve
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Receipt
 from woodrat.ledger.own_policy import registry
@@ -401,7 +402,7 @@ def test_all_kinds_of_faults_at_once(ledger: woodrat.Ledger) -> None:
         {"name": "x"},
         {"entity_type": "ticket", "number": 9},
     ]
-    error = refusal(ledger, store(records, observed_at="yesterday", priority="high"))
+    error = refusal(ledger, store(records, observed_at="someday", priority="high"))
     assert isinstance(error, woodrat.Refused)
     expected = {"/0/city", "/1/mood", "/2/entity_type", "/3/state", "observed_at", "priority"}
     assert {fault.path for fault in error.faults} == expected
@@ -431,17 +432,18 @@ def test_several_wrong_fields_in_several_records(ledger: woodrat.Ledger) -> None
 
 def test_one_wrong_value_is_one_fault(ledger: woodrat.Ledger) -> None:
     """A value that fits neither its schema nor its policy is reported once."""
-    check_refused(ledger, store([contact(tags="vip")]), ("/0/tags", 'expected an array, got "vip" (text)'))
+    check_refused(ledger, store([contact(tags=None)]), ("/0/tags", "contact.tags: expected an array, got null"))
+    check_refused(ledger, store([contact(tags=7)]), ("/0/tags/0", "contact.tags[0]: expected text, got 7 (number)"))
 
 
 def test_values_that_a_policy_cannot_take(ledger: woodrat.Ledger) -> None:
     """A value that no merge policy of its field could take is refused, even where the schema says nothing."""
-    record = {"entity_type": "bag", "name": "b", "things": "cup", "weight": 1.5, "journal": {}}
+    record = {"entity_type": "bag", "name": "b", "things": None, "weight": 1.5, "journal": None}
     check_refused(
         ledger,
         store([record]),
-        ("/0/journal", "bag.journal: append takes an array of elements, got 0 keys (object)"),
-        ("/0/things", 'bag.things: union takes an array of elements, got "cup" (text)'),
+        ("/0/journal", "bag.journal: append takes an array of elements, got null"),
+        ("/0/things", "bag.things: union takes an array of elements, got null"),
         ("/0/weight", "bag.weight: sum takes an integer or decimal text"),
     )
 
@@ -587,7 +589,7 @@ TIMES = [
     pytest.param("10000-01-01T00:00:00Z", "more than four digits", id="year 10000"),
     pytest.param("2026-01-01T24:00:00Z", "has the hour 24", id="24:00"),
     pytest.param("2026-02-30T00:00:00Z", "not a day of the calendar", id="February 30"),
-    pytest.param("2026-01-01", "is a date without a time", id="date alone"),
+    pytest.param("2026-02-30", "not a day of the calendar", id="February 30 alone"),
     pytest.param("soon", '"soon" (text) is not an RFC 3339 timestamp', id="not a date"),
     pytest.param("", '"" (text) is not an RFC 3339 timestamp', id="empty"),
     pytest.param(1767225600, "expected a timestamp as text, got 1767225600 (number)", id="number"),
@@ -630,6 +632,22 @@ class TestTimes:
         check_refused(ledger, lambda ledger: ledger.at(valid_at=time), ("valid_at", shown))
         check_refused(ledger, lambda ledger: ledger.timeline(since=time), ("since", shown))
         check_refused(ledger, lambda ledger: ledger.timeline(until=time), ("until", shown))
+
+
+@pytest.mark.parametrize(
+    ("time", "shown"),
+    [("2025-12-30", "is a date without a time"), ("yesterday", '"yesterday" (text) is not an RFC 3339 timestamp')],
+)
+@pytest.mark.parametrize("name", ["observed_at", "valid_from"])
+def test_days_are_times_of_a_call_and_not_of_a_record(ledger: woodrat.Ledger, time: str, shown: str, name: str) -> None:
+    """A day is a time where it is an argument; a record may be stored on two days, so inside `$` it is refused."""
+    check_refused(ledger, store(about(**{name: time})), (f"/0/$/{name}", shown))
+    meant = resolve(time, ledger.context.clock.now())
+    assert meant is not None
+    times: dict[str, Any] = {name: time}
+    (id,) = ledger.store([contact(city="Girona")], **times).observations
+    (stored,) = [item.observation for item in ledger.observations(ANA) if item.observation.id == id]
+    assert getattr(stored, name) == meant
 
 
 def test_seen_more_than_five_minutes_ahead(ledger: woodrat.Ledger) -> None:
@@ -959,8 +977,8 @@ def test_corrections_that_a_policy_cannot_take(ledger: woodrat.Ledger) -> None:
     one = ledger.observations("bag/b").items[0].observation.id
     check_refused(
         ledger,
-        lambda ledger: ledger.correct("bag/b", {"things": "cup", "weight": 1.5}, replaces=one, idempotency_key=KEY),
-        ("/fields/things", 'union takes an array of elements, got "cup" (text)'),
+        lambda ledger: ledger.correct("bag/b", {"things": None, "weight": 1.5}, replaces=one, idempotency_key=KEY),
+        ("/fields/things", "union takes an array of elements, got null"),
         ("/fields/weight", "sum takes an integer or decimal text"),
     )
 

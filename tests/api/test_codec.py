@@ -168,6 +168,7 @@ def answers(ledger: Ledger) -> dict[str, Any]:
         "schemas.list": ledger.schemas.list(),
         "sources.list": ledger.sources.list(),
         "interpretations.list": ledger.interpretations.list(),
+        "interpretations.show": ledger.interpretations.show(readings[0]),
         "interpretations.diff": ledger.interpretations.diff(readings[0], readings[-1]),
         "runs.list": ledger.runs.list(),
         "runs.show": ledger.runs.show(first),
@@ -197,6 +198,7 @@ def answers(ledger: Ledger) -> dict[str, Any]:
         "erase_again": ledger.erase_again(),
         "finish_erasure": ledger.finish_erasure(),
         "admit": ledger.admit([]),
+        "remember": ledger.remember("Ana prefers calls before noon", about="contact/Ana Rivera"),
         "training.export": ledger.training.export("kto", out=BytesIO()),
     }
 

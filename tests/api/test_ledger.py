@@ -348,7 +348,7 @@ def test_a_shared_identity_is_hinted_at(ledger: woodrat.Ledger) -> None:
     ledger.store([contact(email="ana@example.org")])
     report = ledger.store([contact()])
     assert report.hints == (
-        "contact/Ana and contact/ana@example.org share name 'Ana'; they stay apart unless you merge them.",
+        "contact/Ana and contact/ana@example.org share name 'ana'; they stay apart unless you merge them.",
     )
     assert ledger.show(ANA).members == (ledger.show(ANA).entity,)
     ledger.merge(ANA, "contact/ana@example.org")

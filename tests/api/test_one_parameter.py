@@ -13,6 +13,7 @@ from woodrat.cli import fast_parser, parser
 from woodrat.cli import verbs as commands
 from woodrat.cli.command import Call
 from woodrat.cli.verbs.declaration import Command
+from woodrat.clock import SystemClock
 from woodrat.errors import Fault, Refused
 from woodrat.runs.relay import Relay
 from woodrat.server import routes
@@ -40,14 +41,16 @@ class After:
         ref: RefArg,
         *,
         priority: Priority | None = None,
-        budget: Budget | None = None,
+        amount: Budget | None = None,
     ) -> dict[str, Any]:
         """Show a sample."""
-        return {"ref": str(ref), "priority": priority, "budget": budget}
+        return {"ref": str(ref), "priority": priority, "amount": amount}
 
 
 class Transport:
     """A server that answers with what it was asked."""
+
+    clock = SystemClock()
 
     def get(self, path: str, asked: dict[str, Any]) -> Any:
         """Return the question."""
@@ -74,7 +77,7 @@ def seen(kind: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
 
     def taken(call: Any) -> bool:
         try:
-            return "budget" in call(budget=3)
+            return "amount" in call(amount=3)
         except TypeError:
             return False
 
@@ -82,10 +85,10 @@ def seen(kind: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
 
     def asked(parse: Any) -> bool:
         try:
-            given = parse(["samples", "show", "a/b", "--budget", "3"])
+            given = parse(["samples", "show", "a/b", "--amount", "3"])
         except Refused:
             return False
-        return given is not None and Call(given).ask(Served()).get("budget") == 3  # type: ignore[arg-type]
+        return given is not None and Call(given).ask(Served()).get("amount") == 3  # type: ignore[arg-type]
 
     class Awaited:
         """The sample as a coroutine."""
@@ -98,11 +101,11 @@ def seen(kind: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
         "client": taken(lambda **more: Remote().show("a/b", **more)),
         "coroutine": taken(lambda **more: run(Awaited().show("a/b", **more))),
         "REST": taken(lambda **more: route.answer(Served(), ref="a/b", **more)),
-        "OpenAPI": any(param["name"] == "budget" for param in operation["parameters"]),
+        "OpenAPI": any(param["name"] == "amount" for param in operation["parameters"]),
         "command line, fast": asked(fast_parser.match),
         "command line, argparse": asked(parser.parse),
-        "help": "--budget N" in help_of(),
-        "reference": "`budget`" in "\n".join(section(sample)),
+        "help": "--amount N" in help_of(),
+        "reference": "`amount`" in "\n".join(section(sample)),
         **seen_by_agents(sample, kind, monkeypatch),
     }
 
@@ -120,13 +123,13 @@ def seen_by_agents(sample: Verb, kind: Any, monkeypatch: pytest.MonkeyPatch) -> 
 
     def answered() -> Any:
         try:
-            _, given = arguments.chosen(tool, {"ref": "a/b", "budget": 3})
+            _, given = arguments.chosen(tool, {"ref": "a/b", "amount": 3})
         except Refused:
             return {}
         offered = tool.actions[""]
         return offered.written(offered.call(ledger, Relay(), given), given)["sample"]
 
-    return {"MCP list": "budget" in arguments.listed(tool)["properties"], "MCP": answered().get("budget") == 3}
+    return {"MCP list": "amount" in arguments.listed(tool)["properties"], "MCP": answered().get("amount") == 3}
 
 
 def add_command(sample: Verb, monkeypatch: pytest.MonkeyPatch) -> Command:

@@ -45,7 +45,6 @@ UNDECLARED = {
     "runs.continue_": "a run is recorded step by step, at addresses of its own",
     "runs.replay": "it runs the agent's code, which is here",
     "runs.resume": "it runs the agent's code, which is here",
-    "interpretations.show": "it is among those that the list has",
     "schemas.check": "it is register with dry_run",
     "sources.show": "the list has every delivery",
     "sources.add": "content is sent as text or base64",

@@ -162,10 +162,10 @@ def test_a_policy_of_ones_own_is_needed_where_the_file_is_checked() -> None:
     )
     ledger = opened(MemoryEngine(), longest)
     named = {"name": "longest", "version": 1, "code": "1" * 64}
-    ledger.schemas.register({"title": "note", "properties": {"text": {"type": "string", "x-woodrat-merge": named}}})
+    ledger.schemas.register({"title": "memo", "properties": {"text": {"type": "string", "x-woodrat-merge": named}}})
     for text in ("a", "bbb", "cc"):
-        ledger.store({"entity_type": "note", "id": "1", "text": text})
-    data = ledger.reduce("note/1", where="text=bbb").to_bytes()
+        ledger.store({"entity_type": "memo", "id": "1", "text": text})
+    data = ledger.reduce("memo/1", where="text=bbb").to_bytes()
     with pytest.raises(woodrat.Unavailable, match="longest"):
         woodrat.check_reduction(data)
     assert woodrat.check_reduction(data, policies=[longest]).same

@@ -17,6 +17,7 @@ from woodrat.bisect.search import Bisected
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.ledger import entry_index
 from woodrat.ledger import index as log_index
 from woodrat.ledger.moments import write_of
 from woodrat.ledger.own_policy import registry
@@ -224,7 +225,7 @@ def test_what_another_log_told_is_refused(ledger: woodrat.Ledger) -> None:
     with ledger.context.engine.view(ledger.tenant) as view:
         entries = [
             {"kind": entry.kind, **json.loads(entry.body or b"null")}
-            for entry in view.run(str(run.id), view.head().position)
+            for entry in entry_index.run_entries(view, str(run.id), view.head().position)
         ]
     other.runs.import_(entries)
     with pytest.raises(woodrat.Refused, match="was read from another log"):

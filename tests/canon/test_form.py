@@ -190,6 +190,17 @@ def test_the_fast_way_equals_the_reference() -> None:
     assert 20_000 < plain < 90_000  # both ways were taken often
 
 
+@given(
+    st.dictionaries(
+        st.text(st.characters(max_codepoint=127), max_size=3),
+        st.one_of(st.text(max_size=3), st.integers(-(2**53), 2**53), st.booleans(), st.none()),
+    )
+)
+def test_plain_values_need_no_look(value: dict[str, Any]) -> None:
+    """Objects of scalars without floats, with ASCII keys, are spelled the same whether or not anybody looks first."""
+    assert form.serialise_plain({"fields": value}) == form.serialise({"fields": value})
+
+
 def test_every_character_is_spelled_as_the_reference_does() -> None:
     """Every Unicode character is spelled alike in text and in keys, whichever way is taken."""
     for start in range(0, 0x110000, 0x100):

@@ -48,6 +48,7 @@ def test_the_page_s_refusals_are_right(text: str) -> None:
         ("2024-05-01T14:00:00", "no UTC offset"),
         ("2024-05-01T14:00:00.5", "no UTC offset"),
         ("2024-05-01", "a date without a time"),
+        ("2024-04-31", "not a day of the calendar"),
         ("2024-05-01 14:00:00Z", "a space between date and time"),
         ("2024-05-01T14:00:00.1234567Z", "7 digits after the second"),
         ("2024-05-01T14:00:00.123456000Z", "9 digits after the second"),

@@ -412,7 +412,7 @@ def test_a_cell_as_long_as_a_prompt_is_cut(character: str, monkeypatch: pytest.M
 def test_doctor_tells_of_a_long_write_ahead_log(db: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """`doctor` says nothing of a write-ahead log of the usual size, and of a large one why it is and what to do."""
     with woodrat.open(db) as ledger:
-        ledger.store({"entity_type": "note", "id": "1"})
+        ledger.store({"entity_type": "memo", "id": "1"})
         assert cli("doctor").json["write_ahead_log"] is None
         size = Path(f"{db}-wal").stat().st_size
         monkeypatch.setattr(write_ahead_log, "LARGE_BYTES", size)

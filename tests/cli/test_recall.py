@@ -39,7 +39,8 @@ def test_recall_gives_the_decision_asked_about(told: Cli) -> None:
     page = told("recall", WHY, "-o", "table")
     assert page.code == 0
     assert "evidence: creditScore=580, threshold=600" in page.out
-    assert "score 0.7" in page.out
+    assert ", score " in page.out
+    assert "said by" in page.out
     assert "loan/43" not in page.out
 
 
@@ -47,10 +48,10 @@ def test_recall_says_what_came_near(told: Cli) -> None:
     """Nothing found is an answer: exit code 0, with the nearest candidates and the reasons."""
     ran = told("recall", "Why was application #50 rejected?", "-o", "table")
     assert ran.code == 0
-    assert "No run passes the threshold" in ran.out
+    assert "Nothing passes the threshold" in ran.out
     assert "it does not speak of application 50" in ran.out
-    assert told("recall", WHY, "--threshold", "0.99").json["rejected"][0]["reason"] == (
-        "its score is below the threshold 0.99"
+    assert told("recall", WHY, "--threshold", "1").json["rejected"][0]["reason"] == (
+        "its score is below the threshold 1"
     )
 
 
@@ -60,7 +61,7 @@ def test_recall_narrows_by_scope_moment_and_age(told: Cli) -> None:
     assert told("recall", WHY, "--scope", "principal", "--principal", "ann").json["found"]
     assert not told("recall", WHY, "--as-of", "2020-01-01T00:00:00Z").json["found"]
     assert told("recall", WHY, "--ttl", "3600").json["found"]
-    assert len(told("recall", "applications 42 and 43", "--k", "2", "--threshold", "-1").json["hits"]) == 2
+    assert len(told("recall", "applications 42 and 43", "--k", "2", "--threshold", "0").json["hits"]) == 2
     assert not told("recall", WHY, "--tenant", "other").json["found"]
     assert "began run run_" in told("recall", WHY, "--projection", "narrative", "--budget", "400").json["text"]
 
@@ -69,7 +70,6 @@ def test_recall_narrows_by_scope_moment_and_age(told: Cli) -> None:
     "words",
     [
         ("recall",),
-        ("recall", ""),
         ("recall", WHY, "--threshold", "2"),
         ("recall", WHY, "--threshold", "half"),
         ("recall", WHY, "--threshold", "nan"),
@@ -100,6 +100,6 @@ def test_an_embedder_that_is_away_is_unavailable(told: Cli, monkeypatch: pytest.
 def test_reindex_tells_what_it_made(told: Cli) -> None:
     """All runs are embedded again."""
     found = told("reindex").json
-    assert (found["embedder"], found["runs"], found["passages"]) == ("ngram-v1", 2, 6)
-    assert "Indexed 6 passages of 2 runs with ngram-v1." in told("reindex", "-o", "table").out
+    assert (found["embedder"], found["runs"], found["passages"]) == ("none", 2, 6)
+    assert "Indexed 6 passages of 2 runs with none." in told("reindex", "-o", "table").out
     assert told("recall", WHY).json["found"]

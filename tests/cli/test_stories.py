@@ -217,14 +217,14 @@ def test_values_on_the_command_line_are_json_where_they_are_json(cli: Cli) -> No
 
 def test_elements_are_taken_out_of_collections(cli: Cli, tmp_path: Path) -> None:
     """`--remove` takes elements out of a union and leaves the others."""
-    schema = {"title": "note", "properties": {"tags": {"type": "array", "x-woodrat-merge": "union"}}}
+    schema = {"title": "memo", "properties": {"tags": {"type": "array", "x-woodrat-merge": "union"}}}
     (tmp_path / "note.json").write_text(json.dumps(schema), "utf-8")
     assert cli("schemas", "check", str(tmp_path / "note.json")).code == 0
     assert cli("schemas", "register", str(tmp_path / "note.json")).code == 0
-    cli("store", '--json={"entity_type":"note","name":"n","tags":["a","b","c"]}')
+    cli("store", '--json={"entity_type": "memo","name":"n","tags":["a","b","c"]}')
     words = ("--remove", "tags=a", "--remove", "tags=b", "--reason", "wrong")
-    assert cli("correct", "note/n", *words).code == 0
-    assert cli("show", "note/n").json["fields"]["tags"] == ["c"]
+    assert cli("correct", "memo/n", *words).code == 0
+    assert cli("show", "memo/n").json["fields"]["tags"] == ["c"]
 
 
 def test_delete_and_restore(ana: Cli) -> None:

@@ -40,7 +40,7 @@ def test_checkpoints_come_from_files(ana: Cli, tmp_path: Path) -> None:
     """Each `--checkpoint` is a note in a file; the tail is what they leave, and one that disagrees exits with 5."""
     found = ana("verify").json
     held = note(tmp_path / "held.note", found)
-    assert ana("store", '--json={"entity_type":"note","id":"1"}').code == 0
+    assert ana("store", '--json={"entity_type": "memo","id":"1"}').code == 0
     later = ana("verify", "--checkpoint", held).json
     assert (later["sound"], later["covered"], later["tail"]) == (True, 3, 1)
     forged = note(tmp_path / "forged.note", found, root="00" * 32)

@@ -94,7 +94,7 @@ def test_engines_answer_alike(tmp_path: Path, group: int) -> None:
     assert total["done"] > total["refused"] / 4, f"a history of refusals compares little: {total}"
 
 
-FORGOTTEN: Final = ("set_entity", "add_naming", "drop_sharing", "add_index_row", "add_edge", "add_receipt")
+FORGOTTEN: Final = ("set_entity", "add_naming", "add_index_row", "add_receipt")
 
 
 @pytest.mark.parametrize("query", FORGOTTEN)

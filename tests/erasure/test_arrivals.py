@@ -96,7 +96,7 @@ def test_an_old_export_brings_nothing_back_anywhere(ledgers: Callable[..., Ledge
     a.erase(PERSON, reason="a request")
     a.log.export(tmp_path / "new.jsonl")
     shutil.copytree(tmp_path / "keys" / "a" / "erased", tmp_path / "keys" / "b" / "erased")
-    b.store({"entity_type": "note", "id": "1"})
+    b.store({"entity_type": "memo", "id": "1"})
     imported = b.log.import_(tmp_path / "old.jsonl")
     assert imported.erased > 0
     assert imported.merged == imported.entries - imported.erased
@@ -114,7 +114,7 @@ def test_an_erasure_that_arrives_is_carried_out(ledgers: Callable[..., Ledger], 
     """A ledger that took in a person forgets them when the erasure arrives, from its files too, and says so."""
     a, b = ledgers("a", in_file=in_file), ledgers("b", in_file=in_file)
     tell(a)
-    b.store({"entity_type": "note", "id": "1"})
+    b.store({"entity_type": "memo", "id": "1"})
     a.log.sync(b)
     b.correct(PERSON, {"job": "sculptor of Quittenallee"})
     assert theirs(b)
@@ -139,7 +139,7 @@ def test_what_was_erased_does_not_come_in_again(ledgers: Callable[..., Ledger]) 
     """Records erased here that arrive are left out and counted, and what names them is said as after the erasure."""
     a, b = ledgers("a"), ledgers("b")
     tell(a)
-    b.store({"entity_type": "note", "id": "1"})
+    b.store({"entity_type": "memo", "id": "1"})
     b.log.sync(a, push=False)
     b.correct("company/Acme", {"remark": "nothing to say"})
     a.erase(PERSON, reason="a request")
@@ -164,7 +164,7 @@ def test_a_log_with_erasures_needs_their_key(ledgers: Callable[..., Ledger], tmp
     for keys, problem in ((tmp_path / "none", "no erasure key is in"), (tmp_path / "other", "is another than it was")):
         db = tmp_path / f"{keys.name}.db"
         with woodrat.open(db, clock=FixedClock(seed="b")) as b:
-            b.store({"entity_type": "note", "id": "1"})
+            b.store({"entity_type": "memo", "id": "1"})
         b = Ledger(
             woodrat.engines.open.engine_for(str(db)),
             tenant="default",
@@ -231,7 +231,7 @@ def test_a_file_that_is_there_never_holds_what_was_erased(
     ledger.erase(PERSON, reason="a request")
     target.parent.mkdir()
     with woodrat.open(target, tenant="other", keys=keys) as other:
-        other.store({"entity_type": "note", "id": "1"})
+        other.store({"entity_type": "memo", "id": "1"})
     with monkeypatch.context() as patch:
 
         def fails(*_: object) -> int:
@@ -308,7 +308,7 @@ def act(ledgers: list[Ledger], action: str, one: int, two: int, number: int) -> 
     elif action == "correct":
         ledger.correct(PERSON, {"street": f"Quittenallee {number}"})
     elif action == "mention":
-        ledger.store({"entity_type": "note", "id": f"{number}", "text": "call Zoe Zweigmann back"})
+        ledger.store({"entity_type": "memo", "id": f"{number}", "text": "call Zoe Zweigmann back"})
     elif action == "source":
         ledger.sources.add(f"a letter {number} to Zoe Zweigmann".encode(), name=f"{number}.txt")
     else:
@@ -350,7 +350,7 @@ def test_all_that_exchange_forget(
         for number, (action, one, two) in enumerate(before):
             act(ledgers, action, one, two, number)
         if eraser:
-            ledgers[eraser].store({"entity_type": "note", "id": f"by {eraser}"})
+            ledgers[eraser].store({"entity_type": "memo", "id": f"by {eraser}"})
             ledgers[eraser].log.sync(ledgers[0], push=False)
         ledgers[eraser].erase(**scope, reason="a request")
         for number, (action, one, two) in enumerate(after, 100):
@@ -397,7 +397,7 @@ def test_what_the_unaware_say_of_an_erased_field_goes_with_it(
         for number, (action, one, two) in enumerate(before):
             act(ledgers, action, one, two, number)
         if eraser:
-            ledgers[eraser].store({"entity_type": "note", "id": f"by {eraser}"})
+            ledgers[eraser].store({"entity_type": "memo", "id": f"by {eraser}"})
             ledgers[eraser].log.sync(ledgers[0], push=False)
         ledgers[eraser].erase(f"{PERSON}#street", reason="a request")
         for number, (action, one, two) in enumerate(after, 100):
@@ -422,7 +422,7 @@ def test_a_correction_of_an_erased_field_keeps_what_else_it_says(ledgers: Callab
     a, b = ledgers("a"), ledgers("b")
     a.store({"entity_type": "contact", "name": "Zoe Zweigmann", "street": "Quittenallee 77b", "job": "painter"})
     a.correct(PERSON, {"street": "Quittenallee 78"})
-    b.store({"entity_type": "note", "id": "1"})
+    b.store({"entity_type": "memo", "id": "1"})
     b.log.sync(a, push=False)
     a.erase(f"{PERSON}#street", reason="a request")
     b.correct(PERSON, {"street": "Quittenallee 79", "job": "sculptor"})

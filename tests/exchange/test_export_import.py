@@ -326,7 +326,7 @@ def test_an_erasure_of_another_shape_is_refused(make: Make) -> None:
     other.store({"entity_type": "thing", "id": "3"})
 
 
-@pytest.mark.parametrize("verb", ["append", "keep", "share"])
+@pytest.mark.parametrize("verb", ["append", "keep", "put"])
 def test_a_crash_leaves_whole_batches(make: Make, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An import that dies at any step leaves a clone of some whole writes, and the same file goes on after them."""
     monkeypatch.setattr(importer, "BATCH_ENTRIES", 7)

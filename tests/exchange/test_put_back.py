@@ -46,7 +46,7 @@ def erased_and_put_back(tmp_path: Path, keys: Path) -> Path:
     store.mkdir()
     db = store / "people.db"
     with opened(db, keys) as ledger:
-        ledger.store([RECORD, {"entity_type": "note", "id": "1"}], observed_at=AT, idempotency_key="first")
+        ledger.store([RECORD, {"entity_type": "memo", "id": "1"}], observed_at=AT, idempotency_key="first")
     shutil.copytree(store, old)
     with opened(db, keys, "b") as ledger:
         assert ledger.erase(PERSON, reason="a request").complete
@@ -89,7 +89,7 @@ def test_commands_refuse_a_file_that_is_put_back(
     main(["verify", *at])
     assert "Zweigmann" not in "".join(capsys.readouterr())
     assert main(["erase", "--again", *at]) == 0
-    assert main(["show", "note/1", *at]) == 0
+    assert main(["show", "memo/1", *at]) == 0
     assert main(["show", PERSON, *at]) != 0
     assert "erased at" in capsys.readouterr().err
     assert not any(b"Zweigmann" in data for data in files(db.parent).values())
@@ -99,10 +99,10 @@ def test_a_file_that_is_put_back_can_be_opened_to_forget(tmp_path: Path, keys: P
     """`erase_again` carries out what is remembered before anything is read, retries included."""
     db = erased_and_put_back(tmp_path, keys)
     with opened(db, keys, "c", erase_again=True) as ledger:
-        assert [str(found.entity) for found in ledger.query().items] == ["note/1"]
+        assert [str(found.entity) for found in ledger.query().items] == ["memo/1"]
     assert not any(b"Zweigmann" in data for data in files(db.parent).values())
     with opened(db, keys, "d") as ledger, pytest.raises(woodrat.WoodratError):
-        ledger.store([RECORD, {"entity_type": "note", "id": "1"}], observed_at=AT, idempotency_key="first")
+        ledger.store([RECORD, {"entity_type": "memo", "id": "1"}], observed_at=AT, idempotency_key="first")
 
 
 def test_a_backup_that_is_put_back_is_not_opened(tmp_path: Path, keys: Path) -> None:
@@ -123,12 +123,12 @@ def test_a_copy_that_holds_nothing_of_it_is_opened(tmp_path: Path, keys: Path) -
     """A copy of a log through a position before the erased record is no older copy of it."""
     db, copy = tmp_path / "people.db", tmp_path / "copy.db"
     with opened(db, keys) as ledger:
-        first = ledger.store({"entity_type": "note", "id": "1"}).position
+        first = ledger.store({"entity_type": "memo", "id": "1"}).position
         ledger.store(RECORD, observed_at=AT)
         ledger.erase(PERSON, reason="a request")
     woodrat.copy(db, copy, through=first, keys=keys)
     with opened(copy, keys) as ledger:
-        assert ledger.show("note/1").fields["id"] == "1"
+        assert ledger.show("memo/1").fields["id"] == "1"
 
 
 def test_without_the_key_a_file_that_is_put_back_stays_closed(tmp_path: Path, keys: Path) -> None:
@@ -148,7 +148,7 @@ def test_equal_records_of_another_log_are_taken_in(tmp_path: Path, keys: Path) -
     one.erase(PERSON, reason="a request")
     out = io.BytesIO()
     two.log.export(out)
-    three.store({"entity_type": "note", "id": "1"})
+    three.store({"entity_type": "memo", "id": "1"})
     imported = three.log.import_(io.BytesIO(out.getvalue()))
     assert (imported.erased, imported.erasures) == (0, 0)
     assert three.show(PERSON).fields["name"] == "Zoe Zweigmann"
@@ -166,8 +166,8 @@ def test_entries_that_began_in_the_log_stay_out(keys: Path) -> None:
     """What was erased in a log is left out wherever its entries come from, and the import says how many."""
     one, two, three = (opened(":memory:", keys, name) for name in ("one", "two", "three"))
     one.store(RECORD, observed_at=AT)
-    two.store({"entity_type": "note", "id": "1"})
-    three.store({"entity_type": "note", "id": "2"})
+    two.store({"entity_type": "memo", "id": "1"})
+    three.store({"entity_type": "memo", "id": "2"})
     two.log.sync(one, push=False)
     out = io.BytesIO()
     two.log.export(out)
@@ -194,12 +194,12 @@ def test_a_backup_that_goes_on_loses_its_receipts(tmp_path: Path, keys: Path) ->
     other = tmp_path / "other"
     make_keys(other, FixedClock())
     with opened(tmp_path / "a.db", keys) as ledger:
-        ledger.store([RECORD, {"entity_type": "note", "id": "1"}], observed_at=AT, idempotency_key="first")
-        ledger.store({"entity_type": "note", "id": "2"}, idempotency_key="second")
+        ledger.store([RECORD, {"entity_type": "memo", "id": "1"}], observed_at=AT, idempotency_key="first")
+        ledger.store({"entity_type": "memo", "id": "2"}, idempotency_key="second")
         ledger.log.backup(tmp_path / "clone.db")
         ledger.erase(PERSON, reason="a request")
         with opened(tmp_path / "clone.db", other, "b") as clone:
-            assert clone.store({"entity_type": "note", "id": "2"}, idempotency_key="second").repeated
+            assert clone.store({"entity_type": "memo", "id": "2"}, idempotency_key="second").repeated
             assert clone.log.sync(ledger, push=False).same
             with clone.context.engine.view(clone.tenant) as view:
                 assert [key for _, key, _ in view.receipts()] == ["second"]
@@ -228,7 +228,7 @@ def test_a_server_answers_nothing_from_a_file_that_is_put_back(tmp_path: Path, k
                 assert answer.status == 503, path
                 assert "erase --again" in str(answer.json), path
                 assert "Zweigmann" not in str(answer.json), path
-            stored = server.call("POST", "/v1/store", {"records": {"entity_type": "note", "id": "9"}})
+            stored = server.call("POST", "/v1/store", {"records": {"entity_type": "memo", "id": "9"}})
             assert stored.status == 503
     finally:
         engine.close()

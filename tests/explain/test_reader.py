@@ -173,7 +173,7 @@ def counted(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Any:
     count = 0
     with engine.view(TenantId("lending")) as view:
         kind: Any = type(view)
-    entry, entries, run = kind.entry, kind.entries, kind.run
+    entry, entries = kind.entry, kind.entries
 
     def one(self: Any, position: int) -> Any:
         nonlocal count
@@ -186,15 +186,8 @@ def counted(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Any:
             count += 1
             yield found
 
-    def of_run(self: Any, *given: Any) -> Any:
-        nonlocal count
-        found = run(self, *given)
-        count += len(found)
-        return found
-
     monkeypatch.setattr(kind, "entry", one)
     monkeypatch.setattr(kind, "entries", many)
-    monkeypatch.setattr(kind, "run", of_run)
     return lambda: count
 
 

@@ -16,8 +16,10 @@ import woodrat
 from woodrat.engines.memory import MemoryEngine
 from woodrat.explain.impact import Impact
 from woodrat.explain.lineage import LineageTree, dot, lines, mermaid
+from woodrat.explain.reader import searches
 from woodrat.explain.reader.lineage import cycle_heads
 from woodrat.explain.references import Affected
+from woodrat.runs.reader import Recounter
 from woodrat.runs.rules import Rule
 
 
@@ -130,7 +132,7 @@ def test_decisions_and_recalls_are_followed(ledger: woodrat.Ledger) -> None:
         second.decided("appeal", "no", on=[reason])
         second.store({"entity_type": "appeal", "id": "42", "outcome": "no"})
     with ledger.run("What became of #42?") as third:
-        third.recall("Approve #42?", threshold=-1)
+        third.recall("Approve #42?", threshold=0)
     found = {each.run: each for each in ledger.impact(said).runs}
     assert (found[second.id].distance, found[second.id].through_run) == (2, first.id)
     assert [made.decision.stage for made in found[second.id].decisions] == ["appeal"]
@@ -267,7 +269,7 @@ def generated(ledger: woodrat.Ledger, seed: int) -> tuple[list[str], dict[str, l
             named: Any = ("observation", id)
         elif act == "write":
             writer = opened(ledger.context.engine, agent="a")
-            report = writer.store({"entity_type": "note", "id": str(number), "n": number}, run=run)
+            report = writer.store({"entity_type": "memo", "id": str(number), "n": number}, run=run)
             said.append(str(report.observations[0]))
             steps[run].append(("write", ledger.position, said[-1]))
             continue
@@ -349,3 +351,53 @@ def test_the_closure_finds_a_planted_fault(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(Affected, "recalled", lambda self, run, position: False)
     with pytest.raises(AssertionError):
         any(map(check_closure, range(40)))
+
+
+# Pages cost what they show
+
+
+def test_a_run_comes_again_with_what_leans_by_a_longer_way(ledger: woodrat.Ledger) -> None:
+    """Each step is listed once, at its own distance, so that no page needs what lies further away."""
+    said = store(ledger, 1, amount=1)
+    with ledger.run("Pass on") as near:
+        near.show("loan/1")
+        near.store({"entity_type": "loan", "id": "2", "amount": 1})
+    with ledger.run("Both") as both:
+        both.show("loan/2")
+        both.store({"entity_type": "loan", "id": "3", "amount": 1})
+        both.show("loan/1")
+        both.store({"entity_type": "loan", "id": "4", "amount": 1})
+    found = ledger.impact(said)
+    listed = [(each.run, each.distance, [read.read.entity for read in each.reads]) for each in found.runs]
+    assert listed == [(near.id, 1, ["loan/1"]), (both.id, 1, ["loan/1"]), (both.id, 2, ["loan/2"])]
+    assert [[write.entity for write in each.writes] for each in found.runs] == [["loan/2"], ["loan/4"], ["loan/3"]]
+    assert (found.counts.runs, found.left_out) == (2, 0)
+
+
+def test_a_page_finds_no_more_than_it_shows(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first page, and one by a cursor whose search was forgotten, read the runs they show and the one behind."""
+    said = store(ledger, 1, amount=1)
+    runs = []
+    for _ in range(12):
+        with ledger.run("Read") as run:
+            run.show("loan/1")
+        runs.append(str(run.id))
+    read: list[str] = []
+    find = Recounter.find
+
+    def counted(self: Recounter, id: str) -> Any:
+        read.append(id)
+        return find(self, id)
+
+    monkeypatch.setattr(Recounter, "find", counted)
+    page = ledger.impact(said, limit=3)
+    assert [each.run for each in page.runs] == runs[:3]
+    assert (page.counts.runs, page.counts.decisions, page.left_out) == (None, None, None)
+    assert read == runs[:4]
+    searches._SEARCHES.clear()
+    read.clear()
+    page = ledger.impact(said, limit=3, cursor=page.cursor)
+    assert ([each.run for each in page.runs], read) == (runs[3:6], runs[3:7])
+    searches._SEARCHES.clear()
+    page = ledger.impact(said, limit=100, cursor=page.cursor)
+    assert ([each.run for each in page.runs], page.counts.runs) == (runs[6:], 12)

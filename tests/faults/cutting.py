@@ -59,7 +59,7 @@ def deed(ledger: Ledger, seed: int, number: int) -> None:
     chance = random.Random(seed * 1000 + number)
     key = f"key-{number}"
     kind = number % 9
-    note = f"note/{number - number % 9}"
+    note = f"memo/{number - number % 9}"
     if kind == 1:
         ledger.correct(note, {"by": f"hand {number}"}, observed_at=OBSERVED, idempotency_key=key)
     elif kind == 3:
@@ -69,7 +69,7 @@ def deed(ledger: Ledger, seed: int, number: int) -> None:
     elif kind == 7:
         ledger.restore(note, observed_at=OBSERVED, idempotency_key=key)
     else:
-        records: list[dict[str, Any]] = [{"entity_type": "note", "id": f"{number}", "text": "x" * chance.randrange(99)}]
+        records: list[dict[str, Any]] = [{"entity_type": "memo", "id": f"{number}", "text": "x" * chance.randrange(99)}]
         for index in range(chance.randrange(12)):
             city = f"{number}.{index}"
             records.append({"entity_type": "contact", "name": f"{chance.randrange(5)}", "city": city})

@@ -177,7 +177,7 @@ def check_acknowledged(engine: Engine, name: str, acknowledged: Iterable[tuple[i
     with engine.view(TENANT) as view:
         head = view.head().position
         for number, position in acknowledged:
-            ref = Ref("note", writer.marker(name, number))
+            ref = Ref("memo", writer.marker(name, number))
             found = view.observations(ref.digest, BEFORE_ALL, head)
             assert len(found) == 1, f"write {number} of {name} was acknowledged and is there {len(found)} times"
             entry = view.entry(found[0].position)

@@ -196,8 +196,8 @@ def test_a_later_write_never_loses_to_an_earlier_one(make: Callable[[Path], Engi
         clock = Jumping()
         ledger = ledger_on(engine, clock=clock)
         for number, clock.back in enumerate(jumps):
-            ledger.store({"entity_type": "note", "id": "1", "text": f"{number}"})
-            assert ledger.show("note/1").fields["text"] == f"{number}"
+            ledger.store({"entity_type": "memo", "id": "1", "text": f"{number}"})
+            assert ledger.show("memo/1").fields["text"] == f"{number}"
         engine.close()
 
 
@@ -239,7 +239,7 @@ AHEAD: Final = "2027-02-05T00:00:00Z"
 """What a clock showed that had jumped."""
 RIGHT: Final = "2026-01-01T12:00:00Z"
 """What it shows once it was set right."""
-NOTE: Final[dict[str, Any]] = {"entity_type": "note", "id": "1", "text": "x"}
+NOTE: Final[dict[str, Any]] = {"entity_type": "memo", "id": "1", "text": "x"}
 
 
 def jumped(engine: Engine, now: str = RIGHT) -> Ledger:
@@ -261,12 +261,12 @@ def test_a_write_tells_of_a_log_that_is_ahead(make: Callable[[Path], Engine]) ->
                 "machine at 1 Jan 2026, 12:00 UTC."
             )
             assert "state observed_at" in hint
-            seen = ledger.observations("note/1").items[-1].observation
+            seen = ledger.observations("memo/1").items[-1].observation
             assert seen.observed_at > moment.parse(AHEAD), "the law: times that the log sets only go forward"
         reports = (
-            ledger.correct("note/1", {"text": "three"}, reason="r"),
+            ledger.correct("memo/1", {"text": "three"}, reason="r"),
             ledger.tag("then"),
-            ledger.delete("note/1"),
+            ledger.delete("memo/1"),
         )
         for report in reports:
             assert any("ahead of this machine's" in hint for hint in report.hints)
@@ -293,7 +293,7 @@ def test_writes_merged_in_one_pass_tell_of_it_too(make: Callable[[Path], Engine]
         engine = make(place)
         batch = Batch()
         ledger = with_stand_in(jumped(engine), batch)
-        reports = [ledger.store({"entity_type": "note", "id": f"g{number}"}) for number in range(3)]
+        reports = [ledger.store({"entity_type": "memo", "id": f"g{number}"}) for number in range(3)]
         batch.carry_out()
         for report in reports:
             assert any("399 days ahead" in hint for hint in report.hints)

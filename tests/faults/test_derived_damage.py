@@ -63,8 +63,8 @@ def derived_tables(path: Path) -> list[str]:
 
 
 TABLES: Final = (
-    *("about", "anchor", "edge", "element", "entity", "index_past", "index_row", "kept", "late", "naming", "node"),
-    *("meta", "said", "sharing", "source", "step"),
+    *("anchor", "element", "entity", "index_past", "index_row", "kept", "late", "meta", "naming", "node"),
+    "said",
 )
 
 

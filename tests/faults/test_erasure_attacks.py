@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from tests.faults.test_erasure import put_back_values
 
 import woodrat
 from woodrat import Ledger, Refused
@@ -41,9 +42,9 @@ ACCOUNT: Final = "account/a"
 def request(pin: str) -> list[dict[str, Any]]:
     """Return the records of one write: one that stays and comes first, and one with a short secret."""
     return [
-        {"entity_type": "note", "id": "first", "text": "stays"},
+        {"entity_type": "memo", "id": "first", "text": "stays"},
         {"entity_type": "account", "id": "a", "pin": pin},
-        {"entity_type": "note", "id": "last", "text": "stays too"},
+        {"entity_type": "memo", "id": "last", "text": "stays too"},
     ]
 
 
@@ -190,8 +191,7 @@ def test_every_digest_was_tried_by_the_attack(ledger: Ledger, db: Path) -> None:
 
 def _leave_receipts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plant: an erasure that leaves the request nonce, with key, digest and report."""
-    monkeypatch.setattr(closure, "receipts_of", lambda view, positions: [])
-    monkeypatch.setattr(closure, "NAME", re.compile("(?!)"))
+    monkeypatch.setattr(closure, "search_receipts", lambda *_: None)
 
 
 def _salt_with_the_first_entry(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,22 +236,22 @@ def on(kind: str, db: Path, keys: Path, seed: str = "a") -> Ledger:
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-@pytest.mark.parametrize("what", [ACCOUNT, f"{ACCOUNT}#pin", "note/last"])
+@pytest.mark.parametrize("what", [ACCOUNT, f"{ACCOUNT}#pin", "memo/last"])
 def test_a_retry_of_an_erased_write_is_refused(kind: str, what: str, db: Path, keys: Path) -> None:
     """The key of a write of which anything was erased is refused, for the same request and for another."""
     with on(kind, db, keys) as ledger:
         ledger.store(request(PIN), idempotency_key=KEY)
-        ledger.store({"entity_type": "note", "id": "other"}, idempotency_key="other")
+        ledger.store({"entity_type": "memo", "id": "other"}, idempotency_key="other")
         ledger.erase(what, reason="a request")
         before = ledger.position
-        for records in (request(PIN), [{"entity_type": "note", "id": "new"}]):
+        for records in (request(PIN), [{"entity_type": "memo", "id": "new"}]):
             for dry_run in (False, True):
                 with pytest.raises(Refused, match=r"(?s)batch-1.* was erased at \d+, .*Nothing was written"):
                     ledger.store(records, idempotency_key=KEY, dry_run=dry_run)
         assert ledger.position == before
-        assert ledger.store({"entity_type": "note", "id": "other"}, idempotency_key="other").repeated
+        assert ledger.store({"entity_type": "memo", "id": "other"}, idempotency_key="other").repeated
         assert (
-            ledger.as_agent("another").store({"entity_type": "note", "id": "new"}, idempotency_key=KEY).position
+            ledger.as_agent("another").store({"entity_type": "memo", "id": "new"}, idempotency_key=KEY).position
             > before
         )
 
@@ -271,8 +271,8 @@ def test_a_retry_is_refused_after_reopening_and_in_gathered_calls(db: Path, keys
 
         committer = Committer(ledger.context.engine)
         calls = [
-            committer.submit(lambda: ledger.store({"entity_type": "note", "id": "new"}, idempotency_key="new")),
-            committer.submit(lambda: ledger.store({"entity_type": "note", "id": "again"}, idempotency_key=KEY)),
+            committer.submit(lambda: ledger.store({"entity_type": "memo", "id": "new"}, idempotency_key="new")),
+            committer.submit(lambda: ledger.store({"entity_type": "memo", "id": "again"}, idempotency_key=KEY)),
         ]
         assert calls[0].result(10).position >= 0
         with pytest.raises(Refused, match="was erased at"):
@@ -356,10 +356,12 @@ def test_receipts_of_an_older_layout_still_answer(db: Path, keys: Path, monkeypa
             ledger.store(request(PIN), idempotency_key=KEY)
     first = connection.sql("0001.sql")
     raw = sqlite3.connect(db)
+    raw.executescript(first[first.index("-- Relations by the entities") : first.index("-- Complete subtrees")])
+    put_back_values(raw)
+    raw.commit()
     raw.executescript(
         "DROP TRIGGER receipt_no_update; DROP TRIGGER receipt_no_delete; ALTER TABLE receipt RENAME TO newer;"
         + first[first.index("CREATE TABLE receipt") : first.index("-- Append-only, whatever")]
-        + first[first.index("-- Shelves of other") : first.index("-- Complete subtrees")]
         + "INSERT INTO receipt SELECT tenant, agent, key, request, report FROM newer; DROP TABLE newer;"
         "DROP TABLE index_row; DROP TABLE index_past; DROP TABLE meta; PRAGMA user_version = 5"
     )
@@ -470,7 +472,7 @@ def test_what_another_tenant_holds_does_not_show(db: Path, keys: Path) -> None:
             record = {"entity_type": "contact", "name": "Zoe Zweigmann"}
             one.store(record, observed_at=AT)
             with woodrat.open(path, keys=folder, tenant="two", agent="crm", clock=FixedClock(seed="b")) as two:
-                two.store(record if tenant == "beside" else {"entity_type": "note", "id": "1"}, observed_at=AT)
+                two.store(record if tenant == "beside" else {"entity_type": "memo", "id": "1"}, observed_at=AT)
                 found.append(one.erase("contact/Zoe Zweigmann", reason="a request").to_json())
     for certificate in found:
         del certificate["scanned"]
@@ -484,7 +486,7 @@ def test_a_leftover_in_a_shared_file_is_a_hit(db: Path, keys: Path, monkeypatch:
 
     monkeypatch.setattr(SqliteEngine, "purge", lambda self: True)
     with woodrat.open(db, keys=keys, tenant="one") as one, woodrat.open(db, keys=keys, tenant="two") as two:
-        two.store({"entity_type": "note", "id": "1"})
+        two.store({"entity_type": "memo", "id": "1"})
         one.store({"entity_type": "contact", "name": "Zoe Zweigmann"})
         certificate = one.erase("contact/Zoe Zweigmann", reason="a request")
     assert not certificate.complete

@@ -168,7 +168,7 @@ class Failing:
         if self.fault.fences:
             for _ in range(2):
                 with pytest.raises(Unavailable, match=FENCED):
-                    ledger_on(engine, "acme").store({"entity_type": "note", "id": "behind the fence"})
+                    ledger_on(engine, "acme").store({"entity_type": "memo", "id": "behind the fence"})
             self.fenced = True
         self.check_power()
 
@@ -301,7 +301,7 @@ def disk() -> Iterator[Recorder]:
     made.unregister()
 
 
-NOTE: Final = {"entity_type": "note", "id": "1", "text": "x"}
+NOTE: Final = {"entity_type": "memo", "id": "1", "text": "x"}
 
 
 def refuse_flush(disk: Recorder, file: str) -> None:
@@ -343,7 +343,7 @@ def test_a_failed_flush_fences_this_engine_alone(tmp_path: Path, disk: Recorder)
     assert len(answers) == 4
     assert all(FENCED in answer for answer in answers)
     assert ledger_on(other).store({**NOTE, "id": "other"}).position == 1
-    assert ledger_on(engine).show("note/other").fields["text"] == "x"
+    assert ledger_on(engine).show("memo/other").fields["text"] == "x"
     again = SqliteEngine(tmp_path / FILE, vfs=disk.name)
     assert ledger_on(again).store({**NOTE, "id": "again"}).position == 2
     for each in (engine, other, again):
@@ -379,8 +379,8 @@ def test_behind_the_fence_closing_writes_nothing(tmp_path: Path, disk: Recorder)
         ledger_on(engine).store({**NOTE, "id": "2"}, idempotency_key="k")
     assert told.value.details["fenced"] is True
     before = len(disk.log)
-    assert ledger_on(engine).show("note/1").fields["text"] == "x"
-    assert [f"{hit.snapshot.entity}" for hit in ledger_on(engine).search("x").items] == ["note/1"]
+    assert ledger_on(engine).show("memo/1").fields["text"] == "x"
+    assert [f"{hit.snapshot.entity}" for hit in ledger_on(engine).search("x").items] == ["memo/1"]
     engine.close()
     assert disk.log[before:] == []
     assert (tmp_path / f"{FILE}-wal").stat().st_size > 0
@@ -436,7 +436,7 @@ STORY: Final = """
 import sys, woodrat
 path = sys.argv[1]
 def write(ledger, number):
-    records = [{"entity_type": "note", "id": f"{number}.{part}", "text": "x" * 3000} for part in range(4)]
+    records = [{"entity_type": "memo", "id": f"{number}.{part}", "text": "x" * 3000} for part in range(4)]
     return ledger.store(records, idempotency_key=f"{number}", observed_at="2026-01-01T00:00:00Z").position
 number, told, ledger = 0, "", None
 while number < 12:

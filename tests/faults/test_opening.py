@@ -28,7 +28,7 @@ from woodrat.merge import BUILTIN
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import answers, ledger_on, log_of, spelled, tell
 
-RECORD: Final[dict[str, Any]] = {"entity_type": "note", "id": "1", "text": "x"}
+RECORD: Final[dict[str, Any]] = {"entity_type": "memo", "id": "1", "text": "x"}
 DAMAGES: Final = 200 if FULL else 25
 """How many files are damaged, each in another place."""
 
@@ -224,12 +224,12 @@ def test_a_closed_ledger_says_so(file: Path, readonly: bool) -> None:
     with woodrat.open(file) as ledger:
         ledger.store(RECORD)
     ledger = woodrat.open(file, readonly=readonly)
-    assert ledger.show("note/1").fields["text"] == "x"
+    assert ledger.show("memo/1").fields["text"] == "x"
     ledger.close()
     ledger.close()
     calls: list[Callable[[], object]] = [
         lambda: ledger.store(RECORD),
-        lambda: ledger.show("note/1"),
+        lambda: ledger.show("memo/1"),
         ledger.fingerprint,
         lambda: ledger.at(0),
     ]
@@ -237,7 +237,7 @@ def test_a_closed_ledger_says_so(file: Path, readonly: bool) -> None:
         with pytest.raises(Unavailable, match="closed"):
             call()
     with woodrat.open(file) as ledger:
-        assert ledger.show("note/1").fields["text"] == "x"
+        assert ledger.show("memo/1").fields["text"] == "x"
 
 
 def test_a_write_under_way_when_the_ledger_is_closed_is_finished(file: Path) -> None:
@@ -281,7 +281,7 @@ def test_a_read_only_ledger_reads_and_refuses_to_write(file: Path) -> None:
     assert spelled(answers(ledger.at("now"))) == said
     calls: list[Callable[[], object]] = [
         lambda: ledger.store(RECORD),
-        lambda: ledger.delete("note/1"),
+        lambda: ledger.delete("memo/1"),
         lambda: ledger.tag("x"),
     ]
     for call in calls:
@@ -342,7 +342,7 @@ def _write(path: Path) -> None:
 
 def _read(path: Path) -> None:
     with woodrat.open(path, readonly=True) as ledger:
-        assert ledger.show("note/1-1").fields["text"]
+        assert ledger.show("memo/1-1").fields["text"]
 
 
 def test_a_file_that_cannot_be_written_says_so(shelf: Path) -> None:
@@ -414,7 +414,7 @@ except woodrat.Unavailable as error:
 done = 0
 try:
     for number in range(400):
-        ledger.store([{"entity_type": "note", "id": f"{number}-{n}", "text": "x" * 4000} for n in range(10)])
+        ledger.store([{"entity_type": "memo", "id": f"{number}-{n}", "text": "x" * 4000} for n in range(10)])
         done += 1
     print("never full")
 except woodrat.Unavailable as error:
@@ -422,7 +422,7 @@ except woodrat.Unavailable as error:
     print("full", done, error)
     if limit:
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        report = ledger.store({"entity_type": "note", "id": "after"})
+        report = ledger.store({"entity_type": "memo", "id": "after"})
         print("then", report.position - done * 10)
 """
 

@@ -36,7 +36,7 @@ from woodrat.testing.ledgers import ledger_on
 SECONDS: Final = 10.0 if FULL else 3.0
 """How long processes write side by side."""
 NAMES: Final = ("a", "b", "c")
-RECORD: Final[dict[str, Any]] = {"entity_type": "note", "id": "1", "text": "x"}
+RECORD: Final[dict[str, Any]] = {"entity_type": "memo", "id": "1", "text": "x"}
 
 
 @pytest.fixture
@@ -358,7 +358,7 @@ def test_a_forked_process_cannot_use_its_parents_ledger(file: Path, verb: str) -
     ledger.store(RECORD)
     calls: dict[str, Callable[[], object]] = {
         "write": lambda: ledger.store({**RECORD, "id": "2"}),
-        "read": lambda: ledger.show("note/1"),
+        "read": lambda: ledger.show("memo/1"),
         "fingerprint": ledger.fingerprint,
     }
 

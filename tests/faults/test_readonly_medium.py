@@ -21,7 +21,7 @@ from woodrat.proofs.verbs.keys import Keys, make
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import answers, ledger_on, spelled
 
-RECORD: Final = '--json={"entity_type":"note","id":"new"}'
+RECORD: Final = '--json={"entity_type": "memo","id":"new"}'
 
 
 class Disk:
@@ -63,7 +63,7 @@ def db(disk: Disk, keys: Keys) -> Path:
     path = disk.folder / "l.db"
     told(path)
     with woodrat.open(path, keys=keys.folder) as ledger:
-        ledger.store({"entity_type": "note", "id": "signed", "text": "x"})
+        ledger.store({"entity_type": "memo", "id": "signed", "text": "x"})
         ledger.proofs.checkpoint()
     assert not Path(f"{path}-wal").exists()
     disk.protect()
@@ -145,7 +145,7 @@ def test_commands_that_read_work_there(
 
 
 @pytest.mark.parametrize(
-    "command", [("store", RECORD), ("delete", "note/1"), ("tag", "x"), ("rebuild",), ("reindex",), ("serve",)]
+    "command", [("store", RECORD), ("delete", "memo/1"), ("tag", "x"), ("rebuild",), ("reindex",), ("serve",)]
 )
 def test_commands_that_write_are_refused_there(
     command: tuple[str, ...], db: Path, keys: Keys, capsys: pytest.CaptureFixture[str]
@@ -163,7 +163,7 @@ def test_the_library_refuses_to_write_there(db: Path, keys: Keys) -> None:
         woodrat.open(db)
     with woodrat.open(db, readonly=True, keys=keys.folder) as ledger:
         with pytest.raises(Unavailable, match="opened read-only"):
-            ledger.store({"entity_type": "note", "id": "new"})
+            ledger.store({"entity_type": "memo", "id": "new"})
         assert ledger.verify(deep=True).sound
         assert ledger.proofs.capsule("contact/Long#city").checkpoint.new is False
 
@@ -173,7 +173,7 @@ def test_a_new_checkpoint_that_cannot_be_kept_is_unavailable(disk: Disk, keys: K
     disk.protect()
     with woodrat.open(tmp_path / "l.db", keys=keys.folder) as ledger:
         with pytest.warns(woodrat.CheckpointWarning, match="could not note which log lies here"):
-            ledger.store({"entity_type": "note", "id": "1"})
+            ledger.store({"entity_type": "memo", "id": "1"})
         with pytest.raises(Unavailable, match="Nothing was signed"):
             ledger.proofs.checkpoint()
         ledger.signing._written = -1  # type: ignore[union-attr] # nothing to sign at close
@@ -182,7 +182,7 @@ def test_a_new_checkpoint_that_cannot_be_kept_is_unavailable(disk: Disk, keys: K
 def left_open(disk: Disk, *ends: str) -> Path:
     """Return a ledger that was not closed, with some of the files beside it."""
     ledger = woodrat.open(disk.folder / "open.db")
-    ledger.store({"entity_type": "note", "id": "1", "text": "x"})
+    ledger.store({"entity_type": "memo", "id": "1", "text": "x"})
     for end in ("", *ends):
         shutil.copy(disk.folder / f"open.db{end}", disk.folder / f"left.db{end}")
     ledger.close()
@@ -196,23 +196,23 @@ def test_a_ledger_that_was_not_closed_is_refused_by_name(disk: Disk) -> None:
     with pytest.raises(Unavailable, match="was not closed") as caught:
         woodrat.open(path, readonly=True)
     assert "Copy both files to a folder that can be written" in str(caught.value)
-    assert main(["show", "note/1", "--db", str(path)]) == 4
+    assert main(["show", "memo/1", "--db", str(path)]) == 4
 
 
 def test_a_ledger_that_was_not_closed_is_read_where_its_index_is_there(disk: Disk) -> None:
     """With all of its files SQLite reads it, the last writes included."""
     with woodrat.open(left_open(disk, "-wal", "-shm"), readonly=True) as ledger:
-        assert ledger.show("note/1").fields["text"] == "x"
+        assert ledger.show("memo/1").fields["text"] == "x"
 
 
 def test_an_empty_log_beside_the_file_is_no_hindrance(disk: Disk) -> None:
     """A write-ahead log of 0 bytes holds nothing that is missing."""
     with woodrat.open(disk.folder / "l.db") as ledger:
-        ledger.store({"entity_type": "note", "id": "1", "text": "x"})
+        ledger.store({"entity_type": "memo", "id": "1", "text": "x"})
     (disk.folder / "l.db-wal").touch()
     disk.protect()
     with woodrat.open(disk.folder / "l.db", readonly=True) as ledger:
-        assert ledger.show("note/1").fields["text"] == "x"
+        assert ledger.show("memo/1").fields["text"] == "x"
 
 
 @pytest.mark.parametrize("how", ["the file", "its log"])
@@ -233,16 +233,16 @@ def test_a_name_with_odd_characters_is_read(disk: Disk) -> None:
     """A path is not an address: question marks, percent signs and spaces in it are its own."""
     path = disk.folder / "a ?b=1&immutable=0#%41.db"
     with woodrat.open(path) as ledger:
-        ledger.store({"entity_type": "note", "id": "1", "text": "x"})
+        ledger.store({"entity_type": "memo", "id": "1", "text": "x"})
     disk.protect()
     with woodrat.open(path, readonly=True) as ledger:
-        assert ledger.show("note/1").fields["text"] == "x"
+        assert ledger.show("memo/1").fields["text"] == "x"
 
 
 def test_a_disk_that_can_be_written_is_not_taken_for_one_that_cannot(tmp_path: Path) -> None:
     """Where others may write, a file is never opened as one that does not change."""
     with woodrat.open(tmp_path / "l.db") as ledger:
-        ledger.store({"entity_type": "note", "id": "1"})
+        ledger.store({"entity_type": "memo", "id": "1"})
     (tmp_path / "l.db").chmod(0o444)
     assert medium.Unchanging.of(str(tmp_path / "l.db")) is None
 

@@ -17,24 +17,24 @@ from typing import Any, Final
 import woodrat
 
 THINGS: Final = 5
-"""How many entities all writes of all processes speak of, besides one note for each write."""
+"""How many entities all writes of all processes speak of, besides one memo for each write."""
 
 
 def marker(name: str, number: int) -> str:
-    """Return the key of the note that only this write makes."""
+    """Return the key of the memo that only this write makes."""
     return f"{name}-{number}"
 
 
 def write(ledger: woodrat.Ledger, name: str, number: int) -> woodrat.Report:
     """Carry out one write under its own idempotency key; equal arguments make an equal request."""
-    mine: dict[str, Any] = {"entity_type": "note", "id": marker(name, number), "by": name}
+    mine: dict[str, Any] = {"entity_type": "memo", "id": marker(name, number), "by": name}
     records: list[dict[str, Any]] = [mine]
     for offset in range(number % 5):
         thing = f"{(number + offset) % THINGS}"
         records.append({"entity_type": "contact", "name": thing, "city": f"{name} {number}.{offset}"})
         records.append({"entity_type": "tally", "id": thing, "seen": number, "by": name})
     if number % 7 == 3:
-        mine["$"] = {"relate": [{"type": "about", "to": f"note/{marker(name, number)}"}]}
+        mine["$"] = {"relate": [{"type": "about", "to": f"memo/{marker(name, number)}"}]}
     return ledger.store(records, idempotency_key=f"key-{name}-{number}", observed_at="2026-01-01T00:00:00Z")
 
 

@@ -79,6 +79,9 @@ def test_arrival_of_records(data: st.DataObject) -> None:
 def _no_rivals(patch: pytest.MonkeyPatch) -> None:
     """Claims that lose leave no trace under `latest`."""
     patch.setattr(fold, "rivals_with", lambda strata, rivals, observed_at, values: rivals)
+    patch.setattr(
+        fold, "lay_with_rivals", lambda strata, rivals, said, values: (fold.lay(strata, said, values), rivals)
+    )
 
 
 def _loose(patch: pytest.MonkeyPatch) -> None:

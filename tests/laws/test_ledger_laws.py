@@ -45,6 +45,7 @@ from woodrat.testing.ledgers import (
     log_of,
     position_of,
     same_state,
+    shared_values,
     spelled,
 )
 
@@ -132,7 +133,7 @@ def test_law_1_order_of_a_schema_and_what_it_identifies(make_engine: Callable[[]
         engine = make_engine()
         ledger = admitted(engine, [Telling((one,)) for one in order])
         with engine.view(ledger.tenant) as view:
-            listed.append([(*names, set(refs)) for *names, refs in view.shared(None)])
+            listed.append([(*names, set(refs)) for *names, refs in shared_values(view)])
     assert listed[0] == [("thing", "code", "7", {Ref("thing", "1"), Ref("thing", "2")})]
     assert listed[1] == listed[0]
     assert listed[2] == listed[0]
@@ -311,7 +312,7 @@ def test_law_4_whole_at_the_door(make_engine: Callable[[], Engine], kind: str, b
     """A body from elsewhere that no ledger could have written is refused, and with it all that it came with."""
     engine = make_engine()
     ledger = ledger_on(engine)
-    good = say(Ref("note", "1"), ASSERT, agent="ada", observed_at=MOMENTS[0], fields={"x": 1})
+    good = say(Ref("memo", "1"), ASSERT, agent="ada", observed_at=MOMENTS[0], fields={"x": 1})
     with pytest.raises(Refused):
         ledger.admit([("observation", good.body), (kind, body)])
     assert position_of(engine) == BEFORE_ALL
@@ -343,7 +344,7 @@ def test_law_5_once(make_engine: Callable[[], Engine], data: st.DataObject) -> N
 
 _RECORDS: Final[st.SearchStrategy[list[dict[str, Any]]]] = st.lists(
     st.fixed_dictionaries(
-        {"entity_type": st.sampled_from(("note", "task")), "title": st.sampled_from("ab")},
+        {"entity_type": st.sampled_from(("memo", "task")), "title": st.sampled_from("ab")},
         optional={"x": st.sampled_from((1, True, "1", 1.5, None, [], {}, "é")), "y": st.integers(0, 2)},
     ),
     min_size=1,
@@ -590,18 +591,18 @@ def test_law_7_sticking_back_and_forth(
 ) -> None:
     """A→B→A is three facts, and withdrawing the last of any chain of corrections shows the one before."""
     ledger = ledger_on(make_engine(), clock=JumpingClock(CLOCKS))
-    ledger.store({"entity_type": "note", "id": "1", "x": 9})
+    ledger.store({"entity_type": "memo", "id": "1", "x": 9})
     chain = []
     for value, when in zip(values, stated, strict=False):
-        report = ledger.correct("note/1", {"x": value}, observed_at=when)
+        report = ledger.correct("memo/1", {"x": value}, observed_at=when)
         assert report.observations[0] not in chain
         chain.append(report.observations[0])
-        assert ledger.show("note/1").fields["x"] == value
-    assert len(list(ledger.history("note/1", "x"))) == len(values) + 1
+        assert ledger.show("memo/1").fields["x"] == value
+    assert len(list(ledger.history("memo/1", "x"))) == len(values) + 1
     while chain:
-        assert ledger.show("note/1").fields["x"] == values[len(chain) - 1]
+        assert ledger.show("memo/1").fields["x"] == values[len(chain) - 1]
         ledger.retract(chain.pop())
-    assert ledger.show("note/1").fields["x"] == 9
+    assert ledger.show("memo/1").fields["x"] == 9
 
 
 @on_every_engine
@@ -617,25 +618,25 @@ def test_law_7_sticking_of_markers(make_engine: Callable[[], Engine], deeds: lis
     """Delete, restore and delete again works at any depth, whatever the clocks say; no assertion revives anything."""
     engine = make_engine()
     ledgers = _disagreeing(engine)
-    ledgers[0].store({"entity_type": "note", "id": "1", "x": 0})
+    ledgers[0].store({"entity_type": "memo", "id": "1", "x": 0})
     markers: list[tuple[str, bool]] = []
     for number, (deed, when, writer) in enumerate(deeds):
         ledger = ledgers[writer]
         deleted = markers[-1][1] if markers else False
         if deed == "store":
-            report = ledger.store({"entity_type": "note", "id": "1", "x": number})
+            report = ledger.store({"entity_type": "memo", "id": "1", "x": number})
             assert any("is deleted" in hint for hint in report.hints) == deleted
         elif deed == "withdraw" and markers:
             ledger.retract(markers.pop()[0], observed_at=when)
         elif deed in ("delete", "restore"):
             wanted = deed == "delete"
-            report = (ledger.delete if wanted else ledger.restore)("note/1", observed_at=when)
+            report = (ledger.delete if wanted else ledger.restore)("memo/1", observed_at=when)
             assert bool(report.positions) == (wanted != deleted)
             # With the same stated time it can be the very fact that was withdrawn; that stays withdrawn (law 5).
             if report.positions and not report.repeated:
                 markers.append((report.observations[0], wanted))
         deleted = markers[-1][1] if markers else False
-        shown = ledger.show("note/1")
+        shown = ledger.show("memo/1")
         assert shown.deleted == deleted
         assert bool(shown.fields) != deleted
 
@@ -670,7 +671,7 @@ def test_law_8_fence(make_engine: Callable[[], Engine], data: st.DataObject) -> 
                 continue
             with shared.view(ledgers[name].tenant) as view:
                 assert view.observation(stored.observation.digest, view.head().position) is None
-                assert view.observation_by_id(stored.observation.id) is None
+                assert view.observation(stored.observation.id) is None
             with pytest.raises(NotFound) as unknown:
                 ledgers[name].retract(stored.observation.id)
             assert str(unknown.value).count(stored.observation.id) == 1
@@ -722,7 +723,7 @@ def test_apply_diff_between_values_that_are_easily_mistaken(make_engine: Callabl
     """A diff tells apart what Python takes for equal, and leads from each such value to the next and back."""
     ledger = ledger_on(make_engine())
     for value in (*TROUBLE, *TROUBLE[::-1]):
-        ledger.store({"entity_type": "note", "id": "1", "x": value})
+        ledger.store({"entity_type": "memo", "id": "1", "x": value})
     for a in range(ledger.position):
         before, after = ledger.at(a).values(), ledger.at(a + 1).values()
         assert spelled(_json(diff.apply(ledger.diff(a, a + 1).changes, before))) == spelled(_json(after))

@@ -36,15 +36,6 @@ class Counting:
     def view(self, tenant: TenantId) -> Any:
         return self.inner.view(tenant)
 
-    def glance(self, tenant: TenantId, entity: Any) -> Any:
-        return self.inner.glance(tenant, entity)
-
-    def glance_back(self, tenant: TenantId, entity: Any, position: int | None, effective: str | None) -> Any:
-        return self.inner.glance_back(tenant, entity, position, effective)
-
-    def stamp(self) -> bytes | None:
-        return self.inner.stamp()
-
     def transaction(self, tenant: TenantId) -> Any:
         return self.inner.transaction(tenant)
 

@@ -133,7 +133,7 @@ def test_a_list_costs_what_is_added_to_it(tmp_path: Path) -> None:
 def test_a_correction_beside_a_collection_does_not_read_it(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Correcting another field of an entity, deleting it and relating it do not read the elements of a collection."""
     filled(ledger, INSIDE_MAX + 10)
-    ledger.store({"entity_type": "note", "id": "n"})
+    ledger.store({"entity_type": "memo", "id": "n"})
 
     def whole(parts: Parts[Any]) -> dict[bytes, Any]:
         raise AssertionError("all elements are read")
@@ -142,7 +142,7 @@ def test_a_correction_beside_a_collection_does_not_read_it(ledger: Ledger, monke
         patch.setattr(Parts, "whole", whole)
         report = ledger.correct("box/x", {"place": "cellar"})
         assert [(change.field, change.after) for change in report.changes[0].fields] == [("place", "cellar")]
-        ledger.relate("note/n", "about", "box/x")
+        ledger.relate("memo/n", "about", "box/x")
     assert ledger.show("box/x").fields["place"] == "cellar"
     with pytest.raises(NotFound, match="box/none: not known at position"):
         ledger.correct("box/none", {"place": "cellar"})

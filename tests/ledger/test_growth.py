@@ -37,7 +37,7 @@ def waiting(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> Growth:
 def test_one_looks_for_all_who_wait(engine: SqliteEngine, waiting: Growth) -> None:
     """A write wakes all who saw the log before it, once; without a write nobody is woken."""
     ledger = ledger_on(engine)
-    ledger.store({"entity_type": "note", "id": "1"})
+    ledger.store({"entity_type": "memo", "id": "1"})
     assert growth_of(engine) is waiting
     assert not waiting.wake(), "nobody waits"
     woken: list[int] = []
@@ -48,7 +48,7 @@ def test_one_looks_for_all_who_wait(engine: SqliteEngine, waiting: Growth) -> No
     waiting.remove(gone)
     assert waiting.wake()
     assert woken == []
-    ledger.store({"entity_type": "note", "id": "2"})
+    ledger.store({"entity_type": "memo", "id": "2"})
     waiting.add(waiting.stamp(), lambda: woken.append(99))
     waiting.wake()
     waiting.wake()
@@ -57,12 +57,12 @@ def test_one_looks_for_all_who_wait(engine: SqliteEngine, waiting: Growth) -> No
 
 def test_a_write_of_another_engine_is_seen(engine: SqliteEngine, waiting: Growth) -> None:
     """What is written to the file through another engine wakes those who wait at this one."""
-    ledger_on(engine).store({"entity_type": "note", "id": "1"})
+    ledger_on(engine).store({"entity_type": "memo", "id": "1"})
     seen = waiting.stamp()
     woken = threading.Event()
     waiting.add(seen, woken.set)
     other = SqliteEngine(engine.path)
-    ledger_on(other).store({"entity_type": "note", "id": "2"})
+    ledger_on(other).store({"entity_type": "memo", "id": "2"})
     waiting.wake()
     other.close()
     assert woken.is_set()
@@ -72,7 +72,7 @@ def test_a_thread_and_a_loop_are_woken(engine: SqliteEngine, monkeypatch: pytest
     """Waiting ends with the write that comes meanwhile, in a thread and on an event loop, and long before its time."""
     monkeypatch.setattr(growth, "LOOK_SECONDS", 0.001)
     ledger = ledger_on(engine)
-    ledger.store({"entity_type": "note", "id": "0"})
+    ledger.store({"entity_type": "memo", "id": "0"})
     waiting = growth_of(engine)
     seen = waiting.stamp()
     thread = threading.Thread(target=waiting.wait, args=(seen, LONG_SECONDS))
@@ -81,7 +81,7 @@ def test_a_thread_and_a_loop_are_woken(engine: SqliteEngine, monkeypatch: pytest
     async def follow() -> None:
         task = asyncio.create_task(waiting.wait_on_loop(seen, LONG_SECONDS))
         await asyncio.sleep(0)
-        await asyncio.to_thread(ledger.store, {"entity_type": "note", "id": "1"})
+        await asyncio.to_thread(ledger.store, {"entity_type": "memo", "id": "1"})
         await asyncio.wait_for(task, LONG_SECONDS / 2)
         await waiting.wait_on_loop(waiting.stamp(), 0.0)
 

@@ -13,12 +13,14 @@ from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine, IndexRow
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger import find, state_index
+from woodrat.ledger import find, indexer, state_rows, state_steps
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
+from woodrat.ledger.state_index import Progress, progress_of, reached
 from woodrat.ledger.state_rows import INDEXES
 from woodrat.merge.fold import MergeState
 from woodrat.proofs.verbs.keys import make as make_keys
+from woodrat.records import replace
 from woodrat.testing.clock import FixedClock
 
 SCHEMA: dict[str, Any] = {
@@ -48,13 +50,11 @@ def lead(id: str, **fields: Any) -> dict[str, Any]:
     return {"entity_type": "lead", "id": id, **fields}
 
 
-def index_all(ledger: woodrat.Ledger) -> state_index.Progress:
+def index_all(ledger: woodrat.Ledger) -> None:
     """Bring the rows up to date."""
-    while True:
-        with ledger.context.engine.transaction(ledger.tenant) as write:
-            done = state_index.step(write, ledger.context.policies)
-            if not done.filling and done.position == write.head().position:
-                return done
+    context = ledger.context
+    while state_steps.go_on(context.engine, ledger.tenant, context.policies, (state_rows.INDEX,)):
+        pass
 
 
 def keys(ledger: woodrat.Past, **asked: Any) -> list[str]:
@@ -194,6 +194,17 @@ def test_sorted_by_an_indexed_field(ledger: woodrat.Ledger, indexed: bool) -> No
         assert keys(ledger, sort="age", where={"city": {"exists": True}}, limit=limit) == ["1", "2", "3", "5"]
 
 
+def test_a_page_goes_on_from_a_large_collection_of_another_type(ledger: woodrat.Ledger) -> None:
+    """After a page that ends at a long list, the lists of a type that has only short ones are not passed over."""
+    ledger.schemas.register({**SCHEMA, "title": "account"})
+    many = [f"{number:04}" for number in range(state_rows.ELEMENTS_MAX + 1)]
+    ledger.store([{"entity_type": "account", "id": "a", "tags": many}, lead("b", tags=["9999"]), lead("c")])
+    index_all(ledger)
+    for limit in (1, 2, 100):
+        assert keys(ledger, sort="tags", limit=limit) == ["a", "b", "c"]
+        assert keys(ledger, sort="tags", descending=True, limit=limit) == ["b", "a", "c"]
+
+
 def test_an_index_folds_what_it_returns(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page by an indexed field folds its own entities and hardly any other, at whatever end of the list."""
     ledger.store([lead(f"{number:03}", city=f"c{number % 10}", age=number) for number in range(300)])
@@ -233,16 +244,20 @@ def test_earlier_moments_are_read_from_rows(ledger: woodrat.Ledger, monkeypatch:
 
 def test_a_new_schema_is_followed_in_parts(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until the rows of a type are made anew, and for moments before, lists are folded; the answers stay the same."""
-    monkeypatch.setattr(state_index, "STEP_ENTITIES", 2)
+    monkeypatch.setattr(state_steps, "STEP_ENTITIES", 2)
+    monkeypatch.setattr(state_steps, "CATCH_UP_ENTRIES", 0)
     ledger.store(PEOPLE)
     index_all(ledger)
     before = ledger.position
     ledger.schemas.register({**SCHEMA, "properties": {**SCHEMA["properties"], "note": {"x-woodrat-index": True}}})
     covered = []
+    context = ledger.context
     while True:
-        with ledger.context.engine.transaction(ledger.tenant) as write:
-            done = state_index.step(write, ledger.context.policies)
+        state_steps.go_on(context.engine, ledger.tenant, context.policies, (state_rows.INDEX,))
+        with context.engine.view(ledger.tenant) as view:
+            done = progress_of(view, "state")
         covered.append(done.covers("lead", ledger.position))
+        assert done.covers("lead", before)
         assert keys(ledger.at(ledger.position), where={"note": "x"}) == ["5"]
         assert keys(ledger.at(before), where={"city": "Reus"}) == ["1"]
         if not done.filling:
@@ -253,16 +268,16 @@ def test_a_new_schema_is_followed_in_parts(ledger: woodrat.Ledger, monkeypatch: 
 
 def test_reads_catch_up(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """A question that rows could answer first takes in what they lack, unless that is little or they are not asked."""
-    for number in range(state_index.LAID_OVER_FEW + 5):
+    for number in range(state_steps.LAID_OVER_FEW + 5):
         ledger.store(lead(str(number), city="Reus"))
 
     def position() -> int:
         with ledger.context.engine.view(ledger.tenant) as view:
-            return state_index.progress(view).position
+            return reached(view, "state")
 
     ledger.query(entity_type="lead")
     assert position() == -1
-    assert len(keys(ledger, where={"city": "Reus"})) == state_index.LAID_OVER_FEW + 5
+    assert len(keys(ledger, where={"city": "Reus"})) == state_steps.LAID_OVER_FEW + 5
     assert position() == ledger.position
     ledger.store(lead("new", city="Reus"))
     assert "new" in keys(ledger, where={"city": "Reus"})
@@ -280,7 +295,7 @@ def test_a_read_only_ledger_does_without(tmp_path: Path) -> None:
     reader = woodrat.Ledger(engine, tenant="t", agent="a", clock=FixedClock(), policies=registry(()))
     assert len(keys(reader, where={"city": "Reus"})) == 50
     with engine.view(TenantId("t")) as view:
-        assert state_index.progress(view).position == -1
+        assert reached(view, "state") == -1
     engine.close()
     writer.close()
 
@@ -330,17 +345,24 @@ def test_rows_of_some_entities_are_made_again(ledger: woodrat.Ledger) -> None:
     before = rows(ledger)
     refs = [item.entity for item in ledger.query(entity_type="lead")]
     context = ledger.context
+    ledger.search("reus")
+    ledger.fingerprint()
     with context.engine.transaction(ledger.tenant) as write:
-        old = state_index.lives_of(write, context.policies, refs)
-        assert {row.key for row in old} <= {row.key for row in before}
-        state_index.rederive_rows(write, context.policies, refs, old)
+        old = indexer.rows_about(write, context.policies, refs)
+        assert {row.key for row in old.rows["state"]} <= {row.key for row in before}
+        indexer.redo(write, context.policies, old)
     assert rows(ledger) == before
     with context.engine.transaction(ledger.tenant) as write:
-        stray = IndexRow("field", b"lead\0city\0\x05Gone\0\x001\0", 2, b"", 3)
-        write.put([stray])
-        state_index.rederive_rows(write, context.policies, refs, [*old, stray])
-        assert write.lives("field", stray.key) == []
-    assert not ledger.verify().damage
+        strays = {
+            "state": [IndexRow("field", b"lead\0city\0\x05Gone\0\x001\0", 2, b"", 3)],
+            "search": [IndexRow("word", b"gone\0lead\0\xfecity\0" + bytes(17), 2)],
+        }
+        for name, several in strays.items():
+            write.put(several)
+            old = replace(old, rows={**old.rows, name: [*old.rows[name], *several]})
+        indexer.redo(write, context.policies, old)
+        assert not any(write.lives(row.name, row.key) for several in strays.values() for row in several)
+    assert not ledger.verify(deep=True).damage
 
 
 # Damage
@@ -363,11 +385,11 @@ def test_verify_names_rows_that_are_wrong(ledger: woodrat.Ledger, damage: str) -
         elif damage == "extra":
             write.put([IndexRow("conflict", b"lead\x001\0city\0", 2)])
         elif damage == "progress":
-            write.set_meta(state_index.META, state_index.Progress(1).to_bytes())
+            write.set_meta("state", Progress(1).to_bytes())
         elif damage == "beyond":
-            write.set_meta(state_index.META, state_index.Progress(99).to_bytes())
+            write.set_meta("state", Progress(99).to_bytes())
         else:
-            write.set_meta(state_index.META, b"{")
+            write.set_meta("state", b"{")
     assert ledger.verify().damage
     if damage == "meta":
         with pytest.raises(woodrat.Corrupt, match="rebuild"):

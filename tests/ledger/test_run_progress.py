@@ -11,11 +11,10 @@ import pytest
 import woodrat
 from woodrat import Ledger, Refused
 from woodrat.canon.ids import TenantId
-from woodrat.engines.memory import MemoryEngine, MemoryView
+from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.engines.sqlite.view import SqliteView
-from woodrat.ledger import run_progress
+from woodrat.ledger import entry_index, run_progress
 from woodrat.proofs.verbs import keys
 from woodrat.runs.relay import Relay
 from woodrat.testing.clock import FixedClock
@@ -37,7 +36,7 @@ def started(**further: Any) -> dict[str, Any]:
 def steps(engine: Engine) -> list[str]:
     """Return the kinds of the entries of the run."""
     with engine.view(TenantId("t")) as view:
-        return [entry.kind for entry in view.run(RUN, view.head().position)]
+        return [entry.kind for entry in entry_index.run_entries(view, RUN, view.head().position)]
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -51,15 +50,14 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many entries of runs were read at a time."""
     found: list[int] = []
-    for kind in (MemoryView, SqliteView):
-        run = kind.run
+    run_entries = entry_index.run_entries
 
-        def counting(self: Any, *given: Any, run: Any = run) -> Any:
-            entries = run(self, *given)
-            found.append(len(entries))
-            return entries
+    def counting(*given: Any) -> Any:
+        entries = run_entries(*given)
+        found.append(len(entries))
+        return entries
 
-        monkeypatch.setattr(kind, "run", counting)
+    monkeypatch.setattr(entry_index, "run_entries", counting)
     return found
 
 
@@ -132,7 +130,7 @@ def test_only_so_much_is_at_hand(engine: Engine, read: list[int], monkeypatch: p
             ledger.runs.import_([noted(number, run=name)])
             ledger.runs.import_([noted(number, run=name)])
     with engine.view(TenantId("t")) as view:
-        assert [len(view.run(name, view.head().position)) for name in names] == [4, 4, 4]
+        assert [len(entry_index.run_entries(view, name, view.head().position)) for name in names] == [4, 4, 4]
 
 
 def test_whose_run_it_is_is_known_without_reading_it_again(engine: Engine, read: list[int]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import woodrat
@@ -50,3 +52,33 @@ def test_a_call_sent_again_goes_on_with_its_reading(ledger: woodrat.Ledger) -> N
     again.end("error", error="too late")
     ledger.interpretations.begin(source, idempotency_key="k").end("error", error="too late")
     assert [found.status for found in ledger.interpretations.list()] == ["done"]
+
+
+def test_readings_and_deliveries_by_index_are_those_of_the_log(ledger: woodrat.Ledger) -> None:
+    """At every position, whatever part of the log the index covers, pages, `show` and `diff` say what the log says."""
+    sources = [ledger.sources.add(f"letter {number % 2}".encode(), name=f"{number}.txt") for number in range(4)]
+    readings = [ledger.interpretations.begin(source, model=f"m{number}") for number, source in enumerate(sources)]
+    ledger.interpretations.list()  # the index goes this far, and later questions about the past go on from there
+    for number in (2, 0, 3):
+        readings[number].store({"entity_type": "contact", "name": "Ana", "city": f"City {number}"})
+        readings[number].end()
+    for position in range(ledger.position + 1):
+        past = ledger.at(position)
+        entries = [entry for entry in ledger.log.entries() if entry.position <= position]
+        bodies = [(entry.kind, json.loads(entry.body or b"")) for entry in entries if entry.kind != "source"]
+        began = [body["interpretation"] for kind, body in bodies if kind == "interpretation.started"]
+        ended = {body["interpretation"] for kind, body in bodies if kind == "interpretation.ended"}
+        found = list(past.interpretations.list(limit=1))
+        assert [reading.id for reading in found] == began
+        assert {reading.id for reading in found if reading.status == "done"} == ended
+        assert [past.interpretations.show(id) for id in began] == found
+        for source in {delivery.source for delivery in past.sources.list()}:
+            delivered = [delivery for delivery in past.sources.list() if delivery.source == source]
+            assert list(past.sources.show(source)) == delivered
+        if len(began) == 4:
+            said = {body["interpretation"]: body for kind, body in bodies if kind == "observation"}
+            compared = past.interpretations.diff(readings[2].id, readings[0].id).entities
+            assert bool(compared) == (readings[2].id in said or readings[0].id in said)
+    with pytest.raises(woodrat.NotFound, match="There is no interpretation"):
+        ledger.interpretations.diff(readings[0].id, "int_" + "a" * 26)
+    assert ledger.verify(deep=True).sound

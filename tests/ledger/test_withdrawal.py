@@ -94,7 +94,7 @@ def test_state_less_an_old_assertion_is_that_of_a_fold(
     chance = random.Random(seed)
     engine, clock = make_engine(), FixedClock()
     ledgers = [ledger_on(engine, agent=agent, clock=clock) for agent in ("ada", "bob")]
-    ref = Ref("note", "1")
+    ref = Ref("memo", "1")
     counts: list[bool] = []
     state_less = withdrawal.state_less
 
@@ -112,11 +112,11 @@ def test_state_less_an_old_assertion_is_that_of_a_fold(
         else:
             fields = {name: chance.choice("aaab") for name in chance.sample("xyz", 2)}
             about: dict[str, Any] = {"observed_at": "2025-01-01T00:00:00Z"} if chance.random() < 0.3 else {}
-            told += ledger.store({"entity_type": "note", "id": "1", **fields}, **about).observations
+            told += ledger.store({"entity_type": "memo", "id": "1", **fields}, **about).observations
     with engine.view(ledgers[0].tenant) as view:
         for position in range(view.head().position + 1):
             reader = Reader(view, AsOf(position), registry(()))
-            rules = reader.rules("note")
+            rules = reader.rules("memo")
             assert same_state(reader.state(ref), fold_at(view, [ref], rules, position), rules), position
     assert any(counts)
     assert ledgers[0].verify(deep=True, jobs=1).sound

@@ -41,6 +41,8 @@ FILLED: dict[str, Any] = {
     "of": "run_" + "a" * 26,
     "entity_type": "contact",
     "source": "src_" + "a" * 26,
+    "content": "x",
+    "text": "Call before noon.",
     "schema": {"title": "loan", "properties": {"creditScore": {"type": "integer"}}},
 }
 DIFF = {"from": "0", "to": "now"}
@@ -96,6 +98,7 @@ def test_no_action_goes_beyond_the_grants(start: Start, keyring: Keyring) -> Non
 
 MORE: dict[str, Any] = {
     **FILLED,
+    **{"name": "x.txt", "media_type": "text/plain", "offset": 0, "about": "contact/Ana", "match": "existing"},
     **{"observed_at": "2026-01-05T09:00:00Z", "valid_from": "2026-01-05T09:00:00Z", "as_of": "now"},
     **{"valid_at": "2026-06-01T00:00:00Z", "priority": 1, "limit": 5, "field": "city", "dry_run": True},
     **{"fields": {"city": "Vigo"}, "remove": {}, "reason": "x", "k": 1, "threshold": 0.5, "projection": "decisions"},
@@ -111,8 +114,13 @@ MORE: dict[str, Any] = {
     },
     **{"pipeline": "pipeline/a", "excerpts": True, "arrival": True, "depth": 2, "sort": "city", "descending": True},
     **{"key": "k", "replaces": [], "if_version": 1, "version": 2, "cursor": "x", "on_missing": "skip", "facts": {}},
+    **{"not_from": ["a"]},
 }
-OTHER_TYPES: dict[tuple[str, str], Any] = {("explain", "rules"): {"risk": FILLED["rules"]}, ("store", "step"): 1}
+OTHER_TYPES: dict[tuple[str, str], Any] = {
+    ("explain", "rules"): {"risk": FILLED["rules"]},
+    ("store", "step"): 1,
+    ("remember", "step"): 1,
+}
 """Arguments that are something else in one tool than in the others."""
 
 

@@ -113,7 +113,7 @@ def test_no_value_of_an_argument_is_our_mistake(tool: str, name: str, action: Ac
             "entity_type": "loan",
             "schema": {"title": "t"},
         },
-        **{"source": "src_" + "a" * 26},
+        **{"source": "src_" + "a" * 26, "text": "x", "content": "x"},
     }
     if tool == "diff":
         sound |= {"from": 0, "to": "now"}

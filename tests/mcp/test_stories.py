@@ -129,7 +129,7 @@ def test_friday_asks_why_monday_rejected_the_loan(as_agent: As) -> None:
             (whole,) = (await told(auditor, "why", ref="loan/42", details=True))["items"]
             assert whole["decision"]["chosen"] == "rejected"
             hit = await told(auditor, "recall", question="Why was application #42 rejected?", k=1, threshold=0.1)
-            assert (hit["found"], hit["hits"][0]["run"]) == (True, name)
+            assert (hit["found"], hit["hits"][0]["kind"], hit["hits"][0]["ref"]) == (True, "run", name)
             lineage = await told(auditor, "explain", action="lineage", of=f"{name}#risk")
             assert seen in str(lineage)
             impact = await told(auditor, "explain", action="impact", of=seen)

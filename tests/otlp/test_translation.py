@@ -94,7 +94,9 @@ def test_runs_of_traces_answer_like_any_other() -> None:
     ledger = taken_in(GENAI, OPENINFERENCE)
     (reason,) = ledger.why("loan/42").items
     assert reason.decision.chosen == "rejected"
-    assert ledger.recall("should we approve application #42?", k=1).hits[0].record.subject == "loan/42"
+    record = ledger.recall("should we approve application #42?", k=1).hits[0].record
+    assert record is not None
+    assert record.subject == "loan/42"
     first, second = (run.id for run in ledger.runs.list().items)
     assert ledger.runs.diff(first, second).to_json()
 
@@ -430,7 +432,7 @@ def test_a_run_whose_root_came_last_is_recalled_by_what_was_asked() -> None:
     root = span(1, None, "run", 0, attributes={"openinference.span.kind": "AGENT", **asked})
     ledger = taken_in((span(2, 1, "chat", 500),), (span(3, 1, "chat", 900),), (root,))
     hit = ledger.recall("approve application #42?", k=1)
-    assert [(found.record.query, found.record.subject) for found in hit.hits] == [
+    assert [(found.record.query, found.record.subject) for found in hit.hits if found.record is not None] == [
         ("Approve application #42?", "loan/42")
     ]
     assert not ledger.recall("chat", k=1).hits

@@ -13,6 +13,7 @@ import pytest
 
 import woodrat
 from woodrat.canon.ids import TenantId
+from woodrat.ledger import entry_index
 from woodrat.recall import memory as memory_module
 from woodrat.recall.memory import ATTEMPTS_MAX, Memory, memory, turn_id
 from woodrat.runs.recorder import current
@@ -225,7 +226,9 @@ def test_two_threads_with_one_key_record_one_answer(ledger: woodrat.Ledger) -> N
         settled = turn.reply
     with ledger.context.engine.view(TenantId("lending")) as view:
         ends = [
-            entry for entry in view.run(turn_id("loan-officer", "k", 1), ledger.position) if entry.kind == "run.ended"
+            entry
+            for entry in entry_index.run_entries(view, turn_id("loan-officer", "k", 1), ledger.position)
+            if entry.kind == "run.ended"
         ]
     assert len(ends) == 1
     assert len(outcomes) == 4

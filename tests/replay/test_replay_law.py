@@ -256,7 +256,7 @@ class Agent:
         return run.decide(f"stage-{number}", run.show("loan/1"), RULES, default="high").chosen
 
     def store(self, run: Any, number: int, seen: str) -> Any:
-        return run.store({"entity_type": "note", "id": str(number), "text": seen[-100:]}).position
+        return run.store({"entity_type": "memo", "id": str(number), "text": seen[-100:]}).position
 
     def pool(self, run: Any, number: int, seen: str) -> Any:
         with run.executor(3) as pool:
@@ -306,7 +306,7 @@ class Agent:
         return run.tool("look", self.outside, {"number": number, "now": self.is_changed}).result
 
     def written(self, run: Any, number: int, seen: str) -> Any:
-        run.store({"entity_type": "note", "id": "leak", "text": f"{self.is_changed}"})
+        run.store({"entity_type": "memo", "id": "leak", "text": f"{self.is_changed}"})
 
     def fact(self, run: Any, number: int, seen: str) -> Any:
         facts = {"score": 700 if self.is_changed else 500}
@@ -437,6 +437,25 @@ EVERYTHING = [
 def test_all_operations_replay_as_the_same(form: str) -> None:
     """One agent of each form that does everything once."""
     check_same(ALL, EVERYTHING, form)
+
+
+@pytest.mark.parametrize("asked", [{"threshold": 0}, {"threshold": 1}, {"threshold": 0, "not_from": ["other"]}])
+def test_the_line_that_was_nearest_is_recalled_again(asked: dict[str, Any]) -> None:
+    """Of an entity with many lines, a replay shows first the one that was nearest then, be it a hit or a near miss."""
+
+    def agent(run: Any) -> str:
+        found = run.recall("Which house has a roof of green slate?", **asked).to_json()
+        assert "slate" in (found["hits"] or found["rejected"])[0]["text"].partition(";")[0]
+        return spell(found, 0)
+
+    with woodrat.open(":memory:", agent="tester") as ledger:
+        long = {f"part{number}": f"{number} " + "x" * 90 for number in range(6)}
+        ledger.store({"entity_type": "house", "id": "7", **long, "roof": "green slate"})
+        with ledger.run("Go?") as run:
+            run.answer(agent(run))
+        ledger.correct("house/7", {"roof": "straw"})
+        found = ledger.runs.replay(run.id, agent)
+        assert found.same, str(found.runs[0])
 
 
 @pytest.mark.parametrize("leak", LEAKS)

@@ -16,7 +16,7 @@ def main() -> None:
     ledger = woodrat.open(sys.argv[1], agent="loan-officer")
     with ledger.runs.continue_() as run:
         decide("elsewhere", {"creditScore": 580}, [Rule("yes", {"creditScore": {"lt": 600}})])
-        run.store({"entity_type": "note", "name": "n", "count": 1})
+        run.store({"entity_type": "memo", "name": "n", "count": 1})
     with ledger.run("A run of its own") as own:
         pass
     print(run.id, own.id)

@@ -343,10 +343,10 @@ def test_effects_that_happened_are_not_repeated(bank: Bank) -> None:
         return {"paid": amount}
 
     def agent(run: Any) -> Any:
-        first = run.store({"entity_type": "note", "id": "1", "text": "begun"})
+        first = run.store({"entity_type": "memo", "id": "1", "text": "begun"})
         found = run.tool("bureau", bank.bureau, 1).result
         pay(10 if found["score"] > 600 else 20)
-        run.store({"entity_type": "note", "id": "2", "text": str(found["score"])})
+        run.store({"entity_type": "memo", "id": "2", "text": str(found["score"])})
         return len(first.observations)
 
     run = bank.record(agent)
@@ -354,9 +354,9 @@ def test_effects_that_happened_are_not_repeated(bank: Bank) -> None:
     assert paid == [10]
     found = bank.fork(run, 2, {"result.score": 5}, agent)
     assert paid == [10, 20]
-    assert [write.entity for write in bank.ledger.runs.show(found.run).writes] == ["note/2"]
-    assert len(bank.ledger.observations("note/1").items) == 1
-    assert bank.ledger.show("note/2").fields["text"] == "5"
+    assert [write.entity for write in bank.ledger.runs.show(found.run).writes] == ["memo/2"]
+    assert len(bank.ledger.observations("memo/1").items) == 1
+    assert bank.ledger.show("memo/2").fields["text"] == "5"
 
 
 def test_a_fork_of_a_fork(bank: Bank) -> None:
@@ -701,7 +701,7 @@ def test_a_recall_before_the_edit_is_answered_from_the_recording() -> None:
         run.decide("again", first.facts(), [], default="none")
         run.tool("look", lambda: 1)
         second = ledger.recall("Approve loan #7?", k=5)
-        return [*sorted(hit.run for hit in first.hits), "then", *sorted(hit.run for hit in second.hits)]
+        return [*sorted(hit.ref for hit in first.hits), "then", *sorted(hit.ref for hit in second.hits)]
 
     known = approve(500)
     with ledger.run("What do we know?") as run:
@@ -746,11 +746,11 @@ def test_a_fork_replays_as_the_same() -> None:
         def agent(run: Any) -> str:
             loan = run.show("loan/7")
             first = run.tool("look", look, "first").result
-            run.store({"entity_type": "note", "id": "0", "text": f"{first}"})
+            run.store({"entity_type": "memo", "id": "0", "text": f"{first}"})
             known = run.recall("Approve loan #7?").text
             second = run.tool("look", look, "second").result
             chosen = run.decide("risk", {"score": second["z"], **loan.fields}, [], default="none").chosen
-            run.store({"entity_type": "note", "id": "1", "text": f"{second}"})
+            run.store({"entity_type": "memo", "id": "1", "text": f"{second}"})
             third = run.tool("look", look, "third").result
             return json.dumps([first, known, second, chosen, third])
 

@@ -190,7 +190,7 @@ def decided(ledger: woodrat.Past, position: int) -> None:
                 if record.subject in names or names.intersection(made.entities)
             )
             found = list(run_reader._decided_about(recounter, ref, None))
-            assert [item[:2] for item in found] == [item[:2] for item in reversed(expected)], position
+            assert [(place, record.id) for place, record, _ in found] == [item[:2] for item in expected[::-1]], position
             for number, (place, _, _) in enumerate(found):
                 rest = run_reader._decided_about(recounter, ref, place)
                 assert list(rest) == found[number + 1 :], "a page goes on where the last one ended"
@@ -343,7 +343,7 @@ def _without(term: str) -> Any:
         ("touched_by", _deaf("run.judged")),
         ("touched_by", _deaf("observation")),
         ("_below", lambda self, run, position: []),
-        ("_subjects", lambda self, refs, position: set()),
+        ("subjects", lambda self, refs, position: set()),
         *(
             ("rows", _without(f"list/{name}"))
             for name in ("every", "began", "status/", "unsettled/query", "agent/", "verdict/", "pipeline/", "talk/")

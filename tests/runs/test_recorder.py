@@ -25,6 +25,7 @@ from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Transaction
 from woodrat.errors import NotFound, Outdated, Refused, Unavailable
+from woodrat.ledger import entry_index
 from woodrat.merge import BUILTIN
 from woodrat.runs import trace as run_trace
 from woodrat.runs.recorder.current import carry
@@ -82,7 +83,9 @@ def _nothing_around(monkeypatch: pytest.MonkeyPatch) -> None:
 def entries(ledger: Ledger, run: str, *kinds: str) -> list[dict[str, Any]]:
     """Return the bodies of a run's entries, by position, each with its kind; only those of some kinds, if named."""
     with ledger.context.engine.view(ledger.tenant) as view:
-        found = [entry for entry in view.run(run, view.head().position) if entry.kind.startswith("run.")]
+        found = [
+            entry for entry in entry_index.run_entries(view, run, view.head().position) if entry.kind.startswith("run.")
+        ]
     bodies = [{"kind": entry.kind, **form.decode(entry.body or b"{}")} for entry in found]
     return [body for body in bodies if not kinds or body["kind"] in kinds]
 
@@ -168,7 +171,7 @@ def test_a_run_without_decisions_has_none(ledger: Ledger) -> None:
     with ledger.run("?") as run:
         run.tool("t", lambda: 1)
         run.show("loan/42")
-        run.store({"entity_type": "note", "name": "n"})
+        run.store({"entity_type": "memo", "name": "n"})
     assert entries(ledger, run.id, "run.decided") == []
 
 
@@ -263,8 +266,8 @@ def test_what_was_not_read_is_a_conflict(ledger: Ledger) -> None:
 def test_equal_writes_of_a_run_are_several(ledger: Ledger) -> None:
     """The same record said twice in a run is said twice: keys of a run tell equal calls apart."""
     with ledger.run("?") as run:
-        first = run.store({"entity_type": "note", "name": "n", "text": "a"})
-        second = run.store({"entity_type": "note", "name": "n", "text": "a"})
+        first = run.store({"entity_type": "memo", "name": "n", "text": "a"})
+        second = run.store({"entity_type": "memo", "name": "n", "text": "a"})
     assert not first.repeated
     assert not second.repeated
     assert first.observations != second.observations
@@ -311,7 +314,7 @@ def test_a_run_is_found_by_its_subject(ledger: Ledger) -> None:
     with ledger.run("?", subject=snapshot.entity.id) as one, ledger.run("?", subject=snapshot.entity) as two:
         pass
     with ledger.context.engine.view(ledger.tenant) as view:
-        about = [form.decode(entry.body or b"") for entry in view.runs_about(snapshot.entity.digest, 100)]
+        about = [form.decode(entry.body or b"") for entry in entry_index.runs_about(view, snapshot.entity.digest, 100)]
     assert [(body["run"], body["subject"]) for body in about] == [(one.id, "loan/42"), (two.id, "loan/42")]
 
 
@@ -879,7 +882,7 @@ def test_recording_into_an_ended_run_is_a_problem(ledger: Ledger) -> None:
     with pytest.warns(RecordingWarning, match="it has ended"):
         assert run.show("loan/42").fields["creditScore"] == 580
     with pytest.raises(Refused, match="Write through the ledger instead"):
-        run.store({"entity_type": "note", "name": "n"})
+        run.store({"entity_type": "memo", "name": "n"})
     assert len(run.problems) == 3
     assert kinds(ledger, run.id) == ["started", "ended"]
     with ledger.run("?", on_error="raise") as strict:
@@ -997,11 +1000,11 @@ def test_recording_problems_never_break_the_agent() -> None:
         verdict = decide("one", {"x": 1}, YES)
         assert run.tool("t", lambda: 5).result == 5
         with pytest.raises(Unavailable):
-            run.store({"entity_type": "note", "name": "n"})
+            run.store({"entity_type": "memo", "name": "n"})
         engine.problem = None
         run.note("back again")
         assert kinds(ledger, run.id) == ["started", "decided", "tool", "noted"]
-        report = run.store({"entity_type": "note", "name": "n"})
+        report = run.store({"entity_type": "memo", "name": "n"})
     assert verdict.chosen == "yes"
     assert not report.repeated
     assert len(run.problems) == 3
@@ -1088,10 +1091,10 @@ def test_a_write_that_is_sent_again_is_stored_once() -> None:
     with ledger.run("?") as run:
         engine.problem = Unavailable("The answer was lost.")
         with pytest.raises(Unavailable):
-            run.store({"entity_type": "note", "name": "n"})
+            run.store({"entity_type": "memo", "name": "n"})
         engine.problem = None
-        assert run.store({"entity_type": "note", "name": "n"}).repeated
-    assert len(list(ledger.observations("note/n"))) == 1
+        assert run.store({"entity_type": "memo", "name": "n"}).repeated
+    assert len(list(ledger.observations("memo/n"))) == 1
 
 
 # -- after a crash
@@ -1330,7 +1333,7 @@ def test_recorded_steps_answer_from_the_log(ledger: Ledger) -> None:
             run.note(str(error))
         said = run.model("m", model, messages=["x"]).result
         verdict = decide("s", first, [Rule("one", predicate), Rule("two", {"n": 2})])
-        report = run.store({"entity_type": "note", "name": "n", "text": said})
+        report = run.store({"entity_type": "memo", "name": "n", "text": said})
         found = run.search("ann").items
         run.pinned().show("loan/42")
         with run.tool("block", number=1) as call:
@@ -1350,7 +1353,7 @@ def test_recorded_steps_answer_from_the_log(ledger: Ledger) -> None:
     assert stage.done == [*before, ("lookup", 3)]
     assert resumed.answer[:2] == [580, "one"]
     assert resumed.answer[3:] == [1, "block"]
-    assert len(list(ledger.observations("note/n"))) == 1
+    assert len(list(ledger.observations("memo/n"))) == 1
     assert resumed.from_log == 11
     assert resumed.unused == 0
     assert kinds(ledger, run)[recorded:] == ["noted", "read", "tool", "ended"]
@@ -1583,7 +1586,7 @@ def test_a_run_reaches_another_process(tmp_path: Path) -> None:
 
         with ledger.run("?") as run:
             run.show("loan/42")
-            run.store({"entity_type": "note", "name": "n", "count": 1})
+            run.store({"entity_type": "memo", "name": "n", "count": 1})
             same, own = spawn().split()
             run.note("after")
         assert same == run.id
@@ -1592,7 +1595,7 @@ def test_a_run_reaches_another_process(tmp_path: Path) -> None:
         assert decided["under"] == span
         assert decided["facts_origin"]["creditScore"]["by"] == "value"
         assert last(ledger, own, "run.started")["parent"] == {"run": run.id, "span": span}
-        assert len(list(ledger.observations("note/n"))) == 2
+        assert len(list(ledger.observations("memo/n"))) == 2
         assert kinds(ledger, run.id).count("ended") == 1
 
 
@@ -1888,7 +1891,7 @@ def test_async_runs_through_an_async_ledger(tmp_path: Path) -> None:
             async with run.model("m") as call:
                 call.result = "block"
             assert (await (await run.pinned()).show("loan/42")).fields["creditScore"] == 580
-            assert (await run.store({"entity_type": "note", "name": "n"})).position > 0
+            assert (await run.store({"entity_type": "memo", "name": "n"})).position > 0
             await run.note("n")
             assert run.input("a").value == 1
             assert run.environment()["WOODRAT_RUN"].startswith(run.id)

@@ -81,7 +81,7 @@ def test_too_many_values_are_refused_before_they_are_built(start: Start) -> None
     assert server.call("POST", "/v1/store", gzip.compress(many), headers=GZIP).status == 413
     lines = {"Content-Type": "application/x-ndjson"}
     assert server.call("POST", "/v1/store", b"0\n" * 10_000, headers=lines).status == 413
-    text = {"records": {"entity_type": "note", "id": "1", "text": ",[{" * 10_000}}
+    text = {"records": {"entity_type": "memo", "id": "1", "text": ",[{" * 10_000}}
     assert server.call("POST", "/v1/store", text).status == 200
 
 
@@ -123,10 +123,10 @@ def test_grants_are_checked_before_the_body(start: Start, keyring: Keyring) -> N
 def test_bodies_share_a_bounded_room(start: Start) -> None:
     """Long bodies that wait hold no more than so many bytes together; what they held is free when they are gone."""
     server = start(bodies_bytes_max=300_000)
-    long = {"records": {"entity_type": "note", "id": "1", "text": "x" * 200_000}}
+    long = {"records": {"entity_type": "memo", "id": "1", "text": "x" * 200_000}}
     assert server.call("POST", "/v1/store", long).status == 200
     assert server.app.intake.held.held == 0
-    more = {"records": {"entity_type": "note", "id": "1", "text": "x" * 400_000}}
+    more = {"records": {"entity_type": "memo", "id": "1", "text": "x" * 400_000}}
     answer = server.call("POST", "/v1/store", more)
     assert (answer.status, answer.json["code"]) == (503, "unavailable")
     assert server.app.intake.held.held == 0

@@ -145,7 +145,7 @@ def test_a_function_is_told_from_afar_what_becomes_stale(
     def hear(found: tuple[Any, ...]) -> None:
         told.extend((one.run, one.now.chosen) for one in found)
         heard.set()
-        a.store({"entity_type": "note", "id": str(len(told))})
+        a.store({"entity_type": "memo", "id": str(len(told))})
         raise KeyError("planted")
 
     with a.on_stale(hear) as subscription:
@@ -273,7 +273,7 @@ def test_runs_are_told_as_they_are_here(agents: tuple[Any, Any, Ledger]) -> None
         lambda ledger: ledger.show("no reference"),
         lambda ledger: ledger.store([{"entity_type": "contact"}, {"name": "x"}]),
         lambda ledger: ledger.store({**ANA, "x": float("nan")}),
-        lambda ledger: ledger.store(ANA, observed_at="yesterday"),
+        lambda ledger: ledger.store(ANA, observed_at="some day"),
         lambda ledger: ledger.store(ANA, if_version=99),
         lambda ledger: ledger.correct("contact/Nobody", {"city": "Vic"}),
         lambda ledger: ledger.retract("obs_none"),

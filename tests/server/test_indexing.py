@@ -27,7 +27,7 @@ def engine(tmp_path: Path) -> Engine:
 def told(engine: Engine, tenant: str, count: int) -> Ledger:
     """Return a ledger of which somebody said some things."""
     ledger = ledger_on(engine, tenant=tenant)
-    ledger.store([{"entity_type": "note", "id": f"{number}", "text": "word"} for number in range(count)])
+    ledger.store([{"entity_type": "memo", "id": f"{number}", "text": "word"} for number in range(count)])
     return ledger
 
 
@@ -74,10 +74,25 @@ def test_a_log_that_is_written_to_waits(engine: Engine, monkeypatch: pytest.Monk
         work = Indexing(engine, lambda tenant: ledger_on(engine, tenant=tenant), thread, asyncio.Event())
         work._go_on()
         assert work.lacking["search"] == 20
-        ledger.store({"entity_type": "note", "id": "late"})
+        ledger.store({"entity_type": "memo", "id": "late"})
         work._go_on()
         assert work.lacking["search"] == 21
         monkeypatch.setattr(indexing, "LACKING_MAX", 5)
-        ledger.store({"entity_type": "note", "id": "later"})
+        ledger.store({"entity_type": "memo", "id": "later"})
         work._go_on()
         assert min(work.lacking.values()) == 0
+
+
+def test_a_rebuild_is_noticed_though_nobody_writes(engine: Engine) -> None:
+    """What a rebuild forgot is made again without waiting for a write."""
+    ledger = told(engine, "one", 20)
+    with ThreadPoolExecutor(1) as thread:
+        work = Indexing(engine, lambda tenant: ledger_on(engine, tenant=tenant), thread, asyncio.Event())
+        for _ in range(20):
+            work._go_on()
+        assert not any(work.lacking.values())
+        ledger.rebuild()
+        assert lacks(ledger)
+        for _ in range(20):
+            work._go_on()
+        assert not lacks(ledger)

@@ -270,7 +270,7 @@ def test_long_bodies_and_answers_hold_nobody_up(server: Server) -> None:
 
 def test_gzip_of_several_members_is_read_whole(server: Server) -> None:
     """A body packed in parts, each a gzip of its own as `cat a.gz b.gz` makes them, loses nothing of any part."""
-    packed = b"".join(gzip.compress(b'{"entity_type": "note", "name": "%d"}\n' % number) for number in range(3))
+    packed = b"".join(gzip.compress(b'{"entity_type": "memo", "name": "%d"}\n' % number) for number in range(3))
     sent = {"Content-Type": "application/x-ndjson", "Content-Encoding": "gzip"}
     answer = server.call("POST", "/v1/store", packed, headers=sent)
     assert (answer.status, len(answer.json["observations"])) == (200, 3)

@@ -134,9 +134,9 @@ def test_a_neighbour_is_not_kept_waiting(served: tuple[Client, Client, int]) -> 
     def ask() -> tuple[float, float, float]:
         number = next(turns)
         start, begun = worked(pid), time.perf_counter()
-        record = {"entity_type": "note", "id": str(number), "text": "quiet"}
+        record = {"entity_type": "memo", "id": str(number), "text": "quiet"}
         assert quiet.call("POST", "/v1/store", {"records": [record]})[0] == 200
-        assert quiet.call("GET", f"/v1/entities/note/{number}")[0] == 200
+        assert quiet.call("GET", f"/v1/entities/memo/{number}")[0] == 200
         return time.perf_counter() - begun, start, worked(pid)
 
     for _ in range(20):

@@ -67,7 +67,7 @@ def test_a_recall_inside_a_run_on_a_server_is_a_read_of_it(served: tuple[Any, Le
         outer.answer("asked")
     reads = here.runs.show(run.id).reads
     assert [hit.run for hit in found.hits] == [known.id]
-    assert not {near.run for near in found.rejected} & {run.id, outer.id}
+    assert not {near.ref for near in found.rejected} & {run.id, outer.id}
     assert found.text == here.recall(patterns.QUESTION).text
     assert [(read.as_of, [hit.run for hit in read.recalled]) for read in reads] == [
         (found.position, [known.id]),
@@ -141,7 +141,7 @@ def test_what_is_written_to_a_server_after_the_run_is_no_part_of_it(served: tupl
     def agent(number: int) -> None:
         with remote.run("Go?", inputs={"number": number}) as run:
             run.answer(number)
-        remote.store({"entity_type": "note", "id": str(number), "text": "after"})
+        remote.store({"entity_type": "memo", "id": str(number), "text": "after"})
 
     agent(7)
     position = here.position

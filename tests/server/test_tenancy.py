@@ -123,6 +123,11 @@ ASKED: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("subject", {"subject": "{ref}", "reason": "asked to", "dry_run": True}),
     ],
     "what_if": [("run", {"run": "{run}", "without": "{obs}"})],
+    "remember": [
+        ("id", {"text": "likes tea", "about": "{ent}"}),
+        ("source", {"text": "likes tea", "source": "{source}"}),
+        ("run", {"text": "likes tea", "run": "{run}"}),
+    ],
 }
 """What is asked by every route that takes an id: of whatever is called by the names in braces."""
 
@@ -162,12 +167,11 @@ def _put_last(engine: Any) -> None:
     """Put a row behind all others: a search that ends at the end of a table takes fewer steps, whoever's it is."""
     id = (999 << 40) + 1
     run = engine.take_writer().connection.execute
-    for table, columns in (("step", "run"), ("source", "digest"), ("about", "subject"), ("naming", "target")):
-        run(f"INSERT INTO {table} ({columns}, id) VALUES (?, ?)", (2**63 - 1, id))
+    run("INSERT INTO naming (target, id) VALUES (?, ?)", (2**63 - 1, id))
     run("INSERT INTO said (id, entity, previous, digest) VALUES (?, 0, -1, ?)", (id, 2**63 - 1))
     row = (999, "z", "z", 2**63 - 1, 0, 0, "")
     run("INSERT INTO entity (tenant, type, key, digest, first, last, until) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-    run("INSERT INTO edge (tenant, endpoint, relation) VALUES (999, 0, 0)")
+    run("INSERT INTO index_row (tenant, name, key, since, value) VALUES (999, 'z', X'FE', 0, X'')")
     engine.give_back_writer()
 
 

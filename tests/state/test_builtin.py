@@ -50,6 +50,7 @@ RECORDS: dict[str, tuple[dict[str, Any], str]] = {
         '["loan/42",128]',
     ),
     "evaluation": ({"name": "credit", "subject": "agent/x", "verdict": "passed", "score": 0.9}, '["credit","agent/x"]'),
+    "note": ({"id": 7, "text": "Ana prefers calls before noon", "about": "contact/Ana Rivera"}, "7"),
     "pipeline": ({"name": "nightly", "status": "succeeded", "runs_started": 1, "longest_run_ms": 900}, "nightly"),
     "runbook": ({"name": "refunds", "status": "active", "steps": ["ask"], "thresholds": {"max": 100}}, "refunds"),
     "task": ({"id": 42, "title": "Ship", "status": "todo", "priority": "high", "tags": []}, "42"),

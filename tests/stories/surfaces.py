@@ -253,7 +253,7 @@ def command(verb: str, given: dict[str, Any]) -> tuple[list[str], str | None]:
     if verb == "what_if":
         pairs = [f"--set={name}={json.dumps(value)}" for name, value in take("set", {}).items()]
         return ["what-if", take("run"), *pairs, *options(given)], None
-    first = [take(name) for name in ("ref", "question", "what") if name in given]
+    first = [take(name) for name in ("ref", "question", "what", "text") if name in given]
     return [verb, *first, *options(given)], None
 
 
@@ -301,6 +301,10 @@ def unwrapped(verb: str, found: Any) -> Any:
 # MCP
 
 
+WHOLE = 100_000
+"""A budget, in tokens, that every recalled text of a story fits."""
+
+
 class Tools:
     """The official client against `woodrat mcp`, a process for each agent."""
 
@@ -316,6 +320,8 @@ class Tools:
             raise NotImplementedError(verb)
         tool, action = place(declared)
         wires = {parameter.name: parameter.wire for parameter in declared.parameters}
+        if verb == "recall":
+            given = {"budget": WHOLE, **given}  # to an agent that names no budget a recall is short
         sent = {wires[name]: value for name, value in given.items()} | at | ({"action": action} if action else {})
         try:
             answer = await self._tool(using, tool, **sent, details=True)

@@ -18,6 +18,8 @@ pytest.importorskip("granian", reason="the extra server is not installed")
 
 from tests.stories.surfaces import SURFACES, alike, tell
 
+pytestmark = pytest.mark.model  # commands and servers are processes of their own, which compare by it
+
 SERVED = "command line, served"
 SERVED_TOO = ("two_agents_disagree", "two_runs_part")
 """Stories that are also told through commands to a server; in the long profile all are."""

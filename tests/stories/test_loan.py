@@ -60,6 +60,6 @@ def test_the_command_line_tells_the_same(told: tuple[Path, str], capsys: pytest.
     assert "about loan/42" in found
     assert "evidence: creditScore=580, threshold=600" in found
     assert main(["recall", question, "--scope", "conversation", "--conversation", "app-42-followup", *where]) == 0
-    assert "No run passes the threshold" in capsys.readouterr().out
+    assert "Nothing passes the threshold" in capsys.readouterr().out
     assert main(["recall", question, "--db", str(database), "--tenant", "insurance", "-o", "table"]) == 0
-    assert capsys.readouterr().out == "No run passes the threshold of 0.5 in the scope tenant.\n"
+    assert capsys.readouterr().out.startswith("Nothing passes the threshold of 0.5 in the scope tenant.\n")

@@ -165,6 +165,7 @@ OBSERVATION = has(
         "confidence": anything,
         "assigned": is_true,
         "locator": is_object,
+        "match": is_object,
     },
 )
 

@@ -200,7 +200,7 @@ def ledger_capsules(rng: Random, folder: Path) -> tuple[str, dict[str, bytes]]:
         run.select(
             "tell", {"amount": run.input("amount")}, [woodrat.Rule("mail", {"amount": {"gt": 4}})], default=["none"]
         )
-        run.store({"entity_type": "note", "id": "1", "text": "done"})
+        run.store({"entity_type": "memo", "id": "1", "text": "done"})
     asked_for = [ids[0], run.id, f"{run.id}#risk", f"{run.id}#tell", *(f"loan/42#{name}" for name in LEDGER_FIELDS)]
     files = {what: ledger.proofs.capsule(what).to_bytes() for what in asked_for}
     if rng.random() < 0.5:

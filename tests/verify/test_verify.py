@@ -24,7 +24,7 @@ from woodrat.testing.ledgers import ledger_on
 from woodrat.verify import workers as verify_workers
 from woodrat.verify.workers import Crew
 
-RECORD: Final[dict[str, Any]] = {"entity_type": "note", "id": "1", "text": "x"}
+RECORD: Final[dict[str, Any]] = {"entity_type": "memo", "id": "1", "text": "x"}
 
 
 def many(ledger: woodrat.Ledger, count: int) -> None:
@@ -64,7 +64,7 @@ def test_nothing_is_found_beside_a_writer_and_a_rebuild(tmp_path: Path) -> None:
             while not done.is_set():
                 number += 1
                 other.store([{**RECORD, "id": f"{n}", "text": f"{number}"} for n in range(number % 7, 300, 7)])
-                other.correct(f"note/{number % 300}", {"text": "corrected"})
+                other.correct(f"memo/{number % 300}", {"text": "corrected"})
                 if number % 5 == 0:
                     other.fingerprint()
                     other.search("corrected")
@@ -158,7 +158,7 @@ def test_vectors_of_another_embedder_are_named_or_checked() -> None:
 
     ledger = ledger_on(MemoryEngine())
     ledger.store(RECORD)
-    with ledger.run("Is it near?", subject="note/1") as run:
+    with ledger.run("Is it near?", subject="memo/1") as run:
         run.answer("It is.")
     ledger.reindex(Lengths())  # type: ignore[arg-type]
     found = ledger.verify(deep=True)

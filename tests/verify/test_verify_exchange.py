@@ -266,7 +266,7 @@ def test_marks_of_other_logs_need_no_position_here(tmp_path: Path, keys: Path) -
     """How far another log was taken is no position of this one, and a mark of another shape is found."""
     ledger, other = told(tmp_path, "sqlite", "a", "Anabel"), told(tmp_path, "sqlite", "b", "Bertram")
     for _ in range(3):
-        other.store([{"entity_type": "note", "id": f"{number}"} for number in range(40)])
+        other.store([{"entity_type": "memo", "id": f"{number}"} for number in range(40)])
     ledger.log.sync(other)
     assert ledger.verify(deep=True, jobs=1).sound
     ledger.close()

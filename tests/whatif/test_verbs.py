@@ -308,11 +308,11 @@ def test_a_run_that_reads_what_it_wrote_itself(ledger: woodrat.Ledger) -> None:
     """What a run wrote before anything changed for it stands; what it wrote after is unknown."""
     said = store(ledger, creditScore=580)
     with ledger.run("Approve?") as run:
-        run.store({"entity_type": "note", "id": "1", "n": 1})
-        run.decide("early", run.show("note/1"), [Rule("one", {"n": 1})])
+        run.store({"entity_type": "memo", "id": "1", "n": 1})
+        run.decide("early", run.show("memo/1"), [Rule("one", {"n": 1})])
         run.show("loan/42")
-        run.store({"entity_type": "note", "id": "2", "n": 2})
-        run.decide("late", run.show("note/2"), [Rule("two", {"n": 2})])
+        run.store({"entity_type": "memo", "id": "2", "n": 2})
+        run.decide("late", run.show("memo/2"), [Rule("two", {"n": 2})])
     answer = ledger.what_if(run.id, without=said)
     assert [found.outcome for found in answer.decisions] == ["same", "unknown"]
 
@@ -429,18 +429,6 @@ class Watched:
         """Open a view."""
         with self._engine.view(tenant) as view:
             yield view
-
-    def glance(self, tenant: TenantId, entity: Any) -> Any:
-        """Look at an entity."""
-        return self._engine.glance(tenant, entity)
-
-    def glance_back(self, tenant: TenantId, entity: Any, position: int | None, effective: str | None) -> Any:
-        """Look back at an entity."""
-        return self._engine.glance_back(tenant, entity, position, effective)
-
-    def stamp(self) -> bytes | None:
-        """Ask the engine inside."""
-        return self._engine.stamp()
 
     def transaction(self, tenant: TenantId) -> Any:
         """Fail."""

@@ -28,10 +28,12 @@ from woodrat.api.sources import PastSources, Sources
 from woodrat.api.training import Training
 
 if TYPE_CHECKING:
+    from woodrat.canon.moment_words import Time
     from woodrat.compare.divergence import Divergence
     from woodrat.exchange.verbs.sync import Synced
     from woodrat.explain.stale import Stale
     from woodrat.explain.workers.subscription import Subscription
+    from woodrat.ledger.moments import Moment
     from woodrat.replay.result import Replayed
     from woodrat.runs.recorder.fork import Forked
     from woodrat.runs.recorder.resume import Resumed
@@ -243,7 +245,7 @@ class AsyncPast:
         """The log position reads are answered at; a short look at the database, made at once."""
         return self.target.position
 
-    async def at(self, moment: int | str | None = None, *, valid_at: str | None = None) -> AsyncPast:
+    async def at(self, moment: Moment | None = None, *, valid_at: Time | None = None) -> AsyncPast:
         """Return the ledger as of another moment, as `Past.at` does."""
         return AsyncPast(await asyncio.to_thread(self.target.at, moment, valid_at=valid_at))
 
@@ -323,6 +325,7 @@ class AsyncLedger(AsyncPast):
     delete = coroutine(Ledger.delete)
     restore = coroutine(Ledger.restore)
     relate = coroutine(Ledger.relate)
+    remember = coroutine(Ledger.remember)
     merge = coroutine(Ledger.merge)
     split = coroutine(Ledger.split)
     tag = coroutine(Ledger.tag)

@@ -43,23 +43,16 @@ class PastInterpretations:
 
         return lists.interpretations(self.context, limit=limit, cursor=cursor)
 
-    @verb(command="interpretations show INT", at_moment=True)
+    @verb(get="/v1/interpretations/{interpretation}", command="interpretations show INT")
     def show(self, interpretation: InterpretationArg) -> Interpretation:
         """Show one interpretation: model, prompt and parameters.
 
         Returns how it was made and how it ended; for a prompt, its digest. Raises `NotFound` when there is no
         interpretation with that id.
         """
-        from woodrat.ledger.pages import PAGE_MAX
+        from woodrat.ledger import sources
 
-        for found in self.list(limit=PAGE_MAX):
-            if found.id == interpretation:
-                return found
-        raise NotFound(
-            f"There is no interpretation {interpretation} here. Nothing was changed. "
-            "`woodrat interpretations list` lists them.",
-            {"interpretation": interpretation},
-        )
+        return sources.interpretation_named(self.context, interpretation)
 
     @verb(get="/v1/interpretations/diff", command="interpretations diff INT INT", wide=True)
     def diff(self, before: FromInterpretation, after: ToInterpretation) -> ReadingsDiff:
@@ -126,11 +119,14 @@ class Interpretations(PastInterpretations):
         if not isinstance(interpretation, str):
             problem = f"expected an interpretation's id, got {shown(interpretation)}"
             raise Refused([Fault("interpretation", problem, "Send it as text, such as int_….")])
-        from woodrat.explain.reader.tracer import open_tracer
+        from woodrat.ledger import source_index
+        from woodrat.ledger.moments import open_reader
         from woodrat.ledger.sources import Reading
 
-        with open_tracer(self.context) as tracer:
-            begun, position = tracer.reading(interpretation), tracer.through
+        source_index.catch_up(self.context)
+        with open_reader(self.context) as reader:
+            position = reader.asof.position
+            begun = source_index.SourceLookup(reader.view, position).reading(interpretation)
         if begun is None or begun.agent != self.ledger.agent:
             raise NotFound(
                 f"There is no interpretation {interpretation} of this agent. Nothing was written. Start one first.",

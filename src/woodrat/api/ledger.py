@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from woodrat.api.interpretations import Interpretations
     from woodrat.api.log import Log
     from woodrat.api.parameters import (
+        AboutRef,
         CorrectedFrom,
         DryRun,
         EndRef,
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
         IfVersions,
         InRun,
         InStep,
+        MatchArg,
         MomentArg,
+        NoteText,
         Observations,
         ObservedAt,
         OtherRef,
@@ -169,6 +172,7 @@ class Ledger(Maintenance):
         step: InStep | None = None,
         saw: Saw = (),
         if_version: IfVersions | None = None,
+        match: MatchArg | None = None,
         dry_run: DryRun = False,
     ) -> Report:
         """Store what an agent observed: all of it, or nothing.
@@ -177,6 +181,9 @@ class Ledger(Maintenance):
         entity that is stored, or several versions of which one must match; a version for each entity by reference
         (`None`: not known yet); or `"new"` or `"known"` for everything that is stored. If another write came first, it
         raises `Outdated`.
+
+        With `match="existing"`, a record whose entity is not known is attached to the one known entity that it can
+        mean by any of its identifying values; `matched` of the report says how. It asks for the right to read.
         """
         return facts.store(
             self._write_context(),
@@ -190,6 +197,44 @@ class Ledger(Maintenance):
             step=step,
             saw=saw,
             if_version=if_version,
+            match=match,
+            dry_run=dry_run,
+        )
+
+    @verb(
+        post="/v1/remember",
+        command="remember TEXT",
+        tool="remember",
+        example={"text": "Ana prefers calls before noon", "about": "contact/Ana Rivera"},
+    )
+    def remember(
+        self,
+        text: NoteText,
+        *,
+        about: AboutRef | None = None,
+        observed_at: ObservedAt | None = None,
+        priority: Priority | None = None,
+        source: FromSource | None = None,
+        run: InRun | None = None,
+        step: InStep | None = None,
+        idempotency_key: IdempotencyKey | None = None,
+        dry_run: DryRun = False,
+    ) -> Report:
+        """Remember a sentence as a note about an entity.
+
+        The note is an entity of the type `note`, related to its subject; erasing the subject erases its notes. Saying
+        the same about the same subject again is reported as known. Without `about`, it is about nothing in particular.
+        """
+        return facts.remember(
+            self._write_context(),
+            text,
+            about=about,
+            observed_at=observed_at,
+            priority=priority,
+            source=source,
+            run=run,
+            step=step,
+            idempotency_key=idempotency_key,
             dry_run=dry_run,
         )
 

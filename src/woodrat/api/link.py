@@ -16,7 +16,7 @@ from woodrat.canon import form
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger import redaction
-from woodrat.recall.ngram import Ngram
+from woodrat.ledger.moments import in_time
 from woodrat.runs.recorder import current
 
 if TYPE_CHECKING:
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 HERE_ONLY: Final = frozenset({"progress", "jobs"})
 """Arguments that say how a ledger that is here works; a server works as it does."""
+
+
+TIMES: Final = frozenset({"observed_at", "valid_from", "since", "until", "before", "after", "against", "moment"})
+"""Parameters that are times or moments."""
 
 
 class RemoteContext(NamedTuple):
@@ -158,15 +162,16 @@ def over(verb: Verb) -> Callable[..., Any]:
         if len(arguments) > len(positional) or not known.issuperset(bound):
             function(self, *arguments, **named)  # raises what Python says of such a call
         for name in bound.keys() - offered - HERE_ONLY:
-            if (
-                bound[name] is not None and getattr(bound[name], "id", bound[name]) != Ngram.id
-            ):  # which a server recalls by
+            if bound[name] is not None:
                 remedy = "Leave it out, or open a local ledger."
                 problem = f"got {shown(bound[name])}, which cannot be sent to a server"
                 raise Refused([Fault(name, problem, remedy)], verb.outcome)
         missing = [p for p in verb.parameters if p.required and p.name not in bound]
         if missing:
             function(self, *arguments, **named)
+        # Words and days mean those of whoever says them, so they are times before they are sent.
+        clock = self.link.transport.clock
+        bound |= {name: in_time(bound[name], clock) for name in TIMES & bound.keys() if bound[name] != "now"}
         answer = self.link.call(verb, bound)
         if hasattr(answer, "followed_by"):  # a page
             return answer.followed_by(lambda: call(self, **{**bound, "cursor": answer.cursor}))

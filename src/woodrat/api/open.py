@@ -43,6 +43,7 @@ def open_ledger(
     keys: str | os.PathLike[str] | None = None,
     checkpoint_every: int | None = None,
     redact: Iterable[str] | None = None,
+    zone: str | None = None,
     erase_again: bool = False,
 ) -> Ledger:
     """Open a ledger for one tenant, written to by one agent.
@@ -55,12 +56,14 @@ def open_ledger(
     `["password", "*_token"]`; left out, they are those of `WOODRAT_REDACT`, with commas between them. A file that
     holds what was erased in it, because an older copy was put back, is not opened, unless `erase_again` has it
     erased there too. `http://host:port` is a ledger behind a server, opened with a `key`, which says for which
-    tenant and agent. What is to be redacted is never sent there.
+    tenant and agent. What is to be redacted is never sent there. `zone` is the time zone by which days and words such
+    as `yesterday` are meant, such as `Europe/Madrid`; left out, it is `WOODRAT_ZONE`, else UTC.
     """
+    zone = os.environ.get("WOODRAT_ZONE") or None if zone is None else zone
     if isinstance(db, str) and db.startswith(("http://", "https://")):
         further = bool(tuple(policies)) or strict or readonly or clock is not None or keys is not None or erase_again
         hidden = redaction.hidden(os.environ.get("WOODRAT_REDACT") if redact is None else redact)
-        return _remote(db, key, tenant, agent, hidden, further or checkpoint_every is not None)
+        return _remote(db, key, tenant, agent, hidden, zone, further or checkpoint_every is not None)
     if key is not None:
         remedy = "Leave it out, or name a server such as http://localhost:8787."
         raise Refused([Fault("key", f"only a server accepts a key, and db is {shown(db)}", remedy)], NOT_OPENED)
@@ -74,7 +77,7 @@ def open_ledger(
 
         check_there(folder, path_of(db), tenant)
     engine = engine_for(db, readonly=readonly)
-    clock = clock or SystemClock()
+    clock = clock or SystemClock(zone)
     try:
         signing = None
         if folder is not None:
@@ -104,7 +107,9 @@ def open_ledger(
         raise
 
 
-def _remote(db: str, key: str | None, tenant: str, agent: str, hidden: frozenset[str], further: bool) -> Ledger:
+def _remote(
+    db: str, key: str | None, tenant: str, agent: str, hidden: frozenset[str], zone: str | None, further: bool
+) -> Ledger:
     from woodrat.api.remote import open_remote
 
     faults = []
@@ -115,4 +120,4 @@ def _remote(db: str, key: str | None, tenant: str, agent: str, hidden: frozenset
     if faults:
         raise Refused(faults, NOT_OPENED)
     # It has the verbs of a ledger without being one: what it cannot do is not among its attributes.
-    return cast("Ledger", open_remote(db, key, hidden))
+    return cast("Ledger", open_remote(db, key, hidden, zone))

@@ -8,7 +8,7 @@ command line. A parameter whose annotation carries no kind, such as a callback, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from woodrat.canon.ids import Ref
@@ -32,6 +32,8 @@ WAIT_SECONDS_MAX: Final = 20
 """How long a caller may have a server wait for something new."""
 
 Schema = Mapping[str, Any]
+Time: TypeAlias = str | date
+"""A time as callers send it: text, a `date`, or a `datetime`, which is a date too."""
 TEXT: Final[Schema] = {"type": "string"}
 WHOLE: Final[Schema] = {"type": "integer"}
 NUMBER: Final[Schema] = {"type": "number"}
@@ -152,13 +154,22 @@ OnlyField: TypeAlias = Annotated[str, Kind("only this field", TEXT, "F")]
 # When
 
 MomentArg: TypeAlias = Annotated[
-    int | str, Kind("a position, a time, now, @tag or a run", any_of(TEXT, WHOLE), "M", brief="a moment", ids=_RUN)
+    int | Time, Kind("a position, a time, now, @tag or a run", any_of(TEXT, WHOLE), "M", brief="a moment", ids=_RUN)
 ]
 FromMoment: TypeAlias = Annotated[
-    int | str, Kind("the earlier moment", any_of(TEXT, WHOLE), "M", wire="from", example="0", ids=_RUN)
+    int | Time,
+    Kind(
+        "the earlier moment",
+        any_of(TEXT, WHOLE),
+        "M",
+        wire="from",
+        example="0",
+        brief="yesterday, 2026-03, a position",
+        ids=_RUN,
+    ),
 ]
 ToMoment: TypeAlias = Annotated[
-    int | str,
+    int | Time,
     Kind(
         "the later moment (default: the moment read at, or now)",
         any_of(TEXT, WHOLE),
@@ -169,28 +180,43 @@ ToMoment: TypeAlias = Annotated[
     ),
 ]
 AsOfArg: TypeAlias = Annotated[
-    int | str,
+    int | Time,
     Kind(
-        "answer with what was known at this moment: a position, a time, now, @tag or a run (default: now)",
+        "answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now)",
         TEXT,
         "M",
-        brief="a moment",
+        brief="what was known then: 2026-03, yesterday, a position",
         ids=_RUN,
     ),
 ]
-ValidAt: TypeAlias = Annotated[str, Kind("count only what was true by this time (default: all of it)", TEXT, "T")]
-SeenSince: TypeAlias = Annotated[str, Kind("only what was observed at or after this time", TEXT, "T")]
-SeenUntil: TypeAlias = Annotated[str, Kind("only what was observed before this time", TEXT, "T")]
-StartedSince: TypeAlias = Annotated[str, Kind("only runs that started at or after this time", TEXT, "T")]
-StartedUntil: TypeAlias = Annotated[str, Kind("only runs that started before this time", TEXT, "T")]
-DecidedSince: TypeAlias = Annotated[str, Kind("only decisions made at or after this time", TEXT, "T")]
-DecidedUntil: TypeAlias = Annotated[str, Kind("only decisions made before this time", TEXT, "T")]
-ObservedAt: TypeAlias = Annotated[
-    str,
-    Kind("when it was observed, RFC 3339 with an offset (default: now)", TEXT, "T", brief="RFC 3339; default now"),
+ValidAt: TypeAlias = Annotated[
+    Time,
+    Kind(
+        "count only what was true by this time, whenever it became known (default: all of it)",
+        TEXT,
+        "T",
+        brief="what was true by then",
+    ),
 ]
-ValidFrom: TypeAlias = Annotated[str, Kind("since when it is true (default: when it was observed)", TEXT, "T")]
-CorrectedFrom: TypeAlias = Annotated[str, Kind("since when it is true (default: as in the corrected claim)", TEXT, "T")]
+SeenSince: TypeAlias = Annotated[Time, Kind("only what was observed at or after this time", TEXT, "T")]
+SeenUntil: TypeAlias = Annotated[Time, Kind("only what was observed before this time", TEXT, "T")]
+StartedSince: TypeAlias = Annotated[Time, Kind("only runs that started at or after this time", TEXT, "T")]
+StartedUntil: TypeAlias = Annotated[Time, Kind("only runs that started before this time", TEXT, "T")]
+DecidedSince: TypeAlias = Annotated[Time, Kind("only decisions made at or after this time", TEXT, "T")]
+DecidedUntil: TypeAlias = Annotated[Time, Kind("only decisions made before this time", TEXT, "T")]
+ObservedAt: TypeAlias = Annotated[
+    Time,
+    Kind(
+        "when it was observed: RFC 3339 with an offset, a date, yesterday, 2d, last monday (default: now)",
+        TEXT,
+        "T",
+        brief="time or date; default now",
+    ),
+]
+ValidFrom: TypeAlias = Annotated[Time, Kind("since when it is true (default: when it was observed)", TEXT, "T")]
+CorrectedFrom: TypeAlias = Annotated[
+    Time, Kind("since when it is true (default: as in the corrected claim)", TEXT, "T")
+]
 
 # Pages
 
@@ -205,6 +231,20 @@ PositionArg: TypeAlias = Annotated[int, Kind("only entries after this position",
 Records: TypeAlias = Annotated[
     Sequence[Mapping[str, Any]] | Mapping[str, Any],
     Kind("what was observed: one record or a list", any_of(RECORD, {"type": "array", "items": RECORD}), "JSON"),
+]
+MatchArg: TypeAlias = Annotated[
+    str,
+    Kind(
+        "attach a record of an unknown entity to the one known entity that it can mean",
+        {"type": "string", "enum": ["existing"]},
+    ),
+]
+NoteText: TypeAlias = Annotated[
+    str, Kind("what to remember, in a sentence", TEXT, "TEXT", example="Ana prefers calls before noon")
+]
+AboutRef: TypeAlias = Annotated[
+    str | Ref,
+    Kind("entity the note is about", ENTITY, "REF", example="contact/Ana Rivera", brief="type/key or id", ids=_ENTITY),
 ]
 Fields: TypeAlias = Annotated[Mapping[str, Any], Kind("values by field", OBJECT, "K=V", option="set")]
 Removed: TypeAlias = Annotated[
@@ -263,7 +303,13 @@ Subject: TypeAlias = Annotated[str | Ref, Kind("only runs about this entity", TE
 Conversation: TypeAlias = Annotated[str, Kind("only runs of this conversation", TEXT, "TEXT")]
 Principal: TypeAlias = Annotated[str, Kind("only runs on behalf of this principal", TEXT, "TEXT")]
 Status: TypeAlias = Annotated[
-    str, Kind("only runs with this status: done, error, cancelled, interrupted, running", TEXT, "S")
+    str,
+    Kind(
+        "only runs with this status: done, error, cancelled, interrupted, running",
+        TEXT,
+        "S",
+        brief="done, error, cancelled, interrupted, running",
+    ),
 ]
 OfVerdict: TypeAlias = Annotated[str, Kind("only runs with this verdict", TEXT, "V")]
 Projection: TypeAlias = Annotated[str, Kind("decisions, commits, narrative or full", TEXT, "P")]
@@ -295,6 +341,7 @@ Descending: TypeAlias = Annotated[bool, Kind("sort in descending order", FLAG)]
 ByArrival: TypeAlias = Annotated[
     bool, Kind("list fields that were decided by arrival alone: no observation time was given", FLAG, brief="")
 ]
+OnlyRelation: TypeAlias = Annotated[str, Kind("only relations of this type", TYPE, "T", example="works_at", brief="")]
 Depth: TypeAlias = Annotated[int, Kind("how many relations to follow (default: 1)", WHOLE, "N")]
 Excerpts: TypeAlias = Annotated[bool, Kind("also quote the text of the source that a claim points to", FLAG)]
 WithProvenance: TypeAlias = Annotated[bool, Kind("include the observations behind the values", FLAG)]
@@ -306,8 +353,17 @@ EntriesMax: TypeAlias = Annotated[int, Kind("return at most this many entries", 
 # Questions
 
 Question: TypeAlias = Annotated[str, Kind("the question", TEXT, "Q", example="why was application #42 rejected?")]
-HitsMax: TypeAlias = Annotated[int, Kind("return at most this many runs (default: 1)", WHOLE, "N")]
-Threshold: TypeAlias = Annotated[float, Kind("lowest score to accept, -1 to 1 (default: 0.5)", NUMBER, "X")]
+HitsMax: TypeAlias = Annotated[int, Kind("return at most this many hits (default: 1)", WHOLE, "N")]
+Threshold: TypeAlias = Annotated[float, Kind("lowest score to accept, 0 to 1 (default: 0.5)", NUMBER, "X")]
+RecalledSince: TypeAlias = Annotated[str, Kind("only what was said at or after this time", TEXT, "T")]
+RecalledUntil: TypeAlias = Annotated[str, Kind("only what was said before this time", TEXT, "T")]
+NotFrom: TypeAlias = Annotated[
+    str | Sequence[str], Kind("leave out what these agents said", any_of(TEXT, TEXTS), "AGENT")
+]
+RecalledTypes: TypeAlias = Annotated[
+    str | Sequence[str],
+    Kind("only facts and notes of these entity types, no runs and no documents", any_of(TEXT, TEXTS), "TYPE"),
+]
 Scope: TypeAlias = Annotated[
     str,
     Kind(
@@ -317,7 +373,7 @@ Scope: TypeAlias = Annotated[
 ]
 ScopePrincipal: TypeAlias = Annotated[str, Kind("the principal, with the scope principal", TEXT, "TEXT")]
 ScopeConversation: TypeAlias = Annotated[str, Kind("the conversation, with the scope conversation", TEXT, "TEXT")]
-AgeMax: TypeAlias = Annotated[float | timedelta, Kind("ignore runs older than this, in seconds", NUMBER, "SECONDS")]
+AgeMax: TypeAlias = Annotated[float | timedelta, Kind("ignore what is older than this, in seconds", NUMBER, "SECONDS")]
 LineageOf: TypeAlias = Annotated[
     str,
     Kind(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from woodrat.api.verb import READ, verb
 from woodrat.ledger import reads
-from woodrat.ledger.moments import Moment, open_reader, resolve_moment, timestamp
+from woodrat.ledger.moments import Moment, in_time, open_reader, resolve_moment, timestamp
 from woodrat.records import replace
 
 if TYPE_CHECKING:
@@ -46,11 +46,16 @@ if TYPE_CHECKING:
         KnownState,
         Limit,
         LineageOf,
+        NotFrom,
         OfType,
         OnlyField,
+        OnlyRelation,
         OnlyStage,
         Projection,
         Question,
+        RecalledSince,
+        RecalledTypes,
+        RecalledUntil,
         RefArg,
         Rules,
         RulesByStage,
@@ -69,6 +74,7 @@ if TYPE_CHECKING:
         Sweep,
         Threshold,
         Thresholds,
+        Time,
         ToMoment,
         Where,
         Without,
@@ -131,16 +137,22 @@ class Past:
         with self._reader() as reader:
             return reader.asof.position
 
-    def at(self, moment: Moment | None = None, *, valid_at: str | None = None) -> Past:
-        """Return the ledger as of another moment, or as it was true by another time. Timestamps need an offset."""
-        position: Moment = self.context.moment
+    def at(self, moment: Moment | None = None, *, valid_at: Time | None = None) -> Past:
+        """Return the ledger as of another moment, or as it was true by another time.
+
+        As of a moment counts what was *known* then, and by `valid_at` what was *true* by then. Timestamps need an
+        offset. Days, and words such as `yesterday`, are those of the zone that the ledger was opened with, else of UTC.
+        """
+        position: int | str = self.context.moment
         if type(moment) is int and 0 <= moment <= self._reached:
             position = moment  # a log only grows
         elif moment is not None:
             with self.context.engine.view(self.tenant) as view:
                 position = resolve_moment(view, moment, clock=self.context.clock)
                 self._reached = view.head().position
-        chosen = self.context.valid_at if valid_at is None else timestamp(valid_at, "valid_at")
+        chosen = (
+            self.context.valid_at if valid_at is None else timestamp(valid_at, "valid_at", clock=self.context.clock)
+        )
         found = Past(self.context.at(position, chosen))
         found._moment_of = self.home
         return found
@@ -239,8 +251,9 @@ class Past:
         `gt`, `gte`, `prefix` and `exists`; all must hold. A collection (`union`, `append`) matches when it contains a
         value that does.
 
-        With a condition on a field that the schema indexes (`x-woodrat-index`), or sorted by one, a page costs what it
-        returns. Otherwise it costs the entities it passes; sorted by another field, or with `valid_at`, it costs all.
+        With a condition on a text, number, boolean or null, or sorted by a field, a page costs what it returns. For
+        elements of collections the schema has to index the field (`x-woodrat-index`); otherwise a page costs the
+        entities it passes. With `valid_at` it costs all.
         """
         from woodrat.ledger import lists
 
@@ -379,16 +392,22 @@ class Past:
 
     @verb(get="/v1/related/{ref}", command="related REF", tool="related", wide=True)
     def related(
-        self, ref: RefArg, *, depth: Depth = 1, limit: Limit = 100, cursor: Cursor | None = None
+        self,
+        ref: RefArg,
+        *,
+        type: OnlyRelation | None = None,
+        depth: Depth = 1,
+        limit: Limit = 100,
+        cursor: Cursor | None = None,
     ) -> Page[Related]:
         """Show the relations of an entity.
 
         Relations count from either end. With a `depth` above 1, it also returns the relations of the entities at the
-        other ends.
+        other ends. With a `type`, only relations of that type are followed.
         """
         from woodrat.ledger import lists
 
-        return lists.related(self.context, ref, depth=depth, limit=limit, cursor=cursor)
+        return lists.related(self.context, ref, type=type, depth=depth, limit=limit, cursor=cursor)
 
     def erased_at(self, position: int) -> int | None:
         """Return where the log says that the body at a position was erased, at whatever moment this reads.
@@ -447,22 +466,42 @@ class Past:
         ttl: AgeMax | None = None,
         embedder: Embedder | str | None = None,
         budget: Budget | None = None,
+        since: RecalledSince | None = None,
+        until: RecalledUntil | None = None,
+        not_from: NotFrom | None = None,
+        entity_type: RecalledTypes | None = None,
     ) -> Recall:
-        """Find past runs that answer a question.
+        """Find what is remembered that answers a question.
 
-        Returns at most `k` runs. The result is false when no run passes, and then says what came close.
+        Looks at runs, facts, notes and documents. Returns at most `k` hits, each with its kind, moment, lineage, who
+        said it and who confirmed it. The result is false when nothing passes `threshold`, and then says what came close
+        and why it does not count.
 
-        Recall is strict, in this order: runs that do not mention what the question names by number (`#42`) are not
-        considered; of the others, the nearest count; below `threshold`, a cosine, none does. Runs with decisions come
-        first, and a question about a run never comes before that run. `scope` is `tenant`, `principal` or
-        `conversation`; the last two need the one meant. `ttl` is how old a run may be, in seconds. The default embedder
-        is `ngram-v1`, which compares spelling, not meaning: for questions that name nothing by number, use a threshold
-        of about 0.3.
+        Words, meaning and identifiers make one score between 0 and 1. What the question names by number (`#42`)
+        decides where it exists. Words such as `last Monday` narrow the search, and `understood` says how they were
+        read. A question about a run never comes before that run. `scope` is `tenant`, `principal` or `conversation`;
+        the last two need the one meant. `ttl` is how old a hit may be, in seconds. `not_from` names agents whose words
+        are left out, `entity_type` asks for facts and notes of some types alone. Meaning is compared by a local model,
+        with the extra `recall`; without it words alone count.
         """
         from woodrat.recall import reader as recall_reader
 
         asked = recall_reader.ask(
-            question, k, threshold, projection, budget, scope, principal, conversation, ttl, embedder
+            question,
+            k,
+            threshold,
+            projection,
+            budget,
+            scope,
+            principal,
+            conversation,
+            ttl,
+            embedder,
+            since,
+            until,
+            not_from,
+            entity_type,
+            self._now() or self.context.clock.now(),
         )
         from woodrat.runs.recorder.log import LocalLog
         from woodrat.runs.recorder.run import current_run
@@ -507,9 +546,9 @@ class Past:
         Also takes an interpretation, a run, a decision as `RUN#stage`, and what an agent said. Lists every run that
         read it, recalled it or decided on it, every run that leaned on what those wrote or decided, and so on, the
         nearest first; then the fields that all of this takes part in now, recorded exports with rows of these runs, and
-        the observations meant. `depth` ends it earlier, and `left_out` says what that left out. The cost grows with the
-        result, not with the ledger; but the first question about a long log waits for an index to be built, which
-        `progress` follows.
+        the observations meant. `depth` ends it earlier, and `left_out` says what that left out. A page costs what it
+        shows, so `counts` has no number of runs before the page that lists the last of them; but the first question
+        about a long log waits for an index to be built, which `progress` follows.
         """
         from woodrat.explain import verbs as explain_verbs
 
@@ -659,8 +698,8 @@ class Past:
             stage=stage,
             agent=agent,
             subject_type=subject_type,
-            since=since,
-            until=until,
+            since=in_time(since, self.context.clock),
+            until=in_time(until, self.context.clock),
             same=same,
             limit=limit,
             cursor=cursor,

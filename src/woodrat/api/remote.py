@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from os import PathLike
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, TypeVar, cast
@@ -33,8 +33,7 @@ from woodrat.canon import form, ids
 from woodrat.clock import Clock, SystemClock
 from woodrat.errors import Fault, NotFound, Refused
 from woodrat.ledger import redaction
-from woodrat.ledger.moments import NO_READ
-from woodrat.ledger.pages import PAGE_MAX
+from woodrat.ledger.moments import NO_READ, in_time
 from woodrat.ledger.report import Report
 from woodrat.records import replace
 from woodrat.state.redaction import NOTHING
@@ -42,6 +41,7 @@ from woodrat.state.redaction import NOTHING
 if TYPE_CHECKING:
     from woodrat.bisect.reduction import Reduction
     from woodrat.canon.form import Json
+    from woodrat.canon.moment_words import Time
     from woodrat.exchange.verbs.export import ExportedLog
     from woodrat.exchange.verbs.importer import Imported
     from woodrat.explain.stale import Stale
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from woodrat.recall.reader import Recall
     from woodrat.replay.result import Replayed
     from woodrat.runs.recorder.run import Run
+    from woodrat.state.source import Delivery
     from woodrat.training.exports import Exported
 
 T = TypeVar("T")
@@ -101,10 +102,11 @@ class RemotePast(Past):
         found: int = self.link.get("/v1/position")["position"]
         return found
 
-    def at(self, moment: Moment | None = None, *, valid_at: str | None = None) -> RemotePast:
+    def at(self, moment: Moment | None = None, *, valid_at: Time | None = None) -> RemotePast:
         """Return the ledger as of another moment, or as it was true by another time."""
-        link = self.link
-        chosen, by = link.moment, link.valid_at if valid_at is None else valid_at
+        link, clock = self.link, self.context.clock
+        moment = moment if moment == "now" else cast("Moment | None", in_time(moment, clock))
+        chosen, by = link.moment, link.valid_at if valid_at is None else str(in_time(valid_at, clock))
         if moment is not None:
             asked = Link(link.transport, link.hidden, str(moment))
             try:
@@ -402,6 +404,13 @@ class RemoteSources(RemoteNamespace, Sources):
         shown = self.link.get(f"/v1/sources/{source}")
         return b64decode(shown["base64"]) if shown["text"] is None else str(shown["text"]).encode()
 
+    def show(self, source: str) -> tuple[Delivery, ...]:
+        """Show every delivery of one source."""
+        from woodrat.state.source import Delivery
+
+        shown = self.link.get(f"/v1/sources/{source}")
+        return tuple(codec.read(Delivery, delivery) for delivery in shown["deliveries"])
+
 
 class RemoteInterpretations(RemoteNamespace, Interpretations):
     """The interpretations behind an address."""
@@ -427,8 +436,9 @@ class RemoteInterpretations(RemoteNamespace, Interpretations):
 
     def continue_(self, interpretation: str) -> Any:
         """Return a reading that this agent began elsewhere and that has not ended."""
-        for found in self.list(limit=PAGE_MAX):
-            if found.id == interpretation and found.agent == self.ledger.agent:
+        with suppress(NotFound):
+            found = self.show(interpretation)
+            if found.agent == self.ledger.agent:
                 return RemoteReading(self.link.transport, found.id, found.source, self.link.hidden)
         raise NotFound(
             f"There is no interpretation {interpretation} of this agent. Nothing was written. Start one first.",
@@ -633,7 +643,9 @@ def _install() -> None:
 _install()
 
 
-def open_remote(address: str, key: str | None, hidden: frozenset[str] = NOTHING) -> RemoteLedger:
-    """Return the ledger behind an address; values under hidden keys are never sent there."""
-    clock = SystemClock()
+def open_remote(
+    address: str, key: str | None, hidden: frozenset[str] = NOTHING, zone: str | None = None
+) -> RemoteLedger:
+    """Return the ledger behind an address; values under hidden keys are never sent there. Days are those of `zone`."""
+    clock = SystemClock(zone)
     return RemoteLedger(Link(Transport(address, key, clock), hidden), clock)

@@ -14,12 +14,15 @@ from woodrat.api.past import Past
 from woodrat.api.remote_run import RemoteLog
 from woodrat.errors import NotFound, Refused, WoodratError
 from woodrat.recall import reader
+from woodrat.recall.passages import passage, start_of
+from woodrat.records import replace
 from woodrat.runs.index.listing import ANCESTORS_MAX
 from woodrat.runs.recorder.log import LocalLog
 from woodrat.runs.recorder.recalls import RecallFound
 
 if TYPE_CHECKING:
-    from woodrat.recall.reader import Recall, RecallRequest
+    from woodrat.recall.reader import Recall, Recalled, RecallRequest
+    from woodrat.recall.search import Match
     from woodrat.runs.record import RunRecord
     from woodrat.runs.recorder.run import Run
 
@@ -35,13 +38,14 @@ def recall_in(run: Run, past: Any, ask: Ask, arguments: tuple[Any, ...], given: 
     about = bound.kwargs
     moment = past.link.moment
     as_of = None if moment is None else int(moment)
+    now = past.context.clock.now()
     replays = run.recording is not None and run.recording.replays
     if replays and isinstance(run.log, LocalLog) and run.log.context.engine.location == past.link.transport.address:
         here = run.log.context
-        return reader.recall(here if as_of is None else here.at(as_of, None), _request(question, about), None, run)
+        return reader.recall(here if as_of is None else here.at(as_of, None), _request(question, about, now), None, run)
     if replays or not isinstance(run.log, RemoteLog) or run.log.transport is not past.link.transport:
         return ask(question, **about)
-    request = _request(question, about)
+    request = _request(question, about, now)
     args = request.args()
     known = run.recorded_recall(args, as_of)
     if known is not None and known.found is not None:
@@ -59,24 +63,29 @@ def recall_in(run: Run, past: Any, ask: Ask, arguments: tuple[Any, ...], given: 
     return answer
 
 
-def _request(question: Any, about: Mapping[str, Any]) -> RecallRequest:
-    names = ("k", "threshold", "projection", "budget", "scope", "principal", "conversation", "ttl", "embedder")
-    return reader.ask(question, *(about[name] for name in names))
+def _request(question: Any, about: Mapping[str, Any], now: str) -> RecallRequest:
+    first = ("k", "threshold", "projection", "budget", "scope", "principal", "conversation", "ttl", "embedder")
+    names = (*first, "since", "until", "not_from", "entity_type")
+    given: dict[str, Any] = {name: about[name] for name in names}
+    return reader.ask(question, **given, now=now)
 
 
 def _without_asking(run: Run, past: Any, ask: Ask, request: RecallRequest, about: Mapping[str, Any]) -> Recall:
     """Return what the server finds besides the runs that ask: a question is not its own answer."""
     answer = ask(request.question, **about)
-    seen = {hit.run for hit in answer.hits} | {near.run for near in answer.rejected}
+    seen = {hit.ref for hit in answer.hits} | {near.ref for near in answer.rejected}
     asking = _asking(run, past) if seen else set()
     if not seen & asking:
         return answer
     more = min(request.k + len(asking), reader.K_MAX)
     wider = ask(request.question, **{**about, "k": more})
     found = reader.found_by(wider)
-    hits = tuple(hit for hit in found.hits if hit.run not in asking)[: request.k]
-    near = tuple(each for each in found.rejected if each["run"] not in asking) if len(hits) < request.k else ()
-    return reader.remade(ServedRuns(past, wider.position), request, found._replace(hits=hits, rejected=near))
+    kept = [hit.ref for hit in wider.hits if hit.ref not in asking][: request.k]
+    hits = tuple(hit for hit in found.hits if hit.run in kept)
+    others = tuple({**each, "rank": kept.index(each["of"])} for each in found.others if each["of"] in kept)
+    near = tuple(each for each in found.rejected if each["of"] not in asking) if len(kept) < request.k else ()
+    found = found._replace(hits=hits, others=others, rejected=near)
+    return reader.remade(ServedRuns(past, wider.position), request, found, ToldMemories(wider))
 
 
 def _asking(run: Run, past: Any) -> set[str]:
@@ -98,7 +107,7 @@ class ServedRuns:
 
     def __init__(self, past: Any, position: int) -> None:
         self.through = position
-        self._runs = past.at(position).runs
+        self._past, self._runs = past, past.at(position).runs
 
     def find(self, id: str) -> RunRecord | None:
         """Return a run's record; none when there is none."""
@@ -112,3 +121,33 @@ class ServedRuns:
         """Return what a run was begun with."""
         found = self.find(id)
         return {} if found is None else {"query": found.query, "started_at": found.started_at}
+
+    def said(self, id: str, position: int) -> str:
+        """Return the passage that a run's entry has; empty for a key that may not read the log."""
+        asked = {"after": position - 1 if position else None, "limit": 1}
+        try:
+            entries, found = self._past.link.transport.get("/v1/log", asked)["items"], self.find(id)
+        except WoodratError:
+            return ""
+        body = entries[0].get("body") if entries and entries[0]["position"] == position else None
+        if found is None or not isinstance(body, dict) or body.get("run") != id:
+            return ""
+        start = start_of({"subject": found.subject, "query": found.query, "inputs": found.inputs})
+        said = passage(entries[0]["kind"], body, start)
+        return "" if said is None else said.text
+
+
+class ToldMemories(reader.NoMemories):
+    """What the server told of facts, notes and documents, to be told again."""
+
+    def __init__(self, answer: Recall) -> None:
+        self._hits = {hit.ref: hit for hit in answer.hits}
+        self._near = {near.ref: near for near in answer.rejected}
+
+    def told(self, match: Match) -> Recalled:
+        """Return the hit as the server told it."""
+        return self._hits[match.of]
+
+    def marked(self, match: Match, mark: str | None) -> Match:
+        """Return a match with the text that the server told."""
+        return replace(match, text=self._near[match.of].text) if match.reason else match

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from woodrat.api.link import RemoteContext
     from woodrat.api.transport import Transport
     from woodrat.canon.form import Json
+    from woodrat.canon.moment_words import Time
     from woodrat.clock import Clock
+    from woodrat.ledger.moments import Moment
     from woodrat.runs.recorder.recording import Body, Steps
     from woodrat.runs.recorder.run import Run
     from woodrat.runs.recorder.steps import Begun, RunLog, StepRecorder, WriteStep
@@ -59,7 +61,7 @@ class RemoteReads:
         found: str | None = self._past.context.valid_at
         return found
 
-    def at(self, moment: int | str | None = None, *, valid_at: str | None = None) -> RemoteReads:
+    def at(self, moment: Moment | None = None, *, valid_at: Time | None = None) -> RemoteReads:
         """Return the reads as of another moment, or as it was true by another time."""
         return RemoteReads(self._past.at(moment, valid_at=valid_at))
 

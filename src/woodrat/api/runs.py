@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from woodrat.api.verb import READ, RUN, verb
 from woodrat.context import Context
 from woodrat.errors import Fault, Refused, shown
-from woodrat.ledger.moments import NO_READ
+from woodrat.ledger.moments import NO_READ, in_time
 from woodrat.runs.recorder import current
 
 if TYPE_CHECKING:
@@ -102,8 +102,8 @@ class PastRuns:
             principal=principal,
             session=session,
             pipeline=pipeline,
-            since=since,
-            until=until,
+            since=in_time(since, self.context.clock),
+            until=in_time(until, self.context.clock),
             status=status,
             verdict=verdict,
             limit=limit,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from woodrat.api.verb import WRITE, verb
-from woodrat.errors import NotFound
 from woodrat.runs.recorder import current
 
 if TYPE_CHECKING:
@@ -47,15 +46,9 @@ class PastSources:
 
         Raises `NotFound` when there is no source with that id. `content` returns what was received.
         """
-        from woodrat.ledger.pages import PAGE_MAX
+        from woodrat.ledger import sources
 
-        found = tuple(delivery for delivery in self.list(limit=PAGE_MAX) if str(source).startswith(delivery.source))
-        if not found:
-            raise NotFound(
-                f"There is no source {source} here. Nothing was changed. `sources list` lists them.",
-                {"source": source},
-            )
-        return found
+        return sources.deliveries_of(self.context, source)
 
     def content(self, source: SourceArg) -> bytes:
         """Return the content of a source, exactly as received."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from woodrat.api.verb import verb
+from woodrat.ledger.moments import timestamp
 from woodrat.runs.recorder import current
 
 if TYPE_CHECKING:
@@ -55,7 +56,12 @@ class Training:
             kind,
             out=out,
             flavour=flavour,
-            filters={"agent": agent, "since": since, "until": until, "verdict": verdict},
+            filters={
+                "agent": agent,
+                "since": None if since is None else timestamp(since, "since", clock=self.context.clock),
+                "until": None if until is None else timestamp(until, "until", clock=self.context.clock),
+                "verdict": verdict,
+            },
             metadata=metadata,
             store=home.store if record and home is not None else None,
             progress=progress,

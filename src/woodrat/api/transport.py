@@ -90,7 +90,8 @@ class Transport:
         self._headers = {"Accept-Encoding": "identity"}
         if key is not None:
             self._headers["Authorization"] = f"Bearer {key}"
-        self._clock = clock
+        self.clock = clock
+        """Time and fresh ids, here."""
         self._mine = threading.local()
         self._pause = threading.Event()
 
@@ -148,7 +149,7 @@ class Transport:
 
     def fresh_key(self) -> str:
         """Return a key for one write."""
-        return self._clock.random(16).hex()
+        return self.clock.random(16).hex()
 
     def close(self) -> None:
         """Close the connection of this thread."""

@@ -25,6 +25,7 @@ from woodrat.bisect.subset import believed_of, entities_concerned
 from woodrat.canon import form
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.explain.remake import is_whole
+from woodrat.ledger import entry_index
 from woodrat.ledger.moments import NO_READ, here, resolve_ref
 from woodrat.records import dataclass
 from woodrat.runs.gaps import rule_faults
@@ -352,13 +353,15 @@ def all_concerned(view: View, predicate: Predicate, through: int) -> dict[Ref, N
     """Return all entities that can bear on a predicate; `NotFound` where one it asks about was never spoken of."""
     found = entities_concerned(
         predicate.looked,
-        lambda ref: view.relations(ref.digest, SAME_AS, through) if view.joined(ref.digest) else (),
+        lambda ref: (
+            entry_index.relations(view, ref.digest, SAME_AS, through) if entry_index.joined(view, ref.digest) else ()
+        ),
     )
     absent = {asked.entity for asked in predicate.entities if asked.exists is False or asked.deleted is False}
     unknown = [
         str(ref)
         for ref in predicate.looked
-        if ref not in absent and view.entity(ref.digest, through) is None and not view.joined(ref.digest)
+        if ref not in absent and view.entity(ref.digest, through) is None and not entry_index.joined(view, ref.digest)
     ]
     if unknown:
         raise NotFound(

@@ -180,7 +180,8 @@ class _Data(_Asked):
         return sorted({write_of(self.view, position)[1] for position in spoken})
 
     def touched(self, low: int, high: int) -> list[Ref]:
-        return sorted(self._concerned.keys() & set(self.view.touched(low, high)), key=str)
+        # Asked one by one: a write may speak of thousands of others.
+        return sorted((ref for ref in self._concerned if self.view.observations(ref.digest, low, high)), key=str)
 
     def changes(self, low: int, high: int) -> tuple[LookedChange, ...]:
         """Return what became of the entities it looks at."""

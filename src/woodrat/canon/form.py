@@ -93,6 +93,14 @@ def serialise(value: object) -> bytes:
     return _spell(value)
 
 
+def serialise_plain(value: object) -> bytes:
+    """Do as `serialise` does for a value without floats whose keys are all ASCII, and look at none of its parts."""
+    try:
+        return orjson.dumps(value, option=_PLAIN_OPTIONS)
+    except orjson.JSONEncodeError:
+        return serialise(value)
+
+
 def is_canonical(data: bytes, value: object) -> bool:
     """Return whether bytes are the RFC 8785 spelling of the value that `decode` reads from them."""
     if type(value) is dict and _is_shallow(value):
@@ -159,7 +167,10 @@ def quick(value: object, outer: int = 0) -> bytes | None:
 
 
 def quick_flat(value: dict[str, Any]) -> bytes | None:
-    """Do as `quick` does for an object that holds only text, integers, booleans and null under sound names."""
+    """Do as `quick` does for an object that holds only text, integers, booleans, null and lists of these.
+
+    Its names are sound.
+    """
     try:
         data = orjson.dumps(value, option=_PLAIN_OPTIONS)
     except orjson.JSONEncodeError:

@@ -150,6 +150,10 @@ def _shape_fault(text: str, path: str) -> Fault:
     if _LONG_YEAR.match(text):
         return Fault(path, f"{shown(text)} has a year of more than four digits", "Send a year from 0001 to 9999.")
     if _DATE_ONLY.fullmatch(text):
+        try:
+            date.fromisoformat(text)
+        except ValueError:  # a time would not help it
+            return Fault(path, f"{shown(text)} is not a day of the calendar", "Send a date that exists.")
         problem = f"{shown(text)} is a date without a time"
         return Fault(path, problem, f"Add time and offset, such as {text}T00:00:00Z.")
     if text[10:11] == " " and _RFC3339.fullmatch(text[:10] + "T" + text[11:]):

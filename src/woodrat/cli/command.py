@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.cli.verbs.declaration import FILE, arguments_of, destination, label
 from woodrat.errors import Corrupt, Fault, NotFound, Refused, Unavailable, WoodratError, shown
@@ -154,7 +154,7 @@ class Call:
         from woodrat.ledger.own_policy import registry
         from woodrat.proofs.verbs.folder import keys_for
 
-        engine, clock = self.engine(mode), SystemClock()
+        engine, clock = self.engine(mode), SystemClock(zone())
         folder = keys_for(self.db, self.keys)
         if folder is not None and self._signing is None:
             self._signing = signing_for(engine, self.tenant, folder, clock, every=None, tell=say)
@@ -218,7 +218,7 @@ class Call:
                 self.engine(READ),
                 ids.TenantId(self.tenant),
                 BUILTIN,
-                SystemClock(),
+                SystemClock(zone()),
                 self.agent,
                 erasures=LogErasures(self._keys),
                 keys=self.keys,
@@ -271,7 +271,7 @@ class Call:
     def _read_times(self) -> None:
         """Turn times in words into timestamps, and refuse those that are no time by the option's own name."""
         given = self.given
-        texts = {name: getattr(given, name, None) for name in ("valid_at", "since", "until")}
+        texts = {name: getattr(given, name, None) for name in ("valid_at", "since", "until", *_WRITTEN)}
         if not any(texts.values()):
             return
         from woodrat.canon import moment, moment_words
@@ -281,7 +281,11 @@ class Call:
         for name, text in texts.items():
             if text is None:
                 continue
-            spoken = None if "T" in text else moment_words.resolve(text, SystemClock().now())
+            spoken = moment_words.resolve(text, SystemClock().now(), zone())
+            if name in _WRITTEN:
+                if spoken is not None:  # else it is sent as it was typed, which is what an idempotency key stands for
+                    setattr(given, name, spoken)
+                continue
             fault = None if spoken is not None else moment.fault(text, f"--{name.replace('_', '-')}")
             if fault is not None:
                 faults.append(fault)
@@ -404,6 +408,15 @@ def renamed(refusal: Refused, names: Mapping[str, str]) -> Refused:
     return Refused(faults, str(refusal).rpartition("\n")[2])
 
 
+_WRITTEN: Final = ("observed_at", "valid_from")
+"""Times that are written down."""
+
+
+def zone() -> str | None:
+    """Return the time zone by which days are typed; None: UTC."""
+    return os.environ.get("WOODRAT_ZONE") or None
+
+
 def at_moment(ledger: Past, moment: str, typed_as: str, *, valid_at: str | None = None) -> Past:
     """Return a ledger as of a moment that was typed; what is wrong with it is told by what it was typed as."""
     try:
@@ -428,7 +441,7 @@ def _open_served(db: str, tenant: str | None, agent: str | None) -> RemoteLedger
     from woodrat.api.remote import open_remote
     from woodrat.state.redaction import hidden
 
-    ledger = open_remote(db, os.environ.get(KEY_VARIABLE) or None, hidden(os.environ.get("WOODRAT_REDACT")))
+    ledger = open_remote(db, os.environ.get(KEY_VARIABLE) or None, hidden(os.environ.get("WOODRAT_REDACT")), zone())
     faults = [
         Fault(option, f"got {shown(stated)}, but the key is for {shown(getattr(ledger, name))}", "Leave it out.")
         for option, name, stated in (("--tenant", "tenant", tenant), ("--as", "agent", agent))

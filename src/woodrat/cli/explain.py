@@ -172,26 +172,31 @@ def _belief(paper: Paper, belief: Belief) -> None:
 
 
 def recall(call: Call) -> Answer:
-    """Find the runs a question is about."""
+    """Find what is remembered that answers a question."""
     found = call.ask(call.caught_up(), embedder=call.given.embedder)
     return Answer(found.to_json(), lambda paper: _print_recall(paper, found))
 
 
 def _print_recall(paper: Paper, found: Recall) -> None:
+    from woodrat.recall.reader import EMPTY
+
     if found:
         for line in found.text.split("\n"):
             paper.line(line)
         for hit in found.hits:
-            paper.line(f"  {paper.id(hit.run)}, score {hit.score:.3f} with what it {hit.passage}", DIM)
-    else:
-        paper.line(f"No run passes the threshold of {found.threshold:g} in the scope {found.scope}.", YELLOW)
+            what = f"with what it {hit.passage}" if hit.record is not None else f"as a {hit.kind}"
+            paper.line(f"  {paper.id(hit.ref)}, score {hit.score:.3f} {what}", DIM)
+    elif found.remark != EMPTY:
+        paper.line(f"Nothing passes the threshold of {found.threshold:g} in the scope {found.scope}.", YELLOW)
+    if found.understood is not None:
+        said = found.understood
+        paper.line(f"{said.words!r} was understood as {time(said.since)} to before {time(said.until)}.", DIM)
+    if found.remark is not None:
+        paper.line(found.remark, DIM)
     if found.rejected:
-        paper.line("Closest runs below the threshold:")
-        cells = [
-            (f"{each.score:.3f}", each.reason, each.query or "", time(each.started_at), each.run)
-            for each in found.rejected
-        ]
-        paper.table(("SCORE", "REASON", "QUESTION", "STARTED AT", "RUN"), cells)
+        paper.line("What came close:")
+        cells = [(f"{each.score:.3f}", each.reason, each.text, time(each.at), each.ref) for each in found.rejected]
+        paper.table(("SCORE", "REASON", "TEXT", "SAID AT", "WHAT"), cells)
 
 
 def reindex(call: Call) -> Answer:

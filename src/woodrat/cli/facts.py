@@ -146,6 +146,11 @@ def _unlocated(records: Any, content: bytes) -> Any:
     return found if several else found[0]
 
 
+def remember(call: Call) -> Answer:
+    """Keep a sentence as a note."""
+    return told(call.ask(call.ledger(CREATE)), "Remembered")
+
+
 def correct(call: Call) -> Answer:
     """Correct fields of an entity."""
     call.arguments()  # what is wrong with them is said before the database is opened
@@ -217,6 +222,8 @@ def told(report: Report, verb: str) -> Answer:
                         paper.line(f"    {'deleted' if change.is_deleted else 'restored'}")
                     for field in change.fields:
                         paper.line(f"    {changed(field)}")
+        for match in report.matched:
+            paper.line(f"  {match.asked} is {match.entity}, which has the same {match.rule}", YELLOW)
         for observation in report.observations:
             known = " (already known)" if observation in report.known else ""
             paper.line(f"  {observation}{known}", DIM)
@@ -234,6 +241,8 @@ def told(report: Report, verb: str) -> Answer:
 def _first_line(report: Report, verb: str) -> str:
     if report.dry_run:
         return "Dry run: nothing was written. This is what would change:"
+    if report.repeated and len(report.known) == len(report.observations):
+        return f"Nothing new: this is already known, at position {report.position}."
     if report.repeated:
         return f"{verb} earlier with this idempotency key, at position {report.position}. Nothing was written now."
     if not report.positions:

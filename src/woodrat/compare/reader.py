@@ -13,6 +13,7 @@ from woodrat.compare.divergence import Divergence, compare
 from woodrat.compare.edit import completed, with_edit
 from woodrat.compare.groups import Crowd, gather
 from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.ledger import entry_index
 from woodrat.ledger.moments import NO_READ, here
 from woodrat.records import replace
 from woodrat.runs import reader as run_reader
@@ -193,7 +194,7 @@ class LogLineage:
 
     def statement(self, observation: str) -> Statement | None:
         """Return an observation by its id; none where it is not here, or came later."""
-        found = self._view.observation_by_id(observation)
+        found = self._view.observation(observation)
         return None if found is None or found.position > self._through else self._told(found)
 
     def between(self, entity: str, after: int, through: int) -> Sequence[Statement]:
@@ -209,7 +210,7 @@ class LogLineage:
         ref = _ref(entity)
         if ref is None:
             return None
-        found = self._view.schema(ref.type, min(position, self._through))
+        found = entry_index.schema_of(self._view, ref.type, min(position, self._through))
         return 0 if found is None else found.version
 
     def _told(self, stored: Stored) -> Statement:
@@ -233,7 +234,7 @@ class LogLineage:
 
     def _called(self, digest: bytes) -> str | None:
         """Return what a source was called when it first came: its delivery is in the same write as its content."""
-        position = self._view.source(digest)
+        position = entry_index.source_position(self._view, digest)
         if position is None:
             return None
         for entry in self._view.entries(position, min(position + 1, self._through), {"received"}):

@@ -13,7 +13,7 @@ from woodrat.canon.ids import Ref, TenantId, digest_order, id_of
 from woodrat.engines import elements
 from woodrat.engines.memory_audit import MemoryAudit
 from woodrat.engines.memory_tables import MemoryIndex, MemoryTables, Versions
-from woodrat.engines.port import BEFORE_ALL, Head, IndexRow, Kept, LastKept, Receipt, View
+from woodrat.engines.port import BEFORE_ALL, Head, IndexRow, Kept, LastKept, Receipt
 from woodrat.errors import Unavailable
 from woodrat.log.check import Row
 from woodrat.log.entry import Entry, Write
@@ -23,12 +23,9 @@ from woodrat.merge.elements import Gathered, Parts
 from woodrat.merge.fold import MergeState
 from woodrat.merge.rules import Rules
 from woodrat.records import replace
-from woodrat.state.asof import AsOf, Stored
-from woodrat.state.meaning import Meaning, Step
+from woodrat.state.asof import Stored
+from woodrat.state.meaning import Meaning
 from woodrat.state.observation import Observation
-from woodrat.state.relation import SAME_AS, endpoints
-from woodrat.state.schema import Schema, winning
-from woodrat.state.source import source_digest
 
 Key = TypeVar("Key")
 Item = TypeVar("Item")
@@ -71,18 +68,6 @@ class MemoryEngine:
         with self._lock:
             self._check_open()
             yield MemoryView(self._tenants.get(tenant) or MemoryTables())
-
-    def glance(self, tenant: TenantId, entity: Ref | str) -> None:
-        """Leave it to a view, which costs next to nothing here."""
-        with self._lock:
-            self._check_open()
-
-    def glance_back(self, tenant: TenantId, entity: Ref, position: int | None, effective: str | None) -> None:
-        """Leave it to a view."""
-        self.glance(tenant, entity)
-
-    def stamp(self) -> None:
-        """Leave it open."""
 
     @contextmanager
     def transaction(self, tenant: TenantId) -> Iterator[MemoryTransaction]:
@@ -158,7 +143,7 @@ class MemoryStorage:
         held = [part for entry in t.entries for part in (entry.nonce, entry.body) if part is not None]
         for (agent, key), receipt in t.receipts.items():
             held += [agent.encode(), key.encode(), receipt.request, receipt.report, receipt.nonce]
-        held += [*t.observations, *t.by_entity, *t.sources, *t.namers, *t.relations, *t.runs_about]
+        held += [*t.observations, *t.by_entity, *t.namers]
         for index in t.indexes.values():
             held += [part for lives in index.lives.values() for row in lives for part in (row.key, row.value)]
         held += t.meta.values()
@@ -234,19 +219,17 @@ class MemoryView:
     def receipt(self, agent: str, key: str) -> Receipt | None:
         return self.tables.receipts.get((agent, key))
 
-    def observation(self, digest: bytes, through: int) -> Stored | None:
-        found = self.tables.observations.get(digest)
-        return found if found is not None and found.position <= through else None
+    def observation(self, name: bytes | str, through: int | None = None) -> Stored | None:
+        t = self.tables
+        found = t.observation_ids.get(name) if isinstance(name, str) else t.observations.get(name)
+        return found if found is not None and (through is None or found.position <= through) else None
 
     def known(self, observations: Sequence[Observation]) -> Collection[bytes]:
         return {one.digest for one in observations if one.digest in self.tables.observations}
 
-    def observation_by_id(self, id: str) -> Stored | None:
-        return self.tables.observation_ids.get(id)
-
     def ids(self, kind: str, prefix: str, limit: int) -> list[str]:
         t = self.tables
-        known = {"observation": [*t.observation_ids], "entity": [*t.entity_ids], "source": [*t.source_ids]}[kind]
+        known = {"observation": [*t.observation_ids], "entity": [*t.entity_ids]}[kind]
         return sorted((id for id in known if id.startswith(prefix)), key=digest_order)[:limit]
 
     def namers(self, digest: bytes, through: int) -> Sequence[Stored]:
@@ -262,12 +245,11 @@ class MemoryView:
         index = bisect_right(found, through, key=_position)
         return found[index - 1].position if index else None
 
-    def entity(self, digest: bytes, through: int) -> Ref | None:
-        found = self.tables.by_entity.get(digest)
-        return found[0].observation.entity if found and found[0].position <= through else None
-
-    def entity_by_id(self, id: str) -> Ref | None:
-        return self.tables.entity_ids.get(id)
+    def entity(self, name: bytes | str, through: int | None = None) -> Ref | None:
+        t = self.tables
+        ref = t.entity_ids.get(name) if isinstance(name, str) else None
+        found = t.by_entity.get(name) if isinstance(name, bytes) else None if ref is None else t.by_entity[ref.digest]
+        return found[0].observation.entity if found and (through is None or found[0].position <= through) else None
 
     def entities(
         self,
@@ -296,54 +278,6 @@ class MemoryView:
         start, end = bisect_right(found, after, key=_position), bisect_right(found, through, key=_position)
         return {stored.observation.entity for stored in found[start:end]}
 
-    def relations(self, entity: bytes, type: str | None, through: int) -> Sequence[Ref]:
-        found = self.tables.relations.get(entity, ())
-        return [ref for position, ref in found if position <= through and type in (None, ref.type)]
-
-    def joined(self, entity: bytes) -> bool:
-        return any(ref.type == SAME_AS for _, ref in self.tables.relations.get(entity, ()))
-
-    def sharing(
-        self, values: Iterable[tuple[Ref, Sequence[tuple[str, str]]]]
-    ) -> Mapping[tuple[str, str, str], Sequence[Ref]]:
-        found: dict[tuple[str, str, str], Sequence[Ref]] = {}
-        for ref, pairs in values:
-            for rule, value in pairs:
-                refs = self.tables.sharing.get((ref.type, rule, value), ())
-                if refs and list(refs) != [ref]:
-                    found[ref.type, rule, value] = sorted(refs, key=_key)
-        return found
-
-    def shared(self, type: str | None) -> Sequence[tuple[str, str, str, Sequence[Ref]]]:
-        found = sorted(self.tables.sharing.items())
-        return [
-            (t, rule, value, sorted(refs, key=_key))
-            for (t, rule, value), refs in found
-            if len(refs) > 1 and type in (None, t)
-        ]
-
-    def schemas(self, type: str, through: int) -> Sequence[Schema]:
-        return [schema for position, schema in self.tables.schemas.get(type, ()) if position <= through]
-
-    def schema(self, type: str, through: int) -> Schema | None:
-        return winning(self.schemas(type, through))
-
-    def schema_types(self, through: int) -> Sequence[str]:
-        return sorted(type for type, found in self.tables.schemas.items() if found[0][0] <= through)
-
-    def source(self, digest: bytes) -> int | None:
-        return self.tables.sources.get(digest)
-
-    def source_by_id(self, id: str) -> bytes | None:
-        return self.tables.source_ids.get(id)
-
-    def run(self, id: str, through: int, after: int = BEFORE_ALL) -> Sequence[Entry]:
-        found = self.tables.runs.get(id, [])
-        return [self.tables.entries[at] for at in found[bisect_right(found, after) : bisect_right(found, through)]]
-
-    def runs_about(self, subject: bytes, through: int) -> Sequence[Entry]:
-        return [self.tables.entries[at] for at in self.tables.runs_about.get(subject, ()) if at <= through]
-
     def scan(
         self,
         index: str,
@@ -360,9 +294,15 @@ class MemoryView:
         rows = (row for key in found.between(prefix, after, reverse=reverse) for row in found.lives[key])
         return list(islice(((row.key, row.value) for row in rows if _is_true(row, through)), limit))
 
+    def find(self, index: str, prefixes: Sequence[bytes]) -> Sequence[tuple[bytes, bytes]]:
+        return [row for prefix in sorted(prefixes) for row in self.scan(index, prefix)]
+
     def lives(self, index: str, prefix: bytes = b"") -> Sequence[IndexRow]:
         found = self.tables.indexes.get(index)
         return [] if found is None else [row for key in found.between(prefix) for row in found.lives[key]]
+
+    def at_hand(self, index: str) -> dict[Any, Any]:
+        return self.tables.at_hand.setdefault(index, {})
 
     def meta(self, name: str) -> bytes | None:
         return self.tables.meta.get(name)
@@ -374,33 +314,6 @@ class MemoryView:
             index = bisect_right(lasting, through, key=lambda kept: kept.position)
             found = lasting[index - 1] if index else None
         return found if found is not None and found.state.schema == rules.schema.digest else None
-
-    def current(self, ref: Ref, through: int, rules: Rules) -> tuple[MergeState, int] | None:
-        kept, version = self.kept(ref, through, rules), self.version(ref.digest, through)
-        if kept is None or version is None or version > kept.position or len(kept.state.members) > 1:
-            return None
-        return kept.state, version
-
-    def unlike(self, old: View) -> Iterator[tuple[Ref, bool]]:
-        assert isinstance(old, MemoryView)
-        new, before = self.tables, old.tables
-        for digest in sorted({*new.by_entity, *before.by_entity}):
-            here, there = new.by_entity.get(digest), before.by_entity.get(digest)
-            said = here or there or []
-            yield said[0].observation.entity, bool(here) == bool(there)
-
-    def kept_by(self, root: Ref, effective: str, through: int, rules: Rules) -> Kept | None:
-        current = self.tables.current.get(root.digest)
-        known = [*self.tables.lasting.get(root.digest, []), *([current] if current is not None else [])]
-        for kept in reversed(known):
-            state = kept.state
-            if kept.position <= through and state.until <= effective and state.schema == rules.schema.digest:
-                return kept if len(state.members) == 1 else None
-        return None
-
-    def true_by(self, entity: bytes, effective: str, after: int, through: int) -> Sequence[Stored]:
-        asof = AsOf(through, effective)
-        return [stored for stored in self.observations(entity, after, through) if asof.selects(stored)]
 
 
 class MemoryTransaction(MemoryView):
@@ -451,21 +364,9 @@ class MemoryTransaction(MemoryView):
         self._index(rows, meanings)
 
     def _index(self, entries: Sequence[Entry | Row], meanings: Sequence[Meaning]) -> None:
-        t = self.tables
         for entry, meaning in zip(entries, meanings, strict=True):
             if isinstance(meaning, Observation):
                 self._index_observation(Stored(entry.position, meaning))
-            elif isinstance(meaning, Schema):
-                self._add(t.schemas.setdefault(meaning.type, []), (entry.position, meaning), t.schemas, meaning.type)
-            elif isinstance(meaning, Step):
-                self._add(t.runs.setdefault(meaning.run, []), entry.position, t.runs, meaning.run)
-                if meaning.subject is not None:
-                    about = meaning.subject.digest
-                    self._add(t.runs_about.setdefault(about, []), entry.position, t.runs_about, about)
-            elif entry.kind == "source" and entry.body is not None:
-                digest = source_digest(entry.body)
-                self._set(t.sources, digest, entry.position)
-                self._set(t.source_ids, id_of("source", digest), digest)
 
     def erase(self, positions: Iterable[int], receipts: Iterable[tuple[str, str]]) -> None:
         entries, held = self.tables.entries, self.tables.receipts
@@ -487,6 +388,43 @@ class MemoryTransaction(MemoryView):
             merged=old.merged,
         )
         self._undo.append(lambda: setattr(self, "tables", old))
+
+    def forget(self, entities: Collection[Ref], rows: Sequence[Row], meanings: Sequence[Meaning]) -> None:
+        t = self.tables
+        for row, meaning in zip(rows, meanings, strict=True):
+            if isinstance(meaning, Observation):
+                self._forget_observation(row.position, meaning)
+        for ref in entities:
+            self._leave(t.current, ref.digest, None)
+            self._leave(t.lasting, ref.digest, None)
+            self._leave(t.last_kept, ref.digest, None)
+            self._leave(t.elements, ref.digest, None)
+
+    def _forget_observation(self, position: int, said: Observation) -> None:
+        t, entity = self.tables, said.entity
+        self._leave(t.observations, said.digest, None)
+        self._leave(t.observation_ids, said.id, None)
+        place = bisect_left(t.in_order, position, key=_position)
+        stored = t.in_order.pop(place)
+        self._undo.append(lambda: t.in_order.insert(place, stored))
+        for name in said.replaces:
+            self._leave(t.namers, name, [one for one in t.namers[name] if one.position != position])
+        left = [one for one in t.by_entity[entity.digest] if one.position != position]
+        self._leave(t.by_entity, entity.digest, left)
+        if not left:
+            self._leave(t.entity_ids, id_of("entity", entity.digest), None)
+            t.by_name.pop(bisect_left(t.by_name, _name(entity)))
+            self._undo.append(lambda: insort(t.by_name, _name(entity)))
+
+    def _leave(self, items: dict[Key, Item], key: Key, left: Item | None) -> None:
+        """Let a key have what is left of what it had; without anything it is gone."""
+        if key in items:
+            before = items[key]
+            self._undo.append(lambda: items.__setitem__(key, before))
+            if left:
+                items[key] = left
+            else:
+                del items[key]
 
     def keep(self, folds: Iterable[tuple[Kept, Rules, bool]]) -> None:
         t = self.tables
@@ -525,19 +463,6 @@ class MemoryTransaction(MemoryView):
 
         return fold.with_parts(state, lying)
 
-    def share(self, values: Iterable[tuple[Ref, Sequence[tuple[str, str]]]]) -> None:
-        t = self.tables
-        for ref, pairs in values:
-            for rule, value in pairs:
-                key = (ref.type, rule, value)
-                if ref not in t.sharing.get(key, ()):
-                    self._add(t.sharing.setdefault(key, []), ref, t.sharing, key)
-
-    def unshare(self, type: str) -> None:
-        for key in [key for key in self.tables.sharing if key[0] == type]:
-            refs = self.tables.sharing.pop(key)
-            self._undo.append(lambda key=key, refs=refs: self.tables.sharing.__setitem__(key, refs))  # type: ignore[misc]
-
     def claim(self, agent: str, key: str, receipt: Receipt) -> None:
         assert (agent, key) not in self.tables.receipts, "a key is claimed once"
         self._set(self.tables.receipts, (agent, key), receipt)
@@ -568,8 +493,15 @@ class MemoryTransaction(MemoryView):
     def _set_lives(self, name: str, key: bytes, lives: tuple[IndexRow, ...]) -> None:
         index = self._index_of(name)
         before = index.lives.get(key, ())
+        at_hand = self.tables.at_hand
         index.set(key, lives)
-        self._undo.append(lambda: index.set(key, before))
+        at_hand.pop(name, None)
+
+        def back() -> None:
+            index.set(key, before)
+            at_hand.pop(name, None)
+
+        self._undo.append(back)
 
     def set_meta(self, name: str, value: bytes | None) -> None:
         if value is not None:
@@ -582,18 +514,28 @@ class MemoryTransaction(MemoryView):
         t, observation, entity = self.tables, stored.observation, stored.observation.entity
         assert observation.digest not in t.observations, "an observation is stored once"
         self._set(t.observations, observation.digest, stored)
-        self._add(t.in_order, stored)
+        insort(t.in_order, stored, key=_position)
+        self._undo.append(lambda: t.in_order.pop(bisect_left(t.in_order, stored.position, key=_position)))
         self._set(t.observation_ids, observation.id, stored)
         for name in sorted(observation.replaces):
-            self._add(t.namers.setdefault(name, []), stored, t.namers, name)
+            self._insert(t.namers, name, stored, _position)
         if entity.digest not in t.by_entity:
             self._set(t.entity_ids, id_of("entity", entity.digest), entity)
             insort(t.by_name, _name(entity))
             self._undo.append(lambda: t.by_name.pop(bisect_left(t.by_name, _name(entity))))
-            for end in dict.fromkeys(endpoints(entity) or ()):
-                edges = t.relations.setdefault(end.digest, [])
-                self._add(edges, (stored.position, entity), t.relations, end.digest)
         self._add(t.by_entity.setdefault(entity.digest, []), stored, t.by_entity, entity.digest)
+
+    def _insert(self, owner: dict[Key, list[Item]], key: Key, item: Item, position: Callable[[Item], int]) -> None:
+        """Put something into a list of `owner` that is in order of positions."""
+        items = owner.setdefault(key, [])
+        insort(items, item, key=position)
+
+        def back() -> None:
+            items.remove(item)
+            if not items:
+                owner.pop(key, None)
+
+        self._undo.append(back)
 
     def _add(
         self, items: list[Item], item: Item, owner: dict[Key, list[Item]] | None = None, key: Key | None = None
@@ -619,10 +561,6 @@ class MemoryTransaction(MemoryView):
 
 def _name(ref: Ref) -> tuple[bytes, bytes]:
     return ref.type.encode(), ref.key.encode()
-
-
-def _key(ref: Ref) -> bytes:
-    return ref.key.encode()
 
 
 def _position(stored: Stored) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from woodrat.canon.ids import Ref
 from woodrat.engines import elements
@@ -12,9 +12,6 @@ from woodrat.merge.fold import MergeState
 from woodrat.merge.rules import Rules
 from woodrat.merge.snapshot import same_apart
 from woodrat.state.asof import Stored
-from woodrat.state.meaning import Meaning, Step
-from woodrat.state.relation import endpoints
-from woodrat.state.source import source_digest
 
 
 class MemoryAudit:
@@ -50,16 +47,6 @@ class MemoryAudit:
 
     def subtrees(self, height: int, place: int, roots: Sequence[bytes]) -> None:
         """Compare nothing: there are no subtrees here, but for the frontier."""
-
-    def noted(self, position: int, kind: str, body: bytes, meaning: Meaning) -> None:
-        t = self._tables
-        if kind == "source":
-            self._has("sources", t.sources.get(source_digest(body)) == position, position, None, "the content")
-        elif isinstance(meaning, Step):
-            self._has("runs", position in t.runs.get(meaning.run, ()), position, None, "the entry of the run")
-            if meaning.subject is not None:
-                about = t.runs_about.get(meaning.subject.digest, ())
-                self._has("runs_about", position in about, position, meaning.subject, "the run")
 
     def slices(self, count: int) -> Sequence[tuple[int, int]]:
         return [(0, len(self._entities()))]
@@ -107,14 +94,6 @@ class MemoryAudit:
                 self._has("namers", stored in t.namers.get(name, ()), position, ref, "what the observation names")
             yield stored
         self.seen["said"] = self.seen.get("said", 0) + sum(stored.position < self.size for stored in said)
-        for end in dict.fromkeys(endpoints(ref) or ()) if said else ():
-            there = (said[0].position, ref) in t.relations.get(end.digest, ())
-            self._has("relations", there, said[0].position, ref, f"the relation under {end}")
-
-    def shared(self, ref: Ref, values: Collection[tuple[str, str]]) -> None:
-        for rule, value in values:
-            there = ref in self._tables.sharing.get((ref.type, rule, value), ())
-            self._has("sharing", there, None, ref, f"{rule} {value!r}")
 
     def listed(self, row: IndexRow, entity: Ref | None = None) -> None:
         index = self._tables.indexes.get(row.name)
@@ -125,7 +104,7 @@ class MemoryAudit:
         return sorted(name for name, index in self._tables.indexes.items() if index.keys)
 
     def notes(self) -> Mapping[str, bytes]:
-        return self._tables.meta
+        return dict(self._tables.meta)
 
     def pass_over(self, name: str) -> None:
         index = self._tables.indexes.get(name)
@@ -141,11 +120,6 @@ class MemoryAudit:
         counts = {
             "observations": len(t.observations),
             "namers": sum(map(len, t.namers.values())),
-            "relations": sum(map(len, t.relations.values())),
-            "sources": len(t.sources),
-            "runs": sum(map(len, t.runs.values())),
-            "runs_about": sum(map(len, t.runs_about.values())),
-            "sharing": sum(map(len, t.sharing.values())),
             "index_row": sum(len(lives) for index in t.indexes.values() for lives in index.lives.values()),
         }
         for part, count in counts.items():

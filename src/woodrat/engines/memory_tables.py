@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
+from typing import Any
 
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import BEFORE_ALL, IndexRow, Kept, LastKept, Receipt, next_prefix
@@ -11,7 +12,6 @@ from woodrat.log.entry import Entry
 from woodrat.log.tree import Frontier
 from woodrat.records import dataclass, field
 from woodrat.state.asof import Stored
-from woodrat.state.schema import Schema
 
 Versions = tuple[tuple[int, bytes | None], ...]
 """A part of a collection from position to position."""
@@ -65,11 +65,6 @@ class MemoryTables:
     entity_ids: dict[str, Ref] = field(default_factory=dict)
     by_name: list[tuple[bytes, bytes]] = field(default_factory=list)
     """Types and keys of all entities, sorted."""
-    relations: dict[bytes, list[tuple[int, Ref]]] = field(default_factory=dict)
-    sharing: dict[tuple[str, str, str], list[Ref]] = field(default_factory=dict)
-    schemas: dict[str, list[tuple[int, Schema]]] = field(default_factory=dict)
-    sources: dict[bytes, int] = field(default_factory=dict)
-    source_ids: dict[str, bytes] = field(default_factory=dict)
     current: dict[bytes, Kept] = field(default_factory=dict)
     lasting: dict[bytes, list[Kept]] = field(default_factory=dict)
     last_kept: dict[bytes, LastKept] = field(default_factory=dict)
@@ -78,7 +73,7 @@ class MemoryTables:
     receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict)
     cloned: int = BEFORE_ALL
     merged: dict[str, dict[int, int]] = field(default_factory=dict)
-    runs: dict[str, list[int]] = field(default_factory=dict)
-    runs_about: dict[bytes, list[int]] = field(default_factory=dict)
     indexes: dict[str, MemoryIndex] = field(default_factory=dict)
     meta: dict[str, bytes] = field(default_factory=dict)
+    at_hand: dict[str, dict[Any, Any]] = field(default_factory=dict)
+    """By index what readers made of it, until a row of it changes."""

@@ -4,14 +4,15 @@ An engine keeps one log per tenant and, beside it, indexes and merge state that 
 neither merges nor decides: the ledger does, inside the engine's transaction. `through` is always inclusive and
 bounds an answer to what the log held at that position, so that every read can be asked of the past.
 
-`memory.py` is the reference: where another engine answers differently, the other engine is wrong.
+`memory.py` is the reference: where another engine answers differently, the other engine is wrong. It has nothing but
+the core, `Engine`, `View` and `Transaction`; what stands at the end an engine may have too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.log.entry import Entry, Write
@@ -198,9 +199,6 @@ class Audit(Protocol):
     def subtrees(self, height: int, place: int, roots: Sequence[bytes]) -> None:
         """Compare roots of complete subtrees of one height, from a place on."""
 
-    def noted(self, position: int, kind: str, body: bytes, meaning: Meaning) -> None:
-        """Compare what the indexes note of an entry that is no observation."""
-
     def slices(self, count: int) -> Sequence[tuple[int, int]]:
         """Return about so many slices that all entities lie in."""
 
@@ -209,9 +207,6 @@ class Audit(Protocol):
 
         The observations of each are to be read to their end before the next is asked for.
         """
-
-    def shared(self, ref: Ref, values: Collection[tuple[str, str]]) -> None:
-        """Compare the identifying values noted of an entity, as (rule, value)."""
 
     def listed(self, row: IndexRow, entity: Ref | None = None) -> None:
         """Compare one row of an index, which the log asks for; `entity` is the one it is about."""
@@ -279,17 +274,14 @@ class View(Protocol):
     def receipt(self, agent: str, key: str) -> Receipt | None:
         """Return what an agent's idempotency key was used for."""
 
-    def observation(self, digest: bytes, through: int) -> Stored | None:
-        """Return the observation with this digest."""
+    def observation(self, name: bytes | str, through: int | None = None) -> Stored | None:
+        """Return the observation with this digest or this short id."""
 
     def known(self, observations: Sequence[Observation]) -> Collection[bytes]:
         """Return the digests of those of these observations that the log holds."""
 
-    def observation_by_id(self, id: str) -> Stored | None:
-        """Return the observation with this short id."""
-
     def ids(self, kind: str, prefix: str, limit: int) -> list[str]:
-        """Return the ids of a kind (observation, entity, source) that begin with a prefix, at most `limit`.
+        """Return the ids of a kind (observation, entity) that begin with a prefix, at most `limit`.
 
         They come in the order of their digests. The prefix is that of the kind and at least one character more.
         """
@@ -303,11 +295,8 @@ class View(Protocol):
     def version(self, entity: bytes, through: int) -> int | None:
         """Return the position of the last observation of an entity."""
 
-    def entity(self, digest: bytes, through: int) -> Ref | None:
-        """Return the entity with this digest, if anything was ever said of it."""
-
-    def entity_by_id(self, id: str) -> Ref | None:
-        """Return the entity with this short id."""
+    def entity(self, name: bytes | str, through: int | None = None) -> Ref | None:
+        """Return the entity with this digest or this short id, if anything was ever said of it."""
 
     def entities(
         self,
@@ -327,44 +316,6 @@ class View(Protocol):
     def touched(self, after: int, through: int) -> Collection[Ref]:
         """Return the entities with an observation after one position and up to another."""
 
-    def relations(self, entity: bytes, type: str | None, through: int) -> Sequence[Ref]:
-        """Return the relation entities that name this entity as an endpoint, by first mention."""
-
-    def joined(self, entity: bytes) -> bool:
-        """Return whether any `same_as` ever named this entity; wrongly true costs time, wrongly false an answer."""
-
-    def sharing(
-        self, values: Iterable[tuple[Ref, Sequence[tuple[str, str]]]]
-    ) -> Mapping[tuple[str, str, str], Sequence[Ref]]:
-        """Return the entities of a type that were said to have identifying values, by (type, rule, value), by key.
-
-        They are given as (rule, value) with the entity they are asked for; those that no other entity has are left out.
-        """
-
-    def shared(self, type: str | None) -> Sequence[tuple[str, str, str, Sequence[Ref]]]:
-        """Return every (type, rule, value) that several entities were said to have, sorted, with the entities."""
-
-    def schemas(self, type: str, through: int) -> Sequence[Schema]:
-        """Return the schemas registered for a type, by position."""
-
-    def schema(self, type: str, through: int) -> Schema | None:
-        """Return the schema in force for a type: the highest of those registered."""
-
-    def schema_types(self, through: int) -> Sequence[str]:
-        """Return the types that have a schema, sorted."""
-
-    def source(self, digest: bytes) -> int | None:
-        """Return the position of a source's content."""
-
-    def source_by_id(self, id: str) -> bytes | None:
-        """Return the digest of the source with this short id."""
-
-    def run(self, id: str, through: int, after: int = BEFORE_ALL) -> Sequence[Entry]:
-        """Return the entries of one run, by position."""
-
-    def runs_about(self, subject: bytes, through: int) -> Sequence[Entry]:
-        """Return the `run.started` entries of the runs about an entity, by position."""
-
     def scan(
         self,
         index: str,
@@ -382,8 +333,20 @@ class View(Protocol):
         returns and, for a position of the past, what it passes that was not true then.
         """
 
+    def find(self, index: str, prefixes: Sequence[bytes]) -> Sequence[tuple[bytes, bytes]]:
+        """Return the rows of an index that are true now and begin with any of these prefixes, as (key, value), by key.
+
+        No prefix begins another.
+        """
+
     def lives(self, index: str, prefix: bytes = b"") -> Sequence[IndexRow]:
         """Return every row of an index whose key begins with a prefix, those that ended too, by key and `since`."""
+
+    def at_hand(self, index: str) -> dict[Any, Any]:
+        """Return where readers keep what they made of an index; it is empty again once any row of the index changed.
+
+        An engine that has nowhere to keep it gives an empty one each time.
+        """
 
     def meta(self, name: str) -> bytes | None:
         """Return what is noted under a name about the derived data, such as how far an index goes."""
@@ -393,30 +356,6 @@ class View(Protocol):
 
         One folded under another schema than that of `rules` does not count. The parts of its large collections are
         read when they are asked for, as long as the view is open.
-        """
-
-    def current(self, ref: Ref, through: int, rules: Rules) -> tuple[MergeState, int] | None:
-        """Return the merge state kept of an entity, if it was folded alone and nothing was said of it since.
-
-        With it comes the position of its last observation. `None` says nothing; `kept` and `observations` always do.
-        """
-
-    def unlike(self, old: View) -> Iterator[tuple[Ref, bool]]:
-        """Yield the entities of which an older view of this engine may keep other states than this one.
-
-        With each comes whether both know it, or neither. What is not yielded is kept alike in both.
-        """
-
-    def kept_by(self, root: Ref, effective: str, through: int, rules: Rules) -> Kept | None:
-        """Return the latest merge state kept of a lone entity, not after `through`, all of which was true by then.
-
-        One folded under another schema than that of `rules` does not count.
-        """
-
-    def true_by(self, entity: bytes, effective: str, after: int, through: int) -> Sequence[Stored]:
-        """Return the observations of an entity after a position whose `valid_from` is not later, and retractions.
-
-        By position. `after` is that of a state that `kept_by` gave, or the position before all.
         """
 
 
@@ -429,8 +368,8 @@ class Transaction(View, Protocol):
     def erase(self, positions: Iterable[int], receipts: Iterable[tuple[str, str]]) -> None:
         """Remove bodies and nonces at these positions for ever, and what these (agent, key) were used for.
 
-        Headers and leaves stay. What is derived from them stays too, until `drop_derived`. Bytes may be left in the
-        files until `Engine.purge`.
+        Headers and leaves stay. What is derived from them stays too, until `forget` or `drop_derived`. Bytes may be
+        left in the files until `Engine.purge`.
         """
 
     def note_clone(self) -> None:
@@ -445,12 +384,6 @@ class Transaction(View, Protocol):
 
     def last_kept(self, root: Ref) -> LastKept | None:
         """Return the amounts of the last merge state kept along the history under a fold's smallest entity."""
-
-    def share(self, values: Iterable[tuple[Ref, Sequence[tuple[str, str]]]]) -> None:
-        """Note the identifying values said of entities, as (rule, value)."""
-
-    def unshare(self, type: str) -> None:
-        """Forget the identifying values noted for a type; its identity rules have changed."""
 
     def claim(self, agent: str, key: str, receipt: Receipt) -> None:
         """Note what an idempotency key was used for."""
@@ -473,8 +406,18 @@ class Transaction(View, Protocol):
     def drop_derived(self) -> None:
         """Forget everything but the log and its receipts. A view opened before still shows what was forgotten."""
 
+    def forget(self, entities: Collection[Ref], rows: Sequence[Row], meanings: Sequence[Meaning]) -> None:
+        """Forget what rows of the log were noted to mean, and all that is kept of some entities.
+
+        The rows are in order, as they were before any was erased, and have every observation of the entities. Named
+        indexes are left as they are.
+        """
+
     def derive(self, rows: Sequence[Row], meanings: Sequence[Meaning]) -> None:
-        """Note again what rows of the log mean, as `append` did; all of them, in order, after `drop_derived`."""
+        """Note again what rows of the log mean, as `append` did, in order: those that are left after `forget`.
+
+        After `drop_derived` these are all rows there are.
+        """
 
 
 class Storage(Protocol):
@@ -507,21 +450,6 @@ class Engine(Protocol):
     def view(self, tenant: TenantId) -> AbstractContextManager[View]:
         """Open a consistent view of a tenant; one that never wrote is empty."""
 
-    def glance(self, tenant: TenantId, entity: Ref | str) -> Glance | None:
-        """Return a lone entity, or one by its id, as it is now, in one look; `None` where only a view can tell."""
-
-    def glance_back(self, tenant: TenantId, entity: Ref, position: int | None, effective: str | None) -> Glance | None:
-        """Return a lone entity as it was at a position, or at the log's end, of what was true by an effective time.
-
-        `None` where only a view can tell.
-        """
-
-    def stamp(self) -> bytes | None:
-        """Return what stays the same as long as nothing is committed, by whomever; `None` where that is not known.
-
-        It never comes back once it has changed, and asking for it costs next to nothing.
-        """
-
     def transaction(self, tenant: TenantId) -> AbstractContextManager[Transaction]:
         """Open the one write a tenant can have at a time. Leaving by an exception undoes all of it."""
 
@@ -549,3 +477,65 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Give up what the engine holds; nothing that was acknowledged is lost."""
+
+
+# What an engine may answer besides. Nothing but speed depends on it: `ledger/quick_reads.py` asks the core otherwise.
+
+
+@runtime_checkable
+class QuickStates(Protocol):
+    """A view that finds a state and what it takes to use it in one look."""
+
+    def current(self, ref: Ref, through: int, rules: Rules) -> tuple[MergeState, int] | None:
+        """Return the merge state kept of an entity, if it was folded alone and nothing was said of it since.
+
+        With it comes the position of its last observation. `None` says nothing; `kept` and `observations` always do.
+        """
+
+    def kept_by(self, root: Ref, effective: str, through: int, rules: Rules) -> Kept | None:
+        """Return the latest merge state kept of a lone entity, not after `through`, all of which was true by then.
+
+        One folded under another schema than that of `rules` does not count.
+        """
+
+    def true_by(self, entity: bytes, effective: str, after: int, through: int) -> Sequence[Stored]:
+        """Return the observations of an entity after a position whose `valid_from` is not later, and retractions.
+
+        By position. `after` is that of a state that `kept_by` gave, or the position before all.
+        """
+
+
+@runtime_checkable
+class Unlike(Protocol):
+    """A view that compares what it keeps with what an older one does, without reading it."""
+
+    def unlike(self, old: View) -> Iterator[tuple[Ref, bool]]:
+        """Yield the entities of which an older view of this engine may keep other states than this one.
+
+        With each comes whether both know it, or neither. What is not yielded is kept alike in both.
+        """
+
+
+@runtime_checkable
+class Glances(Protocol):
+    """An engine that finds one entity without opening a view."""
+
+    def glance(self, tenant: TenantId, entity: Ref | str) -> Glance | None:
+        """Return a lone entity, or one by its id, as it is now, in one look; `None` where only a view can tell."""
+
+    def glance_back(self, tenant: TenantId, entity: Ref, position: int | None, effective: str | None) -> Glance | None:
+        """Return a lone entity as it was at a position, or at the log's end, of what was true by an effective time.
+
+        `None` where only a view can tell.
+        """
+
+
+@runtime_checkable
+class Stamps(Protocol):
+    """An engine that tells cheaply whether anything was committed."""
+
+    def stamp(self) -> bytes | None:
+        """Return what stays the same as long as nothing is committed, by whomever; `None` where that is not known.
+
+        It never comes back once it has changed, and asking for it costs next to nothing.
+        """

@@ -61,6 +61,14 @@ class Plan:
     """Values of runs that could not be searched whole: cut when they were recorded, or bytes that are no text."""
     ids: set[str] = field(default_factory=set)
     """Short ids of what is gone."""
+    through: int = -1
+    """The position through which the log was searched."""
+    refs: frozenset[Ref] = frozenset()
+    """The entities that go, or of which a field does."""
+    named: frozenset[str] = frozenset()
+    """Short ids of all that goes or is said again, and of the runs that lose something: who names one is concerned."""
+    receipts_seen: set[int] = field(default_factory=set)
+    """Hashes of the idempotency keys whose receipts were searched."""
     quoted: Quoted = field(default_factory=lambda: Quoted(()))
     """What is looked for in texts."""
     sought: frozenset[bytes] = frozenset()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, AnyStr, Final, Generic
 
 from woodrat.canon import form
@@ -32,6 +32,7 @@ _DIGIT_BEFORE: Final = re.compile(r"[0-9]\.?$")
 _DIGIT: Final = re.compile(r"\.?[0-9]")
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[bfnrt])$")
 _PREFIX: Final = 3  # the shortest reference, such as a/b, has three characters
+_NAME: Final = re.compile(rb"(?:obs|src|ent|int|run)_[a-z2-7]{26}")
 _OURS: Final = frozenset({ERASED, REDACTED})
 
 
@@ -172,3 +173,17 @@ def _word_before(text: str, start: int) -> bool:
 def _spellings(text: str) -> set[str]:
     """Return how a text may stand inside another: as it is, or as JSON that was kept as text spells it."""
     return {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
+
+
+def names_any(names: Collection[str]) -> Callable[[bytes], bool]:
+    """Return what says whether a body names any of these short ids, be it in full."""
+    if len(names) <= FEW:
+        spelled = [name.encode() for name in names]
+        return lambda body: any(name in body for name in spelled)
+    known = frozenset(name.encode() for name in names)
+    return lambda body: any(name in known for name in _NAME.findall(body))
+
+
+def unsearched(body: bytes) -> int:
+    """Return how many values of an entry were cut when they were recorded, or are bytes that are no text."""
+    return body.count(b'{"$truncated":{') + body.count(b'{"escaped":"')

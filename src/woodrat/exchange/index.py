@@ -4,27 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from woodrat.canon.digest import digest
-from woodrat.ledger.index import Index
-from woodrat.log.entry import KINDS, Entry
 from woodrat.log.tree import HASH_BYTES
 from woodrat.merge.packing import garbled
 
 TAKEN: Final = "taken/"
 """What the names begin with under which is noted how far other logs were taken in."""
-
-
-def body_term(kind: str, body: bytes) -> str:
-    """Return the term under which entries of this kind and body are listed."""
-    return digest(kind, body).hex()
-
-
-def _terms(entry: Entry) -> set[str]:
-    return set() if entry.body is None else {body_term(entry.kind, entry.body)}
-
-
-INDEX: Final = Index("bodies", KINDS - {"observation", "schema", "source"}, _terms)
-"""Where entries are found by kind and body; the kinds left out have indexes of their own."""
 
 
 def mark(log: str) -> str:

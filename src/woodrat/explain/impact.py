@@ -7,11 +7,11 @@ came of what was read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from woodrat.canon.form import Json
 from woodrat.explain.lineage import Node, shown
-from woodrat.explain.references import Affected, evidence, references_of
+from woodrat.explain.references import Affected, evidence, references, references_of
 from woodrat.record_json import IN_PYTHON_ONLY, Record
 from woodrat.records import dataclass, field, replace
 from woodrat.runs.record import RunRecord
@@ -93,10 +93,10 @@ class ImpactCounts(Record):
 
     observations: int
     """The observations that what was asked about stands for."""
-    runs: int
-    """The runs that leaned on it."""
-    decisions: int
-    """The decisions of these runs whose evidence it is part of."""
+    runs: int | None
+    """The runs that leaned on it; none on a page before the one that lists the last of them."""
+    decisions: int | None
+    """The decisions of these runs whose evidence it is part of; none as long as for the runs."""
     fields: int | None
     """The fields; none on a page before the one that lists the last of them."""
     exports: int | None
@@ -112,7 +112,11 @@ class Impact(Record):
     id: str
     """What was asked about."""
     runs: tuple[AffectedRun, ...]
-    """The runs that leaned on it, the nearest first, and of those as near by their first entry that did."""
+    """The runs that leaned on it, the nearest first, and of those as near by the entry they were found by.
+
+    Each comes with the steps that lean on something nearer; one that has further such steps at a greater distance comes
+    again there, with these.
+    """
     fields: tuple[WonField, ...]
     """The fields that it, and what was written from it, take part in now; the nearest first."""
     exports: tuple[Export, ...]
@@ -123,8 +127,8 @@ class Impact(Record):
     """How much there is on all pages."""
     depth: int | None
     """How many runs away it was to be looked for; none: however many."""
-    left_out: int
-    """How many runs are one further away than that; more may lie behind them."""
+    left_out: int | None
+    """How many runs are one further away than that; more may lie behind them. None as long as for the count of runs."""
     cursor: str | None
     """What to ask with for what follows; none when that was all."""
     position: int
@@ -188,17 +192,52 @@ def _decision(run: str, decision: Decision, facts: tuple[str, ...]) -> Node:
     return Node("decision", f"{run}/{decision.span}", label, details)
 
 
+@dataclass(frozen=True, slots=True)
+class LeaningNames:
+    """What of a step leans on something."""
+
+    fields: tuple[str, ...] = ()
+    """Of a read, the fields it saw it in."""
+    runs: tuple[str, ...] = ()
+    """Of a recall, the runs it found that lean on it."""
+    facts: tuple[str, ...] = ()
+    """Of a decision, the facts it is part of."""
+    is_decision: bool = False
+    """Whether the step is a decision."""
+
+
+def leaning_names(step: Read | Decision, among: Sequence[Affected]) -> LeaningNames:
+    """Return what of a step leans on anything that is affected."""
+    if isinstance(step, Decision):
+        named = {name: references_of([origin]) for name, origin in evidence(step).items()}
+        facts = (name for name, each in named.items() if any(some.leans(each, step.position) for some in among))
+        return LeaningNames(facts=tuple(facts), is_decision=True)
+    fields = (
+        name
+        for name in sorted(step.fields)
+        if any(not some.observations.isdisjoint(step.behind(name)) for some in among)
+    )
+    runs = (each.run for each in step.recalled if any(some.recalled(each.run, step.position) for some in among))
+    return LeaningNames(tuple(fields), tuple(runs))
+
+
+def leans(record: RunRecord, affected: Affected) -> bool:
+    """Return whether any read or decision of a run leans on something affected."""
+    steps: tuple[Read | Decision, ...] = (*record.reads, *record.decisions)
+    return any(affected.leans(references(step), step.position) for step in steps)
+
+
 def affected_run(
-    record: RunRecord, affected: Affected, distance: int = 0, through: str = "", through_run: str | None = None
-) -> AffectedRun | None:
-    """Return where a run leaned on something; nothing when it did not."""
-    reads = [each for read in record.reads if (each := _affected_read(read, affected)).fields or each.runs]
-    decisions = [
-        AffectedDecision(made, facts) for made in record.decisions if (facts := _affected_facts(made, affected))
-    ]
-    if not reads and not decisions:
-        return None
-    first = min([each.read.position for each in reads] + [each.decision.position for each in decisions])
+    record: RunRecord,
+    names: Mapping[int, LeaningNames],
+    written: Collection[str],
+    distance: int,
+    through: str,
+    through_run: str | None,
+) -> AffectedRun:
+    """Return where a run leaned on something: in the steps at these positions, and in what it wrote after them."""
+    reads = [AffectedRead(read, each.fields, each.runs) for read in record.reads if (each := names.get(read.position))]
+    decisions = [AffectedDecision(made, each.facts) for made in record.decisions if (each := names.get(made.position))]
     return AffectedRun(
         run=record.id,
         agent=record.agent,
@@ -208,20 +247,8 @@ def affected_run(
         answer=record.answer,
         reads=tuple(reads),
         decisions=tuple(decisions),
-        writes=tuple(write for write in record.writes if write.position is None or write.position > first),
+        writes=tuple(write for write in record.writes if write.position is None or write.observation in written),
         distance=distance,
         through=through,
         through_run=through_run,
     )
-
-
-def _affected_read(read: Read, affected: Affected) -> AffectedRead:
-    fields = tuple(sorted(name for name in read.fields if not affected.observations.isdisjoint(read.behind(name))))
-    runs = tuple(each.run for each in read.recalled if affected.recalled(each.run, read.position))
-    return AffectedRead(read, fields, runs)
-
-
-def _affected_facts(made: Decision, affected: Affected) -> tuple[str, ...]:
-    """Return the names of the facts that a decision looked at which lean on something affected."""
-    origins = evidence(made).items()
-    return tuple(name for name, origin in origins if affected.leans(references_of([origin]), made.position))

@@ -95,6 +95,14 @@ class Affected:
     runs: dict[str, int] = field(default_factory=dict)
     """Runs, each with the position of the first step that leans on something; whoever recalled it later leans too."""
 
+    def add(self, other: Affected) -> None:
+        """Take in what else is affected."""
+        self.observations |= other.observations
+        self.decisions |= other.decisions
+        self.stages |= other.stages
+        for run, position in other.runs.items():
+            self.runs[run] = min(position, self.runs.get(run, position))
+
     def leans(self, named: References, position: int) -> bool:
         """Return whether a step at a position leans on something affected."""
         return (

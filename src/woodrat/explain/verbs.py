@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Fault, shown
 from woodrat.explain import index
 from woodrat.explain.reader import searches
 from woodrat.explain.reader import stale as stale_reader
-from woodrat.explain.reader.impact import ImpactSearch, impact_page
+from woodrat.explain.reader.impact import ImpactSearch, RanOut, direct_place, impact_page
 from woodrat.explain.reader.lineage import LineageSearch, lineage_page
 from woodrat.explain.reader.tracer import Tracer, depth_faults, open_tracer, text_faults
 from woodrat.explain.references import evidence as evidence_origins
+from woodrat.ledger import source_index
 from woodrat.ledger.pages import page_request
 from woodrat.ledger.read import Reader
 from woodrat.records import replace
@@ -41,7 +43,8 @@ def lineage(context: Context, what: object, *, depth: object, limit: object, cur
     question: Any = ["lineage", what, depth]
     request = page_request(context, question, limit, cursor, faults)
     assert depth is None or isinstance(depth, int)
-    with open_tracer(context, request.position) as tracer:
+    bare = isinstance(what, str) and not what.startswith("run_")
+    with open_tracer(context, request.position, back=True, bare=bare) as tracer:
         search = LineageSearch(tracer, what, depth)
 
     def page(asked: PageRequest) -> LineageTree:
@@ -64,33 +67,34 @@ def impact(
 ) -> Impact:
     """Return what leaned on an observation, a source, an interpretation, an entity, a run or all an agent said.
 
-    The first page finds all of it, since it says how much there is; those that follow show a part of what was found,
-    also when they are asked for by a cursor, as long as the search is remembered.
+    A page costs what it shows while it shows runs that leaned on it directly. What is further away is found distance by
+    distance, and shown from what was found, also when it is asked for by a cursor, as long as the search is remembered.
     """
     if context.moment == "now":
         index.catch_up(context, progress)
         training_index.catch_up(context, progress)
+    source_index.catch_up(context, said=agent is not None or str(what).startswith(("src_", "int_")), progress=progress)
     faults = [*text_faults(what=what, agent=agent), *depth_faults(depth)]
     question: Any = ["impact", what, agent, depth]
     request = page_request(context, question, limit, cursor, faults)
     assert depth is None or isinstance(depth, int)
     with open_tracer(context, request.position) as tracer:
         search = None if request.place is None else searches.find(context, tracer, request)
-        if search is None:
-            search = ImpactSearch(tracer, what, agent, depth)
-        answer = _impact_page(context, tracer, search, request)
-        if answer.cursor is not None:
-            searches.keep(context, tracer, request, search)
-        return answer
-
-
-def _impact_page(context: Context, tracer: Tracer, search: ImpactSearch, request: PageRequest) -> Impact:
-    """Return a page of an impact; the pages that follow are shown from what was found already."""
-    answer, end = impact_page(tracer, search, request)
+        answer = None
+        after = None if search is not None else direct_place(request)
+        if after is not None:
+            with suppress(RanOut):
+                rest = ImpactSearch(tracer, what, agent, depth)
+                rest.begin_after(after)
+                answer = impact_page(tracer, rest, request)
+        if answer is None:
+            search = ImpactSearch(tracer, what, agent, depth) if search is None else search
+            answer = impact_page(tracer, search, request)
+            if answer.cursor is not None:
+                searches.keep(context, tracer, request, search)
 
     def following() -> Impact:
-        with open_tracer(context, request.position) as again:
-            return _impact_page(context, again, search, replace(request, place=end))
+        return impact(context, what, agent, depth=depth, limit=limit, cursor=answer.cursor)
 
     return answer.followed_by(following)
 

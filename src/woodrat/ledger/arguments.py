@@ -7,20 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.ledger.moments import in_time
 from woodrat.records import dataclass
 from woodrat.state import observation
 from woodrat.state.record import parse_moment
+
+if TYPE_CHECKING:
+    from woodrat.clock import Clock
+    from woodrat.context import Context
+    from woodrat.ledger.report import Report
 
 NEW: Final = "new"
 """The condition that nothing was ever said of an entity."""
 KNOWN: Final = "known"
 """The condition that something was said of it."""
+EXISTING: Final = "existing"
+"""What `match` is: a record may be attached to the one known entity that it can mean."""
 Expected: TypeAlias = int | tuple[int, ...] | str
 """What a writer takes for the version of an entity: one, one of several, or `new` or `known`."""
 
@@ -67,6 +75,22 @@ class Arguments:
         """The step of a run that writes, where one does."""
         self.given: dict[str, Json | form.Spelled] = {}
         self.faults: list[Fault] = []
+        self._spoken: list[str] = []
+
+    def time(self, name: str, value: object, clock: Clock) -> object:
+        """Return a time as text where it is a date, a `datetime` or words by a clock; anything else as it is."""
+        if value is None:
+            return None
+        found = in_time(value, clock)
+        if found is not value and isinstance(value, str):
+            self._spoken.append(f"{name}: {value} is {found}.")
+        return found
+
+    def told_times(self, context: Context, report: Report) -> Report:
+        """Return a report that says what times in words turned out to be; one that is made later says nothing yet."""
+        if not self._spoken or context.stand_in is not None:
+            return report
+        return report.but(hints=(*report.hints, *self._spoken))
 
     def check(self, outcome: str = "Nothing was written.") -> None:
         """Refuse the call if anything is wrong with it so far."""
@@ -144,6 +168,15 @@ class Arguments:
         if fixed is not None:
             self.given["observed_at"] = observed_at  # type: ignore[assignment]
         return About(fixed) if within is None else About(fixed, run=within.run, step=within.step)
+
+    def match(self, value: object) -> bool:
+        """Take whether records may be attached to entities that are known already."""
+        if value is None:
+            return False
+        if value != EXISTING:
+            self.faults.append(Fault("match", f"got {shown(value)}", f"Send {EXISTING}, or leave it out."))
+        self.given["match"] = self._plain(value)
+        return True
 
     def text(self, name: str, value: object, bytes_max: int) -> str | None:
         """Take text without control characters."""

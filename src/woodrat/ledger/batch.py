@@ -24,7 +24,7 @@ from woodrat.canon.ids import Ref
 from woodrat.context import Context
 from woodrat.engines.port import Transaction
 from woodrat.errors import WoodratError
-from woodrat.ledger import subscriptions
+from woodrat.ledger import entry_index, subscriptions
 from woodrat.ledger.read import Reader, Transition
 from woodrat.ledger.report import Report
 from woodrat.ledger.spacing import Spacing
@@ -182,7 +182,11 @@ class SharedPass:
             if not isinstance(said, Observation) or said.op != ASSERT or said.replaces or origin is not None:
                 return False
             ref = said.entity
-            if said.digest in self._said or relation.endpoints(ref) is not None or self._view.joined(ref.digest):
+            if (
+                said.digest in self._said
+                or relation.endpoints(ref) is not None
+                or entry_index.joined(self._view, ref.digest)
+            ):
                 return False
         return True
 
@@ -192,7 +196,7 @@ class SharedPass:
         made = [member.call.entries(member.draft, member.first) for member in members]
         writes = [entries for entries, _ in made]
         meanings: list[Meaning] = [item.meaning for member in members for item in member.draft.items]
-        view.append(writes, meanings)
+        entry_index.append(view, writes, meanings)
         after = Reader(view, AsOf(self._next - 1), self._policies)
         found = self._merged(after)
         return [

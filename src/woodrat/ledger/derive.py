@@ -15,23 +15,24 @@ from typing import Final
 
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import KEPT_EVERY, Kept, Transaction, View
+from woodrat.ledger import entry_index, fingerprint_index, identifying_values, quick_reads
 from woodrat.ledger import find as finder
-from woodrat.ledger import fingerprint_index
 from woodrat.ledger.before import Before
 from woodrat.ledger.read import Reader
 from woodrat.ledger.spacing import Spacing
-from woodrat.ledger.transitions import advance, note_values, spoken_of
+from woodrat.ledger.transitions import advance, is_old, note_values, spoken_of
 from woodrat.log.check import Row
 from woodrat.log.entry import NONCE_BYTES
 from woodrat.merge import Policy, snapshot
 from woodrat.merge import fold as merge
+from woodrat.merge.fold import MergeState
 from woodrat.merge.incremental import Laying
 from woodrat.merge.rules import Rules, rules_of
-from woodrat.state import observation, schema
+from woodrat.state import schema
 from woodrat.state.asof import AsOf
 from woodrat.state.fingerprint import Tree
 from woodrat.state.identity import Identifying
-from woodrat.state.meaning import Meaning, step_of
+from woodrat.state.meaning import Meaning, meaning_of
 from woodrat.state.observation import Observation
 from woodrat.state.relation import SAME_AS
 from woodrat.state.schema import Schema
@@ -85,7 +86,7 @@ def _chunks(view: View, size: int) -> Iterator[tuple[list[Row], list[Meaning]]]:
         for row in list(view.rows(start - 1, start + CHUNK_ENTRIES - 1)):
             if not _is_sound(row, before):
                 row.entry().check()
-            meaning = _meaning(row)
+            meaning = meaning_of(row.kind, row.body)
             was_alone, alone = alone, _reaches_others(meaning)
             if rows and (alone or was_alone or len(rows) == CHUNK_ENTRIES):
                 yield rows, meanings
@@ -120,31 +121,62 @@ def _is_sound(row: Row, before: Row | None) -> bool:
     )
 
 
-def _meaning(row: Row) -> Meaning:
-    kind, body = row.kind, row.body
-    if body is None:
-        return None
-    if kind == "observation":
-        return observation.stored(body)
-    return schema.stored(body) if kind == "schema" else step_of(kind, body)
-
-
 class _Fold:
     """One entity of a pass."""
 
-    __slots__ = ("count", "known", "last", "laying", "size", "values")
+    __slots__ = ("_laying", "_state", "count", "known", "last", "rules", "size", "values")
 
-    def __init__(self, laying: Laying, known: Before, values: Identifying) -> None:
-        self.laying: Laying | None = laying
-        """The fold; none while only a whole fold can tell."""
+    def __init__(self, state: MergeState, rules: Rules, known: Before, values: Identifying) -> None:
+        self.rules = rules
         self.known = known
         self.values = values
-        self.count = laying.observations
+        self.count = state.observations
         """How many observations of it there are."""
-        self.size = laying.body_bytes
+        self.size = state.body_bytes
         """How many bytes their bodies have."""
         self.last = -1
         """The position of the last one since it was put down; -1 when nothing was said since."""
+        self.begin(state)
+
+    def begin(self, state: MergeState) -> None:
+        """Go on from a state."""
+        self._state: MergeState | None = state
+        self._laying: Laying | None = None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether only a whole fold can tell what it is."""
+        return self._state is None and self._laying is None
+
+    def add(self, said: Observation, position: int) -> None:
+        """Fold one more observation in, as long as that can be followed."""
+        laying, state, self.known.through = self._laying, self._state, position - 1
+        if laying is None and state is not None:
+            if self.last < 0:
+                # Of most entities little more is said before they are put down again.
+                self._state = merge.extend(state, said, self.rules, self.known)
+            else:
+                laying, self._state = Laying(state, self.rules), None
+                self._laying = laying
+        if laying is not None and not laying.add(said, self.known):
+            self._laying = None
+        self.last = position
+        self.count += 1
+        self.size += len(said.body)
+
+    def state(self) -> MergeState:
+        """Return what it is now."""
+        if self._laying is not None:
+            return self._laying.state()
+        assert self._state is not None, "what could not be followed was folded at the end of its part"
+        return self._state
+
+    def hand_over(self) -> None:
+        """Take note that whoever keeps the parts of collections was told of those in the state."""
+        if self._laying is not None:
+            self._laying.hand_over()
+        else:
+            self._state = merge.handed_over(self.state())
 
 
 class _Folds:
@@ -152,6 +184,7 @@ class _Folds:
 
     def __init__(self, write: Transaction, policies: Mapping[str, Policy]) -> None:
         self._write, self._policies = write, policies
+        self._current_of = quick_reads.current_of(write)
         self._at_hand: dict[Ref, _Fold] = {}
         self._rules: dict[str, Rules] = {}
         self._spacing = Spacing(write.last_kept)
@@ -163,14 +196,14 @@ class _Folds:
             # Everything is put down, and it goes the way of a write.
             self.put_down()
             self._rules.clear()
-            self._write.derive(rows, meanings)
+            entry_index.derive(self._write, rows, meanings)
             self._advance(first, last, meanings)
             return
         # Before the rows are indexed the state that was put down is still the present one, and need not be looked for.
         for meaning in meanings:
             if isinstance(meaning, Observation) and meaning.entity not in self._at_hand:
                 self._pick_up(meaning.entity, first - 1)
-        self._write.derive(rows, meanings)
+        entry_index.derive(self._write, rows, meanings)
         joined = self._fold(first, meanings)
         if joined:
             # What belongs to a group is folded with the others of it.
@@ -193,7 +226,7 @@ class _Folds:
         at_hand, joined = self._at_hand, set[Ref]()
         along: list[tuple[Kept, Rules, bool]] = []
         news: list[tuple[Ref, list[tuple[str, str]]]] = []
-        touched: dict[Ref, _Fold] = {}
+        lost: dict[Ref, _Fold] = {}
         spacing = self._spacing
         for position, said in enumerate(meanings, first):
             if not isinstance(said, Observation) or said.entity in joined:
@@ -205,69 +238,67 @@ class _Folds:
                 if fold is None:
                     joined.add(ref)
                     continue
-            laying, values = fold.laying, fold.values
-            if laying is not None:
-                fold.known.through = position - 1
-                if not laying.add(said, fold.known):
-                    laying = fold.laying = None
-            fold.last = position
-            fold.count += 1
-            fold.size += len(said.body)
-            if values.wanted:
+            values = fold.values
+            if values.wanted and (
+                fold.last >= 0 or not is_old(fold.state().strata, fold.rules.identifying, said.fields)
+            ):
                 count = len(values.found)
                 values.add(said)
                 if len(values.found) > count:
                     news.append((ref, list(values.found)[count:]))
+            fold.add(said, position)
             if not fold.count % KEPT_EVERY and spacing.is_far(ref, fold.count, fold.size):
-                if laying is None:
-                    laying = fold.laying = self._whole(ref, position)
-                along.append((Kept(position, laying.state()), laying.rules, True))
-                spacing.note(laying.state(), laying.rules)
-                laying.hand_over()
-            if laying is None:
-                touched[ref] = fold
-        for ref, fold in touched.items():
-            if fold.laying is None:
-                fold.laying = self._whole(ref, fold.last)
+                if fold.is_lost:
+                    fold.begin(self._whole(ref, position))
+                state = fold.state()
+                along.append((Kept(position, state), fold.rules, True))
+                spacing.note(state, fold.rules)
+                fold.hand_over()
+            if fold.is_lost:
+                lost[ref] = fold
+        for ref, fold in lost.items():
+            if fold.is_lost:
+                fold.begin(self._whole(ref, fold.last))
         if along:
             self._write.keep(along)
         spacing.forget()
         if news:
-            self._write.share(news)
+            identifying_values.note(self._write, news)
         return joined
 
     def _pick_up(self, ref: Ref, through: int) -> _Fold | None:
         """Return an entity as it was at a position; none when it is joined with others."""
         write = self._write
-        if write.joined(ref.digest):
+        if entry_index.joined(write, ref.digest):
             return None
         rules = self._rules_at(ref.type, through)
-        if write.version(ref.digest, through) is None:
+        kept = self._current_of(ref, through, rules)
+        if kept is not None:
+            state = kept[0]
+        elif write.version(ref.digest, through) is None:
             state = merge.empty((ref,), rules)
         else:
             state = Reader(write, AsOf(through), self._policies).state(ref)
-        values = Identifying(ref, rules.schema, rules.identifying)
-        fold = self._at_hand[ref] = _Fold(Laying(state, rules), Before(write, (ref,), through), values)
+        values = Identifying(ref, rules.identifying, rules.checker.shared_values)
+        fold = self._at_hand[ref] = _Fold(state, rules, Before(write, (ref,), through), values)
         return fold
 
     def _rules_at(self, type: str, position: int) -> Rules:
         """Return the rules of a type, which are the same from one schema to the next."""
         found = self._rules.get(type)
         if found is None:
-            chosen = self._write.schema(type, position)
+            chosen = entry_index.schema_of(self._write, type, position)
             found = self._rules[type] = rules_of(chosen or schema.OPEN(type), self._policies)
         return found
 
-    def _whole(self, ref: Ref, position: int) -> Laying:
-        state = Reader(self._write, AsOf(position), self._policies).state(ref)
-        return Laying(state, self._rules_at(ref.type, position))
+    def _whole(self, ref: Ref, position: int) -> MergeState:
+        return Reader(self._write, AsOf(position), self._policies).state(ref)
 
     def put_down(self) -> None:
         """Keep the present state of everything at hand, and let it go."""
         keeping: list[tuple[Kept, Rules, bool]] = []
         for fold in self._at_hand.values():
             if fold.last >= 0:
-                assert fold.laying is not None, "what could not be followed was folded at the end of its part"
-                keeping.append((Kept(fold.last, fold.laying.state()), fold.laying.rules, False))
+                keeping.append((Kept(fold.last, fold.state()), fold.rules, False))
         self._write.keep(keeping)
         self._at_hand.clear()

@@ -12,7 +12,8 @@ from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger.moments import NO_READ, resolve_ref
+from woodrat.ledger.matches import find_ref
+from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.pages import limit_faults, make_cursor, read_cursor
 from woodrat.ledger.read import Reader
 from woodrat.merge.elements import Gathered
@@ -52,7 +53,7 @@ def elements(reader: Reader, ref: str | Ref, field: object, limit: object, curso
     if faults:
         read_cursor(cursor, b"", faults)
         raise Refused(faults, NO_READ)
-    entity = resolve_ref(reader, ref)
+    entity = find_ref(reader, ref)
     assert isinstance(field, str) and isinstance(limit, int)
     question = form.serialise(["elements", str(entity), field, reader.asof.effective])
     place = read_cursor(cursor, question, faults)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from woodrat.canon import ids
+from woodrat.ledger import entry_index
 from woodrat.state import locator
 
 if TYPE_CHECKING:
@@ -34,6 +35,6 @@ class Excerpts:
 def source_content(view: View, name: str, through: int) -> bytes | None:
     """Return the content of a source, by its full name; `None` where the log did not hold it, or it was erased."""
     digest = ids.digest_of("source", name)
-    position = None if digest is None else view.source(digest)
+    position = None if digest is None else entry_index.source_position(view, digest)
     entry = None if position is None or position > through else view.entry(position)
     return None if entry is None else entry.body

@@ -14,7 +14,9 @@ from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger import ownership, plans, redaction
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.moments import resolve_moment, resolve_ref
-from woodrat.ledger.precheck import Precheck, remember
+from woodrat.ledger.notes import remember as remember
+from woodrat.ledger.precheck import Precheck
+from woodrat.ledger.precheck import remember as remember_rules
 from woodrat.ledger.write import Writer
 from woodrat.records import replace
 from woodrat.state import identity
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
+    from woodrat.canon.moment_words import Time
     from woodrat.context import Context
     from woodrat.engines.port import View
     from woodrat.ledger.arguments import About, Expected, Within
@@ -44,8 +47,8 @@ def store(
     context: Context,
     records: Sequence[Mapping[str, Any]] | Mapping[str, Any],
     *,
-    observed_at: str | None = None,
-    valid_from: str | None = None,
+    observed_at: Time | None = None,
+    valid_from: Time | None = None,
     idempotency_key: str | None = None,
     priority: int | None = None,
     source: str | None = None,
@@ -54,6 +57,7 @@ def store(
     step: int | None = None,
     saw: Sequence[str] = (),
     if_version: Mapping[str, int | None] | int | Sequence[int] | str | None = None,
+    match: str | None = None,
     dry_run: bool = False,
     within: Within | None = None,
 ) -> Report:
@@ -66,8 +70,8 @@ def store(
         with context.engine.view(context.tenant) as view:
             arguments.faults = redaction.quieted(view, sent, arguments.faults)
     about = arguments.about(
-        observed_at=observed_at,
-        valid_from=valid_from,
+        observed_at=arguments.time("observed_at", observed_at, context.clock),
+        valid_from=arguments.time("valid_from", valid_from, context.clock),
         priority=priority,
         source=source,
         interpretation=interpretation,
@@ -76,28 +80,44 @@ def store(
         saw=saw,
     )
     conditions = None if if_version is None else arguments.versions(if_version)
-    stored = _Stored(context, arguments, parsed, precheck, about, conditions, idempotency_key, isinstance(sent, list))
+    matching = arguments.match(match)
+    stored = _Stored(
+        *(context, arguments, parsed, precheck, about, conditions, idempotency_key),
+        is_list=isinstance(sent, list),
+        match=matching,
+    )
     if arguments.faults:
         if not parsed:
             arguments.check()
     else:
         stored.spell()
-    return Writer(context).write(
+    report = Writer(context).write(
         "store",
         arguments.given,
         stored.plan,
         key=arguments.key("store", idempotency_key),
         dry_run=dry_run,
         redact=stored.redact,
-        apart=conditions is None and within is None and about.run is None,
+        apart=conditions is None and within is None and about.run is None and not matching,
         size=len(parsed),
     )
+    return arguments.told_times(context, report)
 
 
 class _Stored:
     """One call of `store`: its records, what it says about all of them, and on which conditions."""
 
-    __slots__ = ("_about", "_arguments", "_conditions", "_context", "_is_list", "_key", "_precheck", "_records")
+    __slots__ = (
+        "_about",
+        "_arguments",
+        "_conditions",
+        "_context",
+        "_is_list",
+        "_key",
+        "_match",
+        "_precheck",
+        "_records",
+    )
 
     def __init__(
         self,
@@ -108,11 +128,13 @@ class _Stored:
         about: About,
         conditions: Expected | Mapping[Ref, Expected | None] | None,
         key: str | None,
+        *,
         is_list: bool,
+        match: bool,
     ) -> None:
         self._context, self._arguments, self._records, self._about = context, arguments, records, about
         self._precheck: Precheck | None = precheck
-        self._conditions, self._key, self._is_list = conditions, key, is_list
+        self._conditions, self._key, self._is_list, self._match = conditions, key, is_list, match
 
     def spell(self) -> None:
         """Put the records among the arguments, in canonical form."""
@@ -140,9 +162,9 @@ class _Stored:
             ownership.check_write(context, draft.view, about.run, NOTHING_WRITTEN)
         records, precheck = self._records, self._precheck
         entities = [None] * len(records) if precheck is None else precheck.entities(draft.rules, len(records))
-        plans.store(draft, records, about, list(faults), strict=context.strict, entities=entities)
+        plans.store(draft, records, about, list(faults), strict=context.strict, entities=entities, match=self._match)
         for rules in draft.rules_used():
-            remember(context, rules)
+            remember_rules(context, rules)
         if self._conditions is not None:
             plans.check_versions(draft, self._conditions)
 
@@ -166,8 +188,8 @@ def correct(
     remove: Mapping[str, Sequence[Any]] | None = None,
     reason: str | None = None,
     replaces: str | Sequence[str] | None = None,
-    observed_at: str | None = None,
-    valid_from: str | None = None,
+    observed_at: Time | None = None,
+    valid_from: Time | None = None,
     priority: int | None = None,
     source: str | None = None,
     idempotency_key: str | None = None,
@@ -195,7 +217,11 @@ def correct(
         return redaction.hide(view, redaction.type_of(view, ref), values, gone, said)
 
     about = arguments.about(
-        reason=reason, observed_at=observed_at, valid_from=valid_from, priority=priority, source=source
+        reason=reason,
+        observed_at=arguments.time("observed_at", observed_at, context.clock),
+        valid_from=arguments.time("valid_from", valid_from, context.clock),
+        priority=priority,
+        source=source,
     )
 
     def plan(draft: Draft) -> None:
@@ -212,7 +238,7 @@ def retract(
     observations: str | Sequence[str],
     *,
     reason: str | None = None,
-    observed_at: str | None = None,
+    observed_at: Time | None = None,
     idempotency_key: str | None = None,
     dry_run: bool = False,
     within: Within | None = None,
@@ -222,7 +248,7 @@ def retract(
     if observations is None:
         arguments.faults.append(Fault("observations", "got null", "Name at least one observation."))
     named = arguments.texts("observations", observations) or []
-    about = arguments.about(reason=reason, observed_at=observed_at)
+    about = arguments.about(reason=reason, observed_at=arguments.time("observed_at", observed_at, context.clock))
     return write(
         context, "retract", arguments, lambda draft: plans.retract(draft, named, about), idempotency_key, dry_run
     )
@@ -233,7 +259,7 @@ def delete(
     ref: str | Ref,
     *,
     reason: str | None = None,
-    observed_at: str | None = None,
+    observed_at: Time | None = None,
     idempotency_key: str | None = None,
     dry_run: bool = False,
     within: Within | None = None,
@@ -247,7 +273,7 @@ def restore(
     ref: str | Ref,
     *,
     reason: str | None = None,
-    observed_at: str | None = None,
+    observed_at: Time | None = None,
     idempotency_key: str | None = None,
     dry_run: bool = False,
     within: Within | None = None,
@@ -262,14 +288,14 @@ def _mark(
     op: str,
     ref: str | Ref,
     reason: str | None,
-    observed_at: str | None,
+    observed_at: Time | None,
     key: str | None,
     dry_run: bool,
     within: Within | None,
 ) -> Report:
     arguments = Arguments(within)
     arguments.refer(ref=ref)
-    about = arguments.about(reason=reason, observed_at=observed_at)
+    about = arguments.about(reason=reason, observed_at=arguments.time("observed_at", observed_at, context.clock))
 
     def plan(draft: Draft) -> None:
         plans.mark(draft, resolve_ref(draft.before, ref, NOTHING_WRITTEN), op, about)
@@ -286,7 +312,7 @@ def relate(
     key: str | None = None,
     fields: Mapping[str, Any] | None = None,
     reason: str | None = None,
-    observed_at: str | None = None,
+    observed_at: Time | None = None,
     idempotency_key: str | None = None,
     dry_run: bool = False,
     within: Within | None = None,
@@ -301,7 +327,7 @@ def relate(
     if arguments.faults and isinstance(type, str):
         with context.engine.view(context.tenant) as view:
             arguments.faults = redaction.quieted_fields(view, type, arguments.faults)
-    about = arguments.about(reason=reason, observed_at=observed_at)
+    about = arguments.about(reason=reason, observed_at=arguments.time("observed_at", observed_at, context.clock))
     if type == SAME_AS and (said or key is not None):
         problem = "same_as takes neither key nor fields"
         arguments.faults.append(Fault("type", problem, "Leave them out: two entities are the same, or not."))
@@ -322,7 +348,7 @@ def merge(
     other: str | Ref,
     *,
     reason: str | None = None,
-    observed_at: str | None = None,
+    observed_at: Time | None = None,
     idempotency_key: str | None = None,
     dry_run: bool = False,
     within: Within | None = None,
@@ -330,7 +356,7 @@ def merge(
     """Say that two entities of one type are one; `split` takes it back."""
     arguments = Arguments(within)
     arguments.refer(one=one, other=other)
-    about = arguments.about(reason=reason, observed_at=observed_at)
+    about = arguments.about(reason=reason, observed_at=arguments.time("observed_at", observed_at, context.clock))
 
     def plan(draft: Draft) -> None:
         plans.join(
@@ -349,7 +375,7 @@ def split(
     other: str | Ref | None = None,
     *,
     reason: str | None = None,
-    observed_at: str | None = None,
+    observed_at: Time | None = None,
     idempotency_key: str | None = None,
     dry_run: bool = False,
     within: Within | None = None,
@@ -357,7 +383,7 @@ def split(
     """Part an entity from all it is joined with, or from one; the report says if a path between them remains."""
     arguments = Arguments(within)
     arguments.refer(ref=ref, other=other)
-    about = arguments.about(reason=reason, observed_at=observed_at)
+    about = arguments.about(reason=reason, observed_at=arguments.time("observed_at", observed_at, context.clock))
 
     def plan(draft: Draft) -> None:
         apart = None if other is None else resolve_ref(draft.before, other, NOTHING_WRITTEN)
@@ -409,7 +435,7 @@ def write(
     def redact(view: View) -> tuple[Sent, str | None] | None:
         return (arguments.given, arguments.key(verb, key)) if hide is not None and hide(view) else None
 
-    return Writer(context).write(
+    report = Writer(context).write(
         verb,
         arguments.given,
         plan,
@@ -417,3 +443,4 @@ def write(
         dry_run=dry_run,
         redact=None if hide is None else redact,
     )
+    return arguments.told_times(context, report)

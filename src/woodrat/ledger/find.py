@@ -6,7 +6,7 @@ Order never depends on the engine or on how much else there is. A cursor of a se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, ids
@@ -14,7 +14,9 @@ from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.pages import PageRequest, page_request
-from woodrat.ledger.read import Reader
+from woodrat.ledger.read import LAST_KEY, Reader
+from woodrat.ledger.state_index import coverage
+from woodrat.ledger.state_rows import INDEX, UNSPOKEN, type_prefix, unspoken_ref
 from woodrat.merge import inference, snapshot
 from woodrat.merge.fold import MergeState
 from woodrat.merge.snapshot import Snapshot
@@ -31,8 +33,6 @@ READER_FOLDS: Final = 1_000
 """After so many folds a walk begins with a fresh reader, since a reader keeps all it has folded."""
 WALK_ENTITIES: Final = 128
 """How many entities a walk asks the engine for at first; each time it asks for twice as many, up to `READER_FOLDS`."""
-LAST_KEY: Final = "\U0010ffff" * (ids.KEY_BYTES_MAX // 4 + 1)
-"""Sorts after every key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,17 +163,59 @@ def folds_in_order(
     It costs what was yielded so far, and keeps a bounded part of it.
     """
     count = WALK_ENTITIES
+    unspoken = unspoken_roots(reader, type, after, reverse=reverse)
     while True:
         refs = reader.view.entities(type, reader.asof.position, after=after, limit=count, reverse=reverse)
+        is_last = len(refs) < count
         fresh = Reader(reader.view, reader.asof, reader.policies)
-        for ref in refs:
+        for ref in _with_unspoken(refs, unspoken, is_last=is_last, reverse=reverse) if unspoken else refs:
             if fresh.group(ref)[0] == ref:  # the others of a group are shown under it
                 state = fresh.state(ref)
                 if state.exists:
                     yield ref, state, fresh
-        if len(refs) < count:
+        if is_last:
             return
         after, count = refs[-1], min(2 * count, READER_FOLDS)
+
+
+def _order(ref: Ref) -> tuple[bytes, bytes]:
+    return ref.type.encode(), ref.key.encode()
+
+
+def _with_unspoken(refs: Sequence[Ref], unspoken: list[Ref], *, is_last: bool, reverse: bool) -> list[Ref]:
+    """Return entities with those nobody spoke of that lie between them, which are taken away; after the last, all."""
+    taken = 0
+    end = None if is_last else _order(refs[-1])
+    while taken < len(unspoken) and (end is None or (_order(unspoken[taken]) < end) is not reverse):
+        taken += 1
+    between, unspoken[:] = unspoken[:taken], unspoken[taken:]
+    return sorted((*refs, *between), key=_order, reverse=reverse)
+
+
+def unspoken_roots(reader: Reader, type: str | None, after: Ref | None, *, reverse: bool) -> list[Ref]:
+    """Return the smallest entities of groups that nobody ever spoke of, by type and key, from after one on.
+
+    An import or an erasure can leave such a group: what joins its members names an entity that nothing is said of.
+    """
+    view, position = reader.view, reader.asof.position
+    if not view.entities(relation.SAME_AS, position, limit=1):
+        return []
+    rows = coverage(reader, INDEX)
+    found: set[Ref] = set()
+    candidates: Iterable[Ref]
+    if rows is None:
+        edges = view.entities(relation.SAME_AS, position)
+        ends = (end for edge in edges for end in relation.joined(edge) or ())
+        candidates = {reader.group(end)[0] for end in ends if view.version(end.digest, position) is None}
+    else:
+        prefix = b"" if type is None else type_prefix(type)
+        listed = view.scan(UNSPOKEN, prefix, through=rows.through)
+        candidates = {*(unspoken_ref(key) for key, _ in listed), *rows.roots}
+    for root in candidates:
+        is_asked = type in (None, root.type) and (after is None or (_order(root) > _order(after)) is not reverse)
+        if is_asked and view.version(root.digest, position) is None and reader.group(root)[0] == root:
+            found.add(root)
+    return sorted(found, key=_order, reverse=reverse)
 
 
 def types_in_order(reader: Reader, type: str | None, *, reverse: bool = False) -> Iterator[str]:

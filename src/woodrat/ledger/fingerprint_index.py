@@ -11,28 +11,25 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from woodrat.engines import cancellation
-from woodrat.engines.port import IndexRow
+from woodrat.engines.port import BEFORE_ALL, IndexRow
 from woodrat.errors import Unavailable
 from woodrat.ledger import index as log_index
-from woodrat.ledger.read import Reader, changed
+from woodrat.ledger import state_steps
+from woodrat.ledger.state_index import Fold, Progress, Rows, StateIndex, progress_of
 from woodrat.merge import snapshot
 from woodrat.merge.packing import garbled
+from woodrat.merge.rules import Rules
 from woodrat.state import fingerprint
-from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from woodrat.canon.ids import Ref, TenantId
     from woodrat.engines.port import Engine, Transaction, View
-    from woodrat.ledger.progress import Progress
     from woodrat.merge import Policy
 
 NAME: Final = "fingerprint"
 """The index of leaves and nodes; under the same name is noted how far it goes."""
-STEP_ENTRIES: Final = 2_000
-"""How many entries one step takes in."""
 LEVELS: Final = 3
 """Nodes are kept over parts of as many nibbles, and of fewer."""
 RENEWED_FROM: Final = 256
@@ -78,7 +75,7 @@ def leaves(view: View, part: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
 
 def position(view: View) -> int:
     """Return the position that the kept fingerprint is true for."""
-    return log_index.covered(view, NAME)
+    return progress_of(view, NAME).position
 
 
 def nodes(pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
@@ -136,20 +133,40 @@ def _set(write: Transaction, key: bytes, value: bytes | None) -> None:
         write.put([IndexRow(NAME, key, 0, value)])
 
 
-def take_in(write: Transaction, values: Mapping[bytes, bytes | None], through: int) -> None:
+def take_in(write: Transaction, values: Mapping[bytes, bytes | None], through: Progress) -> None:
     """Put leaves in place of those that entities have, or with none in place of nothing, by entity digest.
 
-    It is true for a position then. The nodes are too, unless so much changed that all are to be made anew.
+    It goes so far then. The nodes are those of the leaves, unless so much changed that all are to be made anew.
     """
     parts = {_part(entity) for entity in values}
-    is_kept = _is_renewed(write) and len(parts) < RENEWED_FROM
+    is_kept = _is_renewed(write) and len(parts) < RENEWED_FROM and not through.filling
     for entity, value in sorted(values.items()):
         _set(write, leaf_key(entity), value)
     if is_kept:
         _rehash(write, parts)
-    log_index.cover(write, NAME, through)
+    write.set_meta(NAME, through.to_bytes())
     if is_kept:
         _note_nodes(write)
+
+
+def _rows(fold: Fold) -> Rows:
+    return {(NAME, leaf_key(fold.root.digest)): snapshot.value_digest(fold.state, fold.rules)}
+
+
+def _alike(one: Rules, other: Rules) -> bool:
+    before, after = one.schema, other.schema
+    return (before.policies, before.properties, before.beyond) == (after.policies, after.properties, after.beyond)
+
+
+def _keep(write: Transaction, present: Mapping[Ref, Rows], through: Progress) -> None:
+    values: dict[bytes, bytes | None] = {}
+    for ref, rows in present.items():
+        values[ref.digest] = rows.get((NAME, leaf_key(ref.digest)))
+    take_in(write, values, through)
+
+
+INDEX: Final = StateIndex(NAME, (NAME,), _rows, _alike, _keep)
+"""The leaves, as an index of state: of the present alone."""
 
 
 def build(write: Transaction, head: int, pairs: Iterable[tuple[bytes, bytes]]) -> None:
@@ -161,62 +178,15 @@ def build(write: Transaction, head: int, pairs: Iterable[tuple[bytes, bytes]]) -
     _put_nodes(write, nodes(found))
 
 
-def catch_up(
-    engine: Engine,
-    tenant: TenantId,
-    policies: Mapping[str, Policy],
-    entries_max: int | None = None,
-    *,
-    progress: Progress | None = None,
-) -> int:
-    """Bring the kept fingerprint up to date, a bounded step at a time, or on by about so many entries.
-
-    Return how many it lacks. What changed is folded in a view; writers wait only while it is put down.
-    """
-    first: int | None = None
-    while True:
-        with engine.view(tenant) as view:
-            head, done = view.head().position, position(view)
-            first = done if first is None else first
-            if done >= head:
-                break
-            if entries_max is not None and done - first >= entries_max:
-                return head - done
-            end = min(head, done + STEP_ENTRIES)
-            values = _changed_values(view, policies, done, end)
-        if progress is not None and head - first > STEP_ENTRIES:
-            progress(done - first, head - first)
-        with engine.transaction(tenant) as write:
-            if position(write) == done:
-                take_in(write, values, end)
-    _renew(engine, tenant)
-    return 0
-
-
-def _changed_values(view: View, policies: Mapping[str, Policy], after: int, through: int) -> dict[bytes, bytes | None]:
-    """Return the value digests of what changed between two positions, by the digest of each fold's smallest entity."""
-    before, now = Reader(view, AsOf(after), policies), Reader(view, AsOf(through), policies)
-    stale: set[Ref] = set()
-    for ref in changed(view, after, through):
-        stale.update(before.group(ref))
-        stale.update(now.group(ref))
-    values: dict[bytes, bytes | None] = {}
-    for ref in stale:
-        cancellation.check()
-        state = now.state(ref) if now.group(ref)[0] == ref else None
-        there = state is not None and state.exists
-        values[ref.digest] = snapshot.value_digest(state, now.rules(ref.type)) if there and state is not None else None
-    return values
-
-
-def _renew(engine: Engine, tenant: TenantId) -> None:
-    """Make all nodes anew from the leaves, if they are not theirs."""
+def renew(engine: Engine, tenant: TenantId) -> None:
+    """Make all nodes anew from the leaves, if they are not theirs and the leaves are whole."""
     with engine.view(tenant) as view:
-        if _is_renewed(view):
+        known = progress_of(view, NAME)
+        if known.filling or known.position == BEFORE_ALL or _is_renewed(view):
             return
-        done, made = position(view), nodes(leaves(view))
+        made = nodes(leaves(view))
     with engine.transaction(tenant) as write:
-        if position(write) == done:
+        if progress_of(write, NAME) == known:
             _put_nodes(write, made)
 
 
@@ -233,26 +203,38 @@ def has_its_nodes(view: View) -> bool:
 
 def root(view: View) -> bytes | None:
     """Return the root of the kept fingerprint, if it is that of the end of the log."""
-    if position(view) != view.head().position or not _is_renewed(view):
+    if not _is_whole(view) or not _is_renewed(view):
         return None
     rows = view.scan(NAME, _node_key(0, 0), limit=1)
     return fingerprint.whole(rows[0][1] if rows else None)
 
 
 def followed(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy]) -> bytes | None:
-    """Return the root for the end of the log, brought up to date; none where nothing can be written."""
-    for _ in range(3):  # somebody may write meanwhile
-        try:
-            catch_up(engine, tenant, policies)
-        except Unavailable:
-            return None
-        with engine.view(tenant) as view:
-            found = root(view)
-        if found is not None:
-            return found
-    with engine.transaction(tenant) as write:
-        done, head = position(write), write.head().position
-        take_in(write, _changed_values(write, policies, done, head), head)
-        if not _is_renewed(write):
-            _put_nodes(write, nodes(leaves(write)))
-        return root(write)
+    """Return the root for the end of the log, brought up to date; none where nothing can be written.
+
+    Everything is folded in views, while others write. Only where they write faster than this can follow, the few
+    entries that are left are taken in before anybody writes more.
+    """
+    try:
+        for _ in range(3):
+            if state_steps.catch_up(engine, tenant, policies, (INDEX,), few=0):
+                return None  # it ends early only where nothing can be written
+            renew(engine, tenant)
+            with engine.view(tenant) as view:
+                found = root(view)
+            if found is not None:
+                return found
+        with engine.transaction(tenant) as write:
+            while not _is_whole(write):
+                state_steps.Step(write, (INDEX,), policies).put_down(write)
+            if not _is_renewed(write):
+                _put_nodes(write, nodes(leaves(write)))
+            return root(write)
+    except Unavailable:
+        return None
+
+
+def _is_whole(view: View) -> bool:
+    """Return whether the leaves are those of the end of the log."""
+    known = progress_of(view, NAME)
+    return not known.filling and known.position >= view.head().position

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary, ref
 
 from woodrat.errors import WoodratError
+from woodrat.ledger import quick_reads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +37,7 @@ class Growth:
     def stamp(self) -> bytes | None:
         """Return the stamp to wait with; to be asked for before the log is looked at."""
         engine = self._engine()
-        return None if engine is None else engine.stamp()
+        return None if engine is None else quick_reads.stamp(engine)
 
     def add(self, seen: bytes | None, wake: Callable[[], object]) -> object:
         """Have a function called once, by another thread, when the stamp is another than it was seen; return a token.

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.engines import cancellation
 from woodrat.engines.port import BEFORE_ALL
-from woodrat.ledger import reads
+from woodrat.ledger import entry_index, reads
 from woodrat.ledger.before import Before
-from woodrat.ledger.moments import resolve_ref
+from woodrat.ledger.matches import find_ref
 from woodrat.ledger.read import Reader
 from woodrat.merge import fold
 from woodrat.merge.timeline import shown_fields, step_between
@@ -93,22 +93,27 @@ def history_after(reader: Reader, ref: Ref, field: str | None, after: int) -> It
 
 def can_walk(reader: Reader, ref: Ref) -> bool:
     """Return whether the history of an entity can be read from anywhere: no other was joined, no time asked for."""
-    return reader.asof.effective is None and not reader.view.joined(ref.digest)
+    return reader.asof.effective is None and not entry_index.joined(reader.view, ref.digest)
 
 
 def related_after(
-    reader: Reader, ref: str | Ref, depth: int, place: tuple[Any, ...] | None
+    reader: Reader, ref: str | Ref, type: str | None, depth: int, place: tuple[Any, ...] | None
 ) -> Iterator[tuple[tuple[int, str], Related]]:
     """Yield the relations at an entity and those of their other ends, after a place, each with its own.
 
     Relations of the last level that come before the place are not folded again.
     """
-    start = resolve_ref(reader, ref)
+    start = find_ref(reader, ref)
     reader.snapshot(start)
     known: set[Ref] = set()
     seen, ends = {start}, [start]
     for level in range(1, depth + 1):
-        listed = {edge for entity in ends for edge in reader.view.relations(entity.digest, None, reader.asof.position)}
+        listed = {
+            edge
+            for entity in ends
+            for edge in entry_index.relations(reader.view, entity.digest, None, reader.asof.position)
+            if type is None or edge.type == type
+        }
         ends = []
         for name, edge in sorted((str(edge), edge) for edge in listed - known):
             at = (level, name)

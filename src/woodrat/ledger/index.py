@@ -14,6 +14,7 @@ from woodrat.errors import Unavailable
 from woodrat.log.entry import Entry
 from woodrat.merge.packing import garbled
 from woodrat.records import dataclass
+from woodrat.state.entry_rows import position_key, position_of
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
@@ -27,7 +28,6 @@ WALK_ROWS: Final = 1_000
 """How many rows a walk over an index asks the engine for at a time: few at first, where a page may need no more."""
 STANDING: Final = -2
 """What `follow` gives as the `since` of a row that was listed before and ends now."""
-_POSITION_BYTES: Final = 8
 
 
 def _nothing(_: Entry) -> Iterable[Any]:
@@ -55,11 +55,6 @@ class Index:
     """
 
 
-def position_key(position: int) -> bytes:
-    """Return a position as a part of a key: keys that end in it sort by position."""
-    return position.to_bytes(_POSITION_BYTES, "big")
-
-
 def term_prefix(term: str) -> bytes:
     """Return what the keys of all that is listed under a term begin with."""
     return term.encode() + b"\0"  # no text holds it, so that no term begins another
@@ -68,11 +63,6 @@ def term_prefix(term: str) -> bytes:
 def term_key(term: str, position: int) -> bytes:
     """Return the key under which a position is listed under a term."""
     return term_prefix(term) + position_key(position)
-
-
-def position_of(key: bytes) -> int:
-    """Return the position that a key ends in."""
-    return int.from_bytes(key[-_POSITION_BYTES:], "big")
 
 
 def rows_of(index: Index, entry: Entry) -> Iterator[IndexRow]:
@@ -279,6 +269,13 @@ class Lookup:
         found = {position_of(key) for key, _ in self.scan(term_prefix(term))}
         found.update(self._read_tail().by_term().get(term, ()))
         return sorted(position for position in found if position <= self._through)
+
+    def positions_after(self, term: str, after: int, limit: int) -> list[int]:
+        """Return the positions of the entries listed under a term after one, in order, at most so many."""
+        last = None if after < 0 else term_key(term, after)
+        found = {position_of(key) for key, _ in self.scan(term_prefix(term), after=last, limit=limit)}
+        found.update(position for position in self._read_tail().by_term().get(term, ()) if position > after)
+        return sorted(position for position in found if position <= self._through)[:limit]
 
     def walk_back(self, term: str, before: int) -> Iterator[int]:
         """Yield the positions listed under a term before one, the last first, as far as the index goes."""

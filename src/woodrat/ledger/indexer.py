@@ -1,23 +1,43 @@
 """The indexer: brings everything that trails the log up to date, a bounded step at a time.
 
-What trails the log is listed by whoever knows the rooms (`api/trailing_indexes.py`). The one that lacks most goes on
-first. Each step works its rows out in a view and writes them in a short transaction, so that nobody waits for it long.
+There are three ways to trail the log, and one to be brought up to date: a `Trailing`, which says how far it goes and
+takes a step. Whoever knows the rooms lists them all (`api/trailing_indexes.py`); `doctor` and `/metrics` show them.
+
+- An index of state has rows for every fold: declare a `StateIndex` (`state_index.py`) and add it to `STATE` here. One
+  pass over the log feeds all of them, and folds each entity once.
+- An index of the log lists entries by what they say: declare an `Index` (`index.py`), and list `of_log(INDEX)`.
+- Anything else, such as the vectors of an embedder, is a `Trailing` of its own: a `position` that reads how far it goes
+  from a view (`index.covered`, where `index.cover` noted it), and a `go_on` that takes in about so many entries more.
+  `go_on` works in a view and writes in a short transaction that does nothing if the position is another by then.
+
+The one that lacks most goes on first, so that nothing waits for long.
+
+Whoever changes the past of some entities, as an erasure does, calls `rows_about` before and `redo` after it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from woodrat.errors import Unavailable
+from woodrat.ledger import fingerprint_index, search_index, state_index, state_rows, state_steps
+from woodrat.ledger import index as log_index
+from woodrat.ledger.state_redo import redo as redo
+from woodrat.ledger.state_redo import rows_about as rows_about
 from woodrat.record_json import Record
 from woodrat.records import dataclass
 
 if TYPE_CHECKING:
     from woodrat.context import Context
     from woodrat.engines.port import View
+    from woodrat.ledger.index import Index
 
 STEP_ENTRIES: Final = 1_000
 """About how many entries one step takes in."""
+STATE: Final = (search_index.INDEX, state_rows.INDEX, fingerprint_index.INDEX)
+"""The indexes of state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +49,39 @@ class Trailing:
     position: Callable[[View], int]
     """Returns how far it goes."""
     go_on: Callable[[Context, int], bool]
-    """Takes in about so many entries more; returns whether it went on."""
+    """Takes in about so many entries more; returns whether it went on. It raises `Unavailable` if it cannot write."""
+
+
+def of_state(index: state_index.StateIndex) -> Trailing:
+    """Return an index of state as something that trails the log; the others that stand where it does go on with it."""
+
+    def go_on(context: Context, entries_max: int) -> bool:
+        engine, tenant = context.engine, context.tenant
+        went_on = state_steps.go_on(engine, tenant, context.policies, STATE, entries_max)
+        if not went_on and index is fingerprint_index.INDEX:
+            fingerprint_index.renew(engine, tenant)
+        return went_on
+
+    return Trailing(index.name, partial(_reached, index.name), go_on)
+
+
+def of_log(index: Index) -> Trailing:
+    """Return an index of the log as something that trails it."""
+
+    def go_on(context: Context, entries_max: int) -> bool:
+        with context.engine.view(context.tenant) as view:
+            before = log_index.covered(view, index.name)
+        return log_index.go_on(context.engine, context.tenant, index, entries_max) != before
+
+    return Trailing(index.name, partial(_covered, index.name), go_on)
+
+
+def _reached(name: str, view: View) -> int:
+    return state_index.reached(view, name)
+
+
+def _covered(name: str, view: View) -> int:
+    return log_index.covered(view, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +112,14 @@ def go_on(context: Context, indexes: Sequence[Trailing], entries_max: int = STEP
         behind = sorted(positions(view, indexes), key=lambda one: -one.lacking)
     by_name = {index.name: index for index in indexes}
     for one in behind:
-        if one.lacking and by_name[one.name].go_on(context, entries_max):
+        if one.lacking and _goes_on(by_name[one.name], context, entries_max):
             with context.engine.view(context.tenant) as view:
                 return max(after.lacking for after in positions(view, indexes))
     return 0
+
+
+def _goes_on(index: Trailing, context: Context, entries_max: int) -> bool:
+    try:
+        return index.go_on(context, entries_max)
+    except Unavailable:
+        return False

@@ -7,7 +7,7 @@ from typing import Any
 
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
-from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger.moments import NO_READ
 from woodrat.merge.diff import EntityChange, FieldChange, Values, diff, field_changes
 from woodrat.merge.snapshot import Snapshot
@@ -33,18 +33,9 @@ class ReadingsDiff(Record):
     """What they said differently, by entity: `added` is said by the second alone, `removed` by the first alone."""
 
 
-def readings_diff(
-    before: str, after: str, readings: Iterable[Interpretation], observations: Iterable[Observation]
-) -> ReadingsDiff:
-    """Return how two of these readings differ; what each said is the last it said of a field."""
-    wanted: dict[str, Interpretation] = {reading.id: reading for reading in readings}
-    for id in (before, after):
-        if id not in wanted:
-            raise NotFound(
-                f"There is no interpretation {id} here. Nothing was changed. `interpretations list` lists them.",
-                {"interpretation": id},
-            )
-    said: dict[str, dict[str, dict[str, Json]]] = {before: {}, after: {}}
+def readings_diff(before: Interpretation, after: Interpretation, observations: Iterable[Observation]) -> ReadingsDiff:
+    """Return how two readings differ; what each said is the last it said of a field, in the order given."""
+    said: dict[str, dict[str, dict[str, Json]]] = {before.id: {}, after.id: {}}
     for observation in observations:
         by = observation.optional.get("interpretation")
         if isinstance(by, str) and by in said:
@@ -53,10 +44,11 @@ def readings_diff(
             # As a record writes it; no field can have such a name.
             fields.update((f"$.remove.{name}", list(elements)) for name, elements in observation.remove.items())
     values = (
-        {entity: Values((entity,), False, fields) for entity, fields in said[id].items()} for id in (before, after)
+        {entity: Values((entity,), False, fields) for entity, fields in said[id].items()}
+        for id in (before.id, after.id)
     )
-    settings = field_changes(_settings(wanted[before]), _settings(wanted[after]))
-    return ReadingsDiff(before, after, settings, diff(*values))
+    settings = field_changes(_settings(before), _settings(after))
+    return ReadingsDiff(before.id, after.id, settings, diff(*values))
 
 
 def _settings(reading: Interpretation) -> dict[str, Json]:

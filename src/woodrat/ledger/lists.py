@@ -13,7 +13,8 @@ from woodrat.canon.ids import Ref
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger import reads
-from woodrat.ledger.moments import open_reader, resolve_ref, timestamp
+from woodrat.ledger.matches import find_ref
+from woodrat.ledger.moments import open_reader, timestamp
 from woodrat.ledger.pages import Page, page_request, ranked_page, read_list, walked_page
 from woodrat.records import replace
 
@@ -21,10 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from woodrat.canon.moment_words import Time
+    from woodrat.clock import Clock
     from woodrat.context import Context
     from woodrat.ledger.find import Duplicate, Hit
+    from woodrat.ledger.pages import PageRequest
     from woodrat.ledger.read import Reader
     from woodrat.ledger.reads import EntityConflict, Related
+    from woodrat.ledger.state_index import StateIndex
     from woodrat.merge.snapshot import Snapshot
     from woodrat.merge.timeline import Event, Step
     from woodrat.state.asof import Stored
@@ -34,6 +39,8 @@ if TYPE_CHECKING:
 
 LIMIT = 100
 """How many items a page has where nobody says."""
+JOINS_FEW = 8
+"""With as many `same_as` a walk over all entities asks the state index rather than look at each of them."""
 
 
 def search(
@@ -45,13 +52,10 @@ def search(
     are left out, and relations unless their type is asked for. An index answers; at an effective time every entity is
     folded. An index that lacks very much is not waited for: the answer is then as of the page's `position`.
     """
-    from woodrat.ledger import find, search
+    from woodrat.ledger import find, search, search_index
 
     asked = find.ask_search(context, query, entity_type, limit, cursor)
-    if is_present(context):
-        search.catch_up(context.engine, context.tenant, context.policies)
-        if asked.page.place is None:
-            asked = replace(asked, page=search.reachable(context, asked.page))
+    asked = replace(asked, page=_brought_on(context, asked.page, search_index.INDEX))
 
     def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Hit]]:
         for hit in search.search(reader, asked, place):
@@ -74,16 +78,17 @@ def query(
 
     `where` holds values by field, or texts `field=value` whose value is JSON where it reads as JSON. A collection
     (`union`, `append`) fulfils a condition when it holds the value. Other conditions are objects of operators, or
-    texts `field operator value`: `eq`, `in`, `lt`, `lte`, `gt`, `gte`, `prefix`, `exists`. With a condition on an
-    indexed field, or sorted by one, a page costs what it returns. Otherwise a page without `sort` costs what it passes
-    over on the way, and one with `sort` folds every entity of the type, or of the ledger. So does `valid_at`.
+    texts `field operator value`: `eq`, `in`, `lt`, `lte`, `gt`, `gte`, `prefix`, `exists`. With a condition on a
+    field whose values are listed, or sorted by one, a page costs what it returns (`state_rows.py`). Otherwise a page
+    without `sort` costs what it passes over on the way, and one with `sort` folds every entity of the type, or of the
+    ledger. So does `valid_at`.
     """
     from woodrat.ledger import query as queries
-    from woodrat.ledger import state_index
+    from woodrat.ledger import state_rows
 
     asked = queries.ask_query(context, entity_type, where, sort, descending, limit, cursor)
-    if (asked.sort is not None or asked.where) and is_present(context):
-        state_index.catch_up(context.engine, context.tenant, context.policies)
+    if asked.sort is not None or asked.where or _has_joins(context, asked.page.position):
+        asked = replace(asked, page=_brought_on(context, asked.page, state_rows.INDEX))
 
     def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Snapshot]]:
         for ref in queries.Answer(reader, asked, None if place is None else Ref(*place)).refs():
@@ -120,6 +125,34 @@ def query(
         )
 
 
+def _has_joins(context: Context, position: int) -> bool:
+    """Return whether so many entities were joined that an index should tell which groups nobody spoke of by name."""
+    from woodrat.state.relation import SAME_AS
+
+    with context.engine.view(context.tenant) as view:
+        return len(view.entities(SAME_AS, position, limit=JOINS_FEW)) == JOINS_FEW
+
+
+def _brought_on(context: Context, page: PageRequest, index: StateIndex) -> PageRequest:
+    """Bring an index on to where a page is read, by a bounded part of the log; return which page to answer.
+
+    That is the same one, unless the first page of the present is asked for and the index still lacks more than a read
+    folds: then the list is as of the end of the index, and its `position` says so.
+    """
+    from woodrat.ledger import state_index, state_steps
+
+    if page.valid_at is not None:
+        return page
+    engine, tenant = context.engine, context.tenant
+    limit = state_steps.CATCH_UP_ENTRIES
+    lacking = state_steps.catch_up(engine, tenant, context.policies, (index,), through=page.position, entries_max=limit)
+    if lacking <= state_index.LAID_OVER_MAX or page.place is not None or not is_present(context):
+        return page
+    with engine.view(tenant) as view:
+        reached = state_index.reached(view, index.name)
+    return page if reached == BEFORE_ALL else replace(page, position=reached)
+
+
 def is_present(context: Context) -> bool:
     """Return whether a context is at the end of the log, whenever it is asked."""
     return context.moment == "now" and context.valid_at is None
@@ -129,11 +162,10 @@ def duplicates(
     context: Context, entity_type: str | None = None, *, limit: int = LIMIT, cursor: str | None = None
 ) -> Page[Duplicate]:
     """Return entities that share an identifying value and are not joined, by type, rule and value."""
-    from woodrat.ledger import state_index, state_lists
+    from woodrat.ledger import state_lists, state_rows
 
     request = page_request(context, ["duplicates", entity_type], limit, cursor, _type_faults(entity_type))
-    if is_present(context):
-        state_index.catch_up(context.engine, context.tenant, context.policies)
+    request = _brought_on(context, request, state_rows.INDEX)
 
     def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Duplicate]]:
         return state_lists.duplicates(reader, entity_type, place)
@@ -155,7 +187,7 @@ def observations(
         if ref is None:
             found = reads.stored_after(reader, after)
         else:
-            found = entity_history.observations_after(reader, reads.spoken_of(reader, resolve_ref(reader, ref)), after)
+            found = entity_history.observations_after(reader, reads.spoken_of(reader, find_ref(reader, ref)), after)
         for stored in found:
             yield (stored.position,), stored
 
@@ -178,7 +210,7 @@ def history(
 
     def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Step]]:
         after = BEFORE_ALL if place is None else place[0]
-        entity = resolve_ref(reader, ref)
+        entity = find_ref(reader, ref)
         if entity_history.can_walk(reader, entity):
             reads.spoken_of(reader, entity)
             steps: Iterable[Step] = entity_history.history_after(reader, entity, field, after)
@@ -193,8 +225,8 @@ def history(
 def timeline(
     context: Context,
     *,
-    since: str | None = None,
-    until: str | None = None,
+    since: Time | None = None,
+    until: Time | None = None,
     limit: int = LIMIT,
     cursor: str | None = None,
 ) -> Page[Event]:
@@ -205,12 +237,13 @@ def timeline(
     from woodrat.ledger import observed_time
 
     faults: list[Fault] = []
-    begin, end = (_time(name, value, faults) for name, value in (("since", since), ("until", until)))
+    begin, end = (_time(name, value, faults, context.clock) for name, value in (("since", since), ("until", until)))
     request = page_request(context, ["timeline", begin, end], limit, cursor, faults)
     observed_time.catch_up(context)
-    return walked_page(
+    page = walked_page(
         context, request, (str, str), lambda reader, place: observed_time.walk(reader, begin, end, place)
     )
+    return page.with_times(since=(since, begin), until=(until, end))
 
 
 def conflicts(
@@ -226,14 +259,13 @@ def conflicts(
     With `arrival`, every field that was decided only by arrival instead: the winner states no observation time and
     wins because it arrived later, whoever said the other value (docs/formats/merge.md has the exact rule).
     """
-    from woodrat.ledger import state_index, state_lists
+    from woodrat.ledger import state_lists, state_rows
 
     faults = _type_faults(entity_type)
     if type(arrival) is not bool:
         faults.append(Fault("arrival", f"expected true or false, got {shown(arrival)}", "Send a boolean."))
     request = page_request(context, ["conflicts", entity_type, arrival], limit, cursor, faults)
-    if is_present(context):
-        state_index.catch_up(context.engine, context.tenant, context.policies)
+    request = _brought_on(context, request, state_rows.INDEX)
 
     def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], EntityConflict]]:
         return state_lists.conflicts(reader, entity_type, place, arrival=arrival)
@@ -242,15 +274,24 @@ def conflicts(
 
 
 def related(
-    context: Context, ref: str | Ref, *, depth: int = 1, limit: int = LIMIT, cursor: str | None = None
+    context: Context,
+    ref: str | Ref,
+    *,
+    type: str | None = None,
+    depth: int = 1,
+    limit: int = LIMIT,
+    cursor: str | None = None,
 ) -> Page[Related]:
-    """Return the relations that begin or end at an entity, and those of their other ends, up to `depth`."""
+    """Return the relations, of a type, that begin or end at an entity, and those of their other ends, up to `depth`."""
     from woodrat.ledger import history as entity_history
 
-    faults = _ref_faults(ref) + reads.depth_faults(depth)
-    request = page_request(context, ["related", str(ref), depth], limit, cursor, faults)
+    faults = _ref_faults(ref) + reads.depth_faults(depth) + ([] if type is None else ids.type_faults(type, "type"))
+    request = page_request(context, ["related", str(ref), type, depth], limit, cursor, faults)
     return walked_page(
-        context, request, (int, str), lambda reader, place: entity_history.related_after(reader, ref, depth, place)
+        context,
+        request,
+        (int, str),
+        lambda reader, place: entity_history.related_after(reader, ref, type, depth, place),
     )
 
 
@@ -267,9 +308,16 @@ def deliveries(context: Context, *, limit: int = LIMIT, cursor: str | None = Non
 
 def interpretations(context: Context, *, limit: int = LIMIT, cursor: str | None = None) -> Page[Interpretation]:
     """Return every reading of a source, by position."""
-    from woodrat.ledger import sources
+    from woodrat.ledger import source_index, sources
 
-    return read_list(context, page_request(context, ["interpretations"], limit, cursor), sources.interpretations)
+    request = page_request(context, ["interpretations"], limit, cursor)
+    source_index.catch_up(context)
+
+    def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Interpretation]]:
+        for position, reading in sources.interpretations_after(reader, BEFORE_ALL if place is None else place[0]):
+            yield (position,), reading
+
+    return walked_page(context, request, (int,), walk)
 
 
 def schemas(context: Context, *, limit: int = LIMIT, cursor: str | None = None) -> Page[Schema]:
@@ -293,9 +341,9 @@ def _type_faults(entity_type: object) -> list[Fault]:
     return [] if entity_type is None else ids.type_faults(entity_type, "entity_type")
 
 
-def _time(name: str, value: object, faults: list[Fault]) -> str | None:
+def _time(name: str, value: object, faults: list[Fault], clock: Clock) -> str | None:
     try:
-        return None if value is None else timestamp(value, name)
+        return None if value is None else timestamp(value, name, clock=clock)
     except Refused as refusal:
         faults += refusal.faults
         return None

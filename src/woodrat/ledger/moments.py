@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import BEFORE_ALL, View
 from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.ledger import entry_index
 from woodrat.ledger.read import Reader
 from woodrat.log import erasure
 from woodrat.log.entry import Entry
@@ -19,12 +21,13 @@ from woodrat.state.run_owner import owned
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from woodrat.canon.moment_words import Time
     from woodrat.clock import Clock
     from woodrat.context import Context
 
-Moment = int | str
-"""A position, a timestamp, a date, words such as `yesterday`, `2d` or `last monday`, `now`, a tag as `@name`, or a run:
-its basis, the end of the log when it began."""
+Moment = int | str | date
+"""A position, a timestamp, a date or `datetime`, words such as `yesterday`, `2d` or `last monday`, `now`, a tag as
+`@name`, or a run: its basis, the end of the log when it began."""
 
 NO_READ = "Nothing was read."
 _A_MOMENT = (
@@ -48,13 +51,13 @@ def open_reader(context: Context) -> Iterator[Reader]:
             raise told(view, context.erasures, missing) from None
 
 
-def at(context: Context, moment: Moment | None = None, *, valid_at: str | None = None) -> Context:
+def at(context: Context, moment: Moment | None = None, *, valid_at: Time | None = None) -> Context:
     """Return the context at another moment, pinned to its position, or with what was true by another time."""
-    position: Moment = context.moment
+    position: int | str = context.moment
     if moment is not None:
         with context.engine.view(context.tenant) as view:
             position = resolve_moment(view, moment, clock=context.clock)
-    chosen = context.valid_at if valid_at is None else timestamp(valid_at, "valid_at")
+    chosen = context.valid_at if valid_at is None else timestamp(valid_at, "valid_at", clock=context.clock)
     return context.at(position, chosen)
 
 
@@ -81,25 +84,29 @@ def resolve_moment(view: View, moment: object, outcome: str = NO_READ, clock: Cl
         return _tagged(view, text[1:])
     if text is not None and text.startswith("run_"):
         return _basis(view, text)
-    if text is not None and "T" not in text and (spoken := _spoken(text, clock)) is not None:
-        return view.position_at(spoken)
+    spoken = in_time(moment, clock)
+    if spoken is not moment:
+        return view.position_at(str(spoken))
     if text is not None and not text[:1].isdigit():
         raise Refused([Fault("moment", f"{shown(text)} is not a moment", _A_MOMENT)], outcome)
     return view.position_at(timestamp(moment, "moment", outcome))
 
 
-def _spoken(text: str, clock: Clock | None) -> str | None:
-    """Return the time that words such as `yesterday` mean; None where they mean none."""
+def in_time(value: object, clock: Clock | None) -> object:
+    """Return the time that words, a date or a `datetime` mean by a clock, as text; anything else as it is."""
+    if value is None or type(value) is int or (isinstance(value, str) and value[10:11] in ("T", "t")):
+        return value
     from woodrat.canon import moment_words
-    from woodrat.clock import SystemClock
+    from woodrat.clock import SystemClock, zone_of
 
-    return moment_words.resolve(text, (clock or SystemClock()).now())
+    clock = clock or SystemClock()
+    return moment_words.spoken(value, clock.now() if isinstance(value, str) else "", zone_of(clock))
 
 
-def timestamp(value: object, path: str, outcome: str = NO_READ) -> str:
-    """Return a timestamp in fixed width."""
+def timestamp(value: object, path: str, outcome: str = NO_READ, clock: Clock | None = None) -> str:
+    """Return a time in fixed width: a timestamp, a date, a `datetime`, or words by a clock."""
     faults: list[Fault] = []
-    fixed = parse_moment(value, path, faults)
+    fixed = parse_moment(in_time(value, clock), path, faults)
     if fixed is None:
         if not faults:
             faults.append(Fault(path, f"expected a moment, got {shown(value)}", _A_MOMENT))
@@ -199,7 +206,9 @@ def _tagged(view: View, name: str) -> int:
 def _basis(view: View, run: str) -> int:
     """Return the end of the log when a run began: as its beginning states it, else just before the run itself."""
     head = view.head()
-    entries = [entry for entry in owned(run, view.run(run, head.position)) if entry.body is not None]
+    entries = [
+        entry for entry in owned(run, entry_index.run_entries(view, run, head.position)) if entry.body is not None
+    ]
     for entry in entries:
         body: Any = form.decode(entry.body or b"null")
         basis = body.get("basis") if entry.kind == "run.started" else None
@@ -221,7 +230,7 @@ def resolve_ref(reader: Reader, text: object, outcome: str = NO_READ) -> Ref:
     if isinstance(text, Ref):
         return text
     if isinstance(text, str) and ids.is_id("entity", text):
-        found = reader.view.entity_by_id(text)
+        found = reader.view.entity(text)
         if found is None or reader.view.entity(found.digest, reader.asof.position) is None:
             raise NotFound(f"There is no entity {text} here. Nothing was changed. Search for it.", {"entity": text})
         return found

@@ -6,11 +6,12 @@ from heapq import merge
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.ledger import index as log_index
-from woodrat.ledger.index import WALK_ROWS, WALK_ROWS_MIN, Index, Lookup, position_key, position_of
+from woodrat.ledger.index import WALK_ROWS, WALK_ROWS_MIN, Index, Lookup
 from woodrat.ledger.pages import strange_cursor
 from woodrat.merge.timeline import Event
 from woodrat.state import observation
 from woodrat.state.asof import Stored
+from woodrat.state.entry_rows import position_key, position_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,9 +40,8 @@ Place = tuple[str, str]
 
 
 def catch_up(context: Context) -> None:
-    """Bring the index up to date for a question about the present; one that cannot be written to now stays behind."""
-    if context.moment == "now":
-        log_index.catch_up(context.engine, context.tenant, INDEX)
+    """Bring the index up to date for a question about any moment; one that cannot be written to now stays behind."""
+    log_index.catch_up(context.engine, context.tenant, INDEX)
 
 
 def walk(

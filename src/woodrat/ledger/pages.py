@@ -8,19 +8,21 @@ is computed anyway, the rank of the last item where it is not.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
-from woodrat.canon import form
+from woodrat.canon import form, moment
 from woodrat.canon.digest import base32, digest, unbase32
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger.moments import NO_READ, open_reader, resolve_moment
 from woodrat.ledger.read import PAGE_MAX as PAGE_MAX
-from woodrat.record_json import IN_PYTHON_ONLY, Record
+from woodrat.record_json import IN_PYTHON_ONLY, WHEN_SET, Record
 from woodrat.records import dataclass, replace
 from woodrat.records import field as record_field
+from woodrat.state.match import Match
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -62,6 +64,18 @@ class Page(Record, Generic[T]):
         default=None, compare=False, repr=False, metadata=IN_PYTHON_ONLY
     )
     """Reads the page that follows; None where there is none, or nobody can."""
+    matched: Match | None = record_field(default=None, metadata=WHEN_SET)
+    """How the entity that the list is about was found, where that was by a value that identifies it."""
+
+    times: Mapping[str, str] = record_field(default=MappingProxyType({}), metadata=WHEN_SET)
+    """What times that were asked for in words turned out to be, by argument."""
+
+    def with_times(self, **asked: tuple[object, str | None]) -> Page[T]:
+        """Return the page, which says what times turned out to be that were asked for in other words."""
+        told = {
+            name: time for name, (said, time) in asked.items() if time is not None and moment.fault(said) is not None
+        }
+        return replace(self, times=told) if told else self
 
     def __iter__(self) -> Iterator[T]:
         page: Page[T] | None = self
@@ -198,12 +212,13 @@ def walked_page(context: Context, request: PageRequest, kinds: Sequence[type], w
     place = request.place_of(*kinds)
     with open_reader(request.pin(context)) as reader:
         found = list(islice(walk(reader, place), request.limit + 1))
-    items = tuple(item for _, item in found[: request.limit])
+    items, matched = tuple(item for _, item in found[: request.limit]), reader.matched
     if len(found) <= request.limit:
-        return Page(items, None, request.position)
+        return Page(items, None, request.position, matched=matched)
     end = found[request.limit - 1][0]
-    following = replace(request, place=end)
-    return Page(items, request.cursor_at(end), request.position, lambda: walked_page(context, following, kinds, walk))
+    rest = replace(request, place=end)
+    following = lambda: walked_page(context, rest, kinds, walk)  # noqa: E731
+    return Page(items, request.cursor_at(end), request.position, following, matched)
 
 
 def ranked_page(

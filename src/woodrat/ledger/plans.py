@@ -10,8 +10,10 @@ from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.canon.order import order_key
 from woodrat.errors import Fault, NotFound, Outdated, Refused, pointer_part, shown
+from woodrat.ledger import entry_index
 from woodrat.ledger.arguments import KNOWN, NEW, About, Expected
 from woodrat.ledger.excerpts import source_content
+from woodrat.ledger.matches import match_records
 from woodrat.ledger.precheck import is_plain
 from woodrat.ledger.read import Reader
 from woodrat.ledger.write import Draft
@@ -21,6 +23,7 @@ from woodrat.merge.terms import Terms
 from woodrat.state import identity, locator, relation
 from woodrat.state.asof import Stored
 from woodrat.state.builtin import FROZEN_TYPES
+from woodrat.state.match import FOLD, Match
 from woodrat.state.meaning import Meaning
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, Observation, Voice, say
 from woodrat.state.record import Record
@@ -42,10 +45,12 @@ def store(
     *,
     strict: bool,
     entities: Iterable[Ref | None],
+    match: bool = False,
 ) -> None:
     """Plan the assertions of records, and the relations they state; `faults` are those already found in the call.
 
     `entities` are those that the records speak of, each where it was known before their turn, by the rules in force.
+    With `match`, a record of an unknown entity is attached to the one known entity that it can mean.
     """
     saw = _seen(draft, about, faults)
     source = resolve_source(draft, about.source, "source", faults)
@@ -59,9 +64,12 @@ def store(
                 check = checks[record.type] = _check(draft.rules(record.type), strict)
             ref = check(record.fields, len(record.data))
         if ref is None:
-            ref = _checked(draft, record, faults, strict=strict)
+            record, ref = _checked(draft, record, faults, strict=strict)
         if ref is not None:
             planned.append((record, ref))
+    matched: Mapping[str, Match] = {}
+    if match:
+        planned, matched = match_records(draft, planned)
     related = [record for record, _ in planned if record.relate]
     here = {ref for _, ref in planned} if related else set()
     for record in related:
@@ -75,7 +83,7 @@ def store(
     faults += _required_faults(draft, planned)
     if faults:
         raise Refused(faults)
-    voices = _Voices(draft, about, saw, source)
+    voices = _Voices(draft, about, saw, source, matched)
     fits: dict[str, bytes] = {}
     plain: Voice | None = None  # the voice of records that say nothing of themselves
     say = draft.say
@@ -109,17 +117,24 @@ def _check(rules: Rules, strict: bool) -> Check:
     return rules.checker.entity if is_plain(rules, strict) else lambda fields, length: None
 
 
-def _checked(draft: Draft, record: Record, faults: list[Fault], *, strict: bool) -> Ref | None:
-    """Return the entity a record speaks of, having added to `faults` all that is wrong with the record."""
+def _checked(draft: Draft, record: Record, faults: list[Fault], *, strict: bool) -> tuple[Record, Ref | None]:
+    """Return a record as it is stored and the entity it speaks of, having added to `faults` all that is wrong with it.
+
+    A single value for a collection is stored as its one element.
+    """
     rules = draft.rules(record.type)
     schema = rules.schema
+    fields = rules.with_elements(record.fields)
+    if fields is not record.fields:
+        record = record._replace(fields=dict(fields), spelled=None)
     if record.type == SAME_AS:
         faults.append(Fault(f"{record.path}/entity_type", "same_as is not stored as a record", _USE_MERGE))
-        return None
+        return record, None
     if strict and schema.is_open:
         problem = f"no schema for {record.type}, and this ledger takes only types that have one"
         faults.append(Fault(f"{record.path}/entity_type", problem, "Register a schema for it first."))
-    if not rules.take(record.fields, len(record.data)):
+    # Two bytes more for each value that became an element.
+    if not rules.take(record.fields, len(record.data) + 2 * len(record.fields)) or rules.format_faults(fields, ""):
         faults += _value_faults(rules, record.fields, record.path)
     if record.remove:
         faults += _remove_faults(rules, record.remove, f"{record.path}/$/remove")
@@ -131,11 +146,11 @@ def _checked(draft: Draft, record: Record, faults: list[Fault], *, strict: bool)
             key, _ = identity.identify(schema, record.fields, record.key, record.path)
         except Refused as refusal:
             faults += refusal.faults
-            return None
+            return record, None
     ref = Ref(record.type, key)
     if not record.fields and not record.remove:
         faults.append(Fault(record.path, f"states nothing about {ref}", "State at least one field."))
-    return ref
+    return record, ref
 
 
 def _required_faults(draft: Draft, planned: Sequence[tuple[Record, Ref]]) -> list[Fault]:
@@ -172,15 +187,23 @@ def _known_fields(draft: Draft, ref: Ref) -> set[str] | None:
 class _Voices:
     """How the records of one call speak; those that say the same of themselves speak with one voice."""
 
-    def __init__(self, draft: Draft, about: About, saw: frozenset[bytes], source: str | None) -> None:
-        self._draft, self._about, self._saw, self._source = draft, about, saw, source
+    def __init__(
+        self,
+        draft: Draft,
+        about: About,
+        saw: frozenset[bytes],
+        source: str | None,
+        matched: Mapping[str, Match],
+    ) -> None:
+        self._draft, self._about, self._saw, self._source, self._matched = draft, about, saw, source, matched
         self._known: dict[tuple[Any, ...], Voice] = {}
         self._contents: dict[str, locator.Content] = {}
 
     def of(self, record: Record, faults: list[Fault]) -> Voice:
         """Return the voice of a record; what it says of itself comes before what the call says."""
         draft, about = self._draft, self._about
-        key = record[7:14]  # from `observed_at` to `locator`
+        match = self._matched.get(record.path) if self._matched else None
+        key = (match and match.rule, *record[7:14])  # from `observed_at` to `locator`
         found = self._known.get(key)
         if found is None:
             stated = resolve_source(draft, record.source, f"{record.path}/$/source", faults)
@@ -189,6 +212,7 @@ class _Voices:
                 "source": stated or self._source,
                 "confidence": record.confidence,
                 "reason": record.reason or about.reason,
+                "match": None if match is None else {"fold": FOLD, "rule": match.rule},
             }
             if record.locator is not None:
                 optional["locator"] = self._locate(record, stated or self._source, faults)
@@ -232,7 +256,7 @@ class _Voices:
             "valid_from": voice.valid_from,
             "priority": voice.priority,
             "saw": voice.saw,
-            **voice.optional,
+            **{name: value for name, value in voice.optional.items() if name != "match"},
         }
 
 
@@ -247,6 +271,7 @@ def correct(
     """Plan the correction of fields of an entity: one observation for each `valid_from` it corrects."""
     draft.before.check_exists(ref)
     rules = draft.before.rules(ref.type)
+    fields = rules.with_elements(fields)
     state = draft.before.state(ref)
     faults = _frozen(ref, "corrected") + _ahead(draft, about.observed_at, "observed_at")
     if not fields and not remove:
@@ -332,7 +357,7 @@ def connect(
         raise Refused(faults)
     for ref in (start, end):
         draft.before.check_exists(ref)
-    relate(draft, start, type, end, key, fields, _parts(draft, about))
+    relate(draft, start, type, end, key, fields, relation_parts(draft, about))
 
 
 def relate(
@@ -354,7 +379,8 @@ def relate(
     draft.use(type)
     ends = relation.endpoints(ref)
     assert ends is not None, "a relation's key names its ends"
-    draft.say(say(ref, ASSERT, fields={**fields, "from": str(ends[0]), "to": str(ends[1])}, **parts))
+    stated = draft.rules(type).with_elements(fields)
+    draft.say(say(ref, ASSERT, fields={**stated, "from": str(ends[0]), "to": str(ends[1])}, **parts))
 
 
 def join(draft: Draft, start: Ref, end: Ref, about: About) -> None:
@@ -369,7 +395,7 @@ def join(draft: Draft, start: Ref, end: Ref, about: About) -> None:
         problem = f"the group would have {size} members"
         remedy = f"Merge at most {GROUP_MEMBERS_MAX}; check that they really are the same."
         raise Refused([Fault("same_as", problem, remedy)])
-    relate(draft, start, SAME_AS, end, None, {}, _parts(draft, about))
+    relate(draft, start, SAME_AS, end, None, {}, relation_parts(draft, about))
 
 
 def split(draft: Draft, ref: Ref, other: Ref | None, about: About) -> None:
@@ -380,7 +406,7 @@ def split(draft: Draft, ref: Ref, other: Ref | None, about: About) -> None:
     draft.before.check_exists(ref)
     edges = [
         edge
-        for edge in draft.view.relations(ref.digest, SAME_AS, draft.before.asof.position)
+        for edge in entry_index.relations(draft.view, ref.digest, SAME_AS, draft.before.asof.position)
         if (ends := relation.joined(edge)) is not None
         and (other is None or other in ends)
         and draft.before.exists(edge)
@@ -399,7 +425,7 @@ def split(draft: Draft, ref: Ref, other: Ref | None, about: About) -> None:
 
 def _joined_without(reader: Reader, ref: Ref, gone: set[Ref]) -> list[Ref]:
     found: list[Ref] = []
-    for edge in reader.view.relations(ref.digest, SAME_AS, reader.asof.position):
+    for edge in entry_index.relations(reader.view, ref.digest, SAME_AS, reader.asof.position):
         ends = relation.joined(edge)
         if edge not in gone and ends is not None and reader.exists(edge) and not reader.state(edge).deleted:
             found.extend(end for end in ends if end != ref)
@@ -445,7 +471,7 @@ def _told(expected: Expected | None) -> str:
     return f"at version {' or '.join(map(str, several))}"
 
 
-def _parts(draft: Draft, about: About) -> dict[str, Any]:
+def relation_parts(draft: Draft, about: About) -> dict[str, Any]:
     """Return what an assertion of a relation says about itself."""
     return {
         "agent": draft.agent,
@@ -469,8 +495,8 @@ def resolve_source(draft: Draft, text: str | None, path: str, faults: list[Fault
         return None
     digest = ids.digest_of("source", text)
     if digest is None and ids.is_id("source", text):
-        digest = draft.view.source_by_id(text)
-    if digest is not None and draft.view.source(digest) is not None:
+        digest = entry_index.source_by_id(draft.view, text)
+    if digest is not None and entry_index.source_position(draft.view, digest) is not None:
         return ids.name("source", digest)
     faults.append(Fault(path, f"no source {shown(text)} here", "Add it first; `sources list` lists them."))
     return None
@@ -535,7 +561,7 @@ def find_observation(reader: Reader, text: object) -> Stored | None:
     digest = ids.digest_of("observation", text)
     if digest is not None:
         return reader.view.observation(digest, reader.asof.position)
-    stored = reader.view.observation_by_id(text) if ids.is_id("observation", text) else None
+    stored = reader.view.observation(text) if ids.is_id("observation", text) else None
     return stored if stored is not None and stored.position <= reader.asof.position else None
 
 
@@ -554,7 +580,8 @@ def _value_faults(rules: Rules, fields: Mapping[str, Json], path: str) -> list[F
             problem = f"{rules.schema.type}.{name}: {refused}, got {shown(value)}"
             remedy = f'Send that, or change the field\'s policy in a new version of schema "{rules.schema.type}".'
             found.append(Fault(here, problem, remedy))
-    return found
+            told.add(here)
+    return found + [fault for fault in rules.format_faults(fields, path) if fault.path not in told]
 
 
 def _remove_faults(rules: Rules, remove: Mapping[str, Sequence[Json]], path: str) -> list[Fault]:
@@ -572,7 +599,8 @@ def _remove_faults(rules: Rules, remove: Mapping[str, Sequence[Json]], path: str
 
 def _relation_faults(draft: Draft, type: str, fields: Mapping[str, Json], path: str) -> list[Fault]:
     """Return what is wrong with what is said about a relation."""
-    found = _value_faults(draft.rules(type), fields, path)
+    rules = draft.rules(type)
+    found = _value_faults(rules, rules.with_elements(fields), path)
     for name in ("from", "to"):
         if name in fields:
             problem = f"{name} is set by the relation itself"
@@ -639,7 +667,7 @@ def admit(draft: Draft, meanings: Sequence[Meaning]) -> None:
         if isinstance(meaning, Observation):
             draft.say(meaning)
         elif isinstance(meaning, Schema):
-            known = draft.view.schemas(meaning.type, draft.before.asof.position)
+            known = entry_index.schemas(draft.view, meaning.type, draft.before.asof.position)
             planned = (item.meaning for item in draft.items)
             if meaning not in known and meaning not in planned:
                 draft.add("schema", meaning.body, meaning)

@@ -28,9 +28,9 @@ from woodrat.ledger.conditions import (
     collects,
     read_conditions,
 )
-from woodrat.ledger.find import LAST_KEY, READER_FOLDS, folds_in_order, text_or_none, type_faults, types_in_order
+from woodrat.ledger.find import READER_FOLDS, folds_in_order, text_or_none, type_faults, types_in_order
 from woodrat.ledger.pages import PageRequest, page_request
-from woodrat.ledger.read import Reader
+from woodrat.ledger.read import LAST_KEY, Reader
 from woodrat.ledger.state_index import Coverage, coverage
 from woodrat.ledger.state_rows import (
     ABSENT,
@@ -38,13 +38,16 @@ from woodrat.ledger.state_rows import (
     ELEMENT,
     ELEMENTS_MAX,
     FIELD,
+    INDEX,
     LARGE,
     VALUE_BYTES_MAX,
     entry_key,
     field_prefix,
     is_cut,
+    is_listed,
     split_entry,
     text_of,
+    unindexed_bytes,
     value_bytes,
 )
 from woodrat.merge import snapshot
@@ -156,7 +159,7 @@ class Answer:
     def __init__(self, reader: Reader, asked: Query, after: Ref | None) -> None:
         self._reader, self._asked, self._after = reader, asked, after
         self._view: View = reader.view
-        self._rows = coverage(reader) if asked.sort is not None or asked.where else None
+        self._rows = coverage(reader, INDEX) if asked.sort is not None or asked.where else None
         self._place: Rank | None = None
         if after is not None:
             self._place = _rank(asked, after, reader.state(after), reader.rules(after.type))
@@ -173,8 +176,10 @@ class Answer:
 
     def _leads(self, type: str) -> bool:
         """Return whether rows lead through a type in the order of the field asked for."""
-        indexed = self._reader.rules(type).schema.indexed
-        return self._rows is not None and self._rows.covers(type) and self._asked.sort in indexed
+        sort, rules = self._asked.sort, self._reader.rules(type)
+        if self._rows is None or not self._rows.covers(type) or sort is None:
+            return False
+        return sort in rules.schema.indexed or is_listed(rules, sort)
 
     def refs(self) -> Iterator[Ref]:
         """Yield the entities, in order."""
@@ -279,10 +284,27 @@ class Answer:
                     looked = (self._candidate(coverage, Ref(rows.type, key)) for key in gathered)
                     yield from sorted((item for item in looked if item is not None), key=_by_rank)
                     return
-        for keys, is_ordered in rows.groups(sort, conditions, self._asked.descending, self._start(rows, sort)):
+        start = self._start(rows, sort)
+        for keys, is_ordered in rows.groups(sort, conditions, self._asked.descending, start):
             looked = (self._candidate(coverage, Ref(rows.type, key)) for key in keys)
             items = (item for item in looked if item is not None)
             yield from items if is_ordered else sorted(items, key=_by_rank)
+        needs_value = any(
+            each.field == sort and (each.op != EXISTS or each.operand is True) for each in self._asked.where
+        )
+        if not rows.has_absent(sort) and not needs_value:
+            yield from self._lacking(rows, None if start is None or start[0] < ABSENT else start[1])
+
+    def _lacking(self, rows: TypeRows, after: str | None) -> Iterator[Ranked]:
+        """Yield what fulfils the query and has no value to sort by, by key: of all entities, from after one on."""
+        last = None if after is None else Ref(rows.type, after)
+        for ref, state, fresh in folds_in_order(self._reader, rows.type, last):
+            rules = fresh.rules(rows.type)
+            if ref in rows.coverage.laid_over or state.deleted or not all_hold(state, rules, self._asked.where):
+                continue
+            rank = _rank(self._asked, ref, state, rules)
+            if rank[0] and (self._place is None or self._place < rank):
+                yield rank, ref
 
     def _start(self, rows: TypeRows, sort: str) -> tuple[bytes, str] | None:
         """Return the value to go on from, as its row has it, and the key after which to go on in it."""
@@ -290,7 +312,8 @@ class Answer:
             return None
         state = self._reader.state(self._after)
         values = snapshot.fields_of(state, self._reader.rules(self._after.type), (sort,))
-        value = value_bytes(values[sort]) if sort in values else ABSENT
+        spell = field_bytes if rows.has_absent(sort) else unindexed_bytes
+        value = spell(values[sort]) if sort in values else ABSENT
         if rows.type == self._after.type:
             return value, self._after.key
         return value, "" if rows.type.encode() > self._after.type.encode() else LAST_KEY
@@ -310,8 +333,23 @@ class TypeRows:
         self._large: dict[bytes, bool] = {}
 
     def indexed(self, conditions: Iterable[Condition]) -> list[Condition]:
-        """Return the conditions on fields that have rows."""
-        return [condition for condition in conditions if condition.field in self._rules.schema.indexed]
+        """Return the conditions that rows of their fields lead to."""
+        return [condition for condition in conditions if self._is_led(condition)]
+
+    def has_absent(self, name: str) -> bool:
+        """Return whether entities without a value of a field have rows of it too."""
+        return name in self._rules.schema.indexed
+
+    def _is_led(self, condition: Condition) -> bool:
+        name, op, operand = condition
+        if self.has_absent(name):
+            return True
+        if not is_listed(self._rules, name):
+            return False
+        if op == EXISTS:
+            return operand is True
+        values = operand if op == IN and isinstance(operand, list) else [operand]
+        return not any(isinstance(value, list | dict) for value in values)
 
     @staticmethod
     def is_point(condition: Condition) -> bool:
@@ -348,7 +386,8 @@ class TypeRows:
             return [(FIELD, prefix + ABSENT + b"\0")]
         values = [condition.operand] if condition.op == EQ else condition.operand
         assert isinstance(values, list)
-        points = {(FIELD, prefix + field_bytes(value) + b"\0") for value in values}
+        spell = field_bytes if self.has_absent(condition.field) else unindexed_bytes
+        points = {(FIELD, prefix + spell(value) + b"\0") for value in values}
         if collects(self._rules, condition.field):
             points.update((ELEMENT, prefix + value_bytes(value) + b"\0") for value in values)
             points.add((ELEMENT, prefix + LARGE + b"\0"))
@@ -457,7 +496,8 @@ class TypeRows:
 
     def _group_of(self, prefix: bytes, value: bytes) -> bytes | None:
         """Return what the rows of a value begin with, if they say too little to be in order; among such, all arrays."""
-        if value.startswith(ARRAY) and self._has_large(prefix):
+        # A page may begin at a large collection of another type, where this type has none.
+        if value == LARGE or (value.startswith(ARRAY) and self._has_large(prefix)):
             return prefix + ARRAY
         return prefix + value if is_cut(value) else None
 

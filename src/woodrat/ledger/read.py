@@ -16,6 +16,7 @@ from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines import cancellation
 from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Engine, Kept, View
 from woodrat.errors import NotFound
+from woodrat.ledger import entry_index, quick_reads
 from woodrat.ledger.before import Before
 from woodrat.ledger.spacing import Spacing
 from woodrat.merge import Policy, fold, packed_state, snapshot
@@ -27,10 +28,13 @@ from woodrat.merge.snapshot import Snapshot
 from woodrat.state import relation, schema
 from woodrat.state.asof import AsOf, Stored
 from woodrat.state.fingerprint import Tree
+from woodrat.state.match import Match
 from woodrat.state.relation import SAME_AS
 
 PAGE_MAX: Final = 1_000
 """Most items of one page."""
+LAST_KEY: Final = "\U0010ffff" * (ids.KEY_BYTES_MAX // 4 + 1)
+"""Sorts after every key."""
 PLAIN_MAX = 4_096
 """How many entities' values a process keeps at hand, by the packed state that shows them."""
 PLAIN_BYTES_MAX = 2_048
@@ -66,9 +70,12 @@ class Reader:
         self.asof = asof
         self.policies = policies
         self._rules: dict[str, Rules] = {}
+        self._current_of = quick_reads.current_of(view)
         self._states: dict[tuple[Ref, ...], MergeState] = {}
         self._groups: dict[Ref, tuple[Ref, ...]] = {}
         self._before: dict[Ref, MergeState] = {}
+        self.matched: Match | None = None
+        """How what was asked for was found, where that was by a value that identifies it."""
         self.along: list[tuple[Kept, Rules, bool]] = []
         """State along the history of what was followed, where it is due to be kept."""
 
@@ -76,18 +83,20 @@ class Reader:
         """Return the rules of a type: the highest schema known at the as-of, or none at all."""
         found = self._rules.get(type)
         if found is None:
-            chosen = self.view.schema(type, self.asof.position)
+            chosen = entry_index.schema_of(self.view, type, self.asof.position)
             found = self._rules[type] = rules_of(chosen or schema.OPEN(type), self.policies)
         return found
 
     def remember(self, refs: Iterable[Ref]) -> None:
         """Note the states of entities as they are, for `follow` after a write."""
-        states, joined, current = self._before, self.view.joined, self.view.current
+        states, view, current, by_type = self._before, self.view, self._current_of, self._rules
+        joins, joined = entry_index.joins(view), entry_index.joined
         position = self.asof.position
         assert self.asof.effective is None, "a write follows all that is known"
         for ref in refs:
             # As `state`, which costs a call more and can be cancelled.
-            kept = None if joined(ref.digest) else current(ref, position, self.rules(ref.type))
+            rules = by_type.get(ref.type) or self.rules(ref.type)
+            kept = None if joins and joined(view, ref.digest) else current(ref, position, rules)
             states[ref] = self.state(ref) if kept is None else kept[0]
 
     def go_on(self, transitions: Iterable[Transition]) -> None:
@@ -112,10 +121,10 @@ class Reader:
         transitions: list[Transition] = []
         rest: list[Ref] = []
         groups: dict[tuple[Ref, ...], list[Ref]] = {}
-        remembered, known = before._before, Before(self.view, (), -1)
+        remembered, known, extend, by_type = before._before, Before(self.view, (), -1), fold.extend, self._rules
         for ref, stored in spoken.items():
             old, type = remembered[ref], ref.type
-            rules = self.rules(type)
+            rules = by_type.get(type) or self.rules(type)
             if joining or (type in changed and old.observations):
                 rest.append(ref)
                 continue
@@ -128,7 +137,7 @@ class Reader:
                 # As `_followed`, of one observation after which no state is due.
                 ((position, observation),) = stored
                 known.members, known.through = members, position - 1
-                now = fold.extend(old, observation, rules, known)
+                now = extend(old, observation, rules, known)
                 was = rules
             else:
                 new = fold.empty((ref,), rules) if type in changed else old
@@ -194,12 +203,12 @@ class Reader:
         """Return all entities that `same_as` joins with this one, itself included, by digest."""
         found = self._groups.get(ref)
         if found is None:
-            found = relation.group(ref, self._same) if self.view.joined(ref.digest) else (ref,)
+            found = relation.group(ref, self._same) if entry_index.joined(self.view, ref.digest) else (ref,)
             self._groups.update(dict.fromkeys(found, found))  # it is the group of each of its members
         return found
 
     def _same(self, ref: Ref) -> Iterator[Ref]:
-        for edge in self.view.relations(ref.digest, SAME_AS, self.asof.position):
+        for edge in entry_index.relations(self.view, ref.digest, SAME_AS, self.asof.position):
             ends = relation.joined(edge)
             if ends is not None and ref in ends:
                 state = self._fold((edge,))
@@ -211,9 +220,9 @@ class Reader:
         cancellation.check()
         if self.asof.effective is None:  # as `_current`, which costs a call more
             view, digest, position = self.view, ref.digest, self.asof.position
-            if not view.joined(digest):
+            if not entry_index.joined(view, digest):
                 rules = self.rules(ref.type)
-                current = view.current(ref, position, rules)
+                current = self._current_of(ref, position, rules)
                 if current is not None:
                     return current[0]
                 if view.version(digest, position) is None:  # nobody ever spoke of it
@@ -222,9 +231,9 @@ class Reader:
 
     def _current(self, ref: Ref) -> tuple[MergeState, int] | None:
         """Return the state kept of a lone entity and its version, if that is the present."""
-        if self.asof.effective is not None or self.view.joined(ref.digest):
+        if self.asof.effective is not None or entry_index.joined(self.view, ref.digest):
             return None
-        return self.view.current(ref, self.asof.position, self.rules(ref.type))
+        return self._current_of(ref, self.asof.position, self.rules(ref.type))
 
     def stored(self, members: Iterable[Ref], after: int = -1) -> list[Stored]:
         """Return the observations of these entities that count at the as-of, by position."""
@@ -275,10 +284,10 @@ class Reader:
 
     def _true_by(self, members: tuple[Ref, ...], effective: str, rules: Rules) -> MergeState | None:
         """Return the merge state of what was true by a time, from one that was kept; `None` asks for a whole fold."""
-        kept = self.view.kept_by(members[0], effective, self.asof.position, rules)
-        if kept is None or kept.state.members != members:
+        found = quick_reads.kept_by(self.view, members[0], effective, self.asof.position, rules)
+        if found is None or found[0].state.members != members:
             return None
-        since = self.view.true_by(members[0].digest, effective, kept.position, self.asof.position)
+        kept, since = found
         return self._extended(kept.state, since, rules, self.asof)
 
     def _extended(
@@ -311,14 +320,14 @@ class Reader:
 
     def version(self, ref: Ref) -> int:
         """Return the position of the last entry that touched an entity or its group; the one before all if none did."""
-        if not self.view.joined(ref.digest):
+        if not entry_index.joined(self.view, ref.digest):
             return self._version(ref)
         last = -1
         for member in self.group(ref):
             last = max(last, self._version(member))
-            if not self.view.joined(member.digest):
+            if not entry_index.joined(self.view, member.digest):
                 continue
-            for edge in self.view.relations(member.digest, SAME_AS, self.asof.position):
+            for edge in entry_index.relations(self.view, member.digest, SAME_AS, self.asof.position):
                 last = max(last, self._version(edge))
         return last
 
@@ -397,7 +406,7 @@ class Reader:
 def glanced(engine: Engine, tenant: TenantId, ref: object, policies: Mapping[str, Policy]) -> Snapshot | None:
     """Return what is believed of an entity now where one look at the engine tells; `None` asks for a reader."""
     entity = ids.likely_ref(ref)
-    seen = None if entity is None else engine.glance(tenant, entity)
+    seen = None if entity is None else quick_reads.glance(engine, tenant, entity)
     if seen is None:
         return None
     found, position, version, packed, known, _ = seen
@@ -426,7 +435,7 @@ def glanced_back(
 ) -> Snapshot | None:
     """Return what is believed of an entity at a position, or now, of what was true by a time; `None` as `glanced`."""
     entity = ids.likely_ref(ref)
-    seen = engine.glance_back(tenant, entity, position, effective) if type(entity) is Ref else None
+    seen = quick_reads.glance_back(engine, tenant, entity, position, effective) if type(entity) is Ref else None
     if seen is None:
         return None
     found, at, version, packed, known, since = seen

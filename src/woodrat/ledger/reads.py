@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.ledger import entry_index
+from woodrat.ledger.matches import find_ref
 from woodrat.ledger.moments import NO_READ, open_reader, resolve_moment, resolve_ref, timestamp
 from woodrat.ledger.read import Reader, glanced, glanced_back
 from woodrat.merge.snapshot import Contender
@@ -75,7 +77,7 @@ def show(context: Context, ref: str | Ref) -> Snapshot:
     if snapshot is not None:
         return snapshot
     with open_reader(context) as reader:
-        return reader.snapshot(resolve_ref(reader, ref))
+        return reader.snapshot(find_ref(reader, ref)).matched_by(reader.matched)
 
 
 def glance(context: Context, ref: str | Ref) -> Snapshot | None:
@@ -130,7 +132,7 @@ def observations(context: Context, ref: str | Ref | None = None) -> tuple[Stored
 def history(context: Context, ref: str | Ref, field: str | None = None) -> tuple[Step, ...]:
     """Return how belief about an entity, or one field of it, changed with each observation."""
     with open_reader(context) as reader:
-        return history_of(reader, resolve_ref(reader, ref), field)
+        return history_of(reader, find_ref(reader, ref), field)
 
 
 def history_of(reader: Reader, ref: Ref, field: str | None) -> tuple[Step, ...]:
@@ -149,8 +151,8 @@ def timeline(context: Context, *, since: str | None = None, until: str | None = 
     """Return what was seen from `since` to before `until`, across all entities, in the order of seeing."""
     from woodrat.merge import timeline
 
-    begin = None if since is None else timestamp(since, "since")
-    end = None if until is None else timestamp(until, "until")
+    begin = None if since is None else timestamp(since, "since", clock=context.clock)
+    end = None if until is None else timestamp(until, "until", clock=context.clock)
     with open_reader(context) as reader:
         return timeline.timeline(stored_about(reader, None), begin, end)
 
@@ -166,7 +168,7 @@ def blame(
     from woodrat.merge import blame
 
     with open_reader(context) as reader:
-        found = resolve_ref(reader, ref)
+        found = find_ref(reader, ref)
         members = spoken_of(reader, found)
         rules = reader.rules(found.type)
         observations = [stored.observation for stored in reader.stored(members)]
@@ -209,7 +211,7 @@ def diff(
         else:
             sides: list[dict[str, Values]] = []
             for reader in (first, last):
-                entity = resolve_ref(reader, ref)
+                entity = find_ref(reader, ref)
                 snapshot = reader.find(entity)
                 sides.append({} if snapshot is None else {str(entity): Values.of(snapshot)})
             changes = diff(*sides)
@@ -233,7 +235,7 @@ def diff_against(
     before = known_values(known)
     with open_reader(context) as reader:
         position = reader.asof.position
-        asked = None if ref is None else resolve_ref(reader, ref)
+        asked = None if ref is None else find_ref(reader, ref)
         if asked is None and not is_one(known):
             if entity_type is not None:
                 before = {name: values for name, values in before.items() if name.startswith(f"{entity_type}/")}
@@ -259,7 +261,7 @@ def related(context: Context, ref: str | Ref, *, depth: int = 1) -> tuple[Relate
     if faults := depth_faults(depth):
         raise Refused(faults, outcome=NO_READ)
     with open_reader(context) as reader:
-        start = resolve_ref(reader, ref)
+        start = find_ref(reader, ref)
         reader.check_exists(start)
         found: dict[Ref, Related] = {}
         seen, edge_of = {start}, [start]
@@ -363,7 +365,7 @@ def spoken_of(reader: Reader, ref: Ref) -> tuple[Ref, ...]:
 def stored_about(reader: Reader, ref: str | Ref | None) -> list[Stored]:
     """Return the observations of an entity and of those it is joined with, or all of them, by position."""
     if ref is not None:
-        return reader.stored(spoken_of(reader, resolve_ref(reader, ref)))
+        return reader.stored(spoken_of(reader, find_ref(reader, ref)))
     return list(stored_after(reader, BEFORE_ALL))
 
 
@@ -380,7 +382,7 @@ def stored_after(reader: Reader, after: int) -> Iterator[Stored]:
 
 def _links(reader: Reader, entity: Ref) -> Iterator[Related]:
     """Yield the live relations at an entity."""
-    for edge in reader.view.relations(entity.digest, None, reader.asof.position):
+    for edge in entry_index.relations(reader.view, entity.digest, None, reader.asof.position):
         link = link_of(reader, edge)
         if link is not None:
             yield link

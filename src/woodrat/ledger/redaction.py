@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, pointer_part
+from woodrat.ledger import entry_index
 from woodrat.records import replace
 from woodrat.state.record import Record
 from woodrat.state.redaction import REDACTED, taken_out
@@ -68,14 +69,14 @@ def _relation(link: object, hidden: Collection[str]) -> object:
 
 def fields_of(view: View, type: str) -> frozenset[str]:
     """Return the fields that the schema in force for a type hides."""
-    found = view.schema(type, view.head().position)
+    found = entry_index.schema_of(view, type, view.head().position)
     return frozenset() if found is None else found.redacted
 
 
 def type_of(view: View, ref: object) -> str:
     """Return the type of an entity given as reference or id; empty for what is neither."""
     if isinstance(ref, str) and ids.is_id("entity", ref):
-        ref = view.entity_by_id(ref)
+        ref = view.entity(ref)
     return ref.type if isinstance(ref, ids.Ref) else str(ref).partition("/")[0]
 
 
@@ -115,7 +116,7 @@ def by_schema(view: View, records: Sequence[Record]) -> list[Record] | None:
     through = view.head().position
     names: dict[str, frozenset[str]] = {}
     for type in types:
-        known = view.schema(type, through)
+        known = entry_index.schema_of(view, type, through)
         if known is not None and known.redacted:
             names[type] = known.redacted
     return [_without(record, names) for record in records] if names else None

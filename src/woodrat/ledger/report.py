@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from woodrat.canon import form
 from woodrat.merge.diff import FieldChange
-from woodrat.record_json import IN_PYTHON_ONLY, Record
+from woodrat.record_json import IN_PYTHON_ONLY, WHEN_SET, Record
 from woodrat.records import dataclass, field, fields_of
+from woodrat.state.match import Match
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,8 @@ class Report(Record):
     """Whether nothing was written because the caller asked for that."""
     id: str | None
     """Id of the source, schema or interpretation the write made or found, where it did."""
+    matched: tuple[Match, ...] = field(metadata=WHEN_SET)
+    """Records that were attached to known entities, and how each was found; JSON has it only where there are any."""
     _rest: Callable[[], Mapping[str, Any]] | None = field(metadata=IN_PYTHON_ONLY)
     """Gives the parts that are not there yet."""
 
@@ -62,7 +65,14 @@ class Report(Record):
         """`rest` gives the parts that are not given, when one of them is first asked for."""
         assert rest is not None or parts.keys() >= _STATED
         set_part = object.__setattr__
-        for name, value in {"repeated": repeated, "dry_run": False, "id": None, "_rest": rest, **parts}.items():
+        for name, value in {
+            "repeated": repeated,
+            "dry_run": False,
+            "id": None,
+            "matched": (),
+            "_rest": rest,
+            **parts,
+        }.items():
             set_part(self, name, value)
 
     @classmethod
@@ -76,7 +86,7 @@ class Report(Record):
         rest = None if name == "_rest" else self._rest
         if rest is None or name not in _PARTS:
             raise AttributeError(f"a report has no {name}")
-        for part, value in rest().items():
+        for part, value in {"matched": (), **rest()}.items():
             object.__setattr__(self, part, value)
         object.__setattr__(self, "_rest", None)
         return object.__getattribute__(self, name)
@@ -121,7 +131,7 @@ def _report(parts: Mapping[str, Any]) -> Report:
 
 
 _PARTS: Final = tuple(name for name in fields_of(Report) if name != "_rest")
-_STATED: Final = frozenset(_PARTS) - {"repeated", "dry_run", "id"}
+_STATED: Final = frozenset(_PARTS) - {"repeated", "dry_run", "id", "matched"}
 
 
 # As it is kept with an idempotency key, which is a format: docs/formats/entry.md
@@ -149,6 +159,7 @@ def _receipt(report: Report) -> dict[str, Any]:
         "repeated": report.repeated,
         "dry_run": report.dry_run,
         "id": report.id,
+        **({"matched": [match.to_json() for match in report.matched]} if report.matched else {}),
     }
 
 
@@ -174,7 +185,8 @@ def from_bytes(data: bytes) -> Report:
         for change in receipt["changes"]
         for was_deleted, is_deleted in (change["deleted"],)
     )
-    return Report(**{**receipt, **parts, "changes": changes})
+    matched = tuple(Match(**match) for match in receipt.get("matched", ()))
+    return Report(**{**receipt, **parts, "changes": changes, "matched": matched})
 
 
 def _field_change(receipt: Mapping[str, Any]) -> FieldChange:

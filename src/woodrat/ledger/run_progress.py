@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 from woodrat.canon import form
 from woodrat.canon.digest import digest
 from woodrat.engines.port import BEFORE_ALL
+from woodrat.ledger import entry_index
 from woodrat.log import erasure
 from woodrat.state import run_owner
 
@@ -62,7 +63,7 @@ class SoFar:
 
     def take_in(self, view: View, run: str, through: int) -> None:
         """Read what came since."""
-        for entry in view.run(run, through, self._position):
+        for entry in entry_index.run_entries(view, run, through, self._position):
             self._take(entry)
 
     def _take(self, entry: Entry) -> None:

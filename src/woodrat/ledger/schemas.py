@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from woodrat.errors import Fault, NotFound, Refused
+from woodrat.ledger import entry_index
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.facts import write
 from woodrat.ledger.moments import open_reader
@@ -51,7 +52,7 @@ def register(
     def plan(draft: Draft) -> None:
         stated = version if version is not None else given.get(VERSION)
         first = parse(1 if stated is None else version)
-        earlier = list(draft.view.schemas(first.type, draft.before.asof.position))
+        earlier = list(entry_index.schemas(draft.view, first.type, draft.before.asof.position))
         if not earlier and first.type in builtin.schemas():
             earlier = [builtin.schemas()[first.type]]
         highest = schema_form.winning(earlier)
@@ -91,5 +92,5 @@ def schema(context: Context, entity_type: str) -> Schema:
 def schemas(context: Context) -> tuple[Schema, ...]:
     """Return the schema in force of every type that has one in the log, by type."""
     with open_reader(context) as reader:
-        types = reader.view.schema_types(reader.asof.position)
+        types = entry_index.schema_types(reader.view, reader.asof.position)
         return tuple(reader.rules(entity_type).schema for entity_type in types)

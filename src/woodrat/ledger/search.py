@@ -1,40 +1,35 @@
 """Searching: what an index and, where that does not reach, folds find for the words of a query, in order.
 
-The search index trails the log. Before the present is searched it is brought on, by a bounded part of the log; whatever
-it does not cover (a read-only ledger, the inside of a write, what is still to come) is folded instead, and the answer
-is the same. A page reads the beginning of one list of the index where the words allow it, and else all rows of them.
+The search index trails the log. It is brought on before it is searched, by a bounded part of the log; whatever it does
+not cover (a read-only ledger, the inside of a write, what is still to come) is folded instead, and the answer is the
+same. A page costs the rows of the lists of its words that it passes. Only a beginning that very many words share
+(`LISTS_MAX`) reads all rows of these.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, combinations, product
+from math import prod
+from typing import Any, Final, NamedTuple
 
 from woodrat.canon.ids import Ref
-from woodrat.ledger import index as log_index
-from woodrat.ledger import search_index, trailing
+from woodrat.ledger import search_index
 from woodrat.ledger.find import RankedHit, Search, folds
 from woodrat.ledger.read import Reader
-from woodrat.ledger.search_index import words_of
+from woodrat.ledger.search_index import List, ListStream, Stream, UnionStream, words_of
+from woodrat.ledger.state_index import coverage
 from woodrat.merge.packing import garbled
-from woodrat.records import replace
 from woodrat.state import relation, tokens
 from woodrat.state.tokens import Words
 
-if TYPE_CHECKING:
-    from woodrat.canon.ids import TenantId
-    from woodrat.context import Context
-    from woodrat.engines.port import Engine
-    from woodrat.ledger.pages import PageRequest
-    from woodrat.merge import Policy
-
-CATCH_UP_ENTRIES: Final = 200_000
-"""How much of the log a search brings into its index before it answers."""
-FOLDED_ENTRIES: Final = 10_000
-"""How much of the log that its index lacks a search folds; beyond that it answers as of where the index ends."""
 EVALUATED_MAX: Final = 64
 """How many entities a search folds rather than read long lists of the index."""
+EVALUATED_ROWS: Final = 4_000
+"""How many rows are read to see how few entities a word leads to."""
+JOINS_MAX: Final = 64
+"""How many lists, one of each word, are joined; with more ways to choose them all rows are read."""
 
 
 def search(reader: Reader, asked: Search, after: tuple[Any, ...] | None) -> Iterator[RankedHit]:
@@ -42,19 +37,21 @@ def search(reader: Reader, asked: Search, after: tuple[Any, ...] | None) -> Iter
 
     The index answers for what it covers; what changed since is folded. At an effective time everything is.
     """
-    if reader.asof.effective is not None:
+    rows = coverage(reader, search_index.INDEX)
+    if rows is None:
         found = (
             _judged(ref, words_of(state, reader.rules(ref.type)), asked) for ref, state in folds(reader, asked.type)
         )
         yield from _from(after, found)
         return
-    base, changed = trailing.uncovered(reader.view, search_index.INDEX, reader.policies, reader.asof.position)
-    through = None if base == reader.view.head().position else base
-    folded = (_evaluated(reader, ref, asked) for ref in {reader.group(ref)[0] for ref in changed})
-    indexed = _Indexed(reader, asked, through)
-    ids = {ref.id for ref in changed}
-    rest = (hit for hit in indexed.hits(after) if hit.rank[2] not in ids)
-    yield from heapq.merge(_from(after, folded), rest, key=lambda hit: hit.rank)
+    new = set(rows.uncovered())
+    if new:  # a new schema of theirs is still being taken in
+        more = (reader.group(ref) for type in new for ref in reader.view.entities(type, reader.asof.position))
+        rows.laid_over.update(chain.from_iterable(more))
+    folded = (_evaluated(reader, ref, asked) for ref in {reader.group(ref)[0] for ref in rows.laid_over})
+    ids = {search_index.id_bytes(ref.id) for ref in rows.laid_over}
+    indexed = _Indexed(reader, asked, rows.through, ids)
+    yield from heapq.merge(_from(after, folded), indexed.hits(after), key=lambda hit: hit.rank)
 
 
 def _from(after: tuple[Any, ...] | None, found: Iterable[RankedHit | None]) -> list[RankedHit]:
@@ -79,44 +76,91 @@ def _evaluated(reader: Reader, ref: Ref, asked: Search) -> RankedHit | None:
 
 
 class _Indexed:
-    """What the search index finds, as it was at a position."""
+    """What the search index finds, as it was at a position, without some entities."""
 
-    def __init__(self, reader: Reader, asked: Search, through: int | None) -> None:
+    def __init__(self, reader: Reader, asked: Search, through: int | None, without: set[bytes]) -> None:
         self._reader, self._view, self._asked, self._through = reader, reader.view, asked, through
         self._names = (search_index.WORDS,) if asked.type is None else (search_index.WORDS, search_index.RELATION_WORDS)
-        self._exact = self._all(asked.whole) or {}
+        exact = self._all(asked.whole) or {}
+        self._exact = [id for id in exact if id not in without]
+        self._apart = without.union(exact)
+        """Ids that are not to be found by lists: those whose key is the query come first, others are folded."""
 
     def hits(self, after: tuple[Any, ...] | None) -> Iterator[RankedHit]:
         """Yield hits in order, from after a rank on."""
-        if len(self._asked.wanted) == 1:
-            in_order = self._in_order(self._asked.wanted[0], after)
-            if in_order is not None:
-                yield from in_order
-                return
+        if after is None or not after[0]:
+            yield from _from(after, map(self._evaluate, self._exact))
+            after = None
+        lists = [self._lists(word) for word in self._asked.wanted]
+        if any(some is not None and not some for some in lists):
+            return
+        joins = _joins([some for some in lists if some is not None]) if None not in lists else None
+        if joins is not None:
+            yield from self._joined(joins, after)
+        else:
+            yield from self._ranked(after)
+
+    def _lists(self, word: str) -> list[List] | None:
+        """Return the lists of the words that begin so; none where they are too many."""
+        found: list[List] = []
+        for name in self._names:
+            some = search_index.lists(self._view, name, word, self._asked.type, self._through)
+            if some is None:
+                return None
+            found += some
+        return found
+
+    def _joined(self, joins: Mapping[int, Sequence[Join]], after: tuple[Any, ...] | None) -> Iterator[RankedHit]:
+        """Yield hits by joining lists: those with more fields first, each of these by id."""
+        for count in sorted(joins, reverse=True):
+            if after is not None and -after[1] < count:
+                continue
+            place = search_index.id_bytes(after[2]) if after is not None and -after[1] == count else None
+            last: bytes | None = None
+            for id, join in heapq.merge(*(self._ids(join, place) for join in joins[count]), key=lambda found: found[0]):
+                if id == last or id in self._apart:
+                    continue
+                last = id
+                if join.is_sure:
+                    yield RankedHit((True, -count, search_index.id_text(id)), self._ref(id), join.fields)
+                    continue
+                hit = self._evaluate(id)
+                # One with more fields than these lists tell has come before.
+                if hit is not None and hit.rank[1] == -count:
+                    yield hit
+
+    def _ids(self, join: Join, after: bytes | None) -> Iterator[tuple[bytes, Join]]:
+        streams: list[Stream] = []
+        for lists in join.parts:
+            several: list[Stream] = [ListStream(self._view, one, self._through) for one in lists]
+            streams.append(several[0] if len(several) == 1 else UnionStream(several))
+        return ((id, join) for id in search_index.joined(streams, after))
+
+    def _ranked(self, after: tuple[Any, ...] | None) -> Iterator[RankedHit]:
+        """Yield hits by reading all rows of the words, those of few first."""
         few: list[Mapping[bytes, frozenset[str]]] = []
         many: list[str] = []
         for word in sorted(self._asked.wanted, key=len, reverse=True):  # long words mostly stand in few entities
-            some = self._all(word, search_index.ROWS_MAX)
+            some = self._all(word, EVALUATED_ROWS)
             if some is None:
                 many.append(word)
             elif len(some) <= EVALUATED_MAX:
-                yield from _from(after, map(self._evaluate, some))
+                yield from _from(after, map(self._evaluate, some.keys() - self._apart))
                 return
             else:
                 few.append(some)
-        found: Mapping[bytes, frozenset[str]] = few[0] if few else self._every(many.pop())
+        found: Mapping[bytes, frozenset[str]] = few[0] if few else self._all(many.pop()) or {}
         for other in few[1:]:
             found = search_index.both(found, other)
         if many and len(found) <= EVALUATED_MAX:
-            yield from _from(after, map(self._evaluate, found))
+            yield from _from(after, map(self._evaluate, found.keys() - self._apart))
             return
         for word in many:
-            found = search_index.both(found, self._every(word))
-        ranked = sorted((id not in self._exact, -len(fields), id.decode()) for id, fields in found.items())
-        for not_exact, count, id in ranked:
-            rank = (not_exact, count, search_index.PREFIX + id)
-            if after is None or rank > after:
-                yield self._hit(rank, found[id.encode()])
+            found = search_index.both(found, self._all(word) or {})
+        place = None if after is None else (after[1], search_index.id_bytes(after[2]))
+        ranks = ((-len(fields), id) for id, fields in found.items() if id not in self._apart)
+        for count, id in sorted(rank for rank in ranks if place is None or rank > place):
+            yield RankedHit((True, count, search_index.id_text(id)), self._ref(id), found[id])
 
     def _all(self, word: str, limit: int | None = None) -> dict[bytes, frozenset[str]] | None:
         found: dict[bytes, frozenset[str]] = {}
@@ -127,45 +171,8 @@ class _Indexed:
             found.update(some)
         return found
 
-    def _every(self, word: str) -> dict[bytes, frozenset[str]]:
-        return self._all(word) or {}
-
-    def _in_order(self, word: str, after: tuple[Any, ...] | None) -> Iterator[RankedHit] | None:
-        """Return hits by the order of one long list, where all others under the word's beginning are short."""
-        lists: list[search_index.List] = []
-        for name in self._names:
-            some = search_index.lists(self._view, name, word, self._asked.type, self._through)
-            if some is None:
-                return None
-            lists += some
-        apart = set(self._exact)
-        long: list[search_index.List] = []
-        for one in lists:
-            ids = search_index.first_ids(self._view, one, self._through, EVALUATED_MAX)
-            if ids is None:
-                long.append(one)
-            else:
-                apart.update(ids)
-        if (
-            len(long) != 1
-            or len(apart) > EVALUATED_MAX
-            or not search_index.is_ordered(self._view, long[0], self._through)
-        ):
-            return None
-        place = None if after is None or not after[0] else search_index.rank_bytes(-after[1], after[2])
-        postings = search_index.postings(self._view, long[0], self._through, place)
-        rest = (
-            self._hit((True, -len(posting.fields), posting.id), posting.fields)
-            for posting in postings
-            if posting.rank[1:] not in apart
-        )
-        return heapq.merge(_from(after, map(self._evaluate, apart)), rest, key=lambda hit: hit.rank)
-
     def _evaluate(self, id: bytes) -> RankedHit | None:
         return _evaluated(self._reader, self._ref(id), self._asked)
-
-    def _hit(self, rank: tuple[bool, int, str], fields: frozenset[str]) -> RankedHit:
-        return RankedHit(rank, self._ref(rank[2].removeprefix(search_index.PREFIX).encode()), fields)
 
     def _ref(self, id: bytes) -> Ref:
         found = search_index.ref_of(self._view, id, self._through)
@@ -174,13 +181,44 @@ class _Indexed:
         return found
 
 
-def catch_up(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy]) -> int:
-    """Bring the search index up to date as far as a search waits for; return how many entries it lacks then."""
-    return trailing.catch_up(engine, tenant, search_index.INDEX, policies, CATCH_UP_ENTRIES)
+class Join(NamedTuple):
+    """A way in which entities can have all words of a query: those that stand in all parts have them so."""
+
+    parts: tuple[Sequence[List], ...]
+    """Lists; of each part any."""
+    fields: frozenset[str]
+    """The fields that any of the words stands in then."""
+    is_sure: bool
+    """Whether an entity that stands in all parts can stand in no other list of the words."""
 
 
-def reachable(context: Context, page: PageRequest) -> PageRequest:
-    """Return which page to answer: as of the end of the index, where that lacks more than a search folds."""
-    with context.engine.view(context.tenant) as view:
-        covered = log_index.covered(view, search_index.INDEX.name)
-    return page if page.position - covered <= FOLDED_ENTRIES or covered < 0 else replace(page, position=covered)
+def _joins(words: Sequence[Sequence[List]]) -> dict[int, list[Join]] | None:
+    """Return the ways in which entities can have all words, by how many fields these stand in; none if too many.
+
+    Under a beginning that several words share an entity may have several of them, in different fields. So each way to
+    choose some of the sets of fields that such words stand in is looked for.
+    """
+    found: dict[int, list[Join]] = {}
+    for type in set.intersection(*({one.type for one in lists} for lists in words)):
+        chosen: list[list[tuple[Sequence[List], ...]]] = []
+        is_sure = True
+        for lists in words:
+            by_fields: dict[frozenset[str], list[List]] = {}
+            for one in lists:
+                if one.type == type:
+                    by_fields.setdefault(one.fields, []).append(one)
+            sets = list(by_fields.values())
+            if len({one.token for several in sets for one in several}) == 1:
+                chosen.append([(several,) for several in sets])
+                continue
+            is_sure = is_sure and len(sets) == 1
+            if len(sets) > JOINS_MAX.bit_length():
+                return None
+            chosen.append([some for size in range(1, len(sets) + 1) for some in combinations(sets, size)])
+        if prod(map(len, chosen)) > JOINS_MAX:
+            return None
+        for choice in product(*chosen):
+            parts = tuple(part for several in choice for part in several)
+            fields = frozenset[str]().union(*(part[0].fields for part in parts))
+            found.setdefault(len(fields), []).append(Join(parts, fields, is_sure))
+    return found

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, Refused, shown
+from woodrat.ledger import entry_index
 from woodrat.ledger.moments import NO_READ, open_reader
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ def is_short(text: str, kinds: Collection[str]) -> bool:
 def find(view: View, prefix: str, through: int, limit: int) -> list[str]:
     """Return the ids that begin with a prefix such as `obs_d2f`, at most `limit` of them."""
     kind = _KINDS[prefix[:4]]
+    if kind == "source":
+        return entry_index.source_ids(view, prefix, limit)
     if kind not in _BEGINNINGS:
         return view.ids(kind, prefix, limit)
     entry_kind, key = _BEGINNINGS[kind]
@@ -82,7 +85,7 @@ def candidates(context: Context, prefix: str) -> tuple[str, ...]:
         if prefix == LAST:
             run = latest_run(view, through)
             return () if run is None else (run,)
-        if prefix.startswith("run_") and view.run(prefix, through):
+        if prefix.startswith("run_") and entry_index.has_run(view, prefix, through):
             return (prefix,)  # a run that was told of may go by a short name
         return tuple(find(view, prefix, through, CANDIDATES_MAX + 1))
 

@@ -15,13 +15,13 @@ from woodrat.canon import form, ids
 from woodrat.clock import fresh_id
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger import facts, plans, redaction
+from woodrat.ledger import entry_index, facts, plans, redaction, source_index
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.facts import write
 from woodrat.ledger.moments import NO_READ, open_reader
+from woodrat.ledger.source_index import ENDED, SAID_FROM, STARTED, SourceLookup
 from woodrat.ledger.write import Writer
 from woodrat.records import replace
-from woodrat.state import interpretation as interpretation_form
 from woodrat.state import source as source_form
 from woodrat.state.interpretation import Interpretation
 from woodrat.state.observation import REASON_BYTES_MAX
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from woodrat.ledger.read import Reader
     from woodrat.ledger.report import Report
     from woodrat.ledger.write import Draft
-
-_STARTED, _ENDED = "interpretation.started", "interpretation.ended"
 
 
 def add_source(
@@ -68,7 +66,7 @@ def add_source(
 
     def plan(draft: Draft) -> None:
         draft.id = ids.id_of("source", digest)
-        if draft.view.source(digest) is None:
+        if entry_index.source_position(draft.view, digest) is None:
             draft.add("source", data)
         draft.add("received", Delivery(digest, draft.agent, called, draft.recorded_at, kind).body())
 
@@ -100,6 +98,34 @@ def deliveries(context: Context) -> tuple[Delivery, ...]:
         return tuple(delivery for _, delivery in deliveries_after(reader, BEFORE_ALL))
 
 
+def deliveries_of(context: Context, source_id: object) -> tuple[Delivery, ...]:
+    """Return the deliveries of one source, by position; `NotFound` when there is none."""
+    digest = _digest_named(source_id)
+    source_index.catch_up(context)
+    with open_reader(context) as reader:
+        digest = digest or entry_index.source_by_id(reader.view, str(source_id))
+        lookup = SourceLookup(reader.view, reader.asof.position)
+        found = () if digest is None else tuple(lookup.deliveries(digest))
+    if not found:
+        raise _no_source(source_id)
+    return found
+
+
+def _digest_named(source_id: object) -> bytes | None:
+    """Return the digest that the whole name of a source spells; none where it is its id."""
+    if not isinstance(source_id, str):
+        problem = f"expected a source's id, got {shown(source_id)}"
+        raise Refused([Fault("source", problem, "Send it as text.")], NO_READ)
+    return ids.digest_of("source", source_id)
+
+
+def _no_source(source_id: object) -> NotFound:
+    return NotFound(
+        f"There is no source {source_id} here. Nothing was changed. `sources list` lists them.",
+        {"source": source_id},
+    )
+
+
 def deliveries_after(reader: Reader, after: int) -> Iterator[tuple[int, Delivery]]:
     """Yield the deliveries after a position, each with its own."""
     for entry in reader.view.entries(after, reader.asof.position, {"received"}):
@@ -110,17 +136,11 @@ def deliveries_after(reader: Reader, after: int) -> Iterator[tuple[int, Delivery
 def content(context: Context, source_id: str) -> bytes:
     """Return the content of a source, exactly as it was received."""
     with open_reader(context) as reader:
-        if not isinstance(source_id, str):
-            problem = f"expected a source's id, got {shown(source_id)}"
-            raise Refused([Fault("source", problem, "Send it as text.")], NO_READ)
-        digest = ids.digest_of("source", source_id) or reader.view.source_by_id(source_id)
-        position = None if digest is None else reader.view.source(digest)
+        digest = _digest_named(source_id) or entry_index.source_by_id(reader.view, source_id)
+        position = None if digest is None else entry_index.source_position(reader.view, digest)
         entry = None if position is None else reader.view.entry(position)
         if entry is None or entry.body is None or entry.position > reader.asof.position:
-            raise NotFound(
-                f"There is no source {source_id} here. Nothing was changed. `sources list` lists them.",
-                {"source": source_id},
-            )
+            raise _no_source(source_id)
         return entry.body
 
 
@@ -213,11 +233,11 @@ def _begin(
             )
         )
         draft.id = reading_id
-        draft.add("interpretation.started", begun[0].started_body())
+        draft.add(STARTED, begun[0].started_body())
 
     report = write(context, "interpretation", arguments, start, key)
     if not begun:  # by a call that was sent before, or a run that is resumed or replayed: the same reading goes on
-        begun += [reading for reading in interpretations(context) if reading.id == report.id]
+        begun.append(interpretation_named(context, report.id))
     return begun[0], report.position
 
 
@@ -228,9 +248,9 @@ def _end(context: Context, begun: Interpretation, status: str, usage: Mapping[st
     def plan(draft: Draft) -> None:
         ended = replace(begun, status=status, ended_at=draft.recorded_at, usage=usage, error=error)
         draft.id = begun.id
-        draft.add(_ENDED, ended.ended_body())
+        draft.add(ENDED, ended.ended_body())
 
-    Writer(context).write(_ENDED, {"interpretation": begun.id}, plan)
+    Writer(context).write(ENDED, {"interpretation": begun.id}, plan)
 
 
 class Reading:
@@ -262,7 +282,7 @@ class Reading:
         if self._begun.ended_at is not None:
             return True
         with self._context.engine.view(self._context.tenant) as view:
-            for entry in view.entries(self._position, kinds={_ENDED}):
+            for entry in view.entries(self._position, kinds={ENDED}):
                 body: Any = None if entry.body is None else form.decode(entry.body)
                 if body is not None and body["interpretation"] == self.id:
                     return True
@@ -296,28 +316,45 @@ class Reading:
 def interpretations(context: Context) -> tuple[Interpretation, ...]:
     """Return every reading of a source, by position."""
     with open_reader(context) as reader:
-        return _interpretations(reader)
+        return tuple(reading for _, reading in interpretations_after(reader, BEFORE_ALL))
 
 
-def _interpretations(reader: Reader) -> tuple[Interpretation, ...]:
-    started: dict[str, bytes] = {}
-    ended: dict[str, bytes] = {}
-    for entry in reader.view.entries(through=reader.asof.position, kinds={_STARTED, _ENDED}):
-        if entry.body is not None:
-            body: Any = form.decode(entry.body)
-            (started if entry.kind == _STARTED else ended)[body["interpretation"]] = entry.body
-    return tuple(interpretation_form.stored(body, ended.get(id)) for id, body in started.items())
+def interpretations_after(reader: Reader, after: int) -> Iterator[tuple[int, Interpretation]]:
+    """Yield the readings that first began after a position, in order, each with where it did."""
+    return SourceLookup(reader.view, reader.asof.position).readings_after(after)
+
+
+def interpretation_named(context: Context, id: object) -> Interpretation:
+    """Return one reading of a source; `NotFound` when there is none."""
+    _check_ids(interpretation=id)
+    assert isinstance(id, str)
+    source_index.catch_up(context)
+    with open_reader(context) as reader:
+        return _named(SourceLookup(reader.view, reader.asof.position), id)
+
+
+def _named(lookup: SourceLookup, id: str) -> Interpretation:
+    found = lookup.reading(id)
+    if found is None:
+        raise NotFound(
+            f"There is no interpretation {id} here. Nothing was changed. `interpretations list` lists them.",
+            {"interpretation": id},
+        )
+    return found
 
 
 def interpretations_diff(context: Context, before: str, after: str) -> ReadingsDiff:
     """Return how two readings differ: in model, prompt and parameters, and in what they said of which entity."""
     from woodrat.ledger.known_state import readings_diff
-    from woodrat.ledger.reads import stored_about
 
     _check_ids(before=before, after=after)
+    source_index.catch_up(context, said=True)
     with open_reader(context) as reader:
-        stated = (stored.observation for stored in stored_about(reader, None))
-        return readings_diff(before, after, _interpretations(reader), stated)
+        lookup = SourceLookup(reader.view, reader.asof.position)
+        compared = [_named(lookup, id) for id in (before, after)]
+        said = (source_index.said(reader.view, reader.asof.position, SAID_FROM + id) for id in (before, after))
+        stated = (stored.observation for each in said for stored in each if reader.asof.selects(stored))
+        return readings_diff(compared[0], compared[1], stated)
 
 
 def _check_ids(**given: object) -> None:

@@ -20,6 +20,7 @@ from woodrat.ledger.state_rows import (
     CONFLICT,
     DUPLICATE,
     IDENTITY,
+    INDEX,
     conflict_key,
     duplicate_key,
     identifying_values,
@@ -43,7 +44,7 @@ def conflicts(
         # The page before may have ended between two fields of one entity.
         rest = [each for each in reads.conflicts_of(reader, last, arrival) if each.field > place[2]]
         yield from (((last.type, last.key, each.field), each) for each in rest)
-    rows = coverage(reader)
+    rows = coverage(reader, INDEX)
     if rows is None:
         walked = find.folds_in_order(reader, type, last)
         yield from _conflicts_of(((ref, fresh) for ref, _, fresh in walked), arrival)
@@ -107,7 +108,7 @@ def scan_all(reader: Reader, rows: Coverage, index: str, prefix: bytes, after: b
 
 def duplicates(reader: Reader, type: str | None, place: Place | None) -> Iterator[tuple[Place, Duplicate]]:
     """Yield the identifying values that several entities have, by type, rule and value, from after a place on."""
-    rows = coverage(reader)
+    rows = coverage(reader, INDEX)
     for name in find.types_in_order(reader, type):
         if place is not None and name.encode() < str(place[0]).encode():
             continue

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import KEPT_EVERY, Kept, Transaction
+from woodrat.ledger import identifying_values
 from woodrat.ledger.read import Reader, Transition
 from woodrat.ledger.report import Change
 from woodrat.ledger.spacing import Spacing
@@ -85,7 +86,7 @@ def absorb(write: Transaction, before: Reader, after: Reader, first: int, meanin
     """Merge entries from position `first` on, as `advance` does, and note the identifying values that are new."""
     news = new_values(advance(write, before, after, first, meanings))
     if news:
-        write.share(news)
+        identifying_values.note(write, news)
     for type in dict.fromkeys(meaning.type for meaning in meanings if isinstance(meaning, Schema)):
         _note_type(write, after, type)
 
@@ -106,24 +107,38 @@ def keep(
     position = after.asof.position
     keeping: dict[Ref, tuple[Kept, Rules, bool]] = {}
     along = {kept.state.members[0] for kept, _, _ in after.along}
+    make = tuple.__new__  # as `Kept(…)`, in half the time
     for _, _, old, _, new, rules in transitions:
-        root = new.members[0]
+        members = new.members
+        root = members[0]
         if root not in keeping:
             # Mostly the very same, since nothing was said that joins or parts.
-            same = (old.members is new.members or old.members == new.members) and old.schema == new.schema
+            same = (old.members is members or old.members == members) and old.schema == new.schema
             count = new.observations
             before = old.observations if same else 0
             due = count // KEPT_EVERY > before // KEPT_EVERY and root not in along
             if due and same:
-                due = not followed and len(new.members) > 1 and spacing.is_far(root, count, new.body_bytes)
-            keeping[root] = (Kept(position, new), rules, due)
+                due = not followed and len(members) > 1 and spacing.is_far(root, count, new.body_bytes)
+            keeping[root] = (make(Kept, (position, new)), rules, due)
     for schema in schemas:
-        for ref in write.entities(schema.type, position):
-            root, state = after.group(ref)[0], after.state(ref)
-            if root not in keeping:
-                # What was kept along the history was folded under another schema, and counts for nothing now.
-                keeping[root] = (Kept(position, state), after.rules(ref.type), state.observations >= KEPT_EVERY)
+        for root, anew in states_anew(after, write.entities(schema.type, position)).items():
+            keeping.setdefault(root, anew)
     write.keep([*after.along, *keeping.values()])
+
+
+def states_anew(after: Reader, refs: Iterable[Ref]) -> dict[Ref, tuple[Kept, Rules, bool]]:
+    """Return the states to keep of entities at the position of a new schema of theirs, by the smallest of each fold.
+
+    What was kept along the history was folded under another schema, and counts for nothing now.
+    """
+    found: dict[Ref, tuple[Kept, Rules, bool]] = {}
+    for ref in refs:
+        root = after.group(ref)[0]
+        if root not in found:
+            state = after.state(ref)
+            kept = Kept(after.asof.position, state)
+            found[root] = (kept, after.rules(ref.type), state.observations >= KEPT_EVERY)
+    return found
 
 
 Large = Mapping[int, Mapping[str, FieldChange | None]]
@@ -186,7 +201,7 @@ def note_values(
     """Note the identifying values that some entries say first, and those of types with a new schema anew."""
     found = new_values(transitions)
     if found:
-        write.share(found)
+        identifying_values.note(write, found)
     for schema in schemas:
         _note_type(write, after, schema.type)
     return found
@@ -196,13 +211,13 @@ def new_values(transitions: Iterable[Transition]) -> News:
     """Return the identifying values that a write is the first to say of entities; a relation has none."""
     found: list[tuple[Ref, list[tuple[str, str]]]] = []
     for ref, stored, old, _, _, rules in transitions:
-        if len(stored) == 1 and old.strata and _is_old(old.strata, rules.identifying, stored[0].observation.fields):
+        if len(stored) == 1 and old.strata and is_old(old.strata, rules.identifying, stored[0].observation.fields):
             continue
         said = [
             observation
             for _, observation in stored
             if observation.op in STATING
-            and not (old.strata and _is_old(old.strata, rules.identifying, observation.fields))
+            and not (old.strata and is_old(old.strata, rules.identifying, observation.fields))
         ]
         if said and relation.endpoints(ref) is None:
             values = rules.checker.shared_values(said[0].fields)
@@ -214,7 +229,7 @@ def new_values(transitions: Iterable[Transition]) -> News:
     return found
 
 
-def _is_old(strata: Iterable[Stratum], identifying: Iterable[str], fields: Mapping[str, Json]) -> bool:
+def is_old(strata: Iterable[Stratum], identifying: Iterable[str], fields: Mapping[str, Json]) -> bool:
     """Return whether one assertion that still counts said the same of every field that identifies, all of it text."""
     for _, values in strata:
         for name in identifying:
@@ -228,21 +243,27 @@ def _is_old(strata: Iterable[Stratum], identifying: Iterable[str], fields: Mappi
 
 def _note_type(write: Transaction, after: Reader, type: str) -> None:
     """Note the identifying values of a whole type anew, under the rules now in force."""
-    write.unshare(type)
-    schema = after.rules(type).schema
-    for ref in write.entities(type, after.asof.position):
-        if relation.endpoints(ref) is None:
-            values: dict[tuple[str, str], None] = {}
-            for stored in after.stored((ref,)):
-                if stored.observation.op in STATING:
-                    values.update(dict.fromkeys(identity.shared_values(schema, stored.observation.fields)))
-            write.share([(ref, list(values))])
+    identifying_values.forget_type(write, type)
+    identifying_values.note(
+        write, ((ref, said_values(after, ref)) for ref in write.entities(type, after.asof.position))
+    )
+
+
+def said_values(reader: Reader, ref: Ref) -> list[tuple[str, str]]:
+    """Return every identifying value that was ever said of an entity, as (rule, value); a relation has none."""
+    if relation.endpoints(ref) is not None:
+        return []
+    schema, values = reader.rules(ref.type).schema, dict[tuple[str, str], None]()
+    for stored in reader.stored((ref,)):
+        if stored.observation.op in STATING:
+            values.update(dict.fromkeys(identity.shared_values(schema, stored.observation.fields)))
+    return list(values)
 
 
 def write_hints(after: Reader, transitions: Iterable[Transition], news: News) -> list[str]:
     """Return what the writer may want to know: values shared with entities not joined, words about deleted ones."""
     hints: list[str] = []
-    shared = after.view.sharing(news) if news else {}
+    shared = identifying_values.sharing(after.view, news) if news else {}
     for ref, values in news if shared else ():
         for rule, value in values:
             for other in shared.get((ref.type, rule, value), ()):

@@ -19,7 +19,7 @@ from woodrat.canon.ids import Ref
 from woodrat.clock import Clock, fresh_id, not_before
 from woodrat.engines.port import Receipt, Transaction, View
 from woodrat.errors import Fault, Refused
-from woodrat.ledger import collector, subscriptions, transitions
+from woodrat.ledger import collector, entry_index, subscriptions, transitions
 from woodrat.ledger import report as reports
 from woodrat.ledger.clock_skew import skew_hint
 from woodrat.ledger.read import Reader, Transition
@@ -29,6 +29,7 @@ from woodrat.merge.rules import Rules, rules_of
 from woodrat.records import dataclass, field
 from woodrat.state import builtin
 from woodrat.state.asof import AsOf, Stored
+from woodrat.state.match import Match
 from woodrat.state.meaning import Meaning
 from woodrat.state.observation import Observation
 from woodrat.state.schema import OPEN, Schema
@@ -84,6 +85,8 @@ class Draft:
     known: Collection[bytes] = ()
     hints: list[str] = field(default_factory=list)
     id: str | None = None
+    matched: list[Match] = field(default_factory=list)
+    """Records that were attached to known entities."""
     skew: str | None = None
     """What to tell the caller if the log's clock is far ahead of the machine's."""
     _planned: set[bytes] = field(default_factory=set)
@@ -237,15 +240,21 @@ class Call:
 
     def entries(self, draft: Draft, first: int) -> tuple[Write, bytes]:
         """Return what a draft becomes in the log, and the request nonce, which is kept with the receipt alone."""
-        assert len(draft.items) <= WRITE_ENTRIES_MAX
-        random = self.context.clock.random(NONCE_BYTES * (len(draft.items) + 1))
-        *nonces, nonce = [random[start : start + NONCE_BYTES] for start in range(0, len(random), NONCE_BYTES)]
-        items = [item[:2] for item in draft.items]
-        origins = [item[3] for item in draft.items]
-        write = Write(
-            *(draft.log, first, draft.recorded_at, items, nonces, self.key or "", self.request, nonce),
-            origins if any(origins) else None,
-        )
+        count = len(draft.items)
+        assert count <= WRITE_ENTRIES_MAX
+        random = self.context.clock.random(NONCE_BYTES * (count + 1))
+        if count == 1:  # as below, without a list for each part
+            item = draft.items[0]
+            items: Sequence[tuple[str, bytes]] = ((item.kind, item.body),)
+            origins: Sequence[Origin | None] | None = None if item.origin is None else (item.origin,)
+            nonces: Sequence[bytes] = (random[:NONCE_BYTES],)
+            nonce = random[NONCE_BYTES:]
+        else:
+            *nonces, nonce = [random[start : start + NONCE_BYTES] for start in range(0, len(random), NONCE_BYTES)]
+            items = [item[:2] for item in draft.items]
+            origins = [item[3] for item in draft.items]
+            origins = origins if any(origins) else None
+        write = Write(draft.log, first, draft.recorded_at, items, nonces, self.key or "", self.request, nonce, origins)
         return write, nonce
 
     def claim(self, write: Transaction, report: Report, nonce: bytes) -> None:
@@ -281,9 +290,10 @@ class Call:
             return nothing_new(draft), None
         self.stop_erased(draft)
         meanings = [item.meaning for item in draft.items]
-        before.remember(transitions.spoken_of(meanings))
+        if draft.said:
+            before.remember(transitions.spoken_of(meanings))
         entries, nonce = self.entries(draft, head.position + 1)
-        write.append([entries], meanings)
+        entry_index.append(write, [entries], meanings)
         report = _merge(draft, entries, meanings)
         if self.dry_run:
             raise _DryRun(report.but(dry_run=True))
@@ -401,7 +411,8 @@ def report_of(
             "by_arrival": transitions.fields_by_arrival(changed),
         }
 
-    return Report(rest=rest, position=entries.last, hints=tuple(dict.fromkeys(hints)), id=draft.id)
+    made = Report(rest=rest, position=entries.last, hints=tuple(dict.fromkeys(hints)), id=draft.id)
+    return made.but(matched=tuple(draft.matched)) if draft.matched else made
 
 
 def nothing_new(draft: Draft) -> Report:
@@ -445,6 +456,7 @@ def nothing_new(draft: Draft) -> Report:
         conflicts=conflicts,
         by_arrival=by_arrival,
         hints=tuple(hints),
+        matched=tuple(draft.matched),
         repeated=bool(draft.said),
         id=draft.id,
     )

@@ -360,7 +360,7 @@ class Write(Sequence[Entry]):
         # As `Entry.check` would, of each: what they have in common once, and how far they reach.
         assert _is_name(log), f"the log's name is {shown(log)}"
         assert moment.is_fixed(recorded_at), f"{shown(recorded_at)} is not UTC text of fixed width"
-        assert _is_count(first, POSITION_MAX) and _is_count(self.last, POSITION_MAX), f"{first}: not a position"
+        assert type(first) is int and 0 <= first <= POSITION_MAX - len(kinds) + 1, f"{first}: not a position"
 
     @classmethod
     def of(cls, entries: Sequence[Entry]) -> Write:
@@ -445,7 +445,7 @@ def _is_count(value: object, most: int) -> bool:
 
 def _is_name(value: object) -> bool:
     """Say whether `value` can be a log's name: some text, no control characters, no half characters."""
-    return isinstance(value, str) and _is_fit(value)
+    return type(value) is str and _is_fit(value)
 
 
 @lru_cache(maxsize=64)

@@ -10,74 +10,38 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+import orjson
+
 from woodrat.api.verb import Parameter, at_moment
 from woodrat.errors import Fault, Refused, pointer_part, shown
-from woodrat.mcp.action import LIMIT
+from woodrat.mcp import intent
+from woodrat.mcp.argument_schema import schema_of as schema_of
+from woodrat.mcp.intent import ACTION
 
 if TYPE_CHECKING:
     from woodrat.mcp.action import Action, Given, Tool
 
 NOTHING_DONE: Final = "Nothing was done."
-ACTION: Final = "action"
-"""The argument that says which action of a tool is meant."""
-RECORD: Final = {"type": "object", "properties": {"entity_type": {"type": "string"}}, "required": ["entity_type"]}
-"""A record to be stored, as far as an agent is told; the ledger says what is wrong with the rest."""
-NUMBERS_TOO: Final = frozenset({"as_of"})
-"""Arguments that are text in an address, and may be sent as the number that reports have."""
+EXPLAINS_MOMENTS: Final = "show"
+"""The tool whose arguments say what `as_of` and `valid_at` mean."""
 STRANGERS_MAX: Final = 10
 """How many unknown arguments of a call are named."""
 NAME_CHARACTERS_MAX: Final = 64
 """How much of the name of one is repeated."""
+RARE: Final = frozenset(
+    {
+        *("dry_run", "idempotency_key", "if_version", "saw", "step", "replaces", "key", "valid_from", "priority"),
+        *("descending", "excerpts", "threshold", "projection", "scope", "principal", "conversation", "ttl", "budget"),
+        *("session", "pipeline", "verdict", "rules", "thresholds", "sweep", "stage", "subject_type", "same"),
+        *("without_agents", "on_missing", "rationale", "version", "depth", "remove"),
+    }
+)
+"""Arguments that are taken and not listed, unless an action needs them: agents hardly ever use them, and every agent
+reads the whole list. The reference page has them."""
+CORRECTED_CHARACTERS_MAX: Final = 1_000
+"""Longest call that a refusal suggests."""
 MEANT_EMPTY: Final = frozenset({"default", "answer"})
 """Arguments of which null and empty text are values. Of the others they count as left out: some models send all."""
-
-
-# What is taken
-
-
-def schema_of(parameter: Parameter) -> dict[str, Any]:
-    """Return the JSON Schema that an argument is held against: its types, and not how text is spelled.
-
-    What is wrong with a reference, an id or a limit the ledger says better, if it gets to see it.
-    """
-    schema = _schema(parameter.kind.schema)
-    if parameter is LIMIT:
-        schema |= {name: LIMIT.kind.schema[name] for name in ("minimum", "maximum")}
-    if parameter.name in NUMBERS_TOO:
-        schema["type"] = [schema["type"], "integer"]
-    return schema
-
-
-_CHECKED: Final = frozenset({"type", "items", "enum", "minProperties", "maxProperties"})
-_ANY: Final = ["string", "number", "boolean", "array", "object", "null"]
-
-
-def _schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    if "$ref" in schema:
-        return dict(RECORD)
-    if "anyOf" in schema:
-        return _alternatives([_schema(each) for each in schema["anyOf"]])
-    if not schema:
-        return {"type": _ANY}
-    checked = {name: value for name, value in schema.items() if name in _CHECKED}
-    if "items" in checked:
-        checked["items"] = _schema(checked["items"])
-    for name in ("properties", "required"):
-        if name in schema:
-            checked[name] = schema[name]
-    return checked
-
-
-def _alternatives(schemas: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return one schema for several: their types, the first first, but of one or a list of them the list."""
-    match schemas:
-        case [one, {"type": "array", "items": several}] if one == several:
-            schemas = [schemas[1], one]
-    types = [name for each in schemas for name in (each["type"] if isinstance(each["type"], list) else [each["type"]])]
-    inside = {
-        name: each[name] for each in reversed(schemas) for name in ("items", "properties", "required") if name in each
-    }
-    return {"type": list(dict.fromkeys(types)), **inside}
 
 
 # What is listed
@@ -89,8 +53,10 @@ def listed(tool: Tool) -> dict[str, Any]:
     texts: dict[str, dict[str, None]] = {}
     for action in tool.actions.values():
         for name, parameter in action.parameters.items():
+            if is_rare(tool, name):
+                continue
             named.setdefault(name, _plain(schema_of(parameter)))
-            texts.setdefault(name, {})[_text(parameter)] = None
+            texts.setdefault(name, {})[_text(tool, parameter)] = None
     for name, several in texts.items():
         if text := " | ".join(filter(None, several)):
             named[name] = {**named[name], "description": text}
@@ -98,12 +64,19 @@ def listed(tool: Tool) -> dict[str, Any]:
     return {"type": "object", "properties": named, **({"required": needed} if needed else {})}
 
 
-def _text(parameter: Parameter) -> str:
+def is_rare(tool: Tool, name: str) -> bool:
+    """Return whether a tool takes an argument without listing it."""
+    if any(name in action.needed for action in tool.actions.values()):
+        return False
+    return name in RARE or name in tool.rare
+
+
+def _text(tool: Tool, parameter: Parameter) -> str:
     """Return what an agent is told of an argument besides its name and type: what its kind has for agents, if anything.
 
-    Moments are explained once for all tools, where a client connects.
+    The two that read at a moment are explained once, in the tool that is read first.
     """
-    return "" if parameter in at_moment() else parameter.kind.brief or ""
+    return "" if parameter in at_moment() and tool.name != EXPLAINS_MOMENTS else parameter.kind.brief or ""
 
 
 def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,6 +102,7 @@ def chosen(tool: Tool, sent: Mapping[str, Any]) -> tuple[str, Given]:
 
     if faults := form.faults(dict(sent)):
         raise Refused(faults, NOTHING_DONE)
+    sent = intent.worded(tool, sent)
     named = sent.get(ACTION) if "" not in tool.actions else ""
     action = tool.actions.get(named) if isinstance(named, str) else None
     if action is None:
@@ -137,13 +111,37 @@ def chosen(tool: Tool, sent: Mapping[str, Any]) -> tuple[str, Given]:
     asked = {name: value for name, value in sent.items() if not _is_left_out(name, value, action)}
     asked.pop(ACTION if named else "", None)
     placed = [*_misplaced(tool, named, action, asked), *_missing(action, asked)]
-    faults = [*placed, *_ill_typed(action, asked)]
-    if faults:
+    typed = [*_ill_typed(action, asked)]
+    if faults := [*placed, *typed]:
         takes = ", ".join(f"{name} (required)" if name in action.needed else name for name in action.parameters)
         usage = f"{f'{tool.name} {named}'.strip()} takes {takes}. " if placed else ""
-        raise Refused(faults, usage + NOTHING_DONE)
+        raise Refused(faults, usage + NOTHING_DONE + ("" if typed else _corrected(tool, action, sent, placed)))
     parameters = action.parameters
     return named, {parameters[name].name: _whole(parameters[name], value) for name, value in asked.items()}
+
+
+def _corrected(tool: Tool, action: Action, sent: Mapping[str, Any], faults: Iterable[Fault]) -> str:
+    """Return the call that was probably meant, where taking away and renaming arguments makes it one."""
+    from woodrat.state.schema_check import near
+
+    wrong = {fault.path.removeprefix("/") for fault in faults}
+    call: dict[str, Any] = {}
+    for name, value in sent.items():
+        if name == ACTION or (name in action.parameters and name not in wrong):
+            call[name] = value
+        elif name not in action.parameters:
+            call |= {close: value for close in near(name, action.parameters) if close not in sent}
+    asked = [sent[name] for name in ("question", "query") if name not in action.parameters and name in sent]
+    if asked and isinstance(asked[0], str) and len(asked[0]) <= CORRECTED_CHARACTERS_MAX:
+        return f" To ask in words, call recall with {orjson.dumps({'question': asked[0]}).decode()}."
+    text = orjson.dumps(call).decode()
+    if call == sent or len(text) > CORRECTED_CHARACTERS_MAX:
+        return ""
+    try:
+        chosen(tool, call)
+    except Refused:
+        return ""
+    return f" Call {tool.name} with {text}."
 
 
 def _is_left_out(name: str, value: Any, action: Action) -> bool:

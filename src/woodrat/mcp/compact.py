@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from woodrat.runs.rules import Verdict
     from woodrat.runs.steps import Decision
     from woodrat.state.asof import Stored
+    from woodrat.state.match import Match
     from woodrat.state.observation import Observation
     from woodrat.state.schema import Schema
     from woodrat.state.source import Delivery
@@ -46,6 +47,14 @@ ELEMENTS_MAX: Final = 100
 """How many elements of a list that is a value are shown of one entity."""
 VALUE_CHARACTERS_MAX: Final = 300
 """Longest value in a list of answers, as JSON."""
+HIT_CHARACTERS_MAX: Final = 300
+"""Longest entity in a list of those that were found, as JSON; only a longer reference makes it longer."""
+HIT_FRAME: Final = 60
+"""What of it the names of its parts take."""
+FOUND_CHARACTERS_MAX: Final = 80
+"""Longest value in it."""
+RECALLED_CHARACTERS_MAX: Final = 600
+"""Longest hit of a recall, as JSON."""
 SHOWN_CHARACTERS_MAX: Final = 4_000
 """Longest value of the one entity that was asked for."""
 NODES_MAX: Final = 100
@@ -110,6 +119,7 @@ def snapshot(record: Snapshot) -> Compact:
             conflicts=[conflict.field for conflict in record.conflicts],
             problem=record.problem,
             more=more,
+            matched=None if record.matched is None else _matched(record.matched),
         ),
         "version": record.version,
         "position": record.position,
@@ -134,9 +144,26 @@ def entity(record: Snapshot | Elements) -> Compact:
 
 
 def found_entity(record: Snapshot | Hit) -> Compact:
-    """One entity of many, found by words or by its values."""
+    """One entity of many, found by words or by its values: as many fields as fit, those with the words first."""
     shown, exact = (record.snapshot, record.exact) if isinstance(record, Hit) else (record, False)
-    return {"entity": str(shown.entity), "fields": short_values(shown.fields), **stated(exact=exact)}
+    with_words = record.fields if isinstance(record, Hit) else ()
+    entity = str(shown.entity)
+    left = HIT_CHARACTERS_MAX - HIT_FRAME - len(_json_text(entity))
+    fields: Compact = {}
+    names = [*with_words, *sorted(shown.fields, key=lambda name: len(_json_text(shown.fields[name])))]
+    for name in names:
+        if name in fields or name not in shown.fields:
+            continue
+        value = short(shown.fields[name], FOUND_CHARACTERS_MAX)
+        cost = len(_json_text(name)) + len(_json_text(value)) + 2
+        if cost <= left:
+            fields[name], left = value, left - cost
+    more = len(shown.fields) - len(fields)
+    return {"entity": entity, "fields": fields, **stated(exact=exact, more_fields=more or None)}
+
+
+def _json_text(value: Any) -> str:
+    return orjson.dumps(value).decode()
 
 
 def report(record: Report) -> Compact:
@@ -158,12 +185,18 @@ def report(record: Report) -> Compact:
                 "conflicts": (record.conflicts, str),
                 "by_arrival": (record.by_arrival, str),
                 "hints": (record.hints, str),
+                "matched": (record.matched, _matched),
             },
             repeated=record.repeated,
             dry_run=record.dry_run,
             id=record.id,
         ),
     }
+
+
+def _matched(record: Match) -> Compact:
+    """How a record was found to mean a known entity."""
+    return record.to_json()
 
 
 def field_change(record: FieldChange) -> Compact:
@@ -408,14 +441,20 @@ def reason(record: Reason) -> Compact:
 
 def recall(record: Recall) -> Compact:
     """What was recalled, as text; where nothing was, what came near and why it does not count."""
-    hits = [{"run": hit.run, "score": round(hit.score, 3)} for hit in record.hits]
+    hits = [
+        stated(kind=hit.kind, ref=hit.ref, score=round(hit.score, 3), at=hit.at, agent=hit.agent) for hit in record.hits
+    ]
     rejected = [
-        stated(run=miss.run, score=round(miss.score, 3), reason=miss.reason, query=short(miss.query))
+        stated(kind=miss.kind, ref=miss.ref, score=round(miss.score, 3), reason=miss.reason, text=short(miss.text))
         for miss in record.rejected
     ]
+    understood = None
+    if record.understood is not None:
+        understood = f"{record.understood.words}: {record.understood.since} to before {record.understood.until}"
     return {
         "found": bool(record.hits),
         "text": record.text,
+        **stated(understood=understood, remark=record.remark),
         **listed({"hits": (hits, dict), "rejected": (rejected, dict)}, position=record.position),
     }
 
@@ -457,11 +496,14 @@ def impact(record: Impact) -> Compact:
         for won in record.fields
     ]
     limits = {"depth": record.depth, "left_out": record.left_out or None, "cursor": record.cursor}
+    remark = (
+        None if record.runs else "No run read it. explain with the action stale lists decisions whose evidence changed."
+    )
     return {
         "kind": record.kind,
         "id": record.id,
         **listed({"fields": (fields, dict), "runs": (record.runs, _leaning)}, exports=len(record.exports) or None),
-        **stated(**limits),
+        **stated(**limits, remark=remark),
         "counts": stated(**record.counts.to_json()),
         "position": record.position,
     }

@@ -13,7 +13,9 @@ from typing import Final
 from woodrat.canon.form import Json
 from woodrat.canon.ids import KEY_BYTES_MAX, Ref
 from woodrat.merge.policy import Policy
+from woodrat.state.formats import Find, compile_checks
 from woodrat.state.identity_rules import FOLDS, Rule, key_by
+from woodrat.state.match import fold as fold_match
 from woodrat.state.redaction import REDACTED
 from woodrat.state.schema import Schema
 from woodrat.state.validator import compiled
@@ -26,11 +28,31 @@ _make: Final = tuple.__new__
 class Checker:
     """What the rules of one type ask of records, compiled."""
 
-    __slots__ = ("_is_valid", "_keys", "_length_max", "_others", "_policy", "_schema", "_type")
+    __slots__ = (
+        "_checks",
+        "_formats",
+        "_is_open",
+        "_is_valid",
+        "_keys",
+        "_length_max",
+        "_others",
+        "_policy",
+        "_schema",
+        "_type",
+    )
 
-    def __init__(self, schema: Schema, policy: Callable[[str], Policy], others: frozenset[str] | None) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        policy: Callable[[str], Policy],
+        others: frozenset[str] | None,
+        formats: Mapping[str, Find],
+    ) -> None:
         """`policy` gives that of a field, and `others` are fields whose policies may refuse values; None for all."""
+        self._formats = formats
+        self._checks = compile_checks(schema.document) if formats else {}
         self._schema = schema
+        self._is_open = schema.is_open
         self._type = schema.type
         self._policy = policy
         self._others = others
@@ -46,14 +68,25 @@ class Checker:
 
         `length` is that of canonical bytes in which the fields stand.
         """
-        is_valid = self._is_valid
-        fits = is_valid is not None and length <= self._length_max and is_valid(fields)
-        if not fits and not self._schema.takes(fields, length):
-            return None
+        if not self._is_open:
+            is_valid = self._is_valid
+            fits = is_valid is not None and length <= self._length_max and is_valid(fields)
+            if not fits and not self._schema.takes(fields, length):
+                return None
         others = self._others
         for name in fields if others is None else others:
             if name in fields and self._policy(name).refuses(fields[name]) is not None:
                 return None
+        formats = self._formats
+        if formats and not formats.keys().isdisjoint(fields):
+            checks = self._checks
+            for name, find in formats.items():
+                if name in fields:
+                    value = fields[name]
+                    if type(value) is str and name in checks and checks[name](value):
+                        continue
+                    if any(find(value, "")):
+                        return None
         for name, folds, _, rule in self._keys:
             text = fields.get(name)
             if text is None:
@@ -89,7 +122,7 @@ class Checker:
                     text = fold(text)
                 key = text
             if key:
-                found.append((words, key))
+                found.append((words, fold_match(key)))
         return found
 
 

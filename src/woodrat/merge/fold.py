@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -27,6 +28,7 @@ from woodrat.state.observation import ASSERT, DELETE, MARKERS, RETRACT, STATING,
 
 _make: Final = tuple.__new__
 """Makes a named tuple in half the time; used where there is one for every observation."""
+_NO_NAMES: Final[frozenset[str]] = frozenset()
 PAIRS_MAX: Final = 16
 """Up to how many claims comparing each with each is the fastest way to see whether two differ."""
 
@@ -264,29 +266,76 @@ def extend(state: MergeState, observation: Observation, rules: Rules, known: Kno
 
 def _fitting(state: MergeState, observation: Observation, rules: Rules, known: Known, until: str) -> MergeState:
     """Fold in an assertion of values that all fit, and that nothing names."""
-    fields, held = observation.fields, state.held
-    size = state.body_bytes + len(observation.body)
-    apart = rules.others(fields)
-    if not apart and (not held or held.keys().isdisjoint(fields)):
-        return _asserted(state, said_of(observation), fields, until, size)  # type: ignore[arg-type]
-    rest = [name for name in fields if name in held or name in apart]
-    laid = {name: value for name, value in fields.items() if name not in rest}
-    return _stated(state, observation, rest, laid, said_of(observation), rules, known, until, fit=True)
-
-
-def _asserted(state: MergeState, said: Said, fields: dict[str, Json], until: str, size: int) -> MergeState:
-    """Fold in an assertion that fits and speaks only of fields kept in strata."""
-    members, schema, strata, rivals, held, counts, misfits, markers, live, observations, _, _ = state
+    fields, kept = observation.fields, state.held
+    rest: AbstractSet[str] = _NO_NAMES if rules.only_latest else rules.others(fields)
+    if kept and not kept.keys() <= rest:
+        rest = {name for name in fields if name in kept or name in rest}
+    said = said_of(observation)
+    stated: dict[str, Json] = fields  # type: ignore[assignment]
+    if rest:
+        others = []
+        for name in rest:
+            # A value that loses to what is held leaves no trace but its count.
+            if name not in kept or not rules.policy(name).outranks(kept[name], fields[name]):
+                others.append(name)
+        stated = {**fields}
+        for name in rest:
+            del stated[name]
+        if others:
+            return _stated(state, observation, rest, stated, said, rules, known, until, fit=True)
+    members, schema, strata, rivals, held, counts, misfits, markers, live, observations, _, size = state
+    size += len(observation.body)
     claims = {**counts}
     for name in fields:
         claims[name] = claims[name] + 1 if name in claims else 1
-    rivals = rivals_with(strata, rivals, said.observed_at, fields)
-    strata = lay(strata, said, fields)
+    if stated:  # an assertion that says nothing else leaves no stratum
+        strata, rivals = lay_with_rivals(strata, rivals, said, stated)
     found: MergeState = _make(
         MergeState,
         (members, schema, strata, rivals, held, claims, misfits, markers, live + 1, observations + 1, until, size),
     )
     return found
+
+
+def lay_with_rivals(
+    strata: tuple[Stratum, ...], rivals: Mapping[str, bool], said: Said, values: dict[str, Json]
+) -> tuple[tuple[Stratum, ...], Mapping[str, bool]]:
+    """Return strata and rivals once an assertion is laid on them: what `lay` and `rivals_with` say."""
+    observed_at, agent = said.observed_at, said.agent
+    if not strata:
+        return (_make(Stratum, (said, values)),), rivals
+    top, below = strata[-1]
+    if top.observed_at >= observed_at or False in rivals.values():
+        return lay(strata, said, values), rivals_with(strata, rivals, observed_at, values)
+    # Mostly it is later than all of them: it wins, and takes away what its agent said of the same fields.
+    new = []
+    for name, value in values.items():
+        if name not in rivals:
+            if name in below:
+                other = below[name]
+            else:
+                for _, stated in strata[-2::-1]:
+                    if name in stated:
+                        other = stated[name]
+                        break
+                else:
+                    continue
+            # Text that is equal is the same; of anything else Python takes 1 and true for equal.
+            if (value != other or type(value) is not str) and differ(value, other):
+                new.append(name)
+    if new:
+        rivals = {**rivals, **dict.fromkeys(new, True)}
+    kept = []
+    stated_now = values.keys()
+    for stratum in strata:
+        other_said, old = stratum
+        if other_said.agent != agent:
+            kept.append(stratum)
+        elif not old.keys() <= stated_now:
+            left = {name: value for name, value in old.items() if name not in values}
+            kept.append(stratum if len(left) == len(old) else Stratum(other_said, left))
+    kept.append(_make(Stratum, (said, values)))
+    return tuple(kept), rivals
 
 
 def _stated(
@@ -331,8 +380,7 @@ def _stated(
         if new is not None:
             held[name] = new
     if laid:
-        rivals = rivals_with(strata, rivals, said.observed_at, laid)
-        strata = lay(strata, said, laid)
+        strata, rivals = lay_with_rivals(strata, rivals, said, laid)
     size = state.body_bytes + len(observation.body)
     found: MergeState = _make(
         MergeState,

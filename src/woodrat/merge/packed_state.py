@@ -64,19 +64,19 @@ def _pack_rest(
 ) -> list[Any]:
     """Return what only some states have."""
     packer = Packer()
-    standing = [
+    standing = markers and [
         [digest_text(member), [[digest_text(marker.digest), marker.deletes] for marker in found]]
         for member, found in markers.items()
     ]
     packed: dict[str, Any] = {}
     rest: dict[str, Any] = {}
-    for name in sorted(held):  # the order in which observations get their places
+    for name in sorted(held) if len(held) > 1 else held:  # the order in which observations get their places
         kept, policy = held[name], rules.policy(name)
         if apart and policy.gathered is not None and kept.is_spread:
             rest[name] = [len(kept.parts), policy.pack_rest(kept, packer)]
         else:
             packed[name] = policy.pack(kept, packer)
-    return [misfits, standing, packed, packer.saids, rest]
+    return [misfits, standing or (), packed, packer.saids, rest]
 
 
 def same_packed(one: bytes, other: bytes) -> bool:

@@ -33,10 +33,10 @@ def text_digest(text: str) -> bytes:
 def pack_said(said: Said) -> tuple[Any, ...]:
     """Return what an observation says of itself as JSON."""
     digest, observed_at, priority, agent, corrects, replaces, saw, assigned = said
-    parts = (digest.hex(), observed_at, priority, agent, 1 if assigned else 0)
     if corrects or replaces or saw:
-        return (*parts, corrects, *(sorted(map(digest_text, names)) for names in (replaces, saw)))
-    return parts
+        names = (sorted(map(digest_text, names)) for names in (replaces, saw))
+        return (digest.hex(), observed_at, priority, agent, 1 if assigned else 0, corrects, *names)
+    return (digest.hex(), observed_at, priority, agent, 1 if assigned else 0)
 
 
 def unpack_said(parts: Sequence[Any]) -> Said:
@@ -49,6 +49,8 @@ def unpack_said(parts: Sequence[Any]) -> Said:
 
 class Packer:
     """Collects the observations that packed claims refer to."""
+
+    __slots__ = ("places", "saids")
 
     def __init__(self) -> None:
         self.saids: list[tuple[Any, ...]] = []
@@ -68,7 +70,8 @@ class Packer:
         said = claim.said
         place = self.places.get(said.digest)
         if place is None:
-            place = self.said(said)
+            place = self.places[said.digest] = len(self.saids)
+            self.saids.append(pack_said(said))
         return [place, claim.value, list(claim.removed)] if claim.removed else [place, claim.value]
 
 

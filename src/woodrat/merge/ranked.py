@@ -121,15 +121,16 @@ class Ranked(Policy):
         return unpacker.claim(packed)
 
     def pack(self, held: Held, packer: Packer) -> Any:
-        joined = None if held.joined is None else self.pack_joined(held.joined, packer)
-        if not held.agents and not held.standing:
-            return [joined, []]
-        if held.rival is not None:
-            rival = [packer.claim(held.rival)]
-            return [joined, [0 if c is held.joined else packer.claim(c) for c in held.agents.values()], [], rival]
+        best, corrections, latest, rival = held
+        joined = None if best is None else self.pack_joined(best, packer)
+        if not latest and not corrections:
+            return (joined, ())
+        other = None if rival is None else [packer.claim(rival)]
         # Mostly one agent wrote last and won: its claim is then the join itself, and is not written twice.
-        agents = [0 if c is held.joined else packer.claim(c) for c in held.agents.values()]
-        standing = [packer.claim(c) for c in held.standing.values()]
+        agents = [0 if c is best else packer.claim(c) for c in latest.values()]
+        if other is not None:
+            return [joined, agents, [], other]
+        standing = [packer.claim(c) for c in corrections.values()]
         return [joined, agents, standing] if standing else [joined, agents] if agents != [0] else [joined]
 
     def unpack(self, packed: Any, unpacker: Unpacker) -> Held:

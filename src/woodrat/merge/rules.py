@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from woodrat.canon.form import Json
-from woodrat.errors import Unavailable
+from woodrat.errors import Fault, Unavailable, pointer_part
 from woodrat.merge import BUILTIN, Claim, Policy
 from woodrat.merge.packing import digest_text
 from woodrat.merge.policy import Fits
@@ -19,6 +19,7 @@ from woodrat.state.validator import compiled
 
 if TYPE_CHECKING:
     from woodrat.merge.checker import Checker
+    from woodrat.state import formats
 
 RULES_MAX = 1_024
 """How many types' rules a process keeps at hand."""
@@ -44,8 +45,11 @@ class Rules:
         self.identifying = frozenset(part.field for rule in schema.identity for part in rule.parts)
         self._latest = policies.get(str(LATEST.name)) is LATEST
         self._others = frozenset(name for name, policy in schema.policies.items() if policy != LATEST.name)
+        self.only_latest = self._latest and not self._others
+        """Whether every field is merged by `latest`."""
         self._checker: Checker | None = None
         self._fits: dict[str, Fits] = {}
+        self._formats: Mapping[str, formats.Find] | None = None
 
     @property
     def checker(self) -> Checker:
@@ -54,7 +58,9 @@ class Rules:
         if found is None:
             from woodrat.merge.checker import Checker  # commands that only read end without it
 
-            found = self._checker = Checker(self.schema, self.policy, self._others if self._latest else None)
+            found = self._checker = Checker(
+                self.schema, self.policy, self._others if self._latest else None, self.formats
+            )
         return found
 
     def policy(self, name: str) -> Policy:
@@ -104,9 +110,9 @@ class Rules:
         found = self._apart[names] = tuple(name for name in names if name in others) if ranked else None
         return found
 
-    def others(self, names: Collection[str]) -> Collection[str]:
+    def others(self, names: Collection[str]) -> frozenset[str]:
         """Return those of these fields that are not merged by `latest`."""
-        return self._others.intersection(names) if self._latest else names
+        return self._others.intersection(names) if self._latest else frozenset(names)
 
     def describes(self, names: Iterable[str]) -> bool:
         """Return whether the schema says anything of the values of these fields."""
@@ -140,6 +146,36 @@ class Rules:
         return self.schema.takes(fields, length) and all(
             self.policy(name).refuses(fields[name]) is None for name in self.others(fields)
         )
+
+    @property
+    def formats(self) -> Mapping[str, formats.Find]:
+        """What checks the values of fields of which the schema states a format; surfaces ask, a merge never does."""
+        found = self._formats
+        if found is None:
+            from woodrat.state import formats  # commands that only read end without it
+
+            found = self._formats = {} if self.schema.is_open else formats.compile_formats(self.schema.document)
+        return found
+
+    def format_faults(self, fields: Mapping[str, Json], path: str) -> list[Fault]:
+        """Return the values that are not of the format that their field has."""
+        return [
+            fault
+            for name, find in self.formats.items()
+            if name in fields
+            for fault in find(fields[name], f"{path}/{pointer_part(name)}")
+        ]
+
+    def with_elements(self, fields: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return values in which a single one for a collection is its one element."""
+        single = [
+            name
+            for name in self.others(fields)
+            if not isinstance(fields[name], list)
+            and fields[name] is not None
+            and self.policy(name).gathered is not None
+        ]
+        return {**fields, **{name: [fields[name]] for name in single}} if single else fields
 
     def acts(self, observation: Observation) -> bool:
         """Return whether an observation has any effect; on a frozen type only assertions do."""

@@ -22,6 +22,7 @@ from woodrat.record_json import Describe, Record, form_of, object_schema, read
 from woodrat.records import dataclass
 from woodrat.state import fingerprint
 from woodrat.state.fact import Fact
+from woodrat.state.match import Match
 from woodrat.state.observation import Observation
 from woodrat.state.schema import schema_name
 
@@ -329,6 +330,17 @@ class Snapshot:
     def __hash__(self) -> int:
         return hash((self.entity, self.position, self.digest))
 
+    matched: Match | None = None
+    """How the entity was found, where that was by a value that identifies it and not by its key."""
+
+    def matched_by(self, match: Match | None) -> Snapshot:
+        """Return the same snapshot, which says how its entity was found."""
+        if match is None:
+            return self
+        copy = self.__class__.__new__(self.__class__)
+        copy.__dict__.update(self.__dict__, matched=match)
+        return copy
+
     def whole(self) -> Snapshot:
         """Return the same snapshot, whose JSON has every element of a collection and every observation behind it."""
         copy = self.__class__.__new__(self.__class__)
@@ -352,10 +364,12 @@ class Snapshot:
                 fields[name], more[name] = value[:TOLD_MAX], len(value)
             if len(origin.observations) > TOLD_MAX:
                 origin_json["observations"] = list(origin.observations[:TOLD_MAX])
+        found = {} if self.matched is None else {"matched": self.matched.to_json()}
         return {
             "entity": str(self.entity),
             "entity_id": self.entity.id,
             "entity_type": self.entity.type,
+            **found,
             "members": [str(member) for member in self.members],
             "deleted": self.deleted,
             "fields": fields,
@@ -397,6 +411,8 @@ class Snapshot:
             problem=value.get("problem"),
             schema=value.get("schema"),
         )
+        if "matched" in value:
+            snapshot.__dict__["matched"] = read(Match, value["matched"])
         return snapshot
 
     @staticmethod
@@ -418,7 +434,10 @@ class Snapshot:
             "version": ("Position of the last entry that touched it: what `if_version` compares.", int),
             "digest": ("Digest of the values alone: equal digests are equal states.", str),
         }
-        return object_schema(describe, "What is believed about one entity at one moment.", properties)
+        found = object_schema(describe, "What is believed about one entity at one moment.", properties)
+        told = "How the entity was found, where that was by a value that identifies it; else it is not there."
+        found["properties"]["matched"] = {**describe(Match), "description": told}
+        return found
 
 
 def take(entity: Ref, state: MergeState, rules: Rules, *, position: int, version: int) -> Snapshot:
@@ -459,8 +478,11 @@ def decided_by_arrival(state: MergeState, rules: Rules, names: Iterable[str]) ->
 def value_digest(state: MergeState, rules: Rules, *, provenance: bool = False) -> bytes:
     """Return the digest of a fold's values, as the fingerprint takes it; no provenance unless asked for."""
     fields: dict[str, Json] = {}
+    plain = True
     if not state.deleted:
-        for name, value in fold.values(state, rules).items():
+        values = fold.values(state, rules)
+        plain = form.are_plain(values.values()) and "".join(values).isascii()
+        for name, value in values.items():
             entry: dict[str, Json] = {"policy": rules.policy_text(name), "value": value}
             if provenance:
                 field = state.field(name)
@@ -470,7 +492,7 @@ def value_digest(state: MergeState, rules: Rules, *, provenance: bool = False) -
                 entry["observations"] = list[Json](names)
             fields[name] = entry
     entities: list[Json] = [{"key": member.key, "type": member.type} for member in state.members]
-    return fingerprint.value_digest({"deleted": state.deleted, "entities": entities, "fields": fields})
+    return fingerprint.value_digest({"deleted": state.deleted, "entities": entities, "fields": fields}, plain=plain)
 
 
 def same_state(one: MergeState, other: MergeState, rules: Rules) -> bool:

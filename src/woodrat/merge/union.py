@@ -205,6 +205,7 @@ class Union(Policy):
         changed: dict[bytes, Slot] = {}
         size, arrived, added = (held.size, held.arrived, 0) if held else (0, 0, 0)
         said, corrects, find = claim.said, claim.corrects, slots.finder()
+        observed_at = said.observed_at
         for element, (present, value) in self.statements(claim).items():
             slot = find(element)
             if slot is None:
@@ -216,6 +217,10 @@ class Union(Policy):
                 slot = Slot(value, None, False)
             elif not (corrects or slot.standing or slot.against) and present and slot.present:
                 # Nearly always: one that is in is said to be in again, and nobody ever said that it is not.
+                highest = slot.said
+                if highest is not None and observed_at > highest.observed_at:
+                    changed[element] = _make(Slot, (slot.value, said, True, (), ""))  # as `_stated` does
+                    continue
                 new = _stated(slot, True, said)
                 if new is not slot:
                     changed[element] = new
@@ -256,15 +261,20 @@ class Union(Policy):
 
     def show(self, held: Held) -> Shown:
         slots = held.parts.values()
-        decided = [(slot.value, slot.winner) for slot in slots]
-        present = sorted((pair for pair in decided if pair[1].present), key=lambda pair: order_key(pair[0]))
-        best = _best(winner for _, winner in present).said if present else held.latest
+        present = [winner for slot in slots if (winner := slot.winner).present]
+        best = _best(present).said if present else held.latest
         return Shown(
-            value=[value for value, _ in present],
+            value=self.value(held),
             said=best,
-            observations=tuple(sorted({winner.said.digest for _, winner in present} or {best.digest})),
+            observations=tuple(sorted({winner.said.digest for winner in present} or {best.digest})),
             corrected=any(slot.standing for slot in slots),
         )
+
+    def value(self, held: Held) -> Json:
+        present = [
+            slot.value for slot in held.parts.values() if (slot.winner.present if slot.standing else slot.present)
+        ]
+        return sorted(present, key=order_key) if len(present) > 1 else present
 
     def elements(self, held: Held) -> list[Json]:
         return [slot.value for slot in held.parts.values() if slot.winner.present or slot.present]

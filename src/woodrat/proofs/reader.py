@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form, ids
 from woodrat.canon.digest import digest as digest_of
 from woodrat.errors import Corrupt, Fault, NotFound, Refused, shown
+from woodrat.ledger import entry_index
 from woodrat.ledger.moments import resolve_ref
 from woodrat.ledger.read import Reader
 from woodrat.log import erasure, tree
@@ -59,7 +60,7 @@ def position_of(view: View, what: object) -> int:
     if digest is None and not ids.is_id("observation", what):
         raise Refused([Fault("what", f"{shown(what)} is neither", remedy)], NOT_PROVEN)
     head = view.head().position
-    found = view.observation_by_id(what) if digest is None else view.observation(digest, head)
+    found = view.observation(what) if digest is None else view.observation(digest, head)
     if found is None:
         problem = f"There is no observation {what} here. {NOT_PROVEN} `observations list` lists them."
         raise NotFound(problem, {"observation": what})
@@ -121,7 +122,9 @@ class Gathered:
         members = set(reader.group(ref))
         edges: dict[Ref, None] = {}
         for member in members if len(members) > 1 else ():
-            edges.update(dict.fromkeys(reader.view.relations(member.digest, SAME_AS, reader.asof.position)))
+            edges.update(
+                dict.fromkeys(entry_index.relations(reader.view, member.digest, SAME_AS, reader.asof.position))
+            )
         for edge in edges:
             if set(joined(edge) or ()) <= members:
                 for stored in reader.stored((edge,)):
@@ -208,7 +211,7 @@ def gather_run(gathered: Gathered, what: str) -> dict[str, Any]:
     """Gather a run, or one stage of it named as RUN#stage, and return the claim."""
     id, mark, stage = what.partition("#")
     tracer = gathered.tracer
-    bodies = _bodies(id, tracer.view.run(id, tracer.through))
+    bodies = _bodies(id, entry_index.run_entries(tracer.view, id, tracer.through))
     if not bodies:
         raise _missing("run", id, tracer.through, "`runs list` lists them.")
     decided = [(entry, body) for entry, body in bodies if entry.kind == "run.decided"]

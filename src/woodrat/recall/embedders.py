@@ -1,22 +1,21 @@
 """Embedders: what turns texts into vectors.
 
-`ngram-v1` is built in and needs nothing. The others ask a server or load a model, behind extras, and are imported when
-they are made. An embedder's id is kept with its vectors: two that share an id must give the same vectors, and vectors
-of another id are never compared.
+The built-in one is MiniLM, where the extra `recall` is installed; without it recall goes by words alone. The others ask
+a server or load a model and are imported when they are made. An embedder's id is kept with its vectors: two that share
+an id must give the same vectors, and vectors of another id are never compared.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from woodrat.errors import Fault, Refused, Unavailable, shown
-from woodrat.recall import relay, vectors
-from woodrat.recall.ngram import Ngram
+from woodrat.recall import minilm, relay, vectors
 
 ID_BYTES_MAX: Final = 200
 """Longest id of an embedder."""
@@ -27,6 +26,10 @@ TIMEOUT_SECONDS: Final = 30.0
 TOKENS_MAX: Final = 256
 """How many tokens of a text a local model reads, unless told otherwise."""
 
+NONE: Final = "none"
+"""What stands for no embedder: recall by words alone."""
+BUILT_IN: Final = "minilm"
+"""The name of the built-in embedder."""
 NOTHING_SCORED: Final = "Nothing was scored and nothing was written."
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
@@ -47,10 +50,13 @@ class Embedder(Protocol):
         """Return the vector of each text, in order; `Unavailable` when that cannot be done now."""
 
 
-def check(embedder: object) -> Embedder:
-    """Return an embedder, found by its name where it is given as one; `Refused` when it is none."""
+def check(embedder: object) -> Embedder | None:
+    """Return an embedder, found by its name where it is given as one; `Refused` when it is none.
+
+    Nothing means the built-in one where it is installed, and no embedder where it is not.
+    """
     if embedder is None:
-        return Ngram()
+        return minilm.MiniLM() if minilm.is_installed() else None
     if isinstance(embedder, str):
         return named(embedder)
     id = getattr(embedder, "id", None)
@@ -63,6 +69,57 @@ def check(embedder: object) -> Embedder:
         )
         raise Refused([Fault("embedder", f"its id is {shown(id)}", remedy)], NOTHING_SCORED)
     return embedder  # type: ignore[return-value]
+
+
+def is_built_in(embedder: Embedder) -> bool:
+    """Return whether an embedder comes with the package and costs nothing but time."""
+    return isinstance(embedder, minilm.MiniLM)
+
+
+def scale_of(embedder: Embedder) -> Callable[[float], float]:
+    """Return what brings the cosines of an embedder to the scale that scores were calibrated on, which is MiniLM's.
+
+    Embedders differ in how near they put texts that have nothing to do with each other, and texts that mean the same.
+    A few pairs of both kinds, embedded once, tell where these two lie.
+    """
+    if is_built_in(embedder):
+        return _as_it_is
+    if embedder.id not in _SCALES:
+        flat = [text for pair in ANCHORS for text in pair]
+        made = [vectors.as_numpy(packed) for packed in embed(embedder, flat)]
+        ones, others = made[::2], made[1::2]
+        alike = [_cosine(one, other) for one, other in zip(ones, others, strict=True)]
+        apart = [_cosine(one, other) for i, one in enumerate(ones) for j, other in enumerate(others) if i != j]
+        low, high = sum(apart) / len(apart), sum(alike) / len(alike)
+        span = max(high - low, 0.05)
+        _SCALES[embedder.id] = lambda cosine: APART + (cosine - low) / span * (ALIKE - APART)
+    return _SCALES[embedder.id]
+
+
+def _as_it_is(cosine: float) -> float:
+    return cosine
+
+
+def _cosine(one: Any, other: Any) -> float:
+    both = float(one @ one) * float(other @ other)
+    return float(one @ other) / both**0.5 if both else 0.0
+
+
+ANCHORS: Final = (
+    ("Why was the loan turned down?", "The credit application was rejected."),
+    ("Where does Maria live?", "Maria's home is in Lisbon."),
+    ("Which database did we pick?", "We decided to use Postgres for storage."),
+    ("When does the contract end?", "The agreement expires in June."),
+    ("How can I reach Tom?", "Tom's phone number is 555 0199."),
+    ("What caused the outage?", "The site went down because a certificate expired."),
+    ("Did the customer get money back?", "We refunded the order in full."),
+    ("What does Ana like to drink?", "Ana prefers green tea."),
+)
+"""Pairs of texts each of which answers the other, and none that of another pair."""
+ALIKE: Final = 0.50
+APART: Final = 0.05
+"""The mean cosine of MiniLM for the two of a pair, and for texts of different pairs."""
+_SCALES: dict[str, Callable[[float], float]] = {}
 
 
 def embed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
@@ -94,15 +151,17 @@ def dimension_of(embedder: Embedder) -> int:
     return size
 
 
-def named(name: str) -> Embedder:
-    """Return the embedder a name means: `ngram-v1`, `openai:MODEL`, `ollama:MODEL`, `sentence-transformers:MODEL` or
-    `onnx:FOLDER`.
+def named(name: str) -> Embedder | None:
+    """Return the embedder a name means: `minilm`, `openai:MODEL`, `ollama:MODEL`, `sentence-transformers:MODEL` or
+    `onnx:FOLDER`; `none` means none.
 
     Servers are found by `OPENAI_BASE_URL`, `OPENAI_API_KEY` and `OLLAMA_HOST`, as their own clients do.
     """
     kind, _, model = name.partition(":")
-    if name == Ngram.id:
-        return Ngram()
+    if name == NONE:
+        return None
+    if name == BUILT_IN or kind == "minilm-l6-v2-int8":
+        return minilm.MiniLM()
     if kind == "openai" and model:
         return OpenAI(model)
     if kind == "ollama" and model:
@@ -112,7 +171,7 @@ def named(name: str) -> Embedder:
     if kind == "onnx" and model:
         folder = Path(model)
         return Onnx(folder / "model.onnx", folder / "tokenizer.json", id=f"onnx:{folder.name}")
-    remedy = "Use ngram-v1, openai:MODEL, ollama:MODEL, sentence-transformers:MODEL or onnx:FOLDER."
+    remedy = "Use minilm, none, openai:MODEL, ollama:MODEL, sentence-transformers:MODEL or onnx:FOLDER."
     raise Refused([Fault("embedder", f"there is no embedder {shown(name)}", remedy)], NOTHING_SCORED)
 
 
@@ -186,7 +245,7 @@ class _Served:
         # Neither user nor query of an address: either may hold a secret.
         where = f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}{parts.path}"
         return Unavailable(
-            f"The embedder {self.id} at {where}: {told}. {NOTHING_SCORED} {remedy}, or use ngram-v1.",
+            f"The embedder {self.id} at {where}: {told}. {NOTHING_SCORED} {remedy}, or use none.",
             {"embedder": self.id, "address": where},
         )
 
@@ -333,7 +392,7 @@ def _load(module: str, remedy: str) -> Any:
     except ImportError as error:
         name = module.replace("_", "-")
         raise Unavailable(
-            f"{name} is not installed here. {NOTHING_SCORED} Install it with `{remedy}`, or use ngram-v1.",
+            f"{name} is not installed here. {NOTHING_SCORED} Install it with `{remedy}`, or use none.",
             {"package": name},
         ) from error
 
@@ -345,6 +404,6 @@ def _made(id: str, make: Any) -> Any:
     except Exception as error:
         told = " ".join(str(error).split())[: relay.SAID_CHARACTERS_MAX]
         raise Unavailable(
-            f"The embedder {id} cannot be loaded: {told}. {NOTHING_SCORED} Fix its files, or use ngram-v1.",
+            f"The embedder {id} cannot be loaded: {told}. {NOTHING_SCORED} Fix its files, or use none.",
             {"embedder": id},
         ) from error

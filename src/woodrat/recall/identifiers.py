@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from woodrat.recall.ngram import LITTLE_WORDS
+from woodrat.recall.words import ENGLISH, LITTLE
 from woodrat.state.tokens import lowered, spans
 
 FILLERS: Final = frozenset({"id", "ids", "nr", "no", "num", "number", "numbers", "ref", "reference"})
@@ -48,7 +48,7 @@ _QUANTITY = re.compile(
         )
     ).join((r"(?<![a-z0-9#_/-])(?:", r")(?![a-z0-9_-])"))
 )
-_PASSED_OVER = FILLERS | LITTLE_WORDS
+_PASSED_OVER = FILLERS | LITTLE[ENGLISH]
 _DIGIT = re.compile("[0-9]")
 _ONLY_DIGITS = re.compile("[0-9]+")
 _JOINT = re.compile("[-_/:.]")

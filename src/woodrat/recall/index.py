@@ -1,8 +1,9 @@
-"""The index of vectors: those of a tenant's runs, which trail the log.
+"""The recall index: passages and their vectors, which trail the log.
 
-They are kept in an ordered index of the engine, by embedder. An index in memory is brought up to the head of
-the log before it is searched: from there as far as that goes, the rest by embedding. What a process cannot put there (a
-read-only ledger) it keeps to itself, and the answers are the same.
+Both are kept in ordered indexes of the engine: passages once, vectors by embedder. An index in memory is brought up to
+the head of the log before it is searched: passages all of them, vectors as many as take a few seconds. What has no
+vector yet is found by its words. What a process cannot keep (a read-only ledger) it keeps to itself, and the answers
+are the same. Nothing here happens in the way of a write.
 """
 
 from __future__ import annotations
@@ -10,47 +11,75 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.canon import form
-from woodrat.engines.port import BEFORE_ALL
+from woodrat.engines.port import BEFORE_ALL, IndexRow
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable
+from woodrat.ledger import entry_index
 from woodrat.ledger import index as log_index
+from woodrat.ledger.plans import find_observation
+from woodrat.ledger.read import Reader, changed
 from woodrat.merge.packing import UNREADABLE
-from woodrat.recall import embedders
-from woodrat.recall.ngram import Ngram
-from woodrat.recall.passage_index import NEVER, PassageIndex, row_of, unpack_row
-from woodrat.recall.passages import KIND_OF, READ, RECALL_MARK, STARTED, Passage, RunStart, passage, start_of
+from woodrat.recall import embedders, passages, vectors
+from woodrat.recall.identifiers import named_in, pairs_in
+from woodrat.recall.passage_index import PassageIndex, PassageRow, row_of, unpack_row
+from woodrat.recall.passages import DOCUMENT, GONE, KIND_OF, READ, RECALL_MARK, STARTED, RunStart, Stated, start_of
 from woodrat.record_json import Record
 from woodrat.records import dataclass
+from woodrat.state import relation, source
+from woodrat.state.asof import AsOf
+from woodrat.state.entry_rows import position_key
 from woodrat.state.meaning import leaves
+from woodrat.state.note import ABOUT
 from woodrat.state.run_owner import is_bound, is_part, owner_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from woodrat.canon.ids import Ref
     from woodrat.context import Context
     from woodrat.engines.port import Engine, View
     from woodrat.ledger.progress import Progress
+    from woodrat.merge import Policy
     from woodrat.recall.embedders import Embedder
 
 CATCH_UP_MAX: Final = 1_000
 """How many passages a recall embeds by itself with an embedder that is not built in; more is asked for by `reindex`."""
-CHUNK_PASSAGES: Final = 512
-"""About how many passages are embedded between two writes of vectors."""
+EMBEDDED_MAX: Final = 5_000
+"""How many passages a recall embeds with the built-in model; the rest is found by its words until then."""
+CHUNK_PASSAGES: Final = 256
+"""How many passages are embedded between two writes of vectors."""
 CHUNK_ENTRIES: Final = 1_024
 """How many entries of the log are looked through at a time."""
 KEPT_FROM: Final = 64
-"""The built-in embedder's vectors are kept so many at a time: making them again costs less than a write."""
+"""Passages are kept so many at a time: making them again costs less than a write."""
 WAITING_MAX: Final = 65_536
-"""How many vectors wait while nothing can be written; a process that has more keeps them to itself."""
+"""How many rows wait while nothing can be written; a process that has more keeps them to itself."""
 INDEXES_MAX: Final = 16
 """How many indexes are kept in memory for one engine; the least recently asked is let go first."""
 
+PASSAGES: Final = "recall.passages"
+"""The index of passages."""
 VECTORS: Final = "recall/"
 """What the names of indexes of vectors begin with; the embedder's id follows."""
 
+UNSPOKEN: Final = frozenset({relation.SAME_AS, ABOUT})
+"""Relations that are no facts to recall: which entities are one, and what a note is about, which it says itself."""
 ERASURE: Final = "erasure"
+RECEIVED: Final = "received"
+_ORDINAL_BYTES: Final = 4
+
+
+class Placed(NamedTuple):
+    """A passage and its place."""
+
+    position: int
+    """Position of the entry it comes from."""
+    ordinal: int
+    """Which of the passages of that entry it is; that of a run has 0."""
+    row: PassageRow
+    """The passage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +104,26 @@ class CachedIndex:
     def __init__(self, dimension: int) -> None:
         self.lock = threading.RLock()
         self.index = PassageIndex(dimension)
-        self.waiting: list[tuple[int, bytes]] = []
-        """Items to be kept, packed."""
-        self.waiting_after = BEFORE_ALL
-        """Everything after this position is waiting."""
+        self.waiting: list[Placed] = []
+        """Passages to be kept."""
+        self.kept = BEFORE_ALL
+        """The position that the kept passages go to."""
+        self.vectors = BEFORE_ALL
+        """Every passage up to here that was believed when it was reached has a vector."""
+        self.seen: dict[str, int] = {}
+        """How far the engine was seen to keep each index; one that goes less far by now was dropped, as rebuilds do."""
 
     def forget(self) -> None:
         """Begin again from nothing."""
         self.index = PassageIndex(self.index.dimension)
         self.waiting.clear()
-        self.waiting_after = BEFORE_ALL
+        self.seen.clear()
+        self.kept = self.vectors = BEFORE_ALL
+
+    def forget_dropped(self, view: View, name: str) -> None:
+        """Begin again from nothing if an index was dropped since."""
+        if log_index.covered(view, name) < self.seen.get(name, BEFORE_ALL):
+            self.forget()
 
 
 _IndexKey = tuple[str, str, int]
@@ -94,152 +133,315 @@ CACHED_INDEXES: weakref.WeakKeyDictionary[Engine, OrderedDict[_IndexKey, CachedI
 _CACHED_INDEXES_LOCK = threading.Lock()
 
 
-def cached_index(context: Context, embedder: Embedder) -> CachedIndex:
-    """Return the index of a tenant's runs under an embedder, as this process has it so far."""
-    key = (context.tenant, embedder.id, embedders.dimension_of(embedder))
+def cached_index(context: Context, embedder: Embedder | None) -> CachedIndex:
+    """Return the index of what a tenant remembers under an embedder, as this process has it so far."""
+    dimension = 0 if embedder is None else embedders.dimension_of(embedder)
+    key = (context.tenant, "" if embedder is None else embedder.id, dimension)
     with _CACHED_INDEXES_LOCK:
         of_engine = CACHED_INDEXES.setdefault(context.engine, OrderedDict())
         if key not in of_engine:
-            of_engine[key] = CachedIndex(key[2])
+            of_engine[key] = CachedIndex(dimension)
         of_engine.move_to_end(key)
         while len(of_engine) > INDEXES_MAX:
             of_engine.popitem(last=False)
         return of_engine[key]
 
 
-@dataclass(frozen=True, slots=True)
-class _Fresh:
-    """A passage that has no vector yet."""
-
-    position: int
-    run: str
-    passage: Passage
-    body: dict[str, Any]
-
-
 def follow(
     context: Context,
-    embedder: Embedder,
+    embedder: Embedder | None,
     cached: CachedIndex,
     progress: Progress | None = None,
     *,
     whole: bool = False,
 ) -> None:
-    """Bring an index up to the head of the log: from what is kept as far as it goes, then by embedding.
+    """Bring an index up to the head of the log: its passages, then as many vectors as a question may wait for.
 
-    An embedder that is not built in is refused when that is more than a few passages, unless the `whole` is wanted.
+    With the `whole` all vectors are made. An embedder that is not built in is refused where a recall would have to make
+    more than a few, since it may be far away and cost money.
     """
-    name = VECTORS + embedder.id
-    built_in = isinstance(embedder, Ngram)
-    bounded = not built_in and not whole
+    follow_passages(context, cached)
+    if embedder is not None:
+        follow_vectors(context, embedder, cached, progress, whole=whole)
+
+
+# Passages
+
+
+def follow_passages(context: Context, cached: CachedIndex, entries_max: int | None = None) -> None:
+    """Bring the passages of an index up to the head of the log, or on by about so many entries."""
+    first: int | None = None
     while True:
         with context.engine.view(context.tenant) as view:
             head = view.head().position
             if head < cached.index.position or _erased(view, cached.index.position):
                 cached.forget()
-            _load(view, name, cached)
-            if bounded and not _few(view, cached.index.position, head):
-                raise Refused([_unindexed(embedder)], "Nothing was scored.")
-            bounded = False
-            fresh, through = _fresh(view, cached.index, head)
-        made = embedders.embed(embedder, [found.passage.text for found in fresh])
-        for found, vector in zip(fresh, made, strict=True):
-            stored = vector if found.passage.text else b""
-            row = row_of(found.run, found.passage, stored, found.body)
-            cached.index.add(found.position, row)
-            if cached.waiting_after != NEVER:
-                cached.waiting.append((found.position, row.pack()))
-        cached.index.position = through
+            _load(view, cached)
+            first = cached.index.position if first is None else first
+            through = _next_end(view, cached.index.position, head)
+            for placed in fresh_rows(view, cached.index, context.policies, through):
+                cached.index.add(*placed)
+                cached.waiting.append(placed)
+            cached.index.position = through
+        if len(cached.waiting) >= KEPT_FROM or entries_max is not None:
+            _keep_passages(context, cached)
         if len(cached.waiting) > WAITING_MAX:
-            cached.waiting.clear()
-            cached.waiting_after = NEVER
-        if cached.waiting and (not built_in or len(cached.waiting) >= KEPT_FROM or progress is not None):
-            _keep(context, name, cached)
-        if progress is not None:
-            progress(through + 1, head + 1)
-        if through >= head:
+            cached.waiting.clear()  # nothing can be written here; what is in memory answers
+            cached.kept = through
+        if through >= head or (entries_max is not None and through - first >= entries_max):
             return
 
 
-def _unindexed(embedder: Embedder) -> Fault:
-    problem = f"more than {CATCH_UP_MAX} passages have no vectors of {embedder.id} yet"
-    remedy = "Make them with `reindex` and this embedder, or use the one they were made with."
-    return Fault("embedder", problem, remedy)
+def write_floor(view: View, position: int) -> int:
+    """Return the last position not after one at which a write ends; the one before all if there is none."""
+    following = view.entry(position + 1)
+    return position if following is None or following.envelope.write > position else following.envelope.write - 1
 
 
-def _few(view: View, after: int, head: int) -> bool:
-    """Return whether a recall may embed by itself what stands between two positions."""
-    count = 0
-    while after < head and count <= CATCH_UP_MAX:
-        through = min(head, after + CHUNK_ENTRIES)
-        entries = view.entries(after, through, KIND_OF)
-        count += sum(entry.kind != READ or RECALL_MARK in (entry.body or b"") for entry in entries)
-        after = through
-    return count <= CATCH_UP_MAX
+def writes_between(view: View, after: int, through: int) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last position of each write between two ends of writes."""
+    first = last = after + 1
+    for row in view.rows(after, through):
+        if row.write != first:
+            yield first, last
+            first = row.position
+        last = row.position
+    if first <= through:
+        yield first, last
+
+
+def _next_end(view: View, after: int, head: int) -> int:
+    """Return the end of a write that lies about so many entries further on: a write is taken in as a whole."""
+    end = write_floor(view, min(head, after + CHUNK_ENTRIES))
+    if end <= after < head:  # one write is longer than that
+        begun = view.entry(after + 1)
+        assert begun is not None and begun.envelope.length is not None
+        end = after + begun.envelope.length
+    return max(end, after)
 
 
 def _erased(view: View, after: int) -> bool:
-    """Return whether anything was erased since; vectors of what is gone must go too."""
+    """Return whether anything was erased since; passages of what is gone must go too."""
     return after > BEFORE_ALL and next(view.entries(after, kinds={ERASURE}), None) is not None
 
 
-def _load(view: View, name: str, cached: CachedIndex) -> None:
-    """Take over what is kept and is not in the index yet."""
-    index, true_for = cached.index, log_index.covered(view, name)
-    if true_for <= index.position or _erased(view, true_for):
+def _key(position: int, ordinal: int) -> bytes:
+    return position_key(position) + ordinal.to_bytes(_ORDINAL_BYTES, "big")
+
+
+def _place(key: bytes) -> tuple[int, int]:
+    return int.from_bytes(key[:-_ORDINAL_BYTES], "big"), int.from_bytes(key[-_ORDINAL_BYTES:], "big")
+
+
+def _values(view: View, name: str, after: int) -> Iterator[tuple[int, int, bytes]]:
+    """Yield what an index keeps after a position: position, ordinal, value."""
+    last = None if after < 0 else _key(after + 1, 0)[:-1]
+    while True:
+        rows = view.scan(name, after=last, limit=log_index.WALK_ROWS)
+        for key, value in rows:
+            yield (*_place(key), value)
+        if len(rows) < log_index.WALK_ROWS:
+            return
+        last = rows[-1][0]
+
+
+def _load(view: View, cached: CachedIndex) -> None:
+    """Take over the passages that are kept and are not in the index yet."""
+    index, kept = cached.index, log_index.covered(view, PASSAGES)
+    if kept <= index.position or _erased(view, kept):
         return
     try:
-        for position, data in log_index.values(view, name, index.position):
-            index.add(position, unpack_row(data))
-    except Refused:
-        cached.forget()
-        raise
-    except UNREADABLE as error:
+        for position, ordinal, data in _values(view, PASSAGES, index.position):
+            index.add(position, ordinal, unpack_row(data))
+    except (*UNREADABLE, Refused, AssertionError) as error:
         cached.forget()
         raise Corrupt(
-            f"{name}: a vector that is kept for recall cannot be read. Nothing was changed, and the log is not what "
-            "is damaged. `woodrat reindex` makes the vectors again.",
-            {"index": name},
+            f"{PASSAGES}: a passage that is kept for recall cannot be read. Nothing was changed, and the log is not "
+            "what is damaged. `woodrat reindex` makes the passages again.",
+            {"index": PASSAGES},
         ) from error
-    index.position = true_for
+    index.position = cached.kept = cached.seen[PASSAGES] = kept
     cached.waiting.clear()
-    cached.waiting_after = true_for
 
 
-def _fresh(view: View, index: PassageIndex, head: int) -> tuple[list[_Fresh], int]:
-    """Return the next passages without a vector, and the position they reach to."""
-    found: list[_Fresh] = []
+def _keep_passages(context: Context, cached: CachedIndex) -> None:
+    """Keep the passages that wait for it; while nothing can be written they go on waiting."""
+    index = cached.index
+    try:
+        with context.engine.transaction(context.tenant) as write:
+            kept = log_index.covered(write, PASSAGES)
+            if kept > BEFORE_ALL and _erased(write, kept):
+                log_index.forget(write, PASSAGES)
+                kept = BEFORE_ALL
+            if kept < cached.kept:
+                return  # it was dropped since; whoever makes it again begins at the beginning
+            if kept < index.position:
+                write.put(
+                    [
+                        IndexRow(PASSAGES, _key(position, ordinal), position, row.pack())
+                        for position, ordinal, row in cached.waiting
+                        if position > kept
+                    ]
+                )
+                log_index.cover(write, PASSAGES, index.position)
+    except (Unavailable, Refused):
+        return
+    cached.waiting.clear()
+    cached.kept = index.position
+    cached.seen[PASSAGES] = max(kept, index.position)
+
+
+def fresh_rows(view: View, index: PassageIndex, policies: Mapping[str, Policy], through: int) -> list[Placed]:
+    """Return the passages between what an index knows and a position at which a write ends."""
+    after = index.position
+    found = [
+        *_run_rows(view, index, after, through),
+        *_document_rows(view, index, after, through),
+        *_fact_rows(view, index, policies, after, through),
+    ]
+    return sorted(found, key=lambda placed: placed[:2])
+
+
+def _run_rows(view: View, index: PassageIndex, after: int, through: int) -> Iterator[Placed]:
     starts: dict[str, RunStart] = {}
     agents: dict[str, str] = {}
     taken: dict[tuple[str, str], int] = {}
-    through = index.position
-    while through < head and len(found) < CHUNK_PASSAGES:
-        # An engine may hold all that it is asked for at once, so it is asked for a part of the log at a time.
-        after, through = through, min(head, through + CHUNK_ENTRIES)
-        for entry in view.entries(after, through, KIND_OF):
-            if entry.kind == READ and (entry.body is None or RECALL_MARK not in entry.body):
+    speakers: dict[str, set[str]] = {}
+    anew: set[str] = set()
+    for entry in view.entries(after, through, KIND_OF):
+        if entry.kind == READ and (entry.body is None or RECALL_MARK not in entry.body):
+            continue
+        body: Any = None if entry.body is None else form.decode(entry.body)
+        run = body.get("run") if isinstance(body, dict) else None
+        if not isinstance(run, str) or leaves(body, "started_at"):
+            continue  # a start that says no more than that there is such a run has no word to look for
+        if entry.kind == STARTED and is_bound(run, body):
+            agents[run] = body["agent"]
+        elif entry.kind != STARTED and not is_part(entry.kind, body, _owner(view, run, entry.position, agents)):
+            continue  # what another agent says of a run is no part of it
+        kind, agent = KIND_OF[entry.kind], _speaker(body)
+        heard = speakers[run] if run in speakers else speakers.setdefault(run, index.speakers(run))
+        if kind == passages.ASKED and heard - {agent} and (_owner(view, run, entry.position, agents) or "") == agent:
+            # Until now the run looked like somebody else's; its owner's beginning ends what they said of it.
+            heard.clear()
+            anew.add(run)
+            starts.pop(run, None)
+            taken = {of: count for of, count in taken.items() if of[0] != run}
+        before = taken.get((run, kind), 0)
+        if not index.takes(run, kind, before, anew=run in anew):
+            continue
+        if entry.kind == STARTED and (run not in starts or not leaves(body, "query")):
+            starts[run] = start_of(body)
+        elif run not in starts:
+            starts[run] = start_of(started(view, run, entry.position) or {})
+        said = passages.passage(entry.kind, body, starts[run])
+        if said is not None:
+            yield Placed(entry.position, 0, row_of(run, said, body))
+            heard.add(agent)
+            taken[run, kind] = before + 1
+
+
+def _speaker(body: Mapping[str, Any]) -> str:
+    """Return who says an entry, as its passage keeps it; empty where it names nobody."""
+    agent = body.get("agent")
+    return agent if isinstance(agent, str) else ""
+
+
+def _document_rows(view: View, index: PassageIndex, after: int, through: int) -> Iterator[Placed]:
+    """Yield the pieces of documents; a source that was delivered before is known."""
+    delivered: set[str] = set()
+    for entry in view.entries(after, through, {RECEIVED}):
+        if entry.body is None:
+            continue
+        delivery = source.stored(entry.body)
+        id = str(delivery.source)
+        if id in delivered or f"{id}#0" in index.current:
+            continue
+        at = entry_index.source_position(view, delivery.source_digest)
+        kept = None if at is None else view.entry(at)
+        if kept is None or kept.body is None:
+            continue
+        text = passages.document_text(kept.body, delivery.name, delivery.media_type)
+        if text is None:
+            continue
+        delivered.add(id)
+        for number, piece in enumerate(passages.document_pieces(text)):
+            row = PassageRow(
+                f"{id}#{number}",
+                DOCUMENT,
+                piece,
+                delivery.agent,
+                delivery.received_at,
+                tuple(sorted(named_in((piece,)))),
+                tuple(sorted(pairs_in((piece,)))),
+            )
+            yield Placed(entry.position, number + 1, row)
+
+
+def _fact_rows(
+    view: View, index: PassageIndex, policies: Mapping[str, Policy], after: int, through: int
+) -> Iterator[Placed]:
+    """Yield what is believed of entities, from write to write, where that is not what was believed before."""
+    if not changed(view, after, through):
+        return
+    known: dict[str, list[tuple[str, str]]] = {}
+    for first, last in writes_between(view, after, through):
+        spoken = changed(view, first - 1, last)
+        if not spoken:
+            continue
+        before, now = Reader(view, AsOf(first - 1), policies), Reader(view, AsOf(last), policies)
+        stale = {member for ref in spoken for member in (*before.group(ref), *now.group(ref))}
+        ordinal = 0
+        for ref in sorted(stale, key=str):
+            name = str(ref)
+            rows = [] if ref.type in UNSPOKEN else list(rows_of_entity(now, ref))
+            said = [(row.text, row.agent) for row in rows]
+            if name in known:
+                was = known[name]
+            else:
+                memory = index.current.get(name)
+                was = [] if memory is None else [(index.texts[row], index.agents[row]) for row in memory.rows]
+            known[name] = said
+            if said == was:
                 continue
-            body: Any = None if entry.body is None else form.decode(entry.body)
-            run = body.get("run") if isinstance(body, dict) else None
-            if not isinstance(run, str) or leaves(body, "started_at"):
-                continue  # a start that says no more than that there is such a run has no word to look for
-            if entry.kind == STARTED and is_bound(run, body):
-                agents[run] = body["agent"]
-            elif entry.kind != STARTED and not is_part(entry.kind, body, _owner(view, run, entry.position, agents)):
-                continue  # what another agent says of a run is no part of it
-            kind = KIND_OF[entry.kind]
-            before = taken.get((run, kind), 0)
-            if not index.takes(run, kind, before):
-                continue
-            if entry.kind == STARTED and (run not in starts or not leaves(body, "query")):
-                starts[run] = start_of(body)
-            elif run not in starts:
-                starts[run] = start_of(started(view, run, entry.position) or {})
-            said = passage(entry.kind, body, starts[run])
-            if said is not None:
-                found.append(_Fresh(entry.position, run, said, body))
-                taken[run, kind] = before + 1
-    return found, through
+            for row in rows or [PassageRow(name, GONE)]:
+                ordinal += 1
+                yield Placed(last, ordinal, row)
+
+
+def rows_of_entity(reader: Reader, ref: Ref) -> Iterator[PassageRow]:
+    """Yield the passages of what is believed of an entity at a reader's moment; of a group, its smallest has them."""
+    if reader.group(ref)[0] != ref:
+        return
+    shown = reader.find(ref)
+    if shown is None or shown.deleted:
+        return
+    stated = {
+        name: Stated(value, shown.blame[name].agent, shown.blame[name].observed_at)
+        for name, value in shown.fields.items()
+        if name in shown.blame
+    }
+    ends = relation.endpoints(ref)
+    named = None if ends is None else (str(ends[0]), str(ends[1]))
+    for line in passages.lines_of(ref.type, ref.key, named, stated):
+        observation = shown.blame[line.fields[0]].observation if line.fields else None
+        yield PassageRow(
+            str(ref),
+            line.kind,
+            line.text,
+            line.agent,
+            line.at,
+            line.names,
+            line.pairs,
+            run=None if observation is None else _run_of(reader, observation),
+        )
+
+
+def _run_of(reader: Reader, observation: str) -> str | None:
+    """Return the run in which an observation was written."""
+    stored = find_observation(reader, observation)
+    run = None if stored is None else stored.observation.optional.get("run")
+    return run if isinstance(run, str) else None
 
 
 def started(view: View, run: str, through: int) -> Mapping[str, Any] | None:
@@ -255,6 +457,16 @@ def started(view: View, run: str, through: int) -> Mapping[str, Any] | None:
     return found
 
 
+def said_by_run(view: View, run: str, position: int) -> str:
+    """Return the text of the passage that a run's entry has; empty where it has none."""
+    entry = view.entry(position)
+    body: Any = None if entry is None or entry.body is None else form.decode(entry.body)
+    if entry is None or not isinstance(body, dict) or body.get("run") != run:
+        return ""
+    said = passages.passage(entry.kind, body, start_of(started(view, run, position) or {}))
+    return "" if said is None else said.text
+
+
 def _owner(view: View, run: str, through: int, known: dict[str, str]) -> str | None:
     """Return who owns a run, by what the log held of it at a position; those whose ids are made from them are known."""
     if run in known:
@@ -264,60 +476,220 @@ def _owner(view: View, run: str, through: int, known: dict[str, str]) -> str | N
         if is_bound(run, body):
             known[run] = body["agent"]
             return known[run]
-    entries = [(entry.kind, form.decode(entry.body)) for entry in view.run(run, through) if entry.body is not None]
+    entries = [
+        (entry.kind, form.decode(entry.body))
+        for entry in entry_index.run_entries(view, run, through)
+        if entry.body is not None
+    ]
     return owner_of(run, [(kind, body) for kind, body in entries if isinstance(body, dict)])
 
 
 def _starts(view: View, run: str, through: int) -> list[Mapping[str, Any]]:
-    bodies = [form.decode(e.body) for e in view.run(run, through) if e.kind == STARTED and e.body is not None]
+    bodies = [
+        form.decode(e.body)
+        for e in entry_index.run_entries(view, run, through)
+        if e.kind == STARTED and e.body is not None
+    ]
     return [body for body in bodies if isinstance(body, dict)]
 
 
-def kept_items(view: View, embedder: Embedder, through: int) -> Iterator[tuple[int, bytes]]:
-    """Yield what is kept of an embedder's vectors up to a position, made anew: (position, packed item)."""
-    index = PassageIndex(embedders.dimension_of(embedder))
+def kept_passages(view: View, policies: Mapping[str, Policy], through: int) -> Iterator[IndexRow]:
+    """Yield the passages that are kept up to a position, made anew."""
+    index = PassageIndex(0)
     while index.position < through:
-        fresh, reached = _fresh(view, index, through)
-        made = embedders.embed(embedder, [found.passage.text for found in fresh])
-        for found, vector in zip(fresh, made, strict=True):
-            row = row_of(found.run, found.passage, vector if found.passage.text else b"", found.body)
-            index.add(found.position, row)
-            yield found.position, row.pack()
-        index.position = reached
+        end = _next_end(view, index.position, through)
+        for placed in fresh_rows(view, index, policies, end):
+            index.add(*placed)
+            yield IndexRow(PASSAGES, _key(placed.position, placed.ordinal), placed.position, placed.row.pack())
+        index.position = end
 
 
-def _keep(context: Context, name: str, cached: CachedIndex) -> None:
-    """Keep the vectors that wait for it; while nothing can be written they go on waiting."""
+def kept_vectors(view: View, embedder: Embedder, name: str) -> Iterator[IndexRow]:
+    """Yield the vectors that are kept, made anew from the passages that are kept."""
+    texts = {(position, ordinal): unpack_row(data).text for position, ordinal, data in _values(view, PASSAGES, -1)}
+    places = [(position, ordinal) for position, ordinal, _ in _values(view, name, -1)]
+    for start in range(0, len(places), CHUNK_PASSAGES):
+        chunk = places[start : start + CHUNK_PASSAGES]
+        made = embedders.embed(embedder, [texts.get(place, "") for place in chunk])
+        for (position, ordinal), vector in zip(chunk, made, strict=True):
+            yield IndexRow(name, _key(position, ordinal), position, vector)
+
+
+# Vectors
+
+
+def follow_vectors(
+    context: Context,
+    embedder: Embedder,
+    cached: CachedIndex,
+    progress: Progress | None = None,
+    *,
+    whole: bool = False,
+    passages_max: int | None = None,
+) -> None:
+    """Make the vectors that an index lacks, as many as may be waited for; they are kept as they are made."""
+    name = VECTORS + embedder.id
+    with context.engine.view(context.tenant) as view:
+        _load_vectors(view, name, cached)
     index = cached.index
+    lacking = _lacking(index, cached.vectors)
+    built_in = embedders.is_built_in(embedder)
+    if not built_in and not whole and len(lacking) > CATCH_UP_MAX:
+        raise Refused([_unindexed(embedder)], "Nothing was scored.")
+    most = len(lacking) if whole else passages_max or (EMBEDDED_MAX if built_in else CATCH_UP_MAX)
+    chosen = lacking[:most]
+    for start in range(0, len(chosen), CHUNK_PASSAGES):
+        rows = chosen[start : start + CHUNK_PASSAGES]
+        made = embed_rows(index, embedder, rows)
+        done = start + len(rows)
+        through = index.position if done == len(lacking) else index.positions[lacking[done]] - 1
+        _keep_vectors(context, name, cached, made, through)
+        if progress is not None:
+            progress(done, len(chosen))
+    if not lacking and cached.vectors < index.position:
+        if passages_max is not None:  # the indexer notes how far they go; a question need not wait for that
+            _keep_vectors(context, name, cached, (), index.position)
+        cached.vectors = index.position
+
+
+def embed_rows(index: PassageIndex, embedder: Embedder, rows: Sequence[int]) -> list[tuple[int, bytes]]:
+    """Embed rows of an index that have no vector; return each with its vector."""
+    made = embedders.embed(embedder, [index.texts[row] for row in rows])
+    for row, vector in zip(rows, made, strict=True):
+        index.set_vector(row, vectors.as_numpy(vector), vectors.square(vector))
+    return list(zip(rows, made, strict=True))
+
+
+def _lacking(index: PassageIndex, after: int) -> list[int]:
+    """Return the rows without a vector that are believed now, in order."""
+    return sorted(
+        row
+        for row in index.unembedded
+        if index.memory_of[row] >= 0 and index.memories[index.memory_of[row]].until > index.position
+    )
+
+
+def _load_vectors(view: View, name: str, cached: CachedIndex) -> None:
+    """Take over the vectors that are kept and are not in the index yet."""
+    index, kept = cached.index, log_index.covered(view, name)
+    if kept <= cached.vectors or _erased(view, kept):
+        return
+    rows = {
+        (index.positions[row], index.ordinals[row]): row
+        for row in index.unembedded
+        if index.positions[row] > cached.vectors or cached.vectors == BEFORE_ALL
+    }
+    for position, ordinal, vector in _values(view, name, cached.vectors):
+        row = rows.get((position, ordinal))
+        if row is not None:
+            if len(vector) != index.dimension:
+                raise Refused([other_dimension(len(vector), index.dimension)], "Nothing was scored.")
+            index.set_vector(row, vectors.as_numpy(vector), vectors.square(vector))
+    cached.vectors = min(kept, index.position)
+    cached.seen[name] = kept
+
+
+def _keep_vectors(
+    context: Context, name: str, cached: CachedIndex, made: Sequence[tuple[int, bytes]], through: int
+) -> None:
+    """Keep vectors; where nothing can be written they stay in memory."""
+    index = cached.index
+    if cached.waiting:
+        _keep_passages(context, cached)
     try:
         with context.engine.transaction(context.tenant) as write:
-            true_for = log_index.covered(write, name)
-            if true_for < cached.waiting_after:
-                return  # it was dropped since; whoever makes it again begins at the beginning
-            if _erased(write, true_for):
+            kept = log_index.covered(write, name)
+            if kept > BEFORE_ALL and _erased(write, kept):
                 log_index.forget(write, name)
-                true_for = BEFORE_ALL
-                if cached.waiting_after > BEFORE_ALL:
-                    return
-            if true_for < index.position:
-                log_index.put(write, name, index.position, [item for item in cached.waiting if item[0] > true_for])
+                kept = BEFORE_ALL
+            if kept < cached.vectors:
+                return  # it was dropped since; whoever makes it again begins at the beginning
+            write.put(
+                [
+                    IndexRow(name, _key(index.positions[row], index.ordinals[row]), index.positions[row], vector)
+                    for row, vector in made
+                    if index.positions[row] > kept
+                ]
+            )
+            if through > kept:
+                log_index.cover(write, name, through)
     except (Unavailable, Refused):
         return
-    cached.waiting.clear()
-    cached.waiting_after = index.position
+    cached.vectors = max(cached.vectors, through)
+    cached.seen[name] = max(kept, through)
 
 
-def reindex(context: Context, embedder: Embedder, progress: Progress | None = None) -> Reindexed:
-    """Embed every passage of a tenant's runs again and put the vectors in place of those that are kept."""
+def _unindexed(embedder: Embedder) -> Fault:
+    problem = f"more than {CATCH_UP_MAX} passages have no vectors of {embedder.id} yet"
+    remedy = "Make them with `reindex` and this embedder, or use the one they were made with."
+    return Fault("embedder", problem, remedy)
+
+
+def other_dimension(kept: int, given: int) -> Fault:
+    """Return the fault of an embedder whose vectors are not those that were kept under its id."""
+    problem = f"vectors kept under its id have {kept} components, its own have {given}"
+    return Fault("embedder", problem, "Reindex with this embedder, or give it an id of its own.")
+
+
+STEP_PASSAGES: Final = 64
+"""How many passages one step of the indexer embeds: about half a second."""
+
+
+def passages_go_on(context: Context, entries_max: int) -> bool:
+    """Take in about so many entries more, for the indexer; return whether that went on."""
+    cached = cached_index(context, None)
+    with cached.lock:
+        with context.engine.view(context.tenant) as view:
+            cached.forget_dropped(view, PASSAGES)
+        before = cached.index.position
+        follow_passages(context, cached, entries_max)
+        return cached.index.position != before or _kept_position(context) < cached.index.position
+
+
+def _kept_position(context: Context) -> int:
+    with context.engine.view(context.tenant) as view:
+        return log_index.covered(view, PASSAGES)
+
+
+def vectors_go_on(context: Context, _: int) -> bool:
+    """Make some vectors of the built-in model, for the indexer; return whether there were any to make."""
+    embedder = embedders.check(None)
+    if embedder is None:
+        return False
+    cached = cached_index(context, embedder)
+    with cached.lock:
+        with context.engine.view(context.tenant) as view:
+            cached.forget_dropped(view, VECTORS + embedder.id)
+        before = cached.vectors
+        follow_passages(context, cached)
+        follow_vectors(context, embedder, cached, passages_max=STEP_PASSAGES)
+        return cached.vectors != before
+
+
+def vectors_position(view: View) -> int:
+    """Return how far the vectors of the built-in model go; where it is not installed, nothing is lacking."""
+    embedder = embedders.check(None)
+    return view.head().position if embedder is None else log_index.covered(view, VECTORS + embedder.id)
+
+
+def passages_position(view: View) -> int:
+    """Return how far the passages go."""
+    return log_index.covered(view, PASSAGES)
+
+
+def reindex(context: Context, embedder: Embedder | None, progress: Progress | None = None) -> Reindexed:
+    """Make all passages and vectors again, and put them in place of those that are kept."""
     cached = cached_index(context, embedder)
     with cached.lock:
         with context.engine.transaction(context.tenant) as write:
-            log_index.forget(write, VECTORS + embedder.id)
+            log_index.forget(write, PASSAGES)
+            if embedder is not None:
+                log_index.forget(write, VECTORS + embedder.id)
         cached.forget()
-        follow(context, embedder, cached, progress or _silent, whole=True)
+        follow(context, embedder, cached, progress, whole=True)
+        if cached.waiting:
+            _keep_passages(context, cached)
         index = cached.index
-        return Reindexed(embedder.id, index.dimension, len(index.ids), len(index), index.position)
-
-
-def _silent(done: int, whole: int) -> None:
-    """Take a report of progress and say nothing."""
+        runs = sum(memory.kind == "run" for memory in index.memories)
+        id = embedders.NONE if embedder is None else embedder.id
+        return Reindexed(id, index.dimension, runs, sum(map(bool, index.texts)), index.position)

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 from woodrat.canon import form, ids
 from woodrat.canon.digest import base32
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, WoodratError, shown
+from woodrat.ledger import entry_index
 from woodrat.recall import reader as recall_reader
 from woodrat.runs import account as runs
-from woodrat.runs.projection import followup
+from woodrat.runs.projection import INSTRUCTIONS, followup
 from woodrat.runs.reader import open_recounter
 from woodrat.runs.recorder import current
 from woodrat.runs.recorder.agent_function import further_parameters
@@ -279,8 +280,11 @@ class Turn:
         """The same as chat messages, with instructions to answer from the record alone."""
         hits = self.recalled.hits if self.recalled is not None else ()
         given = self._memory.settings
-        records = [hit.record for hit in hits]
-        return followup(records, self.question, projection=given["projection"], budget=given["budget"])
+        records = [hit.record for hit in hits if hit.record is not None]
+        if len(records) == len(hits):
+            return followup(records, self.question, projection=given["projection"], budget=given["budget"])
+        system = f"{INSTRUCTIONS}\n\n{self.inject}"
+        return [{"role": "system", "content": system}, {"role": "user", "content": self.question}]
 
     @property
     def reply(self) -> Any:
@@ -441,7 +445,7 @@ def find_turn(ledger: LedgerOfTurns, id: str) -> RunRecord | None:
         except NotFound:
             return None
     with open_recounter(log.context) as recounter:
-        return recounter.bare(id) if recounter.view.run(id, recounter.through) else None
+        return recounter.bare(id) if entry_index.has_run(recounter.view, id, recounter.through) else None
 
 
 def _continued(ledger: LedgerOfTurns, id: str, on_error: str) -> Run:

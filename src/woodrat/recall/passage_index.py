@@ -1,245 +1,341 @@
-"""The passage index: the passages of one tenant's runs under one embedder, in memory.
+"""The passage index: what a tenant remembers, as passages with their terms, identifiers and vectors, in memory.
 
-It is a function of the log and the embedder, and grows as the log does. Rows stand in the order of the log, so what
-was known at a position is the first rows of it. `docs/formats/recall.md` describes the bytes of a row; they are derived
-data and no format to be relied on.
+A *memory* is one thing that a recall can find: a run, what is believed of an entity, a note, or a piece of a document.
+It has one passage or more. The index is a function of the log and grows as the log does: rows stand in the order of the
+log, and what an entity was believed to be stands under the positions between which it was believed. So what was known
+at a position can be searched. Vectors are filled in afterwards, and a row without one is scored by its words.
 """
 
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from woodrat.canon import form, moment
-from woodrat.errors import Fault, Refused
-from woodrat.recall import vectors
-from woodrat.recall.passages import ANSWERED, ASKED, DECIDED, RECALLED, Passage
+from woodrat.recall import words
+from woodrat.recall.passages import ANSWERED, ASKED, DECIDED, DOCUMENT, FACT, GONE, NOTE, RECALLED, Passage
 from woodrat.records import dataclass
+from woodrat.state.tokens import spans
 
 DECISIONS_MAX: Final = 32
 """How many decisions of one run have a passage; later ones are found by their run's question and answer."""
-
-KINDS: Final = (ASKED, DECIDED, ANSWERED, RECALLED)
-"""Kinds of passage, by the number a row has."""
-WORDLESS: Final = KINDS.index(RECALLED)
-"""Rows that have no vector."""
+RUN: Final = "run"
+"""The kind of a memory that is a run; others have the kind of their passages."""
+RUN_PASSAGES: Final = frozenset({ASKED, DECIDED, ANSWERED, RECALLED})
+"""Kinds of passage that runs have."""
+WORDLESS: Final = frozenset({RECALLED, GONE})
+"""Kinds of passage that have no text."""
 
 DECISION, REDECIDED, PLAIN, FOLLOW_UP, ABSENT = range(5)
 """How a run is offered: one that decided; one that decided in answer to a question about such a run; one that decided
 nothing. A follow-up question, which answers from memory and decides nothing, is never offered; nor is a run that has
 not begun."""
 OFFERED: Final = (DECISION, REDECIDED, PLAIN)
-"""The kinds of run that can be a hit, the first before all others."""
+"""The kinds of run that can be a hit."""
 
 NEVER: Final = 2**62
-"""The row of what has not happened."""
-
-_BLOCK_COMPONENTS = 131_072  # a block as float32 stays in a processor's cache while it is multiplied
-
-_HEAD_BYTES: Final = 4
+"""The row, or the position, of what has not happened."""
+BLOCK_ROWS: Final = 4_096
+"""How many vectors stand in one block."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassageRow:
-    """What an index keeps for one entry: a passage, its vector, and what the run's start says about who may see it."""
+    """What an index keeps for one passage."""
 
-    run: str
-    """The run."""
+    of: str
+    """What it is a passage of: a run's id, an entity's reference, or a source's id."""
     kind: str
     """Kind of the passage."""
-    vector: bytes
-    """Its vector, a signed byte for each component; empty for a passage without a text."""
-    square: int
-    """The square of the vector's length."""
-    names: tuple[str, ...]
-    """Identifiers that name what the run is about."""
-    pairs: tuple[str, ...]
+    text: str = ""
+    """What it says."""
+    agent: str = ""
+    """Who said so; empty where that is not known."""
+    at: str | None = None
+    """When that was: a run's start, an observation's time, a delivery."""
+    names: tuple[str, ...] = ()
+    """Identifiers that name what it is about."""
+    pairs: tuple[str, ...] = ()
     """Identifiers with the word they follow."""
     runs: tuple[str, ...] = ()
     """Runs that were recalled."""
-    started_at: str | None = None
-    """When the run began; stated by what was asked only, as is all that follows."""
+    run: str | None = None
+    """The run in which a fact or a note was written."""
     principal: str | None = None
-    """On whose behalf it ran."""
+    """On whose behalf a run ran; stated by what was asked only, as is all that follows."""
     conversation: str | None = None
     """Which conversation it is part of."""
     recall: bool = False
     """Whether it is marked as answering from memory."""
 
     def pack(self) -> bytes:
-        """Return the row as an index keeps it."""
-        head: dict[str, Any] = {"run": self.run, "kind": self.kind}
-        if self.square:
-            head["square"] = self.square
-        for name in ("started_at", "principal", "conversation"):
-            if getattr(self, name) is not None:
-                head[name] = getattr(self, name)
-        if self.recall:
-            head["recall"] = True
-        for name in ("names", "pairs", "runs"):
-            if getattr(self, name):
-                head[name] = list(getattr(self, name))
-        said = form.serialise(head)
-        return len(said).to_bytes(_HEAD_BYTES, "big") + said + self.vector
+        """Return the row as an index keeps it: what it states, and nothing of what it does not."""
+        stated: dict[str, Any] = {}
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
+            if value:
+                stated[name] = list(value) if isinstance(value, tuple) else value
+        return form.serialise(stated)
 
 
 def unpack_row(data: bytes) -> PassageRow:
     """Return a row that `pack` wrote."""
-    size = int.from_bytes(data[:_HEAD_BYTES], "big") + _HEAD_BYTES
-    head: dict[str, Any] = form.decode(data[_HEAD_BYTES:size])
-    return PassageRow(
-        head["run"],
-        head["kind"],
-        data[size:],
-        head.get("square", 0),
-        tuple(head.get("names", ())),
-        tuple(head.get("pairs", ())),
-        tuple(head.get("runs", ())),
-        head.get("started_at"),
-        head.get("principal"),
-        head.get("conversation"),
-        head.get("recall", False),
-    )
+    stated: dict[str, Any] = form.decode(data)
+    for name in ("names", "pairs", "runs"):
+        if name in stated:
+            stated[name] = tuple(stated[name])
+    return PassageRow(**stated)
 
 
-def row_of(run: str, found: Passage, vector: bytes, body: dict[str, Any]) -> PassageRow:
-    """Return what an index keeps for a passage of an entry with this body."""
-    square = vectors.square(vector)
+def row_of(run: str, found: Passage, body: dict[str, Any]) -> PassageRow:
+    """Return what an index keeps for a passage of a run's entry with this body."""
+    agent = body.get("agent")
+    said = agent if isinstance(agent, str) else ""
     if found.kind != ASKED:
-        return PassageRow(run, found.kind, vector, square, found.names, found.pairs, found.runs)
+        return PassageRow(run, found.kind, found.text, said, None, found.names, found.pairs, found.runs)
     stated = [body.get(name) for name in ("started_at", "principal", "conversation")]
     started_at, principal, conversation = (value if isinstance(value, str) else None for value in stated)
     return PassageRow(
         run,
         ASKED,
-        vector,
-        square,
+        found.text,
+        said,
+        started_at,
         found.names,
         found.pairs,
-        started_at=started_at,
         principal=principal,
         conversation=conversation,
         recall=body.get("recall") is True,
     )
 
 
+class Memory:
+    """One thing that a recall can find, as the index knows it."""
+
+    __slots__ = (
+        "asked_names",
+        "asked_pairs",
+        "at",
+        "conversation",
+        "decided",
+        "decisions",
+        "kind",
+        "marked",
+        "number",
+        "of",
+        "principal",
+        "recalled",
+        "recalls",
+        "rows",
+        "run",
+        "since",
+        "started",
+        "until",
+    )
+
+    def __init__(self, number: int, kind: str, of: str, since: int) -> None:
+        self.number, self.kind, self.of, self.since = number, kind, of, since
+        self.until = NEVER
+        """The position from which it is no longer so."""
+        self.at = 0
+        """When it was said, in microseconds."""
+        self.rows: list[int] = []
+        self.run: str | None = None
+        self.principal: str | None = None
+        self.conversation: str | None = None
+        # Of runs. The first three are rows: where it began, first decided, and first recalled others.
+        self.started = self.decided = self.recalled = NEVER
+        self.decisions = 0
+        self.marked = False
+        self.recalls: list[tuple[int, str]] = []
+        self.asked_names: tuple[str, ...] = ()
+        self.asked_pairs: tuple[str, ...] = ()
+
+    def offered(self, rows: int) -> int:
+        """Return how a run was offered when there were so many rows."""
+        if self.started >= rows:
+            return ABSENT
+        recalled = self.recalled < rows
+        if self.decided < rows:
+            # What it recalled says whom it asked about; marked without that, it may have asked about anyone.
+            return REDECIDED if self.marked and not recalled else DECISION
+        return FOLLOW_UP if self.marked or recalled else PLAIN
+
+
 class PassageIndex:
-    """Passages in the order of the log, and what is known of their runs."""
+    """Passages in the order of the log, and what is known of the memories they belong to."""
 
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
+        """Components of a vector; 0 where there are none."""
         self.position = -1
         """The position it is true for."""
-        self.block_rows = max(1, _BLOCK_COMPONENTS // dimension)
-        """How many vectors one block holds."""
-        self.blocks: list[bytearray] = []
-        """The vectors, row after row."""
         # By row.
-        self.squares = array("d")
         self.positions = array("q")
-        self.kinds = array("b")
-        self.run_of = array("q")
-        # By number of a run. The first three are rows: where it began, first decided, and first recalled others.
-        self.started = array("q")
-        self.decided = array("q")
-        self.recalled = array("q")
-        self.marked = array("b")
-        self.decisions = array("q")
-        self.began = array("q")
-        self.ids: list[str] = []
-        self.rows: list[list[int]] = []
-        self.asked_pairs: list[tuple[str, ...]] = []
-        self.asked_names: list[tuple[str, ...]] = []
-        self.recalls: dict[int, list[tuple[int, str]]] = {}
-        self.number: dict[str, int] = {}
-        """Numbers of runs by their ids."""
-        self.of_principal: dict[str, list[int]] = {}
+        self.ordinals = array("q")
+        self.memory_of = array("q")
+        self.texts: list[str] = []
+        self.kinds: list[str] = []
+        self.agents: list[str] = []
+        self.sizes = array("q")
+        """How many terms a row has."""
+        # Vectors, a block of floats each; a float32 holds every dot product of whole bytes exactly.
+        self.blocks: list[Any] = []
+        self.squares = array("d")
+        """The square of a row's vector; 0 where it has none yet."""
+        self.unembedded: set[int] = set()
+        """Rows with a text and without a vector."""
+        # Memories.
+        self.memories: list[Memory] = []
+        self.current: dict[str, Memory] = {}
+        """The latest memory of a run, an entity or a piece of a document."""
         self.of_conversation: dict[str, list[int]] = {}
+        # Terms.
+        self.postings: dict[str, array[int]] = {}
+        """Rows by term."""
+        self.spelled: dict[str, list[str]] = {}
+        """Words of the passages by their first letter, for misspellings."""
+        self._words: set[str] = set()
         self.named: dict[str, list[int]] = {}
-        """Rows by the identifiers that name what their runs are about."""
+        """Rows by the identifiers that name what they are about."""
         self.paired: dict[str, list[int]] = {}
         """Rows by the identifiers they hold together with a word, as `application 42`."""
 
     def __len__(self) -> int:
         return len(self.positions)
 
-    def takes(self, run: str, kind: str, waiting: int) -> bool:
+    def takes(self, run: str, kind: str, waiting: int, *, anew: bool = False) -> bool:
         """Return whether a further passage of a run is wanted: a start once, so many decisions and no more.
 
-        `waiting` are those of its kind that are about to be added.
+        `waiting` are those of its kind that are about to be added; a run that begins `anew` has no others.
         """
-        number = self.number.get(run)
+        known = None if anew else self.current.get(run)
         if kind == ASKED:
-            return not waiting and (number is None or self.started[number] == NEVER)
-        return kind != DECIDED or waiting + (0 if number is None else self.decisions[number]) < DECISIONS_MAX
+            return not waiting and (known is None or known.started == NEVER)
+        return kind != DECIDED or waiting + (0 if known is None else known.decisions) < DECISIONS_MAX
 
-    def add(self, position: int, item: PassageRow) -> None:
-        """Add what an index keeps for an entry; entries come in the order of the log."""
-        assert not self.positions or position > self.positions[-1], "rows stand in the order of the log"
-        if item.vector and len(item.vector) != self.dimension:
-            raise Refused([other_dimension(len(item.vector), self.dimension)], "Nothing was scored.")
-        number = self.number.setdefault(item.run, len(self.ids))
-        if number == len(self.ids):
-            self._add_run(item.run)
+    def add(self, position: int, ordinal: int, item: PassageRow) -> None:
+        """Add a passage; they come in the order of the log, and those of one position by their ordinals."""
+        assert not self.positions or (position, ordinal) > (self.positions[-1], self.ordinals[-1]), "rows are in order"
         row = len(self.positions)
-        block, at = divmod(row, self.block_rows)
-        if block == len(self.blocks):
-            self.blocks.append(bytearray(self.block_rows * self.dimension))
-        if item.vector:
-            self.blocks[block][at * self.dimension : (at + 1) * self.dimension] = item.vector
-        self.squares.append(item.square)
+        memory = self._memory(position, item)
         self.positions.append(position)
-        self.kinds.append(KINDS.index(item.kind))
-        self.run_of.append(number)
-        self.rows[number].append(row)
+        self.ordinals.append(ordinal)
+        self.memory_of.append(-1 if memory is None else memory.number)
+        self.texts.append(item.text)
+        self.kinds.append(item.kind)
+        self.agents.append(item.agent)
+        self.squares.append(0)
+        self.sizes.append(self._add_terms(row, item.text))
+        if item.text:
+            self.unembedded.add(row)
         for name in item.names:
             self.named.setdefault(name, []).append(row)
         for pair in item.pairs:
             self.paired.setdefault(pair, []).append(row)
+        if memory is None:
+            return
+        memory.rows.append(row)
         if item.kind == ASKED:
-            self._start(number, row, item)
+            self._start(memory, row, item)
         elif item.kind == DECIDED:
-            self.decided[number] = min(row, self.decided[number])
-            self.decisions[number] += 1
+            memory.decided = min(row, memory.decided)
+            memory.decisions += 1
         elif item.kind == RECALLED:
-            self.recalled[number] = min(row, self.recalled[number])
-            self.recalls.setdefault(number, []).extend((row, run) for run in item.runs)
+            memory.recalled = min(row, memory.recalled)
+            memory.recalls.extend((row, run) for run in item.runs)
+        elif item.at is not None and moment.is_fixed(item.at):
+            memory.at = max(memory.at, moment.to_micros(item.at))
+            memory.run = memory.run or item.run
+            memory.asked_names += item.names
+            memory.asked_pairs += item.pairs
 
-    def _add_run(self, run: str) -> None:
-        self.ids.append(run)
-        self.rows.append([])
-        self.asked_pairs.append(())
-        self.asked_names.append(())
-        for first_row in (self.started, self.decided, self.recalled):
-            first_row.append(NEVER)
-        for count in (self.marked, self.decisions, self.began):
-            count.append(0)
+    def speakers(self, run: str) -> set[str]:
+        """Return whose entries the passages of a run are from."""
+        known = self.current.get(run)
+        return set() if known is None else {self.agents[row] for row in known.rows}
 
-    def _start(self, number: int, row: int, item: PassageRow) -> None:
-        assert self.started[number] == NEVER, "a run starts once"
-        self.started[number] = row
-        self.marked[number] = item.recall
-        self.asked_pairs[number] = item.pairs
-        self.asked_names[number] = item.names
-        if item.started_at is not None and moment.is_fixed(item.started_at):
-            self.began[number] = moment.to_micros(item.started_at)
-        if item.principal is not None:
-            self.of_principal.setdefault(item.principal, []).append(number)
-        if item.conversation is not None:
-            self.of_conversation.setdefault(item.conversation, []).append(number)
+    def _memory(self, position: int, item: PassageRow) -> Memory | None:
+        """Return the memory that a passage belongs to; what was believed before ends where something else begins."""
+        known = self.current.get(item.of)
+        if item.kind == ASKED and known is not None and self.speakers(item.of) - {item.agent}:
+            known.until = min(known.until, position)  # its owner has begun it: what others said of it is no part of it
+            known = None
+        if item.kind in RUN_PASSAGES:
+            return known or self._begin(RUN, item.of, position)
+        if item.kind == DOCUMENT:
+            return self._begin(DOCUMENT, item.of, position)
+        if known is not None and known.since == position and item.kind != GONE:
+            return known
+        if known is not None:
+            known.until = min(known.until, position)
+        if item.kind == GONE:
+            self.current.pop(item.of, None)
+            return None
+        return self._begin(item.kind, item.of, position)
 
-    def kind(self, number: int, rows: int) -> int:
-        """Return how a run was offered when there were so many rows."""
-        if self.started[number] >= rows:
-            return ABSENT
-        recalled = self.recalled[number] < rows
-        if self.decided[number] < rows:
-            # What it recalled says whom it asked about; marked without that, it may have asked about anyone.
-            return REDECIDED if self.marked[number] and not recalled else DECISION
-        return FOLLOW_UP if self.marked[number] or recalled else PLAIN
+    def _begin(self, kind: str, of: str, position: int) -> Memory:
+        memory = Memory(len(self.memories), kind, of, position)
+        self.memories.append(memory)
+        self.current[of] = memory
+        return memory
+
+    def _start(self, memory: Memory, row: int, item: PassageRow) -> None:
+        assert memory.started == NEVER, "a run starts once"
+        memory.started, memory.marked = row, item.recall
+        memory.asked_pairs, memory.asked_names = item.pairs, item.names
+        memory.principal, memory.conversation = item.principal, item.conversation
+        if item.at is not None and moment.is_fixed(item.at):
+            memory.at = moment.to_micros(item.at)
+
+    def _add_terms(self, row: int, text: str) -> int:
+        count = 0
+        seen: set[str] = set()
+        for token, _, _ in spans(words.fold(text)):
+            count += 1
+            if token in seen:
+                continue
+            seen.add(token)
+            if token not in self._words:
+                self._words.add(token)
+                self.spelled.setdefault(token[:1], []).append(token)
+        for term in dict.fromkeys(map(words.stem, seen)):
+            found = self.postings.get(term)
+            if found is None:
+                found = self.postings[term] = array("q")
+            found.append(row)
+        return count
+
+    def has_word(self, word: str) -> bool:
+        """Return whether any passage has a word, spelled so."""
+        return word in self._words
+
+    def rows_until(self, position: int) -> int:
+        """Return how many rows stand at or before a position."""
+        return bisect_left(self.positions, position + 1)
+
+    # Vectors
+
+    def set_vector(self, row: int, vector: Any, square: int) -> None:
+        """Fill in the vector of a row, given as a numpy array of its whole components."""
+        from numpy import float32, zeros
+
+        while len(self.blocks) * BLOCK_ROWS <= row:
+            self.blocks.append(zeros((BLOCK_ROWS, self.dimension), float32))
+        self.blocks[row // BLOCK_ROWS][row % BLOCK_ROWS] = vector
+        self.squares[row] = square
+        self.unembedded.discard(row)
+
+    def vectors_of(self, rows: Sequence[int]) -> Iterator[Any]:
+        """Yield the vectors of some rows."""
+        for row in rows:
+            yield self.blocks[row // BLOCK_ROWS][row % BLOCK_ROWS]
+
+    def text_of(self, memory: Memory, until: int) -> str:
+        """Return all that a memory says in the first rows."""
+        return "\n".join(self.texts[row] for row in memory.rows if row < until and self.texts[row])
 
 
-def other_dimension(kept: int, given: int) -> Fault:
-    """Return the fault of an embedder whose vectors are not those that were kept under its id."""
-    problem = f"vectors kept under its id have {kept} components, its own have {given}"
-    return Fault("embedder", problem, "Reindex with this embedder, or give it an id of its own.")
+__all__ = ["FACT", "NOTE", "Memory", "PassageIndex", "PassageRow", "row_of", "unpack_row"]

@@ -1,21 +1,24 @@
-"""Passages: what of a run is embedded, entry by entry.
+"""Passages: what recall searches, made from runs, from what is believed, from notes and from documents.
 
-What was asked, each decision and the answer have a vector of their own, and a run scores as its best one does: a
-question is short, and beside a whole run every question looks far away. A passage depends on its entry and on how its
-run started, on nothing that comes later, so the passages of a log up to a position are those of its past.
+Of a run, what was asked, each decision and the answer are passages of their own: a question is short, and beside a
+whole run every question looks far away. Such a passage depends on its entry and on how its run started, on nothing that
+comes later. What is believed of an entity is a few short lines, each of what one agent said. A document is cut at its
+paragraphs.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from woodrat.recall.identifiers import named_in, pairs_in
 from woodrat.records import dataclass
 
 ASKED, DECIDED, ANSWERED, RECALLED = "asked", "decided", "answered", "recalled"
-"""Kinds of passage. The last has no text: it says that a run has recalled others."""
+"""Kinds of passage of a run. The last has no text: it says that a run has recalled others."""
+FACT, NOTE, DOCUMENT, GONE = "fact", "note", "document", "gone"
+"""Kinds of passage of everything else. The last has no text: nothing is believed of an entity any more."""
 
 STARTED: Final = "run.started"
 READ: Final = "run.read"
@@ -186,3 +189,152 @@ def _text(value: object) -> str:
 
 def _joined(*parts: str) -> str:
     return " ".join(filter(None, parts))[:PASSAGE_CHARACTERS_MAX]
+
+
+# What is believed
+
+
+LINE_CHARACTERS_MAX: Final = 160
+"""About how long a line of an entity is: beside a long one every question looks far away."""
+LINES_MAX: Final = 16
+"""How many lines one entity has; fields that come later by name are not searched."""
+VALUE_CHARACTERS_MAX: Final = 600
+"""How much of one value a line shows."""
+NOTE_TYPE: Final = "note"
+"""The type of entity that is a note."""
+_LABELS: Final = ("name", "title", "full_name", "label")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of what is believed of an entity, from one agent."""
+
+    kind: str
+    """`fact` or `note`."""
+    text: str
+    """What is believed."""
+    agent: str
+    """Who said so."""
+    at: str
+    """When the latest of it was observed."""
+    fields: tuple[str, ...]
+    """The fields that it shows."""
+    names: tuple[str, ...]
+    """Identifiers in it, sorted."""
+    pairs: tuple[str, ...]
+    """Identifiers with the words they follow, sorted."""
+
+
+class Stated(NamedTuple):
+    """One value that is believed."""
+
+    value: Any
+    """The value."""
+    agent: str
+    """Who said so."""
+    at: str
+    """When it was observed."""
+
+
+def label_of(type: str, key: str, ends: tuple[str, str] | None, fields: Mapping[str, Any]) -> str:
+    """Return what people call an entity: its name or title, or else its key; of a relation both of its ends."""
+    if ends is not None:
+        one, other = (end.partition("/")[2] or end for end in ends)
+        return f"{one} {_words(type)} {other}"
+    return next((fields[name] for name in _LABELS if isinstance(fields.get(name), str) and fields[name]), key)
+
+
+def lines_of(type: str, key: str, ends: tuple[str, str] | None, stated: Mapping[str, Stated]) -> list[Line]:
+    """Return the lines of an entity: what each agent said of it, a few fields to a line."""
+    fields = {name: each.value for name, each in stated.items()}
+    if type == NOTE_TYPE and isinstance(fields.get("text"), str):
+        return _note_lines(stated)
+    label = label_of(type, key, ends, fields)
+    head = label if ends is not None else f"{_words(type)} {label}"
+    by_agent: dict[str, list[tuple[str, str]]] = {}
+    for name in sorted(stated):
+        value = _text(stated[name].value)[:VALUE_CHARACTERS_MAX]
+        if value and value != label:
+            by_agent.setdefault(stated[name].agent, []).append((name, f"{_words(name)} {value}"))
+    lines: list[Line] = []
+    for agent in sorted(by_agent):
+        parts: list[tuple[str, str]] = []
+        for part in (*by_agent[agent], None):
+            if parts and (part is None or sum(len(said) for _, said in (*parts, part)) > LINE_CHARACTERS_MAX):
+                text = f"{head}: {', '.join(said for _, said in parts)}"
+                spoken = (f"{type}/{key}", *(said for _, said in parts))
+                lines.append(_line(FACT, text, [name for name, _ in parts], stated, spoken))
+                parts = []
+            if part is not None:
+                parts.append(part)
+    if not lines and stated:
+        lines = [_line(FACT, head, sorted(stated), stated, (f"{type}/{key}",))]
+    return lines[:LINES_MAX]
+
+
+def _note_lines(stated: Mapping[str, Stated]) -> list[Line]:
+    text, about = _text(stated["text"].value), _text(stated["about"].value) if "about" in stated else ""
+    subject = about.partition("/")[2] or about
+    said = text if not subject or subject.lower() in text.lower() else f"{subject}: {text}"
+    return [_line(NOTE, said, sorted(stated), stated, (text, about))]
+
+
+def _line(kind: str, text: str, names: list[str], stated: Mapping[str, Stated], spoken: tuple[str, ...]) -> Line:
+    latest = max((stated[name] for name in names), key=lambda each: each.at)
+    return Line(
+        kind,
+        text[:PASSAGE_CHARACTERS_MAX],
+        latest.agent,
+        latest.at,
+        tuple(names),
+        tuple(sorted(named_in(spoken))),
+        tuple(sorted(pairs_in(spoken))),
+    )
+
+
+# Documents
+
+DOCUMENT_CHARACTERS: Final = 500
+"""About how long a piece of a document is."""
+PIECES_MAX: Final = 2_000
+"""How many pieces of one document are searched; what follows is not."""
+DOCUMENT_BYTES_MAX: Final = 4_000_000
+"""Longest content that is taken for a text."""
+_TEXT_TYPES = re.compile("text/|application/(?:json|xml|yaml|x-ndjson|markdown)")
+_TEXT_NAMES = re.compile(r"\.(?:txt|md|markdown|rst|text|csv|tsv|html?|xml|json|jsonl|ya?ml|eml|log)$", re.IGNORECASE)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+_SPACES = re.compile(r"\s+")
+
+
+def document_text(content: bytes, name: str, media_type: str | None) -> str | None:
+    """Return the text of a source; none where it is no text."""
+    if len(content) > DOCUMENT_BYTES_MAX or b"\0" in content:
+        return None
+    if media_type is not None and not _TEXT_TYPES.match(media_type) and not _TEXT_NAMES.search(name):
+        return None
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def document_pieces(text: str) -> Iterator[str]:
+    """Yield the pieces of a text: paragraphs, the short ones together, the long ones cut at their sentences."""
+    waiting, count = "", 0
+    for paragraph in re.split(r"\n\s*\n", text):
+        for sentence in _SENTENCE.split(_SPACES.sub(" ", paragraph).strip()):
+            for start in range(0, len(sentence), PASSAGE_CHARACTERS_MAX):
+                part = sentence[start : start + PASSAGE_CHARACTERS_MAX]
+                if waiting and len(waiting) + len(part) > DOCUMENT_CHARACTERS:
+                    yield waiting
+                    count, waiting = count + 1, ""
+                    if count >= PIECES_MAX:
+                        return
+                waiting = f"{waiting} {part}".strip()
+        if len(waiting) > DOCUMENT_CHARACTERS // 2:
+            yield waiting
+            count, waiting = count + 1, ""
+            if count >= PIECES_MAX:
+                return
+    if waiting:
+        yield waiting

@@ -1,23 +1,28 @@
-"""The recall reader: runs of a ledger that a question is about. Finding none is an answer, with its reasons."""
+"""The recall reader: what a ledger remembers that answers a question. Finding nothing is an answer too."""
 
 from __future__ import annotations
 
 import math
 from datetime import timedelta
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from woodrat.canon import form, moment
+from woodrat.canon import form, ids, moment, moment_words
 from woodrat.errors import Fault, Refused, WoodratError, shown
+from woodrat.ledger import entry_index
 from woodrat.ledger.moments import NO_READ, open_reader
 from woodrat.ledger.read import Reader
 from woodrat.merge.packing import garbled
-from woodrat.recall import embedders
+from woodrat.recall import embedders, times, vectors
 from woodrat.recall import index as recall_index
-from woodrat.recall.identifiers import asked_for
-from woodrat.recall.search import Match, Matches, Question, search
+from woodrat.recall.passages import DOCUMENT, FACT, NOTE, document_pieces, document_text
+from woodrat.recall.query import query_of
+from woodrat.recall.search import Match, Matches, Question, Search, narrows, search
+from woodrat.recall.times import TimeWords
 from woodrat.record_json import Record, derived
 from woodrat.records import dataclass, replace
 from woodrat.runs import projection as projections
+from woodrat.runs import words
 from woodrat.runs.account import INTERRUPTED, RUNNING
 from woodrat.runs.index import catch_up
 from woodrat.runs.index.listing import ANCESTORS_MAX
@@ -25,60 +30,107 @@ from woodrat.runs.reader import Recounter
 from woodrat.runs.record import RunRecord
 from woodrat.runs.recorder.recalls import RecallFound, RecordedRecall
 from woodrat.runs.steps import RecalledRun
+from woodrat.state import source as source_form
 from woodrat.state.asof import AsOf
+from woodrat.state.record import parse_moment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from woodrat.canon.ids import Ref
     from woodrat.context import Context
     from woodrat.engines.port import View
+    from woodrat.merge.snapshot import Origin
     from woodrat.recall.embedders import Embedder
+    from woodrat.recall.passage_index import PassageIndex
     from woodrat.state.fact import Fact
 
 TENANT, PRINCIPAL, CONVERSATION = "tenant", "principal", "conversation"
 SCOPES: Final = (TENANT, PRINCIPAL, CONVERSATION)
 """Among whose runs a recall looks."""
 
-QUESTION_BYTES_MAX: Final = 65_536
-"""Longest question, in UTF-8; only its beginning is embedded."""
+QUESTION_BYTES_MAX: Final = 1_048_576
+"""Longest question, in UTF-8; only its beginning is compared."""
+QUESTION_CHARACTERS: Final = 2_000
+"""How much of a question is compared."""
 K_MAX: Final = 100
-"""Most runs one recall returns."""
+"""Most hits one recall returns."""
+LATE_MAX: Final = 32
+"""How many candidates without a vector a question has embedded: those with most of its words."""
+TEXT_CHARACTERS_MAX: Final = 500
+"""How long the text of a hit is that is no run."""
+NEAR_CHARACTERS_MAX: Final = 160
+"""How long the text of a near miss is."""
+OBSERVATIONS_MAX: Final = 200
+"""Who else said the same is looked up for entities with no more observations than this."""
+LINEAGE_MAX: Final = 32
+"""How many observations a hit names."""
+MARK_CHARACTERS: Final = 4
+"""How much of a digest tells the lines of one entity apart."""
+
+EMPTY: Final = "The question is empty, so nothing was looked for. Send the question as text."
+"""What an answer to an empty question says."""
+BY_WORDS: Final = 'Compared by words alone; `pip install "woodrat[recall]"` adds a model that compares meaning.'
+"""What the base install says about an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled(Record):
-    """One run that a recall found."""
+    """One thing that a recall found: a run, what is believed of an entity, a note, or a piece of a document."""
 
-    run: str
-    """The run."""
+    kind: str
+    """`run`, `fact`, `note` or `document`."""
+    ref: str
+    """What it is: a run's id, an entity's reference, or a source's id with the number of the piece."""
+    run: str | None
+    """The run, of a run; of a fact or a note the run it was written in."""
     score: float
-    """Cosine of the question and the run's nearest passage."""
+    """How sure it is that this answers the question, 0 to 1."""
     passage: str
-    """Which passage that is: `asked`, `decided` or `answered`."""
+    """Which passage came nearest: of a run `asked`, `decided` or `answered`, else the kind."""
     position: int
     """The entry it comes from."""
-    record: RunRecord
-    """What the log holds about the run, as of the moment asked at."""
+    text: str
+    """What it says, as one line that nothing in it can break out of."""
+    at: str | None
+    """When it was said (UTC)."""
+    agent: str | None
+    """Who said so."""
+    priority: int | None
+    """With which priority; none for runs and documents, which state none."""
+    confirmed_by: tuple[str, ...]
+    """Who else said the same, corrected it to this, or judged the run good; empty where nobody did."""
+    lineage: tuple[str, ...]
+    """What it rests on: observations, the run, or the source."""
+    record: RunRecord | None = None
+    """Of a run, what the log holds about it as of the moment asked at."""
+
+    @derived
+    def confirmed(self) -> bool:
+        """Whether anybody confirmed it."""
+        return bool(self.confirmed_by)
 
     def facts(self) -> dict[str, Fact]:
-        """Return what the run decided as facts that a decision can be based on, by stage."""
-        return self.record.facts()
+        """Return what a run decided as facts that a decision can be based on, by stage."""
+        return {} if self.record is None else self.record.facts()
 
 
 @dataclass(frozen=True, slots=True)
 class NearMiss(Record):
-    """One run that came near and was not recalled."""
+    """One thing that came near and was not recalled."""
 
-    run: str
-    """The run."""
+    kind: str
+    """`run`, `fact`, `note` or `document`."""
+    ref: str
+    """What it is."""
     score: float
-    """Cosine of the question and the run's nearest passage."""
+    """How sure it is that this answers the question, 0 to 1."""
     reason: str
     """Why it was not recalled."""
-    query: str | None
-    """What the run was asked."""
-    started_at: str | None
-    """When it began."""
+    text: str
+    """The passage that came nearest, cut short; of a run, what it was asked."""
+    at: str | None
+    """When it was said (UTC)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +140,9 @@ class Recall(Record):
     question: str
     """What was asked."""
     hits: tuple[Recalled, ...]
-    """The runs recalled: those that decided something first, then by score, then by id."""
+    """What was recalled, by score; a question about a decision comes after the decision."""
     rejected: tuple[NearMiss, ...]
-    """The nearest of those that were not, when fewer were found than wanted; follow-up questions last."""
+    """The nearest of what was not, when less was found than wanted; follow-up questions last."""
     text: str
     """The hits under the projection asked for; empty when there are none."""
     inject: str
@@ -98,13 +150,17 @@ class Recall(Record):
     projection: str
     """The projection."""
     scope: str
-    """Among whose runs it looked."""
+    """Among whose memories it looked."""
     threshold: float
     """The least score."""
     embedder: str
-    """Id of the embedder."""
+    """Id of the embedder with its version; `none` where words alone were compared."""
     position: int
     """The position it was asked at."""
+    understood: TimeWords | None = None
+    """How the question's words about time were understood; none where it has none."""
+    remark: str | None = None
+    """What to know about the answer: why it is empty, what an extra would add, what was not compared by meaning."""
 
     @derived
     def found(self) -> bool:
@@ -135,7 +191,17 @@ class RecallRequest:
     principal: str | None
     conversation: str | None
     ttl_micros: int | None
-    embedder: Embedder
+    embedder: Embedder | None
+    since: str | None = None
+    until: str | None = None
+    not_from: tuple[str, ...] = ()
+    entity_types: tuple[str, ...] = ()
+    default: bool = False
+
+    @property
+    def embedder_id(self) -> str:
+        """Id of the embedder."""
+        return embedders.NONE if self.embedder is None else self.embedder.id
 
     def args(self) -> dict[str, Any]:
         """Return it as a run records it; what was left out is left out."""
@@ -149,7 +215,11 @@ class RecallRequest:
             "principal": self.principal,
             "conversation": self.conversation,
             "ttl_micros": self.ttl_micros,
-            "embedder": self.embedder.id,
+            "embedder": None if self.default else self.embedder_id,
+            "since": self.since,
+            "until": self.until,
+            "not_from": list(self.not_from) or None,
+            "entity_types": list(self.entity_types) or None,
         }
         return {name: value for name, value in said.items() if value is not None}
 
@@ -165,13 +235,18 @@ def ask(
     conversation: object,
     ttl: object,
     embedder: object,
+    since: object = None,
+    until: object = None,
+    not_from: object = None,
+    entity_type: object = None,
+    now: str | None = None,
 ) -> RecallRequest:
     """Return a recall once everything about it is in order; `Refused` says all that is not."""
-    faults = question_faults(question)
+    faults = question_faults(question, empty=True)
     if type(k) is not int or not 1 <= k <= K_MAX:
-        faults.append(Fault("k", f"got {shown(k)}", f"Send a number of runs, 1 to {K_MAX}."))
-    if type(threshold) not in (int, float) or not -1 <= threshold <= 1:  # type: ignore[operator]
-        faults.append(Fault("threshold", f"got {shown(threshold)}", "Send a number from -1 to 1, such as 0.5."))
+        faults.append(Fault("k", f"got {shown(k)}", f"Send how many hits, 1 to {K_MAX}."))
+    if type(threshold) not in (int, float) or not 0 <= threshold <= 1:  # type: ignore[operator]
+        faults.append(Fault("threshold", f"got {shown(threshold)}", "Send a number from 0 to 1, such as 0.5."))
     if projection not in projections.PROJECTIONS:
         known = ", ".join(projections.PROJECTIONS)
         faults.append(Fault("projection", f"there is no projection {shown(projection)}", f"Send one of {known}."))
@@ -180,6 +255,9 @@ def ask(
         faults.append(Fault("budget", f"got {shown(budget)}", remedy))
     faults += scope_faults(scope, principal, conversation)
     age = _micros(ttl, faults)
+    first, after = _time(since, "since", now, faults), _time(until, "until", now, faults)
+    agents = _texts(not_from, "not_from", "Send the names of agents whose words to leave out.", faults)
+    types = _texts(entity_type, "entity_type", "Send one entity type, or a list of them.", faults)
     if faults:
         raise Refused(faults, NO_READ)
     assert isinstance(question, str) and isinstance(k, int) and isinstance(threshold, int | float)
@@ -195,15 +273,41 @@ def ask(
         conversation if scope == CONVERSATION and isinstance(conversation, str) else None,
         age,
         embedders.check(embedder),
+        first,
+        after,
+        agents,
+        types,
+        embedder is None,
     )
 
 
-def question_faults(question: object) -> list[Fault]:
-    """Return what is wrong with a question."""
+def _time(value: object, name: str, now: str | None, faults: list[Fault]) -> str | None:
+    """Return a time as fixed-width text: a timestamp, a date, or words such as `yesterday`."""
+    if value is None:
+        return None
+    if isinstance(value, str) and now is not None and (said := moment_words.resolve(value, now)) is not None:
+        return said
+    found: list[Fault] = []
+    fixed = parse_moment(value, name, found)
+    faults += found if fixed is not None or found else [Fault(name, f"got {shown(value)}", "Send a time or a date.")]
+    return fixed
+
+
+def _texts(given: object, path: str, remedy: str, faults: list[Fault]) -> tuple[str, ...]:
+    """Return one text or several, sorted."""
+    listed = (given,) if isinstance(given, str) else () if given is None else given
+    if not isinstance(listed, list | tuple | set | frozenset) or not all(isinstance(each, str) for each in listed):
+        faults.append(Fault(path, f"got {shown(given)}", remedy))
+        return ()
+    return tuple(sorted(listed))
+
+
+def question_faults(question: object, *, empty: bool = False) -> list[Fault]:
+    """Return what is wrong with a question; an `empty` one may have an empty answer."""
     if not isinstance(question, str):
         return [Fault("question", f"expected text, got {shown(question)}", "Send the question as text.")]
     found = form.faults(question, "question")
-    if not found and not question.strip():
+    if not found and not empty and not question.strip():
         found = [Fault("question", "it is empty", "Send the question as text.")]
     if not found and len(question.encode()) > QUESTION_BYTES_MAX:
         problem = f"it has {len(question.encode())} bytes in UTF-8, where {QUESTION_BYTES_MAX} is the limit"
@@ -293,13 +397,44 @@ def recall(context: Context, asked: RecallRequest, now: str | None = None, run: 
 
 def found_by(answer: Recall) -> RecallFound:
     """Return what an answer found, as a run records it."""
+    runs = [hit for hit in answer.hits if hit.record is not None]
     return RecallFound(
         answer.position,
-        tuple(RecalledRun(hit.run, hit.score, hit.passage, hit.position) for hit in answer.hits),
-        tuple({"run": near.run, "score": near.score, "reason": near.reason} for near in answer.rejected),
-        running=frozenset(hit.run for hit in answer.hits if hit.record.status == RUNNING),
-        decisions={hit.run: {made.stage: made.chosen for made in hit.record.decisions} for hit in answer.hits},
+        tuple(RecalledRun(hit.ref, hit.score, hit.passage, hit.position) for hit in runs),
+        tuple(
+            {"kind": near.kind, "of": near.ref, "score": near.score, "reason": near.reason}
+            | ({} if near.kind == "run" else {"mark": _mark(near.text), "time": near.at})
+            for near in answer.rejected
+        ),
+        running=frozenset(hit.ref for hit in runs if hit.record is not None and hit.record.status == RUNNING),
+        decisions={
+            hit.ref: {made.stage: made.chosen for made in hit.record.decisions}
+            for hit in runs
+            if hit.record is not None
+        },
+        others=tuple(
+            {
+                "kind": hit.kind,
+                "of": hit.ref,
+                "score": hit.score,
+                "passage": hit.passage,
+                "at": hit.position,
+                "rank": rank,
+                "mark": _mark(hit.text),
+                "observations": list(hit.lineage) if hit.kind in (FACT, NOTE) else [],
+            }
+            for rank, hit in enumerate(answer.hits)
+            if hit.record is None
+        ),
+        understood=None if answer.understood is None else answer.understood.to_json(),
+        embedder=answer.embedder,
+        remark=answer.remark,
     )
+
+
+def _mark(text: str) -> str:
+    """Return what tells one line of an entity from its others, and too little to tell what it says."""
+    return sha256(text.encode()).hexdigest()[:MARK_CHARACTERS]
 
 
 class FoundRuns(Protocol):
@@ -315,6 +450,9 @@ class FoundRuns(Protocol):
     def began(self, id: str) -> Mapping[str, Any]:
         """Return what a run was begun with; nothing where that is not known."""
 
+    def said(self, id: str, position: int) -> str:
+        """Return the passage that a run's entry has; empty where that is not known."""
+
 
 class LocalRuns(Recounter):
     """The runs of a log of this process."""
@@ -322,6 +460,10 @@ class LocalRuns(Recounter):
     def began(self, id: str) -> Mapping[str, Any]:
         """Return what a run was begun with."""
         return recall_index.started(self.view, id, self.through) or {}
+
+    def said(self, id: str, position: int) -> str:
+        """Return the passage that a run's entry has."""
+        return recall_index.said_by_run(self.view, id, position)
 
 
 class _RunsThen:
@@ -342,20 +484,39 @@ class _RunsThen:
         """Return what a run was begun with."""
         return self._runs.began(id)
 
+    def said(self, id: str, position: int) -> str:
+        """Return the passage that a run's entry has."""
+        return self._runs.said(id, position)
+
 
 def remake(context: Context, asked: RecallRequest, found: RecallFound) -> Recall:
     """Return the answer to a recall from what was found then: no embedder is asked, and nothing is searched."""
     with open_reader(context) as reader:
-        return remade(LocalRuns(Reader(reader.view, AsOf(found.position), reader.policies)), asked, found)
+        there = Reader(reader.view, AsOf(found.position), reader.policies)
+        return remade(LocalRuns(there), asked, found, LocalMemories(there, left_out=frozenset(asked.not_from)))
 
 
-def remade(runs: FoundRuns, asked: RecallRequest, found: RecallFound) -> Recall:
-    """Return the answer to a recall that found these runs."""
+def remade(runs: FoundRuns, asked: RecallRequest, found: RecallFound, memories: FoundMemories | None = None) -> Recall:
+    """Return the answer to a recall that found these."""
     if found.error is not None:
         raise found.error
-    hits = tuple(Match(hit.run, hit.score, hit.passage, hit.at) for hit in found.hits)
-    near = tuple(Match(each["run"], each["score"], "", 0, each["reason"]) for each in found.rejected)
-    return _answer(_RunsThen(runs, found.running), asked, Matches(hits, near))
+    known = memories or NoMemories()
+    hits: list[Match] = [
+        Match("run", hit.run, hit.score, hit.passage, hit.at, runs.said(hit.run, hit.at), 0) for hit in found.hits
+    ]
+    for other in found.others:
+        match = Match(other["kind"], other["of"], other["score"], other["passage"], other["at"], "", 0)
+        hits.insert(min(int(other["rank"]), len(hits)), known.marked(match, other.get("mark")))
+    near = []
+    for each in found.rejected:
+        kind, of, time = each.get("kind", "run"), each.get("of", each.get("run", "")), each.get("time")
+        at = moment.to_micros(time) if isinstance(time, str) else 0
+        match = Match(kind, of, each["score"], "", 0, "", at, each["reason"])
+        near.append(match if kind == "run" else known.marked(match, each.get("mark")))
+    understood = None if found.understood is None else TimeWords(**found.understood)
+    then, matches = _RunsThen(runs, found.running), Matches(tuple(hits), tuple(near))
+    answer = _answer(then, asked, matches, known, understood, found.remark)
+    return answer if found.embedder is None else replace(answer, embedder=found.embedder)
 
 
 def _position(context: Context) -> int | None:
@@ -368,30 +529,99 @@ def _position(context: Context) -> int | None:
 
 def _recall(context: Context, asked: RecallRequest, now: str | None, run: AskingRun | None) -> Recall:
     if context.valid_at is not None:
-        remedy = "Ask at a moment instead: runs happened when they happened."
+        remedy = "Ask at a moment instead: what was said was said when it was."
         raise Refused([Fault("valid_at", "recall has no valid time", remedy)], NO_READ)
+    if not asked.question.strip():
+        with open_reader(context) as reader:
+            return _answer(LocalRuns(reader), asked, Matches((), ()), NoMemories(), None, EMPTY)
     if context.moment == "now":
         catch_up(context.engine, context.tenant)
-    vector = embedders.embed(asked.embedder, [asked.question])[0]
-    cached = recall_index.cached_index(context, asked.embedder)
+    embedder = asked.embedder
+    text = asked.question[:QUESTION_CHARACTERS]
+    cached = recall_index.cached_index(context, embedder)
     with cached.lock:
-        recall_index.follow(context, asked.embedder, cached)
+        recall_index.follow(context, embedder, cached)
+        index = cached.index
         with open_reader(context) as reader:
             # The view may show more than the index knows; what came in between is asked about next time.
-            position = min(reader.asof.position, cached.index.position)
+            position = min(reader.asof.position, index.position)
+            present = _now(reader.view, position, now)
+            said = times.understood(text, moment.from_micros(present)) if present else None
+            window = None if said is None else (times.micros(said.since), times.micros(said.until))
+            narrowed = said is not None and window is not None and narrows(index, window, said.relative)
+            vector = None if embedder is None else vectors.as_numpy(embedders.embed(embedder, [text])[0])
             question = Question(
+                query=query_of(_without(text, said) if narrowed else text, index, index.rows_until(position)),
                 vector=vector,
-                identifiers=asked_for(asked.question),
+                square=0.0 if vector is None else float(vector @ vector),
+                scale=_same if embedder is None else embedders.scale_of(embedder),
                 k=asked.k,
                 threshold=asked.threshold,
                 through=position,
                 principal=asked.principal,
                 conversation=asked.conversation,
-                since=None if asked.ttl_micros is None else _now(reader.view, position, now) - asked.ttl_micros,
+                since=_first(asked, present),
+                until=None if asked.until is None else moment.to_micros(asked.until),
+                window=window if narrowed else None,
+                not_from=frozenset(asked.not_from),
+                readable=_readable(asked.entity_types) if asked.entity_types else None,
                 without=frozenset() if run is None else _asking(reader.view, run.id),
             )
-            found = search(cached.index, question)
-            return _answer(LocalRuns(Reader(reader.view, AsOf(position), reader.policies)), asked, found)
+            found = _found(index, question, embedder)
+            there = Reader(reader.view, AsOf(position), reader.policies)
+            memories = LocalMemories(there, index, frozenset(asked.not_from))
+            remark = _remark(index, embedder, None if narrowed else said)
+            return _answer(LocalRuns(there), asked, found, memories, said, remark)
+
+
+def _found(index: PassageIndex, question: Question, embedder: Embedder | None) -> Matches:
+    """Search; where candidates have no vectors yet, those with most of the question's words are embedded first."""
+    if embedder is not None and index.unembedded:
+        first = Search(index, question)
+        lacking = [
+            row
+            for each in first.scored()[:LATE_MAX]
+            for row in each.memory.rows
+            if row < first.rows and row in index.unembedded
+        ][:LATE_MAX]
+        if lacking:
+            recall_index.embed_rows(index, embedder, lacking)
+    return search(index, question)
+
+
+def _readable(types: tuple[str, ...]) -> Callable[[str, str], bool]:
+    """Return what tells whether a memory is a fact or a note of one of these types."""
+    return lambda kind, of: kind in (FACT, NOTE) and of.partition("/")[0] in types
+
+
+def _same(cosine: float) -> float:
+    return cosine
+
+
+def _without(text: str, said: TimeWords | None) -> str:
+    """Return a question without its words about time, which are not what it asks about."""
+    return text if said is None else f"{text[: said.start]} {text[said.end :]}"
+
+
+def _first(asked: RecallRequest, present: int) -> int | None:
+    """Return the moment from which on things count, from `since` and from how old they may be."""
+    found = [] if asked.since is None else [moment.to_micros(asked.since)]
+    if asked.ttl_micros is not None:
+        found.append(present - asked.ttl_micros)
+    return max(found, default=None)
+
+
+def _remark(index: PassageIndex, embedder: Embedder | None, said: TimeWords | None) -> str | None:
+    remarks = []
+    if said is not None:
+        remarks.append(f"Nothing was said in the time that {said.words!r} means, so all times were searched.")
+    if embedder is None:
+        remarks.append(BY_WORDS)
+    elif index.unembedded:
+        count = sum(index.memories[index.memory_of[row]].until > index.position for row in index.unembedded)
+        if count:
+            remarks.append(f"{count} passages have no vector yet and were compared by words alone.")
+    return " ".join(remarks) or None
 
 
 def _now(view: View, position: int, now: str | None) -> int:
@@ -412,37 +642,219 @@ def _asking(view: View, run: str) -> frozenset[str]:
     return frozenset(asking)
 
 
-def _answer(runs: FoundRuns, asked: RecallRequest, found: Matches) -> Recall:
-    hits = []
-    for match in found.hits:
-        record = runs.find(match.run)
-        if record is None:
-            raise garbled(f"{match.run}: the index of runs")
-        hits.append(Recalled(match.run, match.score, match.passage, match.position, record))
-    records = [hit.record for hit in hits]
-    lines = projections.within(projections.lines_of(records, asked.projection), asked.budget)
+# The answer
+
+
+class FoundMemories(Protocol):
+    """What is known of facts, notes and documents of which an answer tells."""
+
+    def told(self, match: Match) -> Recalled:
+        """Return a match as a hit."""
+
+    def marked(self, match: Match, mark: str | None) -> Match:
+        """Return a match of then with the text it had, by the mark of what was shown."""
+
+
+class NoMemories:
+    """Where only runs are known."""
+
+    def told(self, match: Match) -> Recalled:
+        """Return a match with what it says itself."""
+        at = moment.from_micros(match.at) if match.at else None
+        text = words.safe(match.text)[:TEXT_CHARACTERS_MAX]
+        return Recalled(
+            match.kind, match.of, None, match.score, match.passage, match.position, text, at, None, None, (), ()
+        )
+
+    def marked(self, match: Match, mark: str | None) -> Match:
+        """Return a match as it is."""
+        return match
+
+
+class LocalMemories:
+    """Facts, notes and documents of a log of this process."""
+
+    def __init__(
+        self, reader: Reader, index: PassageIndex | None = None, left_out: frozenset[str] = frozenset()
+    ) -> None:
+        self._reader, self._index, self._left_out = reader, index, left_out
+
+    def told(self, match: Match) -> Recalled:
+        """Return a match as a hit, with who said so and who confirmed it."""
+        return self._document(match) if match.kind == DOCUMENT else self._entity(match)
+
+    def marked(self, match: Match, mark: str | None) -> Match:
+        """Return a match with the line, or the piece of a document, that was nearest then."""
+        if match.kind == DOCUMENT:
+            return replace(match, text=self._piece(match))
+        ref = ids.parse_ref(match.of)
+        rows = [row for row in recall_index.rows_of_entity(self._reader, ref) if row.agent not in self._left_out]
+        found = [replace(match, text=row.text) for row in rows]
+        shown = (_near_text(each.text) if match.reason else self._entity(each).text for each in found)
+        return next((each for each, text in zip(found, shown, strict=True) if _mark(text) == mark), match)
+
+    def _entity(self, match: Match) -> Recalled:
+        ref = ids.parse_ref(match.of)
+        rows = [row for row in recall_index.rows_of_entity(self._reader, ref) if row.agent not in self._left_out]
+        shown = self._reader.find(ref)
+        if not rows or shown is None:
+            return NoMemories().told(match)
+        near = next((row for row in rows if row.text == match.text), rows[0])
+        lines = [near.text, *(row.text for row in rows if row is not near)]
+        head = f"{near.text.partition(': ')[0]}: "
+        said = "; ".join(line.removeprefix(head) if place else line for place, line in enumerate(lines))
+        own = [origin for origin in shown.blame.values() if origin.agent not in self._left_out]
+        chief = max((o for o in own if o.agent == near.agent), key=lambda o: o.observed_at, default=own[0])
+        lineage = tuple(dict.fromkeys(str(id) for origin in own for id in origin.observations))
+        return Recalled(
+            match.kind,
+            match.of,
+            near.run,
+            match.score,
+            match.passage,
+            match.position,
+            words.safe(said)[:TEXT_CHARACTERS_MAX],
+            chief.observed_at,
+            chief.agent,
+            chief.priority,
+            self._confirmed(ref, chief, shown.fields),
+            lineage[:LINEAGE_MAX],
+        )
+
+    def _confirmed(self, ref: Ref, chief: Origin, fields: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return who else said what is shown: the same value of the same field."""
+        state = self._reader.state(ref)
+        if state.observations > OBSERVATIONS_MAX:
+            return ()
+        others = set()
+        for stored in self._reader.stored(self._reader.group(ref)):
+            observation = stored.observation
+            if observation.agent != chief.agent and observation.agent not in self._left_out:
+                stated = observation.fields
+                if stated and all(fields.get(name) == value for name, value in stated.items()):
+                    others.add(observation.agent)
+        return tuple(sorted(others))
+
+    def _document(self, match: Match) -> Recalled:
+        source_id, _, _ = match.of.partition("#")
+        entry = self._reader.view.entry(match.position)
+        delivery = None if entry is None or entry.body is None else source_form.stored(entry.body)
+        text = match.text or self._piece(match)
+        named = f"{delivery.name}: {text}" if delivery is not None else text
+        return Recalled(
+            match.kind,
+            match.of,
+            None,
+            match.score,
+            match.passage,
+            match.position,
+            words.safe(named)[: TEXT_CHARACTERS_MAX + 100],
+            None if delivery is None else delivery.received_at,
+            None if delivery is None else delivery.agent,
+            None,
+            (),
+            (source_id,),
+        )
+
+    def _piece(self, match: Match) -> str:
+        """Return a piece of a document from its source, where no index is at hand."""
+        source_id, _, number = match.of.partition("#")
+        digest = ids.digest_of("source", source_id) or entry_index.source_by_id(self._reader.view, source_id)
+        at = None if digest is None else entry_index.source_position(self._reader.view, digest)
+        entry = None if at is None else self._reader.view.entry(at)
+        text = None if entry is None or entry.body is None else document_text(entry.body, "", None)
+        pieces = [] if text is None else list(document_pieces(text))
+        return pieces[int(number)] if number.isdigit() and int(number) < len(pieces) else ""
+
+
+def _answer(
+    runs: FoundRuns,
+    asked: RecallRequest,
+    found: Matches,
+    memories: FoundMemories,
+    understood: TimeWords | None,
+    remark: str | None = None,
+) -> Recall:
+    hits: list[Recalled] = []
+    lines: list[projections.Line] = []
+    count = max(len(found.hits), 1)
+    for number, match in enumerate(found.hits):
+        hit = _run_hit(runs, match) if match.kind == "run" else memories.told(match)
+        hits.append(hit)
+        start = len(lines)
+        if hit.record is not None:
+            own = projections.lines_of([hit.record], asked.projection)
+        else:
+            own = [projections.Line(f"{hit.kind.capitalize()} {words.safe(hit.ref)}: {hit.text}", hit.position, 0)]
+        own.append(projections.Line(f"  {_said_by(hit)}", hit.position, 1, 0))
+        for line in own:
+            under = None if line.under is None else line.under + start
+            lines.append(projections.Line(line.text, line.position, line.weight * count + number, under))
+    if hits and understood is not None:
+        first, after = understood.since[:10], understood.until[:10]
+        said = f"{words.safe(understood.words)!r} was understood as {first} to before {after}"
+        lines.insert(0, projections.Line(said, None, 0))
+        lines[1:] = [
+            projections.Line(x.text, x.position, x.weight, None if x.under is None else x.under + 1) for x in lines[1:]
+        ]
     return Recall(
         question=asked.question,
         hits=tuple(hits),
         rejected=tuple(_rejected(runs, match) for match in found.rejected),
-        text="\n".join(lines),
-        inject=projections.injected(records, asked.projection, asked.budget),
+        text="\n".join(projections.within(lines, asked.budget)),
+        inject=projections.block(lines, asked.budget) if hits else "",
         projection=asked.projection,
         scope=asked.scope,
         threshold=asked.threshold,
-        embedder=asked.embedder.id,
+        embedder=asked.embedder_id,
         position=runs.through,
+        understood=understood,
+        remark=remark,
+    )
+
+
+def _said_by(hit: Recalled) -> str:
+    """Return who said something, with which priority, and whether anyone confirmed it."""
+    who = "nobody that is known" if hit.agent is None else words.name(hit.agent)
+    priority = "" if hit.priority is None else f", priority {hit.priority}"
+    confirmed = (
+        f"confirmed by {', '.join(map(words.name, hit.confirmed_by))}" if hit.confirmed_by else "confirmed by nobody"
+    )
+    return f"said by {who} at {words.time(hit.at)}{priority}, {confirmed}"
+
+
+def _run_hit(runs: FoundRuns, match: Match) -> Recalled:
+    record = runs.find(match.of)
+    if record is None:
+        raise garbled(f"{match.of}: the index of runs")
+    judged = {each.by for each in record.judgements if each.verdict == "good" and each.by not in (None, record.agent)}
+    return Recalled(
+        "run",
+        match.of,
+        match.of,
+        match.score,
+        match.passage,
+        match.position,
+        words.safe(match.text or record.query or "")[:TEXT_CHARACTERS_MAX],
+        record.started_at,
+        record.agent,
+        None,
+        tuple(sorted(str(by) for by in judged)),
+        (match.of,),
+        record,
     )
 
 
 def _rejected(runs: FoundRuns, match: Match) -> NearMiss:
     assert match.reason is not None
-    began = runs.began(match.run)
-    query, started_at = began.get("query"), began.get("started_at")
-    return NearMiss(
-        match.run,
-        match.score,
-        match.reason,
-        query if isinstance(query, str) else None,
-        started_at if isinstance(started_at, str) else None,
-    )
+    text, at = match.text, moment.from_micros(match.at) if match.at else None
+    if match.kind == "run":
+        began = runs.began(match.of)
+        query, started_at = began.get("query"), began.get("started_at")
+        text = query if isinstance(query, str) else text
+        at = started_at if isinstance(started_at, str) else at
+    return NearMiss(match.kind, match.of, match.score, match.reason, _near_text(text), at)
+
+
+def _near_text(text: str) -> str:
+    return words.safe(text)[:NEAR_CHARACTERS_MAX]

@@ -1,61 +1,101 @@
-"""The search: from a question to runs. Identifiers first, then similarity, then the threshold.
+"""The search: from a question to memories. Words and vectors propose candidates; one calibrated score ranks them.
 
-Runs that decided come before runs that did not, and no question about a decision comes before that decision, however
+What a question names by number decides where it exists. A question about a run never comes before that run, however
 much nearer one question is to another. What was not found is explained.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
-from woodrat.recall import score as recall_score
+from woodrat.recall import calibration, words
+from woodrat.recall.calibration import Features
 from woodrat.recall.identifiers import Identifier, codes_with
-from woodrat.recall.passage_index import DECISION, FOLLOW_UP, KINDS, OFFERED, REDECIDED, WORDLESS, PassageIndex
-from woodrat.recall.score import Scores
+from woodrat.recall.passage_index import (
+    DECISION,
+    FOLLOW_UP,
+    OFFERED,
+    PLAIN,
+    RUN,
+    WORDLESS,
+    Memory,
+    PassageIndex,
+)
+from woodrat.recall.query import Query, Term, strong, weak
 from woodrat.records import dataclass
 
 REJECTED_MAX: Final = 5
 """How many rejected candidates an answer lists."""
+CANDIDATES: Final = 96
+"""How many memories words and vectors propose each."""
+IDENTIFIED_MAX: Final = 2_000
+"""How many memories that a question names by number are looked at: the latest of them."""
+NUMPY_FROM: Final = 2_000
+"""Below so many rows words are counted without numpy, which takes longer to import."""
+MASS_FULL: Final = 1.4
+"""How much has to be in common to be as much as can be: two rare words."""
+DISTINCT_DIGITS: Final = 4
+"""A number of so many digits names one thing by itself."""
+CROWDING: Final = 0.6
+"""A run that decided nothing comes after one that decided, where that one scores at least so much of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """What is looked for, and among what."""
 
-    vector: bytes
-    """Vector of the question."""
-    identifiers: tuple[Identifier, ...]
-    """What it names by number."""
+    query: Query
+    """The question."""
+    vector: Any
+    """Its vector as a numpy array of whole components; none without an embedder."""
+    square: float
+    """The square of the vector's length."""
+    scale: Callable[[float], float]
+    """Brings a cosine of the embedder to the scale of the calibration."""
     k: int
-    """How many runs are wanted."""
+    """How many memories are wanted."""
     threshold: float
     """Least score."""
     through: int
     """The position it is asked at, inclusive."""
     principal: str | None = None
-    """Only runs on behalf of this one."""
+    """Only what was recorded on behalf of this one."""
     conversation: str | None = None
-    """Only runs of this conversation."""
+    """Only what was recorded in this conversation."""
     since: int | None = None
-    """Only runs that began at or after this moment, in microseconds."""
+    """Only what was said at or after this moment, in microseconds."""
+    until: int | None = None
+    """Only what was said before this moment."""
+    window: tuple[int, int] | None = None
+    """What the question itself says about when, as first and after; only what was said then counts."""
+    not_from: frozenset[str] = frozenset()
+    """Agents whose words are left out."""
+    readable: Callable[[str, str], bool] | None = None
+    """Says whether a memory (kind, what it is of) may be read; none where all may."""
     without: frozenset[str] = frozenset()
     """Runs that are not looked at: those that ask."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One run, as a search found it."""
+    """One memory, as a search found it."""
 
-    run: str
-    """The run."""
+    kind: str
+    """`run`, `fact`, `note` or `document`."""
+    of: str
+    """The run, the entity or the piece of a source."""
     score: float
-    """Cosine of the question and the run's nearest passage."""
+    """How sure it is that this answers the question, 0 to 1."""
     passage: str
-    """Kind of that passage: `asked`, `decided` or `answered`."""
+    """Kind of the nearest passage."""
     position: int
     """The entry it comes from."""
+    text: str
+    """What the nearest passage says."""
+    at: int
+    """When it was said, in microseconds; 0 where that is not known."""
     reason: str | None = None
     """Why it was rejected; none for a hit."""
 
@@ -65,183 +105,408 @@ class Matches:
     """What a search found."""
 
     hits: tuple[Match, ...]
-    """Runs that passed, best first."""
+    """Memories that passed, best first."""
     rejected: tuple[Match, ...]
     """The nearest of those that did not, when fewer passed than were wanted; follow-up questions last."""
 
 
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A candidate with its score."""
+
+    memory: Memory
+    score: float
+    row: int
+    """The nearest passage."""
+    features: Features
+    matched: frozenset[str]
+    """The terms of the question that it has."""
+    reason: str | None = None
+    """Why it is no hit, whatever it scores."""
+
+
 def search(index: PassageIndex, asked: Question) -> Matches:
-    """Return the best runs for a question; of equal scores the smaller id comes first."""
-    until = bisect_left(index.positions, asked.through + 1)
-    among = _scope(index, asked)
-    gate = _gate(index, asked, among, until)
-    visible = among if gate is None else gate
-    scores = Scores(index, asked.vector, until, visible)
-    searching = _Searching(index, asked, until, None if visible is None else frozenset(visible))
-    hits: list[Match] = []
-    for kind in OFFERED:
-        if len(hits) < asked.k:
-            hits += searching.best(scores, kind, asked.k - len(hits))
-    if len(hits) >= asked.k:
-        return Matches(tuple(hits), ())
-    if not hits and gate is not None:
-        # Nothing passed: show what came nearest, whatever it names.
-        scores = Scores(index, asked.vector, until, among)
-    nearest = searching.nearest(scores, frozenset(match.run for match in hits))
-    passed = None if gate is None else frozenset(gate)
-    return Matches(tuple(hits), tuple(_explained(index, match, asked, until, passed) for match in nearest))
+    """Return the best memories for a question."""
+    searching = Search(index, asked)
+    return searching.matches()
 
 
-def _scope(index: PassageIndex, asked: Question) -> list[int] | None:
-    """Return the runs a question may see; nothing said means all of the tenant's."""
-    among: list[int] | None = None
-    if asked.principal is not None:
-        among = index.of_principal.get(asked.principal, [])
-    if asked.conversation is not None:
-        found = index.of_conversation.get(asked.conversation, [])
-        among = found if among is None else sorted(set(among).intersection(found))
-    return among
+class Search:
+    """One question on its way through an index."""
+
+    def __init__(self, index: PassageIndex, asked: Question) -> None:
+        self.index, self.asked = index, asked
+        self.rows = index.rows_until(asked.through)
+        self.numpy: Any = None if asked.vector is None and self.rows < NUMPY_FROM else _numpy()
+
+    def matches(self) -> Matches:
+        """Return what was found."""
+        asked = self.asked
+        scored = [each for each in self.scored() if each.memory.of not in asked.without]
+        judged = [self.judged(each) for each in scored]
+        hits = [each for each in judged if each.reason is None and each.score >= asked.threshold]
+        hits = self._behind_decisions(hits)
+        near = [each for each in judged if each.reason is not None or each.score < asked.threshold]
+        found = tuple(self._match(each) for each in hits[: asked.k])
+        if len(found) >= asked.k:
+            return Matches(found, ())
+        near.sort(key=lambda each: (self._is_follow_up(each.memory), -each.score, each.memory.of))
+        below = f"its score is below the threshold {asked.threshold:g}"
+        rejected = tuple(self._match(each, each.reason or below) for each in near[:REJECTED_MAX])
+        return Matches(found, rejected)
+
+    def scored(self) -> list[Scored]:
+        """Return the candidates with their scores, best first; of equal ones those that decided, then by id."""
+        strengths = [self._strengths(term) for term in self.asked.query.terms]
+        cosines = self._cosines()
+        candidates = self._candidates(strengths, cosines)
+        identified = self._identified(strong(self.asked.query))
+        perhaps = self._identified(weak(self.asked.query))
+        candidates.update(identified or ())
+        candidates.update(perhaps or ())
+        found = [
+            self._scored(self.index.memories[number], strengths, cosines, identified, perhaps)
+            for number in sorted(candidates)
+        ]
+        present = [each for each in found if each is not None]
+        present.sort(key=lambda each: (-each.score, self._tier(each.memory), each.memory.of))
+        return present
+
+    # Which memories may be seen
+
+    def sees(self, memory: Memory) -> bool:
+        """Return whether a memory was there, is in scope, and may be read."""
+        asked = self.asked
+        if not memory.since <= asked.through < memory.until:
+            return False
+        if memory.kind == RUN and memory.started >= self.rows:
+            return False
+        if asked.readable is not None and not asked.readable(memory.kind, memory.of):
+            return False
+        if asked.principal is None and asked.conversation is None:
+            return True
+        run = memory if memory.kind == RUN else self.index.current.get(memory.run or "")
+        if run is None:
+            return False
+        return (asked.principal is None or run.principal == asked.principal) and (
+            asked.conversation is None or run.conversation == asked.conversation
+        )
+
+    def _rows(self, memory: Memory) -> list[int]:
+        """Return the passages of a memory that count."""
+        index, left_out = self.index, self.asked.not_from
+        return [
+            row
+            for row in memory.rows
+            if row < self.rows and index.kinds[row] not in WORDLESS and index.agents[row] not in left_out
+        ]
+
+    # Words
+
+    def _strengths(self, term: Term) -> Any:
+        """Return by memory how much it has of a term."""
+        index = self.index
+        if self.numpy is None:
+            found: dict[int, float] = {}
+            for form, counts in reversed(term.forms):
+                rows = index.postings.get(form)
+                for row in () if rows is None else rows[: bisect_left(rows, self.rows)]:
+                    found[index.memory_of[row]] = counts
+            return found
+        numpy = self.numpy
+        strengths = numpy.zeros(len(index.memories) + 1, numpy.float32)
+        memory_of = numpy.frombuffer(index.memory_of, numpy.int64)
+        for form, counts in reversed(term.forms):
+            rows = index.postings.get(form)
+            if rows is not None:
+                part = numpy.frombuffer(rows, numpy.int64)
+                strengths[memory_of[part[: numpy.searchsorted(part, self.rows)]]] = counts
+        return strengths
+
+    # Vectors
+
+    def _cosines(self) -> Any:
+        """Return the cosine of the question with every row, or none."""
+        asked, index, numpy = self.asked, self.index, self.numpy
+        if asked.vector is None or not index.blocks or not asked.square:
+            return None
+        wanted = asked.vector.astype(numpy.float32)
+        products = numpy.concatenate([block @ wanted for block in index.blocks])[: self.rows].astype(numpy.float64)
+        both = numpy.frombuffer(index.squares, numpy.float64)[: len(products)] * asked.square
+        return numpy.where(both > 0, products, 0.0) / numpy.sqrt(numpy.where(both > 0, both, 1.0))
+
+    # Candidates
+
+    def _candidates(self, strengths: Sequence[Any], cosines: Any) -> set[int]:
+        """Return the memories that words or vectors propose."""
+        index, numpy = self.index, self.numpy
+        terms = self.asked.query.terms
+        chosen: set[int] = set()
+        if numpy is None:
+            totals: dict[int, float] = {}
+            for term, found in zip(terms, strengths, strict=True):
+                for number, counts in found.items():
+                    totals[number] = totals.get(number, 0.0) + term.weight * counts
+            totals.pop(-1, None)
+            visible = ((total, number) for number, total in totals.items() if self.sees(index.memories[number]))
+            chosen.update(number for _, number in sorted(visible, key=lambda each: (-each[0], each[1]))[:CANDIDATES])
+            return chosen
+        whole = numpy.zeros(len(index.memories) + 1, numpy.float32)
+        for term, found in zip(terms, strengths, strict=True):
+            whole += numpy.float32(term.weight) * found
+        chosen.update(self._best(whole[:-1], lambda place: place))
+        if cosines is not None and len(cosines):
+            memory_of = index.memory_of
+            chosen.update(self._best(cosines, lambda row: memory_of[row]))
+        return chosen
+
+    def _best(self, totals: Any, memory_at: Callable[[int], int]) -> list[int]:
+        """Return the visible memories with the highest totals; each is looked at until there are enough."""
+        numpy, found = self.numpy, dict[int, None]()
+        size, done = CANDIDATES * 2, 0
+        while done < len(totals) and len(found) < CANDIDATES:
+            size = min(size, len(totals))
+            places = numpy.argpartition(-totals, size - 1)[:size] if size < len(totals) else numpy.arange(len(totals))
+            order = places[numpy.lexsort((places, -totals[places]))]
+            for place in order[done:].tolist():
+                if totals[place] <= 0:
+                    return list(found)
+                number = memory_at(place)
+                if number >= 0 and number not in found and self.sees(self.index.memories[number]):
+                    found[number] = None
+                    if len(found) >= CANDIDATES:
+                        break
+            done, size = size, size * 8
+        return list(found)
+
+    # Identifiers
+
+    def _identified(self, names: Sequence[Identifier]) -> frozenset[int] | None:
+        """Return the memories that a question names by number; none where it names nothing.
+
+        Where no memory speaks of all that it names but some speak of each, the question compares, and any counts.
+        """
+        if not names:
+            return None
+        speaking: list[set[int]] = []
+        for name in names:
+            found = {self.index.memory_of[row] for row in self._rows_with(name) if row < self.rows}
+            found.discard(-1)
+            latest = sorted(found)[-IDENTIFIED_MAX:]
+            visible = {number for number in latest if self.sees(self.index.memories[number])}
+            speaking.append({number for number in visible if not _contradicts(self.index.memories[number], name)})
+        everything = set.intersection(*speaking)
+        if not everything and all(speaking):
+            everything = set.union(*speaking)
+        return frozenset(everything)
+
+    def _rows_with(self, name: Identifier) -> Iterable[int]:
+        """Yield the rows that speak of an identifier: by naming it, or by having it after the same word."""
+        yield from self.index.named.get(name.token, ())
+        if name.before:
+            yield from self.index.paired.get(str(name), ())
+
+    # The score
+
+    def _scored(
+        self,
+        memory: Memory,
+        strengths: Sequence[Any],
+        cosines: Any,
+        identified: frozenset[int] | None,
+        perhaps: frozenset[int] | None,
+    ) -> Scored | None:
+        rows = self._rows(memory)
+        if not rows or not self.sees(memory):
+            return None
+        terms, number = self.asked.query.terms, memory.number
+        partial = len(rows) < sum(self.index.kinds[row] not in WORDLESS for row in memory.rows)
+        own = {row: self._terms_of(row) for row in rows}
+        has: list[float] = []
+        for term, found in zip(terms, strengths, strict=True):
+            counts = float(found.get(number, 0.0) if self.numpy is None else found[number])
+            if counts and (partial or memory.until <= self.asked.through):
+                counts = max((c for form, c in term.forms if any(form in said for said in own.values())), default=0.0)
+            has.append(counts)
+        whole = self.asked.query.weight or 1.0
+        mass = sum(term.weight * counts for term, counts in zip(terms, has, strict=True))
+        near_row, near_mass = self._nearest(rows, own)
+        dense = self._dense(rows, cosines)
+        if dense is not None:
+            near_row = dense[1] if dense[0] > 0.35 or not near_mass else near_row
+        missing = [term for term, counts in zip(terms, has, strict=True) if not counts]
+        known = 1.0 if identified is not None and number in identified else 0.0
+        if not known and perhaps is not None and number in perhaps:
+            known = 0.5
+        features = Features(
+            None if dense is None else self.asked.scale(dense[0]),
+            mass / whole,
+            near_mass / whole,
+            min(1.0, mass / MASS_FULL),
+            max((term.weight for term in missing), default=0.0),
+            max((term.weight for term in missing if term.is_name), default=0.0),
+            self._focus(own[near_row]),
+            0.0 if self.asked.query.language == words.ENGLISH else 1.0,
+            known,
+        )
+        reason = None
+        if identified is not None and number not in identified:
+            reason = self._not_named(memory)
+        matched = frozenset(term.word for term, counts in zip(terms, has, strict=True) if counts)
+        if self._is_follow_up(memory):
+            reason = "it answers from memory and decides nothing itself"
+        return Scored(memory, calibration.score(features), near_row, features, matched, reason)
+
+    def _terms_of(self, row: int) -> frozenset[str]:
+        return frozenset(words.terms(self.index.texts[row]))
+
+    def _nearest(self, rows: Sequence[int], own: Mapping[int, frozenset[str]]) -> tuple[int, float]:
+        """Return the passage with most of the question, and how much that is."""
+        best, most = rows[0], 0.0
+        for row in rows:
+            said = own[row]
+            mass = sum(t.weight * next((c for form, c in t.forms if form in said), 0.0) for t in self.asked.query.terms)
+            if mass > most:
+                best, most = row, mass
+        return best, most
+
+    def _focus(self, said: frozenset[str]) -> float:
+        """Return how much of a passage the question speaks of."""
+        little = words.LITTLE[words.ENGLISH]
+        content = {term for term in said if term not in little}
+        forms = {form for term in self.asked.query.terms for form, _ in term.forms}
+        return len(content & forms) / len(content) if content else 0.0
+
+    def _dense(self, rows: Sequence[int], cosines: Any) -> tuple[float, int] | None:
+        if cosines is None:
+            return None
+        found = [(float(cosines[row]), -row) for row in rows if row < len(cosines) and self.index.squares[row]]
+        if not found:
+            return None
+        best, row = max(found)
+        return best, -row
+
+    def _not_named(self, memory: Memory) -> str:
+        names = strong(self.asked.query)
+        own = frozenset(memory.rows)
+        lacking = [
+            str(name)
+            for name in names
+            if own.isdisjoint(row for row in self._rows_with(name) if row < self.rows) or _contradicts(memory, name)
+        ]
+        return f"it does not speak of {' and '.join(lacking or map(str, names))}"
+
+    # Time
+
+    def judged(self, scored: Scored) -> Scored:
+        """Return a candidate with the reason why it is no hit, where when it was said is one."""
+        asked, at = self.asked, scored.memory.at
+        if scored.reason is not None:
+            return scored
+        if asked.since is not None and at < asked.since:
+            reason = "it is older than what was asked for"
+        elif asked.until is not None and at >= asked.until:
+            reason = "it is later than what was asked for"
+        elif asked.window is not None and not asked.window[0] <= at < asked.window[1]:
+            reason = "it was not said in the time asked about"
+        else:
+            return scored
+        return Scored(scored.memory, scored.score, scored.row, scored.features, scored.matched, reason)
+
+    # Order
+
+    def _is_follow_up(self, memory: Memory) -> bool:
+        return memory.kind == RUN and memory.offered(self.rows) == FOLLOW_UP
+
+    def _tier(self, memory: Memory) -> int:
+        return OFFERED.index(kind) if memory.kind == RUN and (kind := memory.offered(self.rows)) in OFFERED else 0
+
+    def _behind_decisions(self, hits: list[Scored]) -> list[Scored]:
+        """Return hits in order: a run that only asks about a decision comes after the run that made it."""
+        ordered: list[Scored] = []
+        waiting: list[tuple[Scored, set[int]]] = []
+        leading = {each.memory.number: each for each in hits if self._leads(each.memory)}
+        for each in hits:
+            before = {number for number in leading if self._asks_about(each, leading[number])}
+            waiting.append((each, before))
+        done: set[int] = set()
+        while waiting:
+            place = next((place for place, (_, before) in enumerate(waiting) if before <= done), 0)
+            each, _ = waiting.pop(place)
+            done.add(each.memory.number)
+            ordered.append(each)
+        return ordered
+
+    def _leads(self, memory: Memory) -> bool:
+        return memory.kind == RUN and memory.offered(self.rows) == DECISION
+
+    def _asks_about(self, one: Scored, other: Scored) -> bool:
+        """Return whether a run is a question about another that decided: it recalled it, or both are about the same."""
+        memory, decision = one.memory, other.memory
+        if memory.kind != RUN or memory is decision:
+            return False
+        recalled = {run for row, run in memory.recalls if row < self.rows}
+        if decision.of in recalled:
+            return True
+        if memory.offered(self.rows) == DECISION:
+            return False
+        if memory.offered(self.rows) != PLAIN:
+            return True  # it decided again, from memory, and does not say from which
+        return (
+            decision.started < memory.started
+            and other.score >= CROWDING * one.score
+            and self._weight(one.matched & other.matched) >= 0.5 * self._weight(one.matched)
+        )
+
+    def _weight(self, matched: frozenset[str]) -> float:
+        return sum(term.weight for term in self.asked.query.terms if term.word in matched)
+
+    def _match(self, scored: Scored, reason: str | None = None) -> Match:
+        index, memory = self.index, scored.memory
+        return Match(
+            memory.kind,
+            memory.of,
+            scored.score,
+            index.kinds[scored.row],
+            index.positions[scored.row],
+            index.texts[scored.row],
+            memory.at,
+            reason,
+        )
 
 
-# The gate
-
-
-def _gate(index: PassageIndex, asked: Question, among: Sequence[int] | None, until: int) -> list[int] | None:
-    """Return the runs that may be scored, sorted: those that speak of everything the question names by number.
-
-    Where no run speaks of all of it but some run speaks of each, the question compares, and any of them may be
-    scored. Nothing named means that every run may be.
-    """
-    if not asked.identifiers:
-        return None
-    visible = None if among is None else frozenset(among)
-    speaking: list[set[int]] = []
-    for name in asked.identifiers:
-        found = {index.run_of[row] for row in _rows_with(index, name) if row < until}
-        if visible is not None:
-            found &= visible
-        offered = {number for number in found if index.kind(number, until) in OFFERED}
-        speaking.append({number for number in offered if not _contradicts(index, number, name)})
-    everything = set.intersection(*speaking)
-    if not everything and all(speaking):
-        everything = set.union(*speaking)
-    return sorted(everything)
-
-
-def _rows_with(index: PassageIndex, name: Identifier) -> Iterator[int]:
-    """Yield the rows that speak of an identifier: by naming it, or by having it after the same word."""
-    yield from index.named.get(name.token, ())
-    if name.before:
-        yield from index.paired.get(str(name), ())
-
-
-def _contradicts(index: PassageIndex, number: int, name: Identifier) -> bool:
+def _contradicts(memory: Memory, name: Identifier) -> bool:
     """Return whether what a run was asked has another number where the question has this one: application 43.
 
     Or the number in another code: PROJ-12 where the question has JIRA-12.
     """
-    there = [pair for pair in index.asked_pairs[number] if pair.rpartition(" ")[0] == name.before]
+    there = [pair for pair in memory.asked_pairs if pair.rpartition(" ")[0] == name.before]
     if there and str(name) not in there:
+        return True
+    # A plain number is a name only after its word: the record loan/42 is not what "card 42" means.
+    plain = name.token.isdigit() and len(name.token) < DISTINCT_DIGITS
+    if memory.kind != RUN and plain and name.before and not there and name.code not in memory.asked_names:
         return True
     if not name.code or (there and name.code.startswith(name.before)):
         return False
-    codes = codes_with(name.token, index.asked_names[number])
+    codes = codes_with(name.token, memory.asked_names)
     return bool(codes) and name.code not in codes
 
 
-# The best
+def narrows(index: PassageIndex, window: tuple[int, int], relative: bool) -> bool:
+    """Return whether what a question says about when narrows the search.
+
+    Words that are counted from the present do. A month or a date may be what is asked about instead: it narrows where
+    anything was said then.
+    """
+    return relative or any(window[0] <= memory.at < window[1] for memory in index.memories)
 
 
-class _Searching:
-    """One question on its way through an index."""
+def _numpy() -> Any:
+    """Return numpy, where it is installed."""
+    from importlib import import_module
 
-    def __init__(self, index: PassageIndex, asked: Question, until: int, visible: frozenset[int] | None) -> None:
-        self._index = index
-        self._asked = asked
-        self._until = until
-        self._visible = visible
-        self._later: dict[int, tuple[float, int]] = {}
-        """Runs that decided, but in answer to a question about a run that passes as well."""
-
-    def best(self, scores: Scores, kind: int, wanted: int) -> list[Match]:
-        """Return the best runs of a kind that reach the threshold, each with its nearest passage."""
-        index, asked = self._index, self._asked
-        found = dict(self._later) if kind == REDECIDED else {}
-        for group in scores.descending((kind,), asked.threshold, asked.since):
-            for score, row in group:
-                number = index.run_of[row]
-                if number in found or number in self._later or not self._counts(number, row):
-                    continue
-                if kind == DECISION and any(map(self._passes, self._recalled_by(number))):
-                    self._later[number] = score, row
-                else:
-                    found[number] = score, row
-            if len(found) >= wanted and kind != REDECIDED:
-                break
-        return self._ranked(found, wanted)
-
-    def nearest(self, scores: Scores, without: frozenset[str]) -> list[Match]:
-        """Return the runs that came nearest, of any age and score; follow-up questions after all others."""
-        index = self._index
-        listed: list[Match] = []
-        for kinds in (OFFERED, (FOLLOW_UP,)):
-            wanted = REJECTED_MAX - len(listed)
-            found: dict[int, tuple[float, int]] = {}
-            for group in scores.descending(kinds) if wanted else ():
-                for score, row in group:
-                    number = index.run_of[row]
-                    if number not in found and self._counts(number, row) and index.ids[number] not in without:
-                        found[number] = score, row
-                if len(found) >= wanted:
-                    break
-            listed += self._ranked(found, wanted)
-        return listed
-
-    def _counts(self, number: int, row: int) -> bool:
-        return self._index.kinds[row] != WORDLESS and self._index.ids[number] not in self._asked.without
-
-    def _ranked(self, found: dict[int, tuple[float, int]], wanted: int) -> list[Match]:
-        index = self._index
-        ranked = sorted(found.items(), key=lambda item: (-item[1][0], index.ids[item[0]]))
-        return [
-            Match(index.ids[number], score, KINDS[index.kinds[row]], index.positions[row])
-            for number, (score, row) in ranked[:wanted]
-        ]
-
-    def _recalled_by(self, number: int) -> Iterator[int]:
-        """Yield the runs that a run recalled, as far as they are known here."""
-        for row, run in self._index.recalls.get(number, ()):
-            if row < self._until and run in self._index.number:
-                yield self._index.number[run]
-
-    def _passes(self, number: int) -> bool:
-        """Return whether a run that decided would itself be a hit."""
-        index, asked = self._index, self._asked
-        if self._visible is not None and number not in self._visible:
-            return False
-        too_old = asked.since is not None and index.began[number] < asked.since
-        if too_old or index.kind(number, self._until) != DECISION:
-            return False
-        rows = [row for row in index.rows[number] if row < self._until and index.kinds[row] != WORDLESS]
-        return max(recall_score.score(index, asked.vector, rows), default=-2.0) >= asked.threshold
-
-
-def _explained(index: PassageIndex, match: Match, asked: Question, until: int, gate: frozenset[int] | None) -> Match:
-    """Return a match with the reason why it is no hit."""
-    number = index.number[match.run]
-    if index.kind(number, until) == FOLLOW_UP:
-        reason = "it answers from memory and decides nothing itself"
-    elif gate is not None and number not in gate:
-        own = frozenset(index.rows[number])
-        missing = [
-            str(name)
-            for name in asked.identifiers
-            if own.isdisjoint(row for row in _rows_with(index, name) if row < until)
-            or _contradicts(index, number, name)
-        ]
-        reason = f"it does not speak of {' and '.join(missing)}"
-    elif asked.since is not None and index.began[number] < asked.since:
-        reason = "it is older than the ttl"
-    else:
-        reason = f"its score is below the threshold {asked.threshold:g}"
-    return Match(match.run, match.score, match.passage, match.position, reason)
+    try:
+        return import_module("numpy")
+    except ImportError:
+        return None

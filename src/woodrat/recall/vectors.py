@@ -82,3 +82,10 @@ def dimension_faults(dimension: object) -> list[Fault]:
     if type(dimension) is int and 1 <= dimension <= DIMENSION_MAX:
         return []
     return [Fault("embedder", f"its dimension is {shown(dimension)}", f"Use one with 1 to {DIMENSION_MAX} components.")]
+
+
+def as_numpy(vector: bytes) -> Any:
+    """Return the components of a packed vector as a numpy array."""
+    from numpy import float32, frombuffer, int8
+
+    return frombuffer(vector, int8).astype(float32)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, cast
 
 from woodrat.canon import form
 from woodrat.engines.port import BEFORE_ALL
+from woodrat.ledger import entry_index
 from woodrat.ledger import report as reports
 from woodrat.ledger.moments import here
 from woodrat.ledger.read import Reader
@@ -244,7 +245,11 @@ class Playback(Recording):
             problem = "it was asked of another log" if log is not None else "it does not say at which position"
             self._session.stop(Divergence(NOT_KEPT, "recall", step_number(body), None, problem))
         with self._log.context.engine.view(self._log.context.tenant) as view:
-            gone = [hit.run for hit in recalled_runs(body.get("recalled")) if not view.run(hit.run, position)]
+            gone = [
+                hit.run
+                for hit in recalled_runs(body.get("recalled"))
+                if not entry_index.has_run(view, hit.run, position)
+            ]
         if gone:
             problem = f"it found {gone[0]}, which is not in the log any more"
             self._session.stop(Divergence(NOT_KEPT, "recall", step_number(body), None, problem))
@@ -375,7 +380,7 @@ class Playback(Recording):
                 known.add(place.get("run"))
                 if view.receipt(str(fork.get("agent")), f"{fork.get('run')}.{key}") is not None:
                     return None
-                parent = in_order(view.run(str(place.get("run")), view.head().position))
+                parent = in_order(entry_index.run_entries(view, str(place.get("run")), view.head().position))
                 fork = start_of(parent)
                 receipt = view.receipt(str(fork.get("agent")), f"{fork.get('run')}.{key}")
                 if receipt is not None:
@@ -483,7 +488,8 @@ class Playback(Recording):
                 through = view.head().position
                 named = self._session.around.kin.get(str(self.started.get("run")), ())
                 self._inside = [
-                    Playback(self._log, view.run(id, through), self._session, is_inner=True) for id in named
+                    Playback(self._log, entry_index.run_entries(view, id, through), self._session, is_inner=True)
+                    for id in named
                 ]
         return self._inside
 
@@ -598,7 +604,7 @@ def replay_one(
 ) -> ReplayedRun:
     """Replay one run and return how it compares."""
     with log.context.engine.view(log.context.tenant) as view:
-        playback = Playback(log, view.run(id, view.head().position), session)
+        playback = Playback(log, entry_index.run_entries(view, id, view.head().position), session)
     started = playback.started
     run = begun_again(log, id, started, "note")
     run.take_over(playback)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from woodrat.canon import form
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.ledger import entry_index
 from woodrat.ledger import index as log_index
 from woodrat.ledger.moments import open_reader
 from woodrat.replay.reader import Around, Session, basis_of, replay_one
@@ -153,7 +154,7 @@ def _first_basis(context: Context, ids: Sequence[str]) -> int:
     with context.engine.view(context.tenant) as view:
         through = view.head().position
         for id in ids:
-            steps = in_order(view.run(id, through))
+            steps = in_order(entry_index.run_entries(view, id, through))
             if not steps:
                 unknown.append(id)
             elif steps[0][0] != "run.started":
@@ -198,7 +199,11 @@ def _written(view: View, run: str, entries: Sequence[Entry]) -> dict[int, int]:
     """Return the writes of a run, each with its first position; what another agent said of the run is none of them."""
     if not entries:
         return {}
-    said = [(entry.kind, form.decode(entry.body)) for entry in view.run(run, view.head().position) if entry.body]
+    said = [
+        (entry.kind, form.decode(entry.body))
+        for entry in entry_index.run_entries(view, run, view.head().position)
+        if entry.body
+    ]
     owner = owner_of(run, [(kind, body) for kind, body in said if isinstance(body, dict)])
     found: dict[int, int] = {}
     for entry in entries:

@@ -88,10 +88,15 @@ def injected(records: Iterable[RunAccount] | RunAccount, projection: str = DECIS
     """
     given = list(records) if not isinstance(records, RunAccount) else [records]
     lines = lines_of(given, projection)
+    if budget is not None:
+        _checked(budget)
+    return block(lines, budget) if given else ""
+
+
+def block(lines: Sequence[Line], budget: int | None = None) -> str:
+    """Return lines as a block for a prompt that marks them as data."""
     frame = [NOTICE, OPENING, CLOSING]
     room = None if budget is None else _checked(budget) - sum(map(_cost, frame))
-    if not given:
-        return ""
     if room is not None and room < BUDGET_MIN:
         least = sum(map(_cost, frame)) + BUDGET_MIN
         raise _refused("budget", f"got {budget}, where the frame alone takes part of it", f"Send at least {least}.")

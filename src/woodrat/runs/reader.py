@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger.index import WALK_ROWS, WALK_ROWS_MIN, Lookup, position_of, term_key
+from woodrat.ledger import entry_index
+from woodrat.ledger.index import WALK_ROWS, WALK_ROWS_MIN, Lookup, term_key
 from woodrat.ledger.moments import NO_READ, open_reader, resolve_ref, timestamp
 from woodrat.ledger.pages import Page, page_request
 from woodrat.record_json import Record, derived
@@ -45,14 +46,15 @@ from woodrat.runs.index.terms import (
     subject_term,
     value_term,
 )
-from woodrat.runs.record import RunRecord, parts_of, record_of, status_of
+from woodrat.runs.record import RunRecord, record_of, status_of
 from woodrat.runs.recorder import current
-from woodrat.runs.steps import Decision, Judgement, Part, Write
+from woodrat.runs.steps import Decision, Judgement, Write
 from woodrat.state import observation
+from woodrat.state.entry_rows import position_of
 from woodrat.state.run_owner import owned
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from woodrat.canon.form import Json
     from woodrat.context import Context
@@ -79,7 +81,7 @@ class Recounter:
 
     def find(self, id: str) -> RunRecord | None:
         """Return a run's record; `None` when no entry is part of it."""
-        entries = self.view.run(id, self.through)
+        entries = entry_index.run_entries(self.view, id, self.through)
         return self.record(id, entries) if entries else None
 
     def record(self, id: str, entries: Iterable[Entry]) -> RunRecord:
@@ -87,15 +89,16 @@ class Recounter:
         writes, judgements = self._writes(id), self._evaluations(id)
         return record_of(id, entries, writes, judgements, recording=current.is_recorded(id), linked=self._linked)
 
+    def judged(self, id: str) -> RunRecord:
+        """Return a run's record with who evaluated it, without what it wrote and the other runs of its trace."""
+        entries = entry_index.run_entries(self.view, id, self.through)
+        return record_of(id, entries, judgements=self._evaluations(id), recording=current.is_recorded(id))
+
     def bare(self, id: str, entries: Iterable[Entry] | None = None) -> RunRecord:
         """Return a run's record without what it wrote and who evaluated it, which is quicker; `entries` are its own."""
         if entries is None:
-            entries = self.view.run(id, self.through)
+            entries = entry_index.run_entries(self.view, id, self.through)
         return record_of(id, entries, recording=current.is_recorded(id))
-
-    def parts(self, id: str, kinds: Collection[str]) -> tuple[str | None, tuple[Part, ...]]:
-        """Return who owns a run, and the parts of its record that come of some kinds of entry."""
-        return parts_of(id, self.view.run(id, self.through), kinds)
 
     def _linked(self, id: str, traceparent: str | None) -> set[str]:
         """Return the other runs of a run's trace: what an index says, and the run that the trace's own id spells."""
@@ -105,7 +108,7 @@ class Recounter:
             found.update(run for run in began if isinstance(run, str))
         if (named := trace.trace_of(traceparent)) is not None:
             spelled = trace.run_of(named)
-            found.update({spelled} if self.view.run(spelled, self.through) else ())
+            found.update({spelled} if entry_index.has_run(self.view, spelled, self.through) else ())
         return found - {id}
 
     def written(self, id: str) -> list[Entry]:
@@ -161,7 +164,7 @@ class Recounter:
     def _decided_recently(self) -> Iterator[tuple[str, int]]:
         """Yield time and position of the decisions of runs that began or decided where the index has not come."""
         for id in runs_of(self.index.tail):
-            for entry in self.view.run(id, self.through):
+            for entry in entry_index.run_entries(self.view, id, self.through):
                 if entry.kind == "run.decided" and entry.body is not None:
                     yield steps.text(form.decode(entry.body).get("started_at")) or "", entry.position
 
@@ -179,7 +182,12 @@ class Recounter:
         """
         last = min(before - 1, self.through)
         if only is not None:
-            began = (entry for id in set(only) for entry in self.view.run(id, last) if entry.kind == "run.started")
+            began = (
+                entry
+                for id in set(only)
+                for entry in entry_index.run_entries(self.view, id, last)
+                if entry.kind == "run.started"
+            )
             started: Iterable[Entry] = sorted(began, key=lambda entry: entry.position, reverse=not oldest_first)
         else:
             started = (
@@ -203,13 +211,17 @@ class Recounter:
             high, window = low, min(window * 2, _WINDOW_MAX)
 
     def _about(self, last: int, subjects: Sequence[Ref], oldest_first: bool) -> Iterator[Entry]:
-        found = {entry.position: entry for ref in subjects for entry in self.view.runs_about(ref.digest, last)}
+        found = {
+            entry.position: entry for ref in subjects for entry in entry_index.runs_about(self.view, ref.digest, last)
+        }
         yield from (found[position] for position in sorted(found, reverse=not oldest_first))
 
     def candidates(self, ids: Iterable[str]) -> Iterator[Candidate]:
         """Yield runs with their places in lists, those of which a beginning is known."""
         for id in ids:
-            entries = (entry for entry in self.view.run(id, self.through) if entry.kind == "run.started")
+            entries = (
+                entry for entry in entry_index.run_entries(self.view, id, self.through) if entry.kind == "run.started"
+            )
             began = [entry.position for entry in owned(id, (entry for entry in entries if entry.body is not None))]
             if began:
                 yield Candidate(min(began), id)
@@ -220,12 +232,15 @@ class Recounter:
 
 
 @contextmanager
-def open_recounter(context: Context, position: int | None = None, *, lists: bool = False) -> Iterator[Recounter]:
+def open_recounter(
+    context: Context, position: int | None = None, *, lists: bool = False, bare: bool = False
+) -> Iterator[Recounter]:
     """Give the run records of a tenant at the context's moment; for the present their index is brought up to date.
 
-    With a `position`, as of that one: a page of a list that began there. With `lists`, their index is, too.
+    With a `position`, as of that one: a page of a list that began there. With `lists`, their index is, too. With `bare`
+    none is: what is asked of runs stands in their own entries.
     """
-    if context.moment == "now":
+    if context.moment == "now" and not bare:
         catch_up(context.engine, context.tenant, lists=lists)
     with open_reader(context if position is None else context.at(position, context.valid_at)) as reader:
         yield Recounter(reader)
@@ -387,14 +402,14 @@ def matching(
         order = Order(recounter.lists, oldest_first)
         candidates = _listed(recounter, asked, fits, order, end)
     for place, id in candidates:
-        entries = recounter.view.run(id, recounter.through)
+        entries = entry_index.run_entries(recounter.view, id, recounter.through)
         began = owned(id, (entry for entry in entries if entry.kind == "run.started" and entry.body is not None))
         first = min(began, key=lambda entry: entry.position, default=None)
         if (
             first is not None
             and first.position == place
             and fits.is_about(first)
-            and asked.status in (None, status_of(id, entries, recording=current.is_recorded(id)))
+            and (asked.status is None or asked.status == status_of(id, entries, recording=current.is_recorded(id)))
         ):
             record = recounter.record(id, entries)
             if fits(record):
@@ -573,13 +588,13 @@ def why_page(
     after = request.place_of(str, int)
     with open_recounter(context, request.position) as recounter:
         decided = list(islice(_decided_about(recounter, named, after), request.limit + 1))
-        reasons = explain(_reasons(decided[: request.limit], recounter), recounter)
+        reasons = explain(tuple(_reason(record, made) for _, record, made in decided[: request.limit]), recounter)
     end = decided[request.limit - 1][0] if len(decided) > request.limit else None
     page = Page(reasons, None if end is None else request.cursor_at(end), request.position)
     return page.followed_by(lambda: why_page(context, ref, limit=limit, cursor=page.cursor, explain=explain))
 
 
-_Decided = tuple[tuple[str, int], str, Decision]
+_Decided = tuple[tuple[str, int], RunRecord, Decision]
 """A decision, after its place (time and position) and its run."""
 
 
@@ -587,8 +602,7 @@ def _decided_about(recounter: Recounter, ref: str | Ref, after: tuple[Any, ...] 
     """Yield the decisions about a subject after a place, the latest first."""
     members = recounter.members(ref)
     names = {str(ref) for ref in members}
-    records: dict[str, dict[int, Decision]] = {}
-    abouts: set[str] = set()
+    records: dict[str, tuple[RunRecord, dict[int, Decision]]] = {}
     last: tuple[str, int] | None = None
     for place in recounter.decided(members, after):
         if place == last:
@@ -600,18 +614,12 @@ def _decided_about(recounter: Recounter, ref: str | Ref, after: tuple[Any, ...] 
         if not isinstance(id, str):
             continue
         if id not in records:
-            record = recounter.bare(id)
-            records[id] = {decision.position: decision for decision in record.decisions}
-            abouts.update({id} if record.subject in names else ())
-        decision = records[id].get(place[1])
-        if decision is not None and (id in abouts or names.intersection(decision.entities)):
-            yield place, id, decision
-
-
-def _reasons(decided: Sequence[_Decided], recounter: Recounter) -> tuple[Reason, ...]:
-    ids = {id for _, id, _ in decided}
-    records = {id: recounter.record(id, recounter.view.run(id, recounter.through)) for id in ids}
-    return tuple(_reason(records[id], decision) for _, id, decision in decided)
+            made = recounter.judged(id)
+            records[id] = made, {decision.position: decision for decision in made.decisions}
+        record, decisions = records[id]
+        decision = decisions.get(place[1])
+        if decision is not None and (record.subject in names or names.intersection(decision.entities)):
+            yield place, record, decision
 
 
 def _reason(record: RunRecord, decision: Decision) -> Reason:

@@ -153,15 +153,6 @@ def status_of(id: str, entries: Iterable[Entry], *, recording: bool = False) -> 
     return _status(ends[-1] if ends else None, recording)
 
 
-def parts_of(id: str, entries: Iterable[Entry], kinds: Collection[str]) -> tuple[str | None, tuple[Part, ...]]:
-    """Return who owns a run, and those parts of its record that come of some kinds of entry; calls are none of them."""
-    assert not {MODEL, TOOL}.intersection(kinds), "which calls are part of a record depends on all of them"
-    said = _said(id, entries)[0]
-    agent = run_owner.owner_of(id, [(item.kind, item.body) for item in said])
-    own = [item for item in said if item.kind in kinds and run_owner.is_part(item.kind, item.body, agent)]
-    return agent, _steps(own, ())
-
-
 OUTLINED: Final = frozenset({"run.started", "run.ended", "run.judged"})
 """The kinds of entry an outline is made of."""
 

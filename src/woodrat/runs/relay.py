@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from woodrat.canon import form, moment
 from woodrat.engines.port import Receipt
 from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.ledger import entry_index
 from woodrat.ledger.ownership import check_owner
 from woodrat.runs.reader import open_recounter, run_record
 from woodrat.runs.recorder.log import LocalLog, check_id, family, steps_of
@@ -80,7 +81,7 @@ class Relay:
         run.span = span or run.span
         if id is not None and key is not None:
             with context.engine.view(context.tenant) as view:
-                known = bool(view.run(id, view.head().position))
+                known = entry_index.has_run(view, id, view.head().position)
             started = steps_of(context, id)[0][1] if known else {}
             if known and (stated is None or started.get("span") == run.span):
                 _check_same(run, started, key)
@@ -170,7 +171,9 @@ class Relay:
         steps = steps_of(context, run_id)
         check_owner(context.agent, run_id, owner_of(run_id, steps))
         with context.engine.view(context.tenant) as view:
-            last = max(entry.position for entry in owned(run_id, view.run(run_id, view.head().position)))
+            last = max(
+                entry.position for entry in owned(run_id, entry_index.run_entries(view, run_id, view.head().position))
+            )
         if position is not None and last > position:
             problem = f"it was continued since: its last entry is at {last}, not {position}"
             remedy = "See who records it; if nobody does, resume it again."

@@ -7,7 +7,7 @@ gives it counts as left out; the entry itself stays in the log as it was said.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.canon import ids
 from woodrat.errors import Refused
@@ -545,6 +545,37 @@ def _decision(place: dict[str, Any], body: Mapping[str, Any]) -> Decision:
         rules_on_record=isinstance(tried, list),
         chosen_by=body["chosen_by"] if isinstance(body.get("chosen_by"), dict) else None,
     )
+
+
+class DecisionOrigins(NamedTuple):
+    """Where the facts of a decision came from, read from its body without making a `Decision` of it: for indexes."""
+
+    conditions: tuple[dict[str, Any], ...]
+    """The origin of each value that a rule compared, rule after rule."""
+    facts: Mapping[str, dict[str, Any]]
+    """Where each fact came from that it was given, by name."""
+    asked: frozenset[str]
+    """The facts that its rules name, those included that were not tried."""
+
+    @property
+    def all(self) -> tuple[dict[str, Any], ...]:
+        """What `Decision.origins` says."""
+        return (*self.conditions, *self.facts.values())
+
+
+def decision_origins(body: Mapping[str, Any]) -> DecisionOrigins:
+    """Return where the facts of a decision came from."""
+    tried, after = (_dicts(body.get(name)) for name in ("rules", "untried"))
+    conditions = (condition for rule in tried for condition in _dicts(rule.get("conditions")))
+    return DecisionOrigins(
+        tuple(_origin(condition.get("origin")) for condition in conditions),
+        {name: _origin(found) for name, found in mapping(body.get("facts_origin")).items()},
+        frozenset(key for rule in (*tried, *after) if isinstance(when := rule.get("when"), dict) for key in when),
+    )
+
+
+def _dicts(value: object) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def _tried(rule: Mapping[str, Any]) -> Tried:

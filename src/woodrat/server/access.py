@@ -19,6 +19,7 @@ from woodrat.ledger.ownership import ForeignRun
 from woodrat.ledger.report import Report
 from woodrat.records import dataclass, fields_of, is_record, replace
 from woodrat.server.problems import NOTHING_DONE
+from woodrat.state.note import NOTE
 
 T = TypeVar("T")
 
@@ -89,6 +90,12 @@ def check(caller: Caller, grant: str, given: Mapping[str, Any]) -> None:
         )
     if EVERYTHING not in caller.grants and READ not in caller.grants:
         _check_sources(given)
+        if given.get("match") is not None and not caller.may(READ, _types(given)):
+            raise Forbidden(
+                f"match: it says what is known, and this key may not read it. {NOTHING_DONE} Leave it out, or ask for "
+                "a key with the grant 'read'.",
+                {"grant": READ},
+            )
     if caller.priority_max is not None:
         stated = [given.get("priority"), *(_said(record).get("priority") for record in _records(given))]
         high = [priority for priority in stated if type(priority) is int and priority > caller.priority_max]
@@ -200,7 +207,7 @@ def step_needs(step: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
         elif kind == "read":
             yield READ, ({} if named.get("verb") == "related" else named) if named else {"ref": about}
         elif kind == "change":
-            yield WRITE if named.get("verb") in ("store", "relate") else CORRECT, named
+            yield WRITE if named.get("verb") in ("store", "remember", "relate") else CORRECT, named
         elif kind in ("decide", "select"):
             yield from decision_needs(named)
         elif kind == "decided":
@@ -228,7 +235,7 @@ _DOING: Final = {
 def _types(given: Mapping[str, Any]) -> set[str] | None:
     """Return the types a call is about; `None` where it may be about all there are."""
     found: set[str] = set()
-    refs = [given.get(name) for name in ("ref", "start", "end", "one", "other", "subject")]
+    refs = [given.get(name) for name in ("ref", "start", "end", "one", "other", "subject", "about")]
     # Whether a condition holds says something of the entity it is about, and so does whether it can be related to.
     conditions = given.get("if_version")
     refs += conditions if isinstance(conditions, Mapping) else ()
@@ -247,6 +254,8 @@ def _types(given: Mapping[str, Any]) -> set[str] | None:
             if not slash:
                 return None  # an id says nothing of its type
             found.add(type)
+    if isinstance(given.get("text"), str):
+        found.add(NOTE)  # only `remember` takes a text
     if "start" in given and isinstance(given.get("type"), str):
         found.add(given["type"])
     return found or None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from woodrat.api.ledger import Ledger
 from woodrat.engines.cancellation import RightOfWay
 from woodrat.errors import Forbidden, NotFound, WoodratError, shown
+from woodrat.ledger import quick_reads
 from woodrat.ledger.committer import Committer
 from woodrat.ledger.growth import growth_of
 from woodrat.runs.relay import Relay
@@ -112,7 +113,7 @@ class App:
         """The ledgers."""
         self.audit = Audit(self.tenants.open(AUDIT_TENANT, "server"), clock, logs.failed)
         """Who looked at what."""
-        self.spelling = Spelling(engine.stamp)
+        self.spelling = Spelling(partial(quick_reads.stamp, engine))
         """Answers to `show` that are kept at hand."""
         self._committer, self._relay = Committer(engine, callers=lambda: self.measures.open), Relay()
         self._callers = Callers(keys, Rates(limits.calls_per_second))

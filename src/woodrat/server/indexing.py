@@ -11,7 +11,7 @@ import contextlib
 from typing import TYPE_CHECKING, Final
 
 from woodrat.errors import WoodratError
-from woodrat.ledger import indexer
+from woodrat.ledger import indexer, quick_reads
 from woodrat.server import logs
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from woodrat.api.ledger import Ledger
-    from woodrat.engines.port import Engine
+    from woodrat.engines.port import Engine, View
 
 QUIET_SECONDS: Final = 0.5
 """How often it is looked whether anything was written; a log is quiet that was not written to in between."""
@@ -57,7 +57,7 @@ class Indexing:
         loop = asyncio.get_running_loop()
         seen: object = self  # nothing was looked at yet
         while not self._closing.is_set():
-            stamp = self._engine.stamp()
+            stamp = quick_reads.stamp(self._engine)
             if stamp is None or stamp != seen or self._due or self._waits:
                 seen = stamp
                 await loop.run_in_executor(self._thread, self._go_on)
@@ -77,6 +77,13 @@ class Indexing:
             self._due = set()
             logs.failed(error)
 
+    def _is_done(self, tenant: str, view: View) -> bool:
+        """Return whether nothing lacks anything, nor did anybody forget what was there, as a rebuild does."""
+        from woodrat.api.trailing_indexes import TRAILING
+
+        found = self._found[tenant]
+        return not any(one.lacking for one in found) and TRAILING[0].position(view) == found[0].position
+
     def _tenant(self, tenant: str, due: set[str]) -> None:
         """Take a step in one log, if it is quiet or far behind."""
         from woodrat.api.trailing_indexes import TRAILING
@@ -88,7 +95,7 @@ class Indexing:
         with self._engine.view(context.tenant) as view:
             head = view.head().position
             is_quiet = self._heads.get(tenant) == head
-            if is_quiet and not any(one.lacking for one in self._found[tenant]):
+            if is_quiet and self._is_done(tenant, view):
                 return
             self._heads[tenant] = head
             found = self._found[tenant] = indexer.positions(view, TRAILING)

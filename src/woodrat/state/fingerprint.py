@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from woodrat.canon.digest import base32, digest
-from woodrat.canon.form import Json, serialise
+from woodrat.canon.form import Json, serialise, serialise_plain
 
 DIGEST_BYTES = 32
 """Length of entity digests, value digests and roots."""
@@ -192,9 +192,12 @@ def text(root: bytes) -> str:
     return "fp_" + base32(root)
 
 
-def value_digest(state: Json) -> bytes:
-    """Return the digest of one entity's value: plain JSON, of the shape docs/formats/fingerprint.md gives."""
-    return digest("fingerprint.value", serialise(state))
+def value_digest(state: Json, *, plain: bool = False) -> bytes:
+    """Return the digest of one entity's value: JSON of the shape docs/formats/fingerprint.md gives.
+
+    `plain` says that it holds no floats, and that all its keys are ASCII.
+    """
+    return digest("fingerprint.value", serialise_plain(state) if plain else serialise(state))
 
 
 def _check(entity: bytes, value: bytes | None = None) -> None:

@@ -10,7 +10,7 @@ from woodrat.canon import ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, pointer_part
-from woodrat.state import relation
+from woodrat.state import match, relation
 from woodrat.state.identity_rules import Rule, key_by
 from woodrat.state.observation import STATING, Observation
 from woodrat.state.schema import Schema
@@ -51,26 +51,27 @@ def identify(
 
 
 def shared_values(schema: Schema, fields: Mapping[str, Json]) -> list[tuple[str, str]]:
-    """Return (rule, key) for every rule whose fields are all present, in the order of the rules.
+    """Return (rule, key folded by `match-fold-1`) for every rule whose fields are all present, in their order.
 
     Two entities with such a pair in common share an identifying value and may be one; nothing joins them silently.
     """
-    keyed = ((rule.text, key_by(rule, fields)) for rule in schema.identity)
-    return [(text, key) for text, key in keyed if key is not None]
+    return [(rule.text, match.fold(key)) for rule in schema.identity if (key := key_by(rule, fields)) is not None]
 
 
 class Identifying:
     """The identifying values said of one entity, under one schema; a relation has none."""
 
-    __slots__ = ("_before", "_pick", "_schema", "_texts", "found", "wanted")
+    __slots__ = ("_before", "_pick", "_texts", "_values", "found", "wanted")
 
-    def __init__(self, ref: Ref, schema: Schema, fields: Collection[str]) -> None:
-        """Begin with none; `fields` are those that identify under the schema."""
+    def __init__(
+        self, ref: Ref, fields: Collection[str], values: Callable[[Mapping[str, Json]], list[tuple[str, str]]]
+    ) -> None:
+        """Begin with none; `fields` are those that identify, and `values` gives `shared_values` under their schema."""
         self.found: dict[tuple[str, str], None] = {}
         """The values, as `shared_values` gives them, each once."""
         self.wanted = fields if fields and relation.endpoints(ref) is None else ()
         """The fields that identify."""
-        self._schema = schema
+        self._values = values
         self._before: list[tuple[str, Json]] | None = None
         self._pick: Callable[[Any], Any] | None = itemgetter(*self.wanted) if self.wanted else None
         self._texts: object = None
@@ -96,7 +97,7 @@ class Identifying:
             # Text is the same where Python takes it for equal; of other values, such as 1 and true, that is not so.
             self._before = before if all(value is None or type(value) is str for _, value in before) else None
             self._texts = self._pick(fields) if self._pick and all(type(value) is str for _, value in before) else None
-            self.found.update(dict.fromkeys(shared_values(self._schema, fields)))
+            self.found.update(dict.fromkeys(self._values(fields)))
 
 
 def _either(ways: list[str]) -> str:

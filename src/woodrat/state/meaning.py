@@ -9,6 +9,7 @@ from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
 from woodrat.errors import Refused
 from woodrat.records import dataclass
+from woodrat.state import observation, schema
 from woodrat.state.observation import Observation
 from woodrat.state.schema import Schema
 
@@ -47,6 +48,15 @@ class Step:
 
 Meaning = Observation | Schema | Step | None
 """What an entry's body was parsed to, where that is a concern of the indexes."""
+
+
+def meaning_of(kind: str, body: bytes | None) -> Meaning:
+    """Return what an entry of the log means; nothing once its body is erased."""
+    if body is None:
+        return None
+    if kind == "observation":
+        return observation.stored(body)
+    return schema.stored(body) if kind == "schema" else step_of(kind, body)
 
 
 def step_of(kind: str, body: bytes) -> Step | None:

@@ -50,7 +50,7 @@ PLAIN_PARTS: Final = 7
 """How many parts a plain assertion has: those, its entity and its fields, and nothing else but `assigned`."""
 _PLAIN_TYPES: Final = frozenset({(str, dict, dict, str, str, int, str), (str, bool, dict, dict, str, str, int, str)})
 """Their types, in canonical order, without `assigned` and with it."""
-_OPTIONAL = ("confidence", "interpretation", "locator", "reason", "run", "source", "step")
+_OPTIONAL = ("confidence", "interpretation", "locator", "match", "reason", "run", "source", "step")
 _KEYS = frozenset(
     {
         "agent",
@@ -131,7 +131,7 @@ class Observation:
         self.saw = saw
         """Digests of claims the writer had read before saying this."""
         self.optional = optional
-        """`run`, `step`, `source`, `locator`, `interpretation`, `confidence`, `reason`, as far as stated."""
+        """`run`, `step`, `source`, `locator`, `interpretation`, `confidence`, `match`, `reason`, as far as stated."""
         self.body = body
         """Canonical bytes; the digest and the log commit to these."""
         self.digest = digest
@@ -563,10 +563,23 @@ def optional_faults(value: Mapping[str, Any], path: str) -> list[Fault]:
         found += form.faults(reason, f"{path}/reason")
     if "locator" in value:
         found += locator.faults(value["locator"], f"{path}/locator")
+    match = value.get("match")
+    if match is not None and not _is_match(match):
+        remedy = 'Leave it out, or send {"fold": …, "rule": …} as a ledger recorded it.'
+        found.append(Fault(f"{path}/match", f"got {shown(match)}", remedy))
     step = value.get("step")
     if step is not None and (type(step) is not int or not 0 <= step <= form.INTEGER_MAX or "run" not in value):
         found.append(Fault(f"{path}/step", f"got {shown(step)}", "Send a whole number, together with the run."))
     return found
+
+
+def _is_match(value: object) -> bool:
+    """Return whether a value says how a record was matched: by which fold, and by which identity rule."""
+    return (
+        isinstance(value, dict)
+        and value.keys() == {"fold", "rule"}
+        and all(isinstance(part, str) and part and not form.faults(part) for part in value.values())
+    )
 
 
 def _bytes(text: str) -> int:

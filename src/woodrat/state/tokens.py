@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Set
+from functools import lru_cache
 from typing import Final
 
 from woodrat.canon.form import Json
@@ -87,6 +88,8 @@ SINGLE: Final = (
 )
 """Characters of scripts written without spaces between words: each is a token by itself."""
 
+_SHORT: Final = 128
+"""Texts of so many characters are kept at hand with their tokens."""
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
 
@@ -113,6 +116,12 @@ Words = Mapping[str, Set[str]]
 def tokens(text: str) -> list[str]:
     """Return the tokens of a text in the order in which they stand there; a word seen twice comes twice."""
     return [found[:TOKEN_CHARACTERS_MAX] for found in _TOKEN.findall(lowered(text))]
+
+
+@lru_cache(maxsize=4_096)
+def _tokens_at_hand(text: str) -> tuple[str, ...]:
+    """Return the tokens of a short text; many values are said again and again."""
+    return tuple(tokens(text))
 
 
 def spans(text: str) -> Iterator[tuple[str, int, int]]:
@@ -163,7 +172,7 @@ def words(members: Iterable[Ref], fields: Mapping[str, Json], searchable: Set[st
             continue
         value = fields[name]
         for text in (value,) if isinstance(value, str) else texts(value):
-            for token in tokens(text):
+            for token in _tokens_at_hand(text) if len(text) <= _SHORT else tokens(text):
                 if token in found:
                     found[token].add(name)
                 elif len(found) < TOKENS_MAX:

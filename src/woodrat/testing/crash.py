@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, cast
 
-from woodrat.canon.ids import Ref, TenantId
+from woodrat.canon.ids import TenantId
 from woodrat.engines.port import (
     Engine,
-    Glance,
     Storage,
     Transaction,
     View,
@@ -20,11 +19,14 @@ class Crash(BaseException):
     """What a `CrashingEngine` raises; as little expected as a power cut."""
 
 
-VERBS: Final = ("append", "keep", "share", "claim", "put")
+VERBS: Final = ("append", "keep", "claim", "put")
 """The verbs of a transaction that change something."""
 
-ERASING: Final = ("erase", "append", "drop_derived", "derive", "keep", "put")
+ERASING: Final = ("erase", "forget", "derive", "keep", "drop", "put", "append")
 """The verbs of a transaction that erases."""
+
+REDERIVING: Final = ("drop_derived", "derive", "keep", "put")
+"""The verbs of a transaction that derives everything again."""
 
 
 class CrashingEngine:
@@ -39,7 +41,7 @@ class CrashingEngine:
 
     def arm(self, verb: str, passing: int = 0, *, after: bool = False) -> None:
         """Fail at a later call of a verb; once it has failed, all goes well again."""
-        assert verb in VERBS + ERASING
+        assert verb in VERBS + ERASING + REDERIVING
         self.armed = (verb, passing, after)
 
     def disarm(self) -> None:
@@ -52,18 +54,6 @@ class CrashingEngine:
     def view(self, tenant: TenantId) -> AbstractContextManager[View]:
         """Open a view of the engine inside."""
         return self.inner.view(tenant)
-
-    def glance(self, tenant: TenantId, entity: Ref | str) -> Glance | None:
-        """Look at an entity of the engine inside."""
-        return self.inner.glance(tenant, entity)
-
-    def glance_back(self, tenant: TenantId, entity: Ref, position: int | None, effective: str | None) -> Glance | None:
-        """Look back at an entity of the engine inside."""
-        return self.inner.glance_back(tenant, entity, position, effective)
-
-    def stamp(self) -> bytes | None:
-        """Ask the engine inside."""
-        return self.inner.stamp()
 
     @contextmanager
     def transaction(self, tenant: TenantId) -> Iterator[Transaction]:

@@ -16,6 +16,7 @@ from woodrat.engines.port import (
     Kept,
     View,
 )
+from woodrat.ledger import entry_index, identifying_values
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN, Policy, fold, snapshot
@@ -148,11 +149,21 @@ def indexes_of(
         }
         return (
             kept,
-            [(type, rule, value, list(sharing)) for type, rule, value, sharing in view.shared(None)],
+            shared_values(view),
             [view.receipt(agent, key) for agent, key in keys],
             {name: list(view.namers(name, head)) for name in names},
-            {ref: list(view.relations(ref.digest, None, head)) for ref in refs},
+            {ref: list(entry_index.relations(view, ref.digest, None, head)) for ref in refs},
         )
+
+
+def shared_values(view: View, type: str | None = None) -> list[tuple[str, str, str, list[Ref]]]:
+    """Return every (type, rule, value) that several entities were said to have, sorted, with the entities by key."""
+    found: dict[tuple[str, str, str], list[Ref]] = {}
+    for row, _ in view.scan(identifying_values.SHARING):
+        entity_type, rule, value, key = (name.decode() for name in row[:-1].split(b"\0"))
+        if type in (None, entity_type):
+            found.setdefault((entity_type, rule, value), []).append(Ref(entity_type, key))
+    return [(*names, refs) for names, refs in found.items() if len(refs) > 1]
 
 
 def bodies(said: Iterable[Meaning]) -> list[tuple[str, bytes]]:

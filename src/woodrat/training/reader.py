@@ -234,7 +234,7 @@ class _Standing:
     def _stands(self, id: str, *, here: bool) -> bool:
         """Return whether an observation is live; one that another log holds cannot be told, and counts as live."""
         view, through = self._reader.view, self._reader.asof.position
-        found = view.observation_by_id(id)
+        found = view.observation(id)
         if found is None or found.position > through:
             return not here
         namers = view.namers(found.observation.digest, through)

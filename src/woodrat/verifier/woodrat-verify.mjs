@@ -1963,7 +1963,7 @@ const observationShape = shape(
       replaces: listOf(fullName),
     },
     ...{ saw: listOf(fullName), source: isText, interpretation: isText, run: isText, step: isWhole, confidence: any },
-    ...{ reason: isText, assigned: isTrue, locator: isObject },
+    ...{ reason: isText, assigned: isTrue, locator: isObject, match: isObject },
   },
 );
 

@@ -491,7 +491,7 @@ def is_mark(value: Any) -> bool:
 def is_fields_read(value: Any) -> bool:
     if is_cut(value) or not isinstance(value, dict):
         return is_cut(value)
-    table: Table = {"value": is_any, "observation?": is_text, "observations?": is_texts}
+    table: Table = {"value?": is_any, "observation?": is_text, "observations?": is_texts}
     return all(shaped(item, table) for item in value.values())
 
 
@@ -651,6 +651,7 @@ OBSERVATION: Table = {
     "reason?": is_text,
     "assigned?": is_true,
     "locator?": is_object,
+    "match?": is_object,
 }
 BODIES: Dict[str, Table] = {
     "run.started": {
@@ -671,7 +672,8 @@ BODIES: Dict[str, Table] = {
         "found": is_boolean,
         "fields?": is_fields_read,
         "edited?": is_object,
-        **dict.fromkeys(("args?", "recalled?", "rejected?", "error?"), is_any),
+        **dict.fromkeys(("args?", "recalled?", "remembered?", "rejected?", "understood?", "error?"), is_any),
+        **dict.fromkeys(("embedder?", "remark?"), is_text),
     },
     "run.model": {
         **STEP,

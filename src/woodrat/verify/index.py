@@ -2,44 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from woodrat.engines.port import BEFORE_ALL, Audit, IndexRow, Mismatch, View
+from woodrat.engines.port import BEFORE_ALL, Audit, Mismatch, View
+from woodrat.erasure.index import BY_ENTRY
 from woodrat.errors import Corrupt
 from woodrat.exchange import index as exchange_index
-from woodrat.explain import index as trace_index
-from woodrat.ledger import fingerprint_index, observed_time, search_index
+from woodrat.ledger import fingerprint_index, search_index
 from woodrat.ledger import index as log_index
+from woodrat.ledger.indexer import STATE
+from woodrat.ledger.state_index import progress_of
 from woodrat.recall import index as recall_index
-from woodrat.recall.ngram import Ngram
-from woodrat.runs import index as run_index
-from woodrat.training import index as training_index
 
 if TYPE_CHECKING:
     from woodrat.ledger.index import Index
+    from woodrat.merge import Policy
     from woodrat.recall.embedders import Embedder
 
-INDEXES: Final = (
-    observed_time.INDEX,
-    run_index.INDEX,
-    run_index.LIST_INDEX,
-    trace_index.INDEX,
-    training_index.INDEX,
-    exchange_index.INDEX,
-)
+INDEXES: Final = BY_ENTRY
 """The indexes of the log that are made of its entries alone."""
 
 
 def check_notes(view: View, audit: Audit) -> None:
     """Compare what is noted of indexes and of other logs with the end of the log, which may have been cut back."""
     end = view.head().position
-    names = {*(index.name for index in INDEXES), search_index.INDEX.name, fingerprint_index.NAME}
+    names = {*(index.name for index in INDEXES), recall_index.PASSAGES}
+    of_state = {index.name for index in STATE}
     for name, noted in audit.notes().items():
         try:
             if name.startswith(exchange_index.TAKEN):
                 exchange_index.noted_mark(noted, name)  # a position of another log; only its shape can be seen here
-            elif (name in names or name.startswith(recall_index.VECTORS)) and log_index.covered(view, name) > end:
+            elif (
+                progress_of(view, name).position > end
+                if name in of_state
+                else (name in names or name.startswith(recall_index.VECTORS)) and log_index.covered(view, name) > end
+            ):
                 problem = f"the index {name} speaks of a position after the end of the log"
                 audit.wrong.append(Mismatch("truncated", end + 1, None, problem, log=True))
         except (AttributeError, TypeError, Corrupt):
@@ -48,7 +46,7 @@ def check_notes(view: View, audit: Audit) -> None:
 
 def pass_over(audit: Audit) -> None:
     """Leave the indexes that trail the log as they are, uncompared."""
-    trailing = {*(index.name for index in INDEXES), *search_index.INDEX.indexes}
+    trailing = {*(index.name for index in INDEXES), *search_index.INDEX.indexes, recall_index.PASSAGES}
     for name in audit.indexes():
         if name in trailing or name.startswith(recall_index.VECTORS):
             audit.pass_over(name)
@@ -76,26 +74,28 @@ def fingerprint_faults(
     return found
 
 
-def compare(view: View, audit: Audit, embedder: Embedder | None) -> set[str]:
+def compare(view: View, audit: Audit, embedder: Embedder | None, policies: Mapping[str, Policy]) -> set[str]:
     """Compare the indexes of the log with what it says belongs there; return what could not be compared.
 
-    Vectors are made again with the built-in embedder, and with the one given; those of others are left out.
+    Vectors are made again with the embedder given; those of others are left out.
     """
     unchecked: set[str] = set()
     for index in INDEXES:
         _compare_rows(view, audit, index)
-    loaded = {known.id: known for known in (Ngram(), embedder) if known is not None}
+    for row in recall_index.kept_passages(view, policies, log_index.covered(view, recall_index.PASSAGES)):
+        audit.listed(row)
     for name in audit.indexes():
-        if name.startswith(recall_index.VECTORS):
-            id = name.removeprefix(recall_index.VECTORS)
-            if id in loaded:
-                before = len(audit.wrong)
-                for position, item in recall_index.kept_items(view, loaded[id], log_index.covered(view, name)):
-                    audit.listed(IndexRow(name, log_index.position_key(position), position, item))
-                audit.wrong[before:] = [wrong._replace(part="vectors") for wrong in audit.wrong[before:]]
-            else:
-                audit.pass_over(name)
-                unchecked.add(f"vectors of {id}: the embedder is not loaded; give it to check them")
+        if not name.startswith(recall_index.VECTORS):
+            continue
+        id = name.removeprefix(recall_index.VECTORS)
+        if embedder is None or embedder.id != id:
+            audit.pass_over(name)
+            unchecked.add(f"vectors of {id}: the embedder is not loaded; give it to check them")
+            continue
+        before = len(audit.wrong)
+        for row in recall_index.kept_vectors(view, embedder, name):
+            audit.listed(row)
+        audit.wrong[before:] = [wrong._replace(part="vectors") for wrong in audit.wrong[before:]]
     return unchecked
 
 

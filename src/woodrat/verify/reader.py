@@ -10,17 +10,18 @@ An entity is let go before the next one comes, so memory does not grow with the 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import Audit, Keeping, Mismatch, Told, View
+from woodrat.engines.port import Audit, IndexRow, Keeping, Mismatch, Told, View
 from woodrat.errors import Corrupt, Unavailable
-from woodrat.ledger import fingerprint_index, search_index, trailing
-from woodrat.ledger import index as log_index
+from woodrat.ledger import entry_index, fingerprint_index, identifying_values, search_index, state_rows
 from woodrat.ledger.before import Before
 from woodrat.ledger.read import Reader
-from woodrat.ledger.state_index import StateAudit
+from woodrat.ledger.state_index import StateIndex, progress_of
+from woodrat.ledger.state_redo import StateAudit, leaf_position
 from woodrat.log import check as log_check
 from woodrat.log.check import PART, Checked, Row, Walk
 from woodrat.merge import Policy, snapshot
@@ -29,10 +30,12 @@ from woodrat.merge.fold import MergeState
 from woodrat.merge.incremental import Laying
 from woodrat.merge.rules import Rules, rules_of
 from woodrat.records import dataclass, field
-from woodrat.state import schema
+from woodrat.state import entry_rows, schema
 from woodrat.state.asof import AsOf, Stored
-from woodrat.state.identity import Identifying
-from woodrat.state.meaning import Meaning, step_of
+from woodrat.state.identity import Identifying, shared_values
+from woodrat.state.meaning import Meaning, Step, step_of
+from woodrat.state.relation import endpoints
+from woodrat.state.schema import Schema
 
 READER_FOLDS: Final = 500
 """After so many entities the readers of the past are made anew, since each keeps all it has folded."""
@@ -75,25 +78,28 @@ class Refolder:
         self._view, self._audit, self._policies, self._deep = view, audit, policies, deep
         self._head = view.head().position
         self._versions = _versions(view)
-        self._imprinted = fingerprint_index.position(view)
-        self._searched = log_index.covered(view, search_index.INDEX.name)
+        self._imprint = progress_of(view, fingerprint_index.NAME)
         self._readers: dict[int, Reader] = {}
         self._rules: dict[tuple[str, int], Rules] = {}
         self.found = Refolded()
-        self._state_rows = self._audit_of_rows()
+        self._audits = self._state_audits()
 
-    def _audit_of_rows(self) -> StateAudit | None:
-        """Return what works out the rows of the state index again; none where it cannot be said how far they go."""
-        try:
-            rows = StateAudit(self._view, self._policies)
-        except UNREADABLE as error:
-            self.found.wrong.append(Mismatch("index", None, None, f"how far the state index goes: {error}"))
-            return None
-        if rows.progress.position > self._head:
-            problem = "the state index speaks of a position after the end of the log"
-            self.found.wrong.append(Mismatch("truncated", self._head + 1, None, problem, log=True))
-            return None
-        return rows
+    def _state_audits(self) -> list[tuple[StateAudit, StateIndex]]:
+        """Return what works out the rows of state indexes again, those of words only in depth."""
+        found: list[tuple[StateAudit, StateIndex]] = []
+        for index in (state_rows.INDEX, search_index.INDEX) if self._deep else (state_rows.INDEX,):
+            try:
+                audit = StateAudit(self._view, self._policies, (index,))
+            except UNREADABLE as error:
+                problem = f"how far the index {index.name} goes: {error}"
+                self.found.wrong.append(Mismatch("index", None, None, problem))
+                continue
+            if audit.progress.position > self._head:
+                problem = f"the index {index.name} speaks of a position after the end of the log"
+                self.found.wrong.append(Mismatch("truncated", self._head + 1, None, problem, log=True))
+            else:
+                found.append((audit, index))
+        return found
 
     def fold(self, within: tuple[int, int], tell: Callable[[int], object]) -> Refolded:
         """Fold the entities of a slice; `tell` is told of how many observations at a time."""
@@ -119,10 +125,10 @@ class Refolder:
 
     def _rules_at(self, type: str, position: int) -> Rules:
         """Return the rules of a type at a position; they change only where a schema of it stands."""
-        version = bisect_right(self._versions.get(type, ()), position)
+        version = bisect_right(self._versions.get(type, ()), position, key=_registered_at)
         found = self._rules.get((type, version))
         if found is None:
-            chosen = self._view.schema(type, position) or schema.OPEN(type)
+            chosen = schema.winning(one for _, one in self._versions.get(type, [])[:version]) or schema.OPEN(type)
             found = self._rules[type, version] = rules_of(chosen, self._policies)
         return found
 
@@ -138,14 +144,24 @@ class Refolder:
         """Fold one entity, alone or with those it was ever joined with; return how many observations it has."""
         ref = told.ref
         rules = self._rules_at(ref.type, self._head)
-        values = Identifying(ref, rules.schema, rules.identifying)
-        if self._state_rows is not None:
-            told = told._replace(observations=self._state_rows.follow(ref, told.observations))
-        count = self._joined(told, values) if self._view.joined(ref.digest) else self._lone(told, values)
-        self._audit.shared(ref, values.found)
-        if self._state_rows is not None:
-            for row in self._state_rows.rows():
+        values = Identifying(ref, rules.identifying, partial(shared_values, rules.schema))
+        for rows, _ in self._audits:
+            told = told._replace(observations=rows.follow(ref, told.observations))
+        first = _First(told.observations) if endpoints(ref) is not None else None
+        if first is not None:
+            told = told._replace(observations=first)
+        count = self._joined(told, values) if entry_index.joined(self._view, ref.digest) else self._lone(told, values)
+        for row in identifying_values.rows(ref, values.found):
+            self._audit.listed(row, ref)
+        if first is not None and first.position >= 0:
+            for name, key, value in entry_rows.relation_rows(ref, first.position):
+                self._audit.listed(IndexRow(name, key, first.position, value), ref)
+        for rows, index in self._audits:
+            known = len(self._audit.wrong)
+            for row in rows.rows():
                 self._audit.listed(row, ref)
+            if index is search_index.INDEX:
+                self._audit.wrong[known:] = [wrong._replace(part="search") for wrong in self._audit.wrong[known:]]
         return count
 
     def _lone(self, told: Told, values: Identifying) -> int:
@@ -247,8 +263,10 @@ class Refolder:
         digest = snapshot.value_digest(state, rules) if is_root and state.exists else None
         if digest is not None:
             self.found.now.append((ref.digest, digest))
-        then = self._imprinted
+        then = self._imprint.position
         if then >= 0:
+            if self._imprint.filling:
+                then = leaf_position(self._imprint, self._view, self._policies, ref)
             if joined or last > then or self._rules_at(ref.type, then) is not rules:
                 reader = self._reader(then)
                 before = reader.state(ref) if reader.group(ref)[0] == ref else None
@@ -256,20 +274,37 @@ class Refolder:
                 digest = snapshot.value_digest(before, old) if before is not None and before.exists else None
             if digest is not None:
                 self.found.then.append((ref.digest, digest))
-        if self._deep and self._searched >= 0:
-            known = len(self._audit.wrong)
-            for row in trailing.lives(self._view, search_index.INDEX, self._policies, ref, self._searched):
-                self._audit.listed(row, ref)
-            self._audit.wrong[known:] = [wrong._replace(part="search") for wrong in self._audit.wrong[known:]]
 
 
-def _versions(view: View) -> dict[str, list[int]]:
-    """Return the positions of the schemas of each type."""
-    found: dict[str, list[int]] = {}
+class _First:
+    """What was said of an entity, and the position it begins at once it is read."""
+
+    def __init__(self, observations: Iterator[Stored]) -> None:
+        self._observations = observations
+        self.position = -1
+
+    def __iter__(self) -> _First:
+        return self
+
+    def __next__(self) -> Stored:
+        found = next(self._observations)
+        if self.position < 0:
+            self.position = found.position
+        return found
+
+
+def _versions(view: View) -> dict[str, list[tuple[int, Schema]]]:
+    """Return the schemas of each type with their positions, as the log has them."""
+    found: dict[str, list[tuple[int, Schema]]] = {}
     for entry in view.entries(kinds={"schema"}):
         if entry.body is not None:
-            found.setdefault(schema.stored(entry.body).type, []).append(entry.position)
+            registered = schema.stored(entry.body)
+            found.setdefault(registered.type, []).append((entry.position, registered))
     return found
+
+
+def _registered_at(version: tuple[int, Schema]) -> int:
+    return version[0]
 
 
 def _position(stored: Stored) -> int:
@@ -314,7 +349,10 @@ def stretch(
         try:
             if not log_check.canonical(row.kind, row.body):
                 wrong.append(Mismatch("canonical", row.position, None, "the body is not in canonical form", log=True))
-            audit.noted(row.position, row.kind, row.body, _meaning(row))
+            meaning = _meaning(row)
+            about = meaning.subject if isinstance(meaning, Step) else None
+            for name, key, value in entry_rows.rows_of(row.kind, row.body, meaning, row.position):
+                audit.listed(IndexRow(name, key, row.position, value), about)
         except UNREADABLE as error:
             problem = f"the body is not that of a {row.kind} ({type(error).__name__}: {error})"
             wrong.append(Mismatch("body", row.position, None, problem, log=True))

@@ -23,6 +23,7 @@ from woodrat.engines import cancellation
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Audit, Mismatch, Receipt, View
 from woodrat.errors import Corrupt, Fault, Refused, shown
+from woodrat.ledger import entry_index
 from woodrat.ledger import report as reports
 from woodrat.ledger.moments import NO_READ, open_reader
 from woodrat.ledger.plans import admit
@@ -235,7 +236,7 @@ class _Verification:
             return found
         found += verify_index.fingerprint_faults(view, audit, folded.then, log.size)[:FINDINGS_MAX]
         if self._deep:
-            self._unchecked |= verify_index.compare(view, audit, self._embedder)
+            self._unchecked |= verify_index.compare(view, audit, self._embedder, self._policies)
             self._checked += ["search", "indexes", "vectors"] if "search" not in self._checked else []
             found += audit.wrong
             audit.wrong = []
@@ -407,8 +408,8 @@ def prove_order(context: Context, shuffles: object, progress: Progress | None = 
         position = reader.asof.position
         refs = reader.view.entities(None, position)
         meanings: list[Meaning] = [stored.observation for stored in reader.stored(refs)]
-        for entity_type in reader.view.schema_types(position):
-            meanings += reader.view.schemas(entity_type, position)
+        for entity_type in entry_index.schema_types(reader.view, position):
+            meanings += entry_index.schemas(reader.view, entity_type, position)
         expected = reader.fingerprint().root()
     differing: list[int] = []
     for seed in range(shuffles):

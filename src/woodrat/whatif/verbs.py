@@ -13,6 +13,7 @@ from woodrat.canon.digest import digest
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.explain.reader.tracer import Tracer
 from woodrat.explain.remake import SAME
+from woodrat.ledger import entry_index
 from woodrat.ledger.moments import NO_READ, open_reader, resolve_ref, timestamp
 from woodrat.ledger.pages import limit_faults, make_cursor, read_cursor
 from woodrat.records import dataclass
@@ -174,7 +175,7 @@ def _named(tracer: Tracer, asked: WhatIfQuestion) -> list[Entry]:
     missing: list[str] = []
     for name in asked.runs or ():
         id, _, stage = name.partition("#")
-        entries = owned(id, tracer.view.run(id, tracer.through))
+        entries = owned(id, entry_index.run_entries(tracer.view, id, tracer.through))
         if not entries:
             missing.append(id)
             continue

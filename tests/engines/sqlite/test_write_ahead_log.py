@@ -31,22 +31,22 @@ def fill(ledger: Ledger, engine: SqliteEngine, size: int) -> None:
     for number in range(100):
         if size_of(engine.path) >= size:
             return
-        ledger.store([{"entity_type": "note", "id": f"{number}-{n}", "text": "x" * 2_000} for n in range(500)])
+        ledger.store([{"entity_type": "memo", "id": f"{number}-{n}", "text": "x" * 2_000} for n in range(500)])
     raise AssertionError("it does not grow")
 
 
 def test_the_file_shrinks_once_nobody_reads_the_past(engine: SqliteEngine) -> None:
     """While a view is open the write-ahead log grows; the first write after it cuts the file."""
     ledger = ledger_on(engine)
-    ledger.store({"entity_type": "note", "id": "first"})
+    ledger.store({"entity_type": "memo", "id": "first"})
     with engine.view(ledger.tenant) as view:
         head = view.head()
         fill(ledger, engine, 2 * LARGE)
         assert view.head() == head
     assert size_of(engine.path) >= 2 * LARGE
-    ledger.store({"entity_type": "note", "id": "last"})
+    ledger.store({"entity_type": "memo", "id": "last"})
     assert size_of(engine.path) < LARGE
-    assert [ledger.show(f"note/{id}").fields["id"] for id in ("first", "last")] == ["first", "last"]
+    assert [ledger.show(f"memo/{id}").fields["id"] for id in ("first", "last")] == ["first", "last"]
     assert ledger.verify().sound
 
 
@@ -56,7 +56,7 @@ def test_a_reader_in_the_way_is_not_waited_for_again_and_again(
     """Someone who reads the newest state keeps the file; writers try to cut it now and then, and wait but shortly."""
     waits: list[int] = []
     ledger = ledger_on(engine)
-    ledger.store({"entity_type": "note", "id": "first"})
+    ledger.store({"entity_type": "memo", "id": "first"})
     with engine.view(ledger.tenant) as view:
         view.head()
         fill(ledger, engine, LARGE)
@@ -80,7 +80,7 @@ def test_a_reader_in_the_way_is_not_waited_for_again_and_again(
         assert size_of(engine.path) >= LARGE
     assert waits == [write_ahead_log.CUT_MILLISECONDS, BUSY_MILLISECONDS] * 2
     for number in range(PAUSE_COMMITS):
-        ledger.store({"entity_type": "note", "id": "more", "n": number})
+        ledger.store({"entity_type": "memo", "id": "more", "n": number})
     assert size_of(engine.path) < LARGE
 
 

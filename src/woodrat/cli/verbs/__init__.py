@@ -26,8 +26,8 @@ SECTIONS: dict[str, str] = {
 FIRST_WORDS: dict[str, str] = {
     word: section
     for section, words in {
-        "facts": "store show entities observations history timeline blame conflicts diff tag elements correct retract "
-        "delete restore relate related merge split",
+        "facts": "store remember show entities observations history timeline blame conflicts diff tag elements correct "
+        "retract delete restore relate related merge split",
         "runs": "runs",
         "questions": "why recall lineage impact stale what-if bisect reduce reindex",
         "proof": "fingerprint prove-order verify rebuild checkpoint prove capsule erase",
@@ -57,6 +57,7 @@ GROUPS: dict[str, str] = {
 OTHER_NAMES: dict[str, str] = {
     "add": "store",
     "ask": "recall",
+    "note": "remember",
     "compare": "runs diff",
     "find": "entities search",
     "get": "show",

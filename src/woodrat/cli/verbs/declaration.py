@@ -280,7 +280,7 @@ ALL: Mapping[str, Form] = {"limit": {"help": "return at most this many (default:
 """The limit of a command that prints the whole list where none is typed."""
 EXIT_CODE = argument("--exit-code", action="store_true", help="exit with 1 when there is a difference")
 GRAPH = argument("--format", choices=("dot", "mermaid"), help="print a graph for Graphviz or Mermaid instead")
-EMBEDDER = argument("--embedder", metavar="E", help="ngram-v1, openai:MODEL, ollama:MODEL, … (default: ngram-v1)")
+EMBEDDER = argument("--embedder", metavar="E", help="minilm, none, openai:MODEL, … (default: minilm where installed)")
 FUNCTION = argument(
     "--with",
     dest="function",

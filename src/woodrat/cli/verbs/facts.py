@@ -30,6 +30,13 @@ COMMANDS: tuple[Command, ...] = (
         "whole or not at all, and a summary says what came of it.",
     ),
     Command(
+        "remember",
+        "facts:remember",
+        ("woodrat remember 'Ana prefers calls before noon' --about 'contact/Ana Rivera'",),
+        verb="remember",
+        more="`woodrat related REF` lists the notes about an entity; erasing the entity erases them.",
+    ),
+    Command(
         "show",
         "entities:show",
         ("woodrat show 'contact/Ana Rivera'", "woodrat show 'contact/Ana Rivera' --as-of yesterday -o json"),

@@ -22,7 +22,7 @@ COMMANDS: tuple[Command, ...] = (
         verb="recall",
         own=(EMBEDDER,),
         rows=False,
-        more="When no run passes the threshold, it says so and lists the nearest ones.",
+        more="Looks at runs, facts, notes and documents. When nothing passes the threshold, it lists the nearest.",
     ),
     Command(
         "lineage",

@@ -43,15 +43,10 @@ SELECT tenant FROM receipt WHERE tenant NOT IN (SELECT id FROM tenant) LIMIT 1;
 SELECT 'entity' FROM entity WHERE tenant NOT IN (SELECT id FROM tenant)
 UNION SELECT 'said' FROM said WHERE id >> 40 NOT IN (SELECT id FROM tenant) OR entity NOT IN (SELECT id FROM entity)
 UNION SELECT 'naming' FROM naming WHERE id >> 40 NOT IN (SELECT id FROM tenant)
-UNION SELECT 'source' FROM source WHERE id >> 40 NOT IN (SELECT id FROM tenant)
-UNION SELECT 'step' FROM step WHERE id >> 40 NOT IN (SELECT id FROM tenant)
-UNION SELECT 'about' FROM about WHERE id >> 40 NOT IN (SELECT id FROM tenant)
 UNION SELECT 'late' FROM late WHERE id >> 40 NOT IN (SELECT id FROM tenant) OR entity NOT IN (SELECT id FROM entity)
 UNION SELECT 'kept' FROM kept INDEXED BY kept_until WHERE entity NOT IN (SELECT id FROM entity)
 UNION SELECT 'anchor' FROM anchor WHERE entity NOT IN (SELECT id FROM entity)
 UNION SELECT 'element' FROM element WHERE entity NOT IN (SELECT id FROM entity)
-UNION SELECT 'edge' FROM edge WHERE (relation, tenant) NOT IN (SELECT id, tenant FROM entity)
-UNION SELECT 'sharing' FROM sharing WHERE entity NOT IN (SELECT id FROM entity)
 UNION SELECT 'index_row' FROM index_row WHERE tenant NOT IN (SELECT id FROM tenant)
 UNION SELECT 'index_past' FROM index_past WHERE tenant NOT IN (SELECT id FROM tenant)
 UNION SELECT 'meta' FROM meta WHERE tenant NOT IN (SELECT id FROM tenant)
@@ -61,9 +56,6 @@ UNION SELECT 'node' FROM node WHERE tenant NOT IN (SELECT id FROM tenant);
 -- Derived data of a tenant that speaks of a position after the last: the table, and the position.
 SELECT 'said', id - :base FROM said WHERE id BETWEEN :base + :size AND :high
 UNION ALL SELECT 'naming', id - :base FROM naming WHERE id BETWEEN :base + :size AND :high
-UNION ALL SELECT 'source', id - :base FROM source WHERE id BETWEEN :base + :size AND :high
-UNION ALL SELECT 'step', id - :base FROM step WHERE id BETWEEN :base + :size AND :high
-UNION ALL SELECT 'about', id - :base FROM about WHERE id BETWEEN :base + :size AND :high
 UNION ALL SELECT 'late', id - :base FROM late WHERE id BETWEEN :base + :size AND :high
 UNION ALL SELECT 'entity', max(last, coalesce(state_at, -1)) FROM entity
     WHERE tenant = :tenant AND max(last, coalesce(state_at, -1)) >= :size
@@ -137,26 +129,6 @@ SELECT 1 FROM anchor WHERE entity = ? AND position = ?;
 -- Where the first `same_as` of a tenant stands.
 SELECT min(first) FROM entity WHERE tenant = :tenant AND type = :type AND first >= 0;
 
--- name: has_edge
--- Whether a relation is noted under an entity it names.
-SELECT 1 FROM edge WHERE tenant = ? AND endpoint = ? AND relation = ?;
-
--- name: has_sharing
--- Whether an identifying value is noted of an entity.
-SELECT 1 FROM sharing WHERE tenant = ? AND type = ? AND rule = ? AND value = ? AND entity = ?;
-
--- name: has_source
--- Whether an entry is noted to hold a source.
-SELECT 1 FROM source WHERE digest = ? AND id = ?;
-
--- name: has_step
--- Whether an entry is noted to belong to a run.
-SELECT 1 FROM step WHERE run = ? AND id = ?;
-
--- name: has_about
--- Whether an entry is noted to begin a run about an entity.
-SELECT 1 FROM about WHERE subject = ? AND id = ?;
-
 -- name: has_index_row
 -- Whether an index has a row that is true from a position on.
 SELECT 1 FROM index_row WHERE tenant = ? AND name = ? AND key = ? AND since = ? AND value = ?;
@@ -184,13 +156,8 @@ UNION SELECT DISTINCT name FROM index_past WHERE tenant = :tenant ORDER BY 1;
 SELECT 'said', count(*) FROM said WHERE id BETWEEN :low AND :high
 UNION ALL SELECT 'naming', count(*) FROM naming WHERE id BETWEEN :low AND :high
 UNION ALL SELECT 'late', count(*) FROM late WHERE id BETWEEN :low AND :high
-UNION ALL SELECT 'source', count(*) FROM source WHERE id BETWEEN :low AND :high
-UNION ALL SELECT 'step', count(*) FROM step WHERE id BETWEEN :low AND :high
-UNION ALL SELECT 'about', count(*) FROM about WHERE id BETWEEN :low AND :high
-UNION ALL SELECT 'edge', count(*) FROM edge WHERE tenant = :tenant
 UNION ALL SELECT 'anchor', count(*) FROM anchor
     WHERE entity IN (SELECT id FROM entity WHERE tenant = :tenant) AND position <= :high - :low
-UNION ALL SELECT 'sharing', count(*) FROM sharing WHERE tenant = :tenant
 UNION ALL SELECT 'index_row', count(*) FROM index_row WHERE tenant = :tenant
 UNION ALL SELECT 'index_past', count(*) FROM index_past WHERE tenant = :tenant
 UNION ALL SELECT 'node', count(*) FROM node WHERE tenant = :tenant;

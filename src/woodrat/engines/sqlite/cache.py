@@ -7,7 +7,7 @@ version, and a write that fails forgets what it may have changed.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import apsw
 
@@ -62,7 +62,8 @@ class Connected:
 
     def remember(self, tenant: TenantId) -> Memory:
         """Return what is known of a tenant; nothing when someone else has written since."""
-        version = self.cursor.execute("PRAGMA data_version").get
+        # To ask in SQL begins what a view reads; a writer has begun already, and is told without a statement.
+        version = self.cursor.execute("PRAGMA data_version").get if self._reads else self.connection.data_version()
         if version != self._version:
             self._memory.clear()
             self._version = version
@@ -75,6 +76,10 @@ class Connected:
         if found is None:
             found = self._memory[tenant] = Memory(reads=self._reads)
         return found
+
+    def committed(self) -> None:
+        """Take note that a write of this connection itself was committed: what it knows is what is there now."""
+        self._version = self.connection.data_version()
 
     def _share(self) -> None:
         """Keep no more entities of all tenants together than of one; those of tenants known longest go first."""
@@ -125,13 +130,10 @@ class Memory:
         self._reads = reads
         self.head: Head | None = None
         self.number: int | None = None
-        self.schemas: dict[str, list[tuple[int, Schema]]] | None = None
-        self.winning: dict[str, Schema] = {}
-        """The highest of the schemas of a type, once it was asked for."""
         self.joins: bool | None = None
         """Whether any `same_as` was ever said."""
-        self.unjoined: set[bytes] = set()
-        """Entities that no `same_as` names, as far as it was asked: one with many relations is long to look through."""
+        self.at_hand: dict[str, dict[Any, Any]] = {}
+        """By index what readers made of it, until a row of it changes."""
         self.entities: OrderedDict[bytes, Known] = OrderedDict()
         self.large: set[bytes] = set()
         """Those of them that are too large to stay."""
@@ -145,8 +147,8 @@ class Memory:
 
     def forget(self) -> None:
         """Forget what is derived."""
-        self.schemas = self.joins = self.named = None
-        self.unjoined.clear()
+        self.joins = self.named = None
+        self.at_hand.clear()
         self.entities.clear()
         self.large.clear()
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import struct
-from functools import lru_cache
 from typing import Any
 
 from woodrat.canon import moment
@@ -54,12 +52,6 @@ def head(digest: bytes) -> int:
     """Return the first 8 bytes of a digest as SQLite stores integers."""
     found: int = _HEAD(digest)[0]
     return found
-
-
-@lru_cache(maxsize=1_024)
-def head_of_text(text: str) -> int:
-    """Return the first 8 bytes of the SHA-256 of a text, as SQLite stores integers."""
-    return head(hashlib.sha256(text.encode()).digest())
 
 
 def head_of_id(id: str) -> int | None:

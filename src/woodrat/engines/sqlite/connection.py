@@ -18,8 +18,10 @@ from woodrat.merge.packing import UNREADABLE
 
 APPLICATION_ID = 0x57524154
 """`WRAT`: marks a file as ours."""
-MIGRATIONS = ("0001.sql", "0002.sql", "0003.sql", "0004.sql", "0005.sql", "0006.sql", "0007.sql")
+MIGRATIONS = ("0001.sql", "0002.sql", "0003.sql", "0004.sql", "0005.sql", "0006.sql", "0007.sql", "0008.sql")
 """The steps by which a file came to its present layout; `user_version` counts them."""
+MOVES_ROWS = "0008.sql"
+"""The step before which rows of tables that it drops are put into the ordered indexes."""
 ROOM_BYTES = 65_536
 """What SQLite needs beside a file to read it: its shared memory of 32 KiB, and some."""
 BUSY_MILLISECONDS = 10_000
@@ -297,8 +299,12 @@ def prepare(connection: apsw.Connection, path: str, *, readonly: bool) -> None:
             raise Refused([Fault("db", problem, "Open it for writing once.")], outcome="Nothing was changed.")
         run("BEGIN IMMEDIATE")
         try:
-            for number in range(run("PRAGMA user_version").get, len(MIGRATIONS)):
-                run(sql(MIGRATIONS[number]))
+            for name in MIGRATIONS[run("PRAGMA user_version").get :]:
+                if name == MOVES_ROWS and version:
+                    from woodrat.engines.sqlite.migration import move_rows
+
+                    move_rows(connection)
+                run(sql(name))
             run(f"PRAGMA application_id = {APPLICATION_ID}")
             run(f"PRAGMA user_version = {len(MIGRATIONS)}")
             run("COMMIT")

@@ -145,7 +145,8 @@ class SqliteEngine:
         return None if self._stamps is None else self._stamps.now()
 
     def transaction(self, tenant: TenantId) -> _Writing | Part:
-        self._check_writable()
+        if self.closed or self.readonly or self._process != pid():
+            self._check_writable()
         shared = self.shared
         if shared is not None and shared.is_mine():
             return shared.part(tenant)
@@ -241,7 +242,8 @@ class SqliteEngine:
     def take_writer(self) -> Connected:
         """Return the connection to write by, to the one whose turn it is."""
         with self._pool:
-            self._check()
+            if self.closed:
+                self._check()
             self.fence.check()
             self._writing = True
             return self._writer
@@ -342,6 +344,7 @@ class _Writing:
                 if error is None:
                     self._write.flush()
                     self._writer.cursor.execute("COMMIT")
+                    self._writer.committed()
                     self._write.trim()
                     self._engine.take_over()
                 else:
@@ -354,15 +357,18 @@ class _Writing:
                 try:
                     if self._write is not None and self._write.erased:
                         secure(self._writer.connection, on=False)
-                    self._engine.fence.watch(error, self._writer.connection)
+                    if error is not None:
+                        self._engine.fence.watch(error, self._writer.connection)
                     self._engine.give_back_writer()
                 finally:
                     self._turn.__exit__(None, None, None)
         except apsw.Error as late:
             raise translation(late, self._engine.path) or late from late
+        if error is None:
+            return
         if isinstance(error, apsw.Error) and (ours := translation(error, self._engine.path)) is not None:
             raise ours from error
-        if error is not None and (found := unreadable(error, self._engine.path, asserted=False)) is not None:
+        if (found := unreadable(error, self._engine.path, asserted=False)) is not None:
             raise found from error
 
     def _undo(self) -> None:

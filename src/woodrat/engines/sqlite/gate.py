@@ -24,6 +24,7 @@ try:
 except ImportError:  # pragma: no cover - not a POSIX system
     fcntl = None  # type: ignore[assignment]
 
+_AT_ONCE = 0 if fcntl is None else fcntl.LOCK_EX | fcntl.LOCK_NB
 SUFFIX = "-queue"
 """What the name of the queue file ends in, after that of the database."""
 TURNSTILE, GATE = 0, 1
@@ -84,6 +85,7 @@ class _Queue:
     def __init__(self, path: str) -> None:
         self._path = path
         self._file: BinaryIO | None = None
+        self._descriptor: int | None = None
         self._waiting: deque[threading.Event] = deque()
         self._busy = False
         self._lock = threading.Lock()
@@ -118,15 +120,32 @@ class _Queue:
 
     def pass_gate(self) -> int | None:
         """Hold the gate against other processes; return the descriptor that holds it, for `free_gate`."""
-        first = self._pass(TURNSTILE)
+        descriptor = self._descriptor
+        if descriptor is None:
+            first = self._pass(TURNSTILE)
+        else:
+            # Mostly nobody is in the way.
+            try:
+                fcntl.lockf(descriptor, _AT_ONCE, 1, TURNSTILE)
+                first = descriptor
+            except OSError:
+                first = self._pass(TURNSTILE)
         try:
-            return self._pass(GATE)
+            if descriptor is None:
+                return self._pass(GATE)
+            try:
+                fcntl.lockf(descriptor, _AT_ONCE, 1, GATE)
+                return descriptor
+            except OSError:
+                return self._pass(GATE)
         finally:
-            self._free(TURNSTILE, first)
+            if first is not None:
+                fcntl.lockf(first, fcntl.LOCK_UN, 1, TURNSTILE)
 
     def free_gate(self, descriptor: int | None) -> None:
         """Let the next process through."""
-        self._free(GATE, descriptor)
+        if descriptor is not None:
+            fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, GATE)
 
     def _pass(self, place: int) -> int | None:
         """Lock a byte; return the descriptor that holds it, or None if it cannot be had."""
@@ -136,9 +155,10 @@ class _Queue:
             if self._file is None:
                 # Not open(path, "r+b"): the file is made when it is missing, and never cut.
                 self._file = os.fdopen(self._opened(), "r+b", 0)
+                self._descriptor = self._file.fileno()
             descriptor = self._file.fileno()
             try:
-                fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+                fcntl.lockf(descriptor, _AT_ONCE, 1, place)
             except (BlockingIOError, PermissionError):
                 return descriptor if _Wait(self._file, place).ends() else None
             return descriptor
@@ -156,10 +176,6 @@ class _Queue:
             with suppress(OSError):  # made by another user meanwhile
                 os.fchmod(descriptor, mode)
             return descriptor
-
-    def _free(self, place: int, descriptor: int | None) -> None:
-        if descriptor is not None:
-            fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, place)
 
 
 class _Wait:

@@ -83,6 +83,7 @@ class Together:
                 raise _ended(engine.path)
             if error is None:
                 connection.execute("COMMIT")
+                self._writer.committed()
                 engine.take_over()
         except BaseException as late:
             error = late

@@ -6,8 +6,10 @@ position of the past SQLite goes through both side by side, in the order of the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+import orjson
 
 from woodrat.engines.port import IndexRow, next_prefix
 from woodrat.engines.sqlite.tables import Tables
@@ -33,18 +35,35 @@ class Indexes(Tables):
         query = ("scan" if through is None else "scan_past") + ("_reversed" if reverse else "")
         count = -1 if limit is None else limit
         rows = self.select(query, tenant=self.tenant_number, name=index, limit=count, **asked)
-        found = [(key, value) for key, value in rows]
-        if not all(type(key) is bytes and type(value) is bytes for key, value in found):
-            raise garbled(f"The index {index}")
-        return found
+        return _read(index, rows)
+
+    def find(self, index: str, prefixes: Sequence[bytes]) -> Sequence[tuple[bytes, bytes]]:
+        if len(prefixes) == 1:
+            return self.scan(index, prefixes[0])
+        sought = [(prefix.hex(), next_prefix(prefix).hex()) for prefix in sorted(prefixes)]
+        rows = self.select("find", tenant=self.tenant_number, name=index, sought=orjson.dumps(sought).decode())
+        return _read(index, rows)
 
     def lives(self, index: str, prefix: bytes = b"") -> Sequence[IndexRow]:
         rows = self.select("lives", tenant=self.tenant_number, name=index, **_within(prefix))
         return [IndexRow(index, key, since, value, until) for key, since, value, until in rows]
 
+    def at_hand(self, index: str) -> dict[Any, Any]:
+        found = self.memory.at_hand.get(index)
+        if found is None:
+            found = self.memory.at_hand[index] = {}
+        return found
+
     def meta(self, name: str) -> bytes | None:
         found: bytes | None = self.value("meta", tenant=self.tenant_number, name=name)
         return found
+
+
+def _read(index: str, rows: Iterable[tuple[Any, ...]]) -> list[tuple[bytes, bytes]]:
+    found = [(key, value) for key, value in rows]
+    if not all(type(key) is bytes and type(value) is bytes for key, value in found):
+        raise garbled(f"The index {index}")
+    return found
 
 
 def _within(prefix: bytes, after: bytes | None = None, *, reverse: bool = False) -> dict[str, Any]:

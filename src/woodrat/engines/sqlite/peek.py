@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import BEFORE_ALL, Glance
+from woodrat.engines.port import BEFORE_ALL, Glance, next_prefix
 from woodrat.engines.sqlite import codec
-from woodrat.state import observation
+from woodrat.state import entry_rows, observation
 from woodrat.state.observation import RETRACT, Observation
 from woodrat.state.relation import SAME_AS
 
@@ -209,12 +209,13 @@ class Glancing:
         return Glance(ref, present.head, last, packed, present.schemas.get(ref[0]))
 
     def _is_joined(self, present: _Present, ref: Ref) -> bool:
-        """Return whether any `same_as` names an entity. That another one's digest begins alike only costs a view."""
+        """Return whether any `same_as` names an entity."""
         # A second statement may see more than the first: what it does not find was not there before either.
         unjoined, digest = present.unjoined, ref.digest
         if digest in unjoined:
             return False
-        if self._run(self._named["is_joined"], (codec.head(digest), present.number, SAME_AS)).get is not None:
+        first = entry_rows.digest_prefix(digest)
+        if self._run(self._named["is_joined"], (present.number, SAME_AS, first, next_prefix(first))).get is not None:
             return True
         if len(unjoined) >= UNJOINED_MAX:
             unjoined.clear()

@@ -144,12 +144,6 @@ ORDER BY said.digest;
 -- Entities of a tenant whose digests begin in a range, by that beginning.
 SELECT type, key FROM entity WHERE tenant = :tenant AND digest BETWEEN :first AND :last AND first >= 0 ORDER BY digest;
 
--- name: source_ids
--- Content of sources of a tenant whose digests begin in a range, by that beginning.
-SELECT body.body FROM source JOIN body ON body.id = source.id
-WHERE source.digest BETWEEN :first AND :last AND source.id BETWEEN :low AND :high AND body.body IS NOT NULL
-ORDER BY source.digest;
-
 -- name: is_said
 -- Whether an observation of a tenant has a digest that begins so.
 SELECT 1 FROM said WHERE digest = :digest AND id BETWEEN :low AND :high LIMIT 1;
@@ -244,9 +238,8 @@ SELECT (SELECT id FROM entry WHERE id BETWEEN ?3 AND ?4 ORDER BY id DESC LIMIT 1
        (SELECT 1 FROM naming LIMIT 1);
 
 -- name: is_joined
--- Whether a relation of a type names an entity whose digest begins so.
-SELECT 1 FROM edge JOIN entity ON entity.id = edge.relation
-WHERE edge.tenant = ?2 AND edge.endpoint = ?1 AND entity.type = ?3 LIMIT 1;
+-- Whether an index has a row that is true now between two keys.
+SELECT 1 FROM index_row WHERE tenant = ?1 AND name = ?2 AND key >= ?3 AND key < ?4 LIMIT 1;
 
 -- name: last_entity
 -- The highest number an entity has.
@@ -307,45 +300,6 @@ SELECT position FROM chain WHERE position <= :through LIMIT 1;
 -- name: touched
 -- Entities with an observation in a run of the log.
 SELECT type, key FROM entity WHERE id IN (SELECT entity FROM said WHERE id BETWEEN :low AND :high);
-
--- name: relations
--- Relations that name an entity whose digest begins so, by first mention.
-SELECT entity.type, entity.key FROM edge JOIN entity ON entity.id = edge.relation
-WHERE edge.tenant = :tenant AND edge.endpoint = :endpoint AND entity.first BETWEEN 0 AND :through
-ORDER BY entity.first;
-
--- name: relations_of_type
--- Relations of one type that name an entity whose digest begins so, by first mention.
-SELECT entity.type, entity.key FROM edge JOIN entity ON entity.id = edge.relation
-WHERE edge.tenant = :tenant AND edge.endpoint = :endpoint AND entity.type = :type
-  AND entity.first BETWEEN 0 AND :through
-ORDER BY entity.first;
-
--- name: sharing
--- Entities said to have an identifying value, by first mention.
-SELECT entity.type, entity.key FROM sharing JOIN entity ON entity.id = sharing.entity
-WHERE sharing.tenant = :tenant AND sharing.type = :type AND sharing.rule = :rule AND sharing.value = :value
-ORDER BY sharing.entity;
-
--- name: having
--- Which of these identifying values entities were said to have, by their places, with the numbers of the entities.
-SELECT sought.key, sharing.entity FROM json_each(:values) AS sought
-CROSS JOIN sharing ON sharing.tenant = :tenant AND sharing.type = :type AND sharing.rule = :rule
-AND sharing.value = sought.value;
-
--- name: shared
--- Identifying values that several entities were said to have.
-SELECT sharing.type, rule, value, entity.type, entity.key
-FROM sharing JOIN entity ON entity.id = sharing.entity
-WHERE sharing.tenant = :tenant AND (sharing.type, rule, value) IN (
-    SELECT type, rule, value FROM sharing WHERE tenant = :tenant GROUP BY type, rule, value HAVING count(*) > 1
-)
-ORDER BY sharing.type, rule, value, sharing.entity;
-
--- name: source
--- Where the content of a source whose digest begins so stands.
-SELECT source.id, body.body FROM source JOIN body ON body.id = source.id
-WHERE source.digest = :digest AND source.id BETWEEN :low AND :high;
 
 -- name: kept
 -- The latest merge state kept at or before a position, and the anchor for what was said since.
@@ -423,41 +377,9 @@ INSERT INTO said (id, entity, previous, digest) VALUES (?, ?, ?, ?);
 -- Index what an observation names.
 INSERT OR IGNORE INTO naming (target, id) VALUES (?, ?);
 
--- name: add_edge
--- Index a relation by an entity it names.
-INSERT OR IGNORE INTO edge (tenant, endpoint, relation) VALUES (?, ?, ?);
-
 -- name: add_kept
 -- Keep merge state along the history.
 INSERT INTO kept (entity, position, last, until, state) VALUES (?, ?, ?, ?, ?);
-
--- name: add_sharing
--- Note an identifying value.
-INSERT OR IGNORE INTO sharing (tenant, type, rule, value, entity) VALUES (?, ?, ?, ?, ?);
-
--- name: drop_sharing
--- Forget the identifying values of a type.
-DELETE FROM sharing WHERE tenant = :tenant AND type = :type;
-
--- name: add_source
--- Index the content of a source.
-INSERT INTO source (digest, id) VALUES (?, ?);
-
--- name: run
--- Where the entries of a run whose id has this digest stand.
-SELECT id FROM step WHERE run = :run AND id BETWEEN :low AND :high ORDER BY id;
-
--- name: runs_about
--- Where the runs about an entity whose digest begins so begin.
-SELECT id FROM about WHERE subject = :subject AND id BETWEEN :low AND :high ORDER BY id;
-
--- name: add_step
--- Index an entry of a run.
-INSERT INTO step (run, id) VALUES (?, ?);
-
--- name: add_about
--- Index the beginning of a run by its subject.
-INSERT INTO about (subject, id) VALUES (?, ?);
 
 -- name: scan
 -- Rows of an index that are true now, by key.
@@ -486,6 +408,12 @@ UNION ALL
 SELECT key, value FROM index_past
 WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last AND since <= :through AND until > :through
 ORDER BY key DESC LIMIT :limit;
+
+-- name: find
+-- Rows of an index that are true now, between pairs of keys, each pair in hexadecimal, in their order.
+SELECT index_row.key, index_row.value FROM json_each(:sought) AS sought
+CROSS JOIN index_row ON index_row.tenant = :tenant AND index_row.name = :name
+    AND index_row.key >= unhex(sought.value ->> 0) AND index_row.key < unhex(sought.value ->> 1);
 
 -- name: lives
 -- Every row of an index, those that ended too.
@@ -530,15 +458,40 @@ INSERT OR REPLACE INTO meta (tenant, name, value) VALUES (:tenant, :name, :value
 -- Note nothing under a name.
 DELETE FROM meta WHERE tenant = :tenant AND name = :name;
 
+-- name: drop_said
+-- Forget an observation.
+DELETE FROM said WHERE id = ?;
+
+-- name: drop_naming
+-- Forget that an observation names another.
+DELETE FROM naming WHERE target = ? AND id = ?;
+
+-- name: drop_kept
+-- Forget the merge states kept along the history of an entity.
+DELETE FROM kept WHERE entity = ?;
+
+-- name: drop_elements
+-- Forget the parts of collections that are kept one by one under an entity.
+DELETE FROM element WHERE entity = ?;
+
+-- name: drop_anchors
+-- Forget the observations of an entity that a walk back may begin at.
+DELETE FROM anchor WHERE entity = ?;
+
+-- name: drop_late
+-- Forget which observations of an entity were said late.
+DELETE FROM late WHERE entity = ?;
+
+-- name: drop_entity
+-- Forget an entity and its present merge state.
+DELETE FROM entity WHERE id = ?;
+
 -- name: drop_derived
 -- Forget what is derived from a tenant's log. Rows that belong to no entity or no tenant at all go too: numbers of entities
 -- come back, and nobody else would ever clear away what a damaged file holds. A column that is NOT NULL is never asked whether
 -- it is NULL, whatever a damaged file holds; so its type is.
 DELETE FROM said WHERE id BETWEEN :low AND :high OR typeof(id) <> 'integer' OR id >> 40 NOT IN (SELECT id FROM tenant);
 DELETE FROM naming WHERE id BETWEEN :low AND :high OR typeof(id) <> 'integer' OR id >> 40 NOT IN (SELECT id FROM tenant);
-DELETE FROM source WHERE id BETWEEN :low AND :high OR typeof(id) <> 'integer' OR id >> 40 NOT IN (SELECT id FROM tenant);
-DELETE FROM step WHERE id BETWEEN :low AND :high OR typeof(id) <> 'integer' OR id >> 40 NOT IN (SELECT id FROM tenant);
-DELETE FROM about WHERE id BETWEEN :low AND :high OR typeof(id) <> 'integer' OR id >> 40 NOT IN (SELECT id FROM tenant);
 DELETE FROM index_row WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
 DELETE FROM index_past WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
 DELETE FROM meta WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
@@ -547,10 +500,6 @@ DELETE FROM late WHERE typeof(entity) <> 'integer' OR entity NOT IN (SELECT id F
 DELETE FROM kept WHERE typeof(entity) <> 'integer' OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
 DELETE FROM element WHERE typeof(entity) <> 'integer' OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
 DELETE FROM anchor WHERE typeof(entity) <> 'integer' OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
-DELETE FROM edge WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
-DELETE FROM edge WHERE typeof(relation) <> 'integer' OR relation NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
-DELETE FROM sharing WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
-DELETE FROM sharing WHERE typeof(entity) <> 'integer' OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
 DELETE FROM said WHERE typeof(entity) <> 'integer' OR entity NOT IN (SELECT id FROM entity WHERE tenant <> :tenant AND tenant IN (SELECT id FROM tenant));
 DELETE FROM entity WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
 DELETE FROM node WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant NOT IN (SELECT id FROM tenant);
@@ -559,9 +508,6 @@ DELETE FROM node WHERE tenant = :tenant OR typeof(tenant) <> 'integer' OR tenant
 -- Forget what is derived from the only log there is. Without a condition SQLite frees whole pages.
 DELETE FROM said;
 DELETE FROM naming;
-DELETE FROM source;
-DELETE FROM step;
-DELETE FROM about;
 DELETE FROM index_row;
 DELETE FROM index_past;
 DELETE FROM meta;
@@ -569,8 +515,6 @@ DELETE FROM late;
 DELETE FROM kept;
 DELETE FROM element;
 DELETE FROM anchor;
-DELETE FROM edge;
-DELETE FROM sharing;
 DELETE FROM entity;
 DELETE FROM node;
 

@@ -52,14 +52,6 @@ WHERE (SELECT tenant FROM entity WHERE entity.id = element.entity) IN (SELECT id
        instr(CAST(key AS BLOB), :data) OR
        instr(CAST(part AS BLOB), :data));
 
--- name: sharing
--- Rows of sharing.
-SELECT count(*) FROM sharing
-WHERE tenant IN (SELECT id FROM tenant WHERE (name <> :name) = :others AND (NOT :others OR name NOT LIKE 'woodrat.%'))
-  AND (instr(CAST(type AS BLOB), :data) OR
-       instr(CAST(rule AS BLOB), :data) OR
-       instr(CAST(value AS BLOB), :data));
-
 -- name: index_row
 -- Rows of index_row.
 SELECT count(*) FROM index_row
@@ -112,27 +104,3 @@ WHERE id >> 40 IN (SELECT id FROM tenant WHERE (name <> :name) = :others AND (NO
 SELECT count(*) FROM naming
 WHERE id >> 40 IN (SELECT id FROM tenant WHERE (name <> :name) = :others AND (NOT :others OR name NOT LIKE 'woodrat.%'))
   AND (target = :number);
-
--- name: edge
--- Rows of edge.
-SELECT count(*) FROM edge
-WHERE tenant IN (SELECT id FROM tenant WHERE (name <> :name) = :others AND (NOT :others OR name NOT LIKE 'woodrat.%'))
-  AND (endpoint = :number);
-
--- name: source
--- Rows of source.
-SELECT count(*) FROM source
-WHERE id >> 40 IN (SELECT id FROM tenant WHERE (name <> :name) = :others AND (NOT :others OR name NOT LIKE 'woodrat.%'))
-  AND (digest = :number);
-
--- name: step
--- Rows of step.
-SELECT count(*) FROM step
-WHERE id >> 40 IN (SELECT id FROM tenant WHERE (name <> :name) = :others AND (NOT :others OR name NOT LIKE 'woodrat.%'))
-  AND (run = :number);
-
--- name: about
--- Rows of about.
-SELECT count(*) FROM about
-WHERE id >> 40 IN (SELECT id FROM tenant WHERE (name <> :name) = :others AND (NOT :others OR name NOT LIKE 'woodrat.%'))
-  AND (subject = :number);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache, partial
 from heapq import merge
 from types import NoneType
@@ -13,13 +13,12 @@ import apsw
 import orjson
 
 from woodrat.canon import moment
-from woodrat.canon.ids import Ref, TenantId, id_of
+from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.port import BEFORE_ALL, Head, Kept, Receipt
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.cache import Known, Memory
 from woodrat.engines.sqlite.indexes import Indexes
 from woodrat.engines.sqlite.nodes import Nodes, damaged
-from woodrat.engines.sqlite.peek import UNJOINED_MAX
 from woodrat.log.entry import NONCE_BYTES, Entry, Origin, commitment
 from woodrat.log.tree import Frontier
 from woodrat.merge import packed_state
@@ -28,11 +27,9 @@ from woodrat.merge.packing import UNREADABLE, garbled
 from woodrat.merge.rules import Rules
 from woodrat.state import observation, schema
 from woodrat.state.asof import AsOf, Stored
-from woodrat.state.meaning import RUN_KINDS, step_of
 from woodrat.state.observation import RETRACT, Observation
-from woodrat.state.relation import SAME_AS, endpoints
+from woodrat.state.relation import SAME_AS
 from woodrat.state.schema import Schema
-from woodrat.state.source import source_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -216,11 +213,13 @@ class SqliteView(Indexes):
         """Return whether the file holds other tenants too."""
         return self.value("other_tenant", name=self.name) is not None
 
-    def observation(self, digest: bytes, through: int) -> Stored | None:
-        for row in self.select("said_by_digest", digest=codec.head(digest), **self.bounds(through=through)):
-            found = self._stored(row)
-            if found.observation.digest == digest:
-                return found
+    def observation(self, name: bytes | str, through: int | None = None) -> Stored | None:
+        head = codec.head_of_id(name) if isinstance(name, str) else codec.head(name)
+        if head is not None:
+            for row in self.select("said_by_digest", digest=head, **self.bounds(through=through)):
+                found = self._stored(row)
+                if name in (found.observation.digest, found.observation.id):
+                    return found
         return None
 
     def known(self, observations: Sequence[Observation]) -> Collection[bytes]:
@@ -247,15 +246,6 @@ class SqliteView(Indexes):
         through = self.head().position
         return {d for d in digests if codec.head(d) in found and self.observation(d, through) is not None}
 
-    def observation_by_id(self, id: str) -> Stored | None:
-        head = codec.head_of_id(id)
-        if head is not None:
-            for row in self.select("said_by_digest", digest=head, **self.bounds()):
-                found = self._stored(row)
-                if found.observation.id == id:
-                    return found
-        return None
-
     def ids(self, kind: str, prefix: str, limit: int) -> list[str]:
         found: list[str] = []
         heads = codec.heads_from(prefix[4:])
@@ -266,8 +256,6 @@ class SqliteView(Indexes):
         ):
             if kind == "entity":
                 id: str = Ref(row[0], row[1]).id
-            elif kind == "source":
-                id = id_of("source", source_digest(row[0]))
             else:
                 id = self._stored(row).observation.id
             # Rows come by the beginning of the digest; a prefix may say more than that.
@@ -389,16 +377,16 @@ class SqliteView(Indexes):
             self._missing.clear()
         self._missing.update(digests)
 
-    def entity(self, digest: bytes, through: int) -> Ref | None:
-        known = self.known_entity(digest)
-        return known.ref if known is not None and 0 <= known.first <= through else None
-
-    def entity_by_id(self, id: str) -> Ref | None:
-        head = codec.head_of_id(id)
+    def entity(self, name: bytes | str, through: int | None = None) -> Ref | None:
+        if isinstance(name, bytes):
+            known = self.known_entity(name)
+            there = known is not None and known.first >= 0 and (through is None or known.first <= through)
+            return known.ref if known is not None and there else None
+        head = codec.head_of_id(name)
         if head is not None:
             for row in self.select("entity", digest=head, tenant=self.tenant_number):
                 ref = Ref(row[1], row[2])
-                if ref.id == id and row[3] >= 0:
+                if ref.id == name and row[3] >= 0 and (through is None or row[3] <= through):
                     return ref
         return None
 
@@ -428,130 +416,24 @@ class SqliteView(Indexes):
     def touched(self, after: int, through: int) -> Collection[Ref]:
         return {_ref(row) for row in self.select("touched", **self.bounds(after, through))}
 
-    def relations(self, entity: bytes, type: str | None, through: int) -> Sequence[Ref]:
-        asked = {"endpoint": codec.head(entity), "tenant": self.tenant_number, "through": through}
-        rows = (
-            self.select("relations", **asked) if type is None else self.select("relations_of_type", **asked, type=type)
-        )
-        found = map(_ref, rows)
-        return [ref for ref in found if any(end.digest == entity for end in endpoints(ref) or ())]
-
     def _joins(self) -> bool:
         """Return whether any `same_as` was ever said."""
         if self.memory.joins is None:
             self.memory.joins = self.value("joins", tenant=self.tenant_number, type=SAME_AS) is not None
         return self.memory.joins
 
-    def joined(self, entity: bytes) -> bool:
-        unjoined = self.memory.unjoined
-        if not self._joins() or entity in unjoined:
-            return False
-        if self.relations(entity, SAME_AS, self.head().position):
-            return True
-        if len(unjoined) >= UNJOINED_MAX:
-            unjoined.clear()
-        unjoined.add(entity)
-        return False
-
-    def sharing(
-        self, values: Iterable[tuple[Ref, Sequence[tuple[str, str]]]]
-    ) -> Mapping[tuple[str, str, str], Sequence[Ref]]:
-        sought: dict[tuple[str, str], dict[str, int]] = {}
-        for ref, pairs in values:
-            known = self.known_entity(ref.digest)
-            number = -1 if known is None else known.number
-            for rule, value in pairs:
-                asking = sought.setdefault((ref.type, rule), {})
-                # Who asks does not count, unless another asks for the same.
-                asking[value] = number if asking.get(value, number) == number else -1
-        found: dict[tuple[str, str, str], Sequence[Ref]] = {}
-        for (type, rule), asking in sought.items():
-            names = list(asking)
-            rows = self.select(
-                "having", tenant=self.tenant_number, type=type, rule=rule, values=orjson.dumps(names).decode()
-            )
-            for value in {names[place]: None for place, number in rows if number != asking[names[place]]}:
-                those = self.select("sharing", tenant=self.tenant_number, type=type, rule=rule, value=value)
-                found[type, rule, value] = sorted((_ref(row) for row in those), key=lambda ref: ref.key.encode())
-        return found
-
-    def shared(self, type: str | None) -> Sequence[tuple[str, str, str, Sequence[Ref]]]:
-        found: dict[tuple[str, str, str], list[Ref]] = {}
-        for kind, rule, value, entity_type, key in self.select("shared", tenant=self.tenant_number):
-            if type in (None, kind):
-                found.setdefault((kind, rule, value), []).append(_ref((entity_type, key)))
-        return [(*names, sorted(refs, key=lambda ref: ref.key.encode())) for names, refs in sorted(found.items())]
-
-    def _registered(self) -> dict[str, list[tuple[int, Schema]]]:
-        found = self.memory.schemas
-        if found is None:
-            found = {}
-            for entry in self.entries(kinds={"schema"}):
-                assert entry.body is not None
-                registered = _schema(entry.body)
-                found.setdefault(registered.type, []).append((entry.position, registered))
-            self.memory.schemas = found
-            self.memory.winning.clear()
-        return found
-
-    def schemas(self, type: str, through: int) -> Sequence[Schema]:
-        return [found for position, found in self._registered().get(type, ()) if position <= through]
-
-    def schema(self, type: str, through: int) -> Schema | None:
-        registered = self._registered().get(type)
-        if not registered:
-            return None
-        if registered[-1][0] > through:
-            return schema.winning(self.schemas(type, through))
-        found = self.memory.winning.get(type)
-        if found is None:
-            found = schema.winning(one for _, one in registered)
-            assert found is not None, "one of some is the highest"
-            self.memory.winning[type] = found
-        return found
-
     def schemas_in_force(self) -> dict[str, tuple[int, Schema]]:
         """Return the schema in force of every type that has one, with the position of the last one of the type."""
-        last = self.head().position
-        registered = self._registered()
+        found: dict[str, list[tuple[int, Schema]]] = {}
+        for entry in self.entries(kinds={"schema"}):
+            assert entry.body is not None
+            registered = _schema(entry.body)
+            found.setdefault(registered.type, []).append((entry.position, registered))
         return {
-            type: (registered[type][-1][0], found)
-            for type in self.schema_types(last)
-            if (found := self.schema(type, last)) is not None
+            type: (known[-1][0], highest)
+            for type, known in found.items()
+            if (highest := schema.winning(one for _, one in known)) is not None
         }
-
-    def schema_types(self, through: int) -> Sequence[str]:
-        return sorted(type for type, found in self._registered().items() if found[0][0] <= through)
-
-    def source(self, digest: bytes) -> int | None:
-        for id, body in self.select("source", digest=codec.head(digest), **self.bounds()):
-            if body is not None and source_digest(body) == digest:
-                return int(id - self.base)
-        return None
-
-    def source_by_id(self, id: str) -> bytes | None:
-        head = codec.head_of_id(id)
-        if head is not None:
-            for _, body in self.select("source", digest=head, **self.bounds()):
-                if body is not None and id_of("source", source_digest(body)) == id:
-                    return source_digest(body)
-        return None
-
-    def run(self, id: str, through: int, after: int = BEFORE_ALL) -> Sequence[Entry]:
-        rows = self.select("run", run=codec.head_of_text(id), **self.bounds(after, through))
-        found = (self.entry(row[0] - self.base) for row in list(rows))
-        return [
-            entry for entry in found if entry is not None and entry.kind in RUN_KINDS and _step(entry) in (None, id)
-        ]
-
-    def runs_about(self, subject: bytes, through: int) -> Sequence[Entry]:
-        rows = self.select("runs_about", subject=codec.head(subject), **self.bounds(through=through))
-        found = (self.entry(row[0] - self.base) for row in list(rows))
-        return [
-            entry
-            for entry in found
-            if entry is not None and entry.kind == "run.started" and _subject(entry) in (None, subject)
-        ]
 
     def _rows(self, entity: int, position: int) -> Callable[[str], _Rows]:
         """Return what finds the parts of collections of an entity as they were after a position."""
@@ -586,7 +468,12 @@ class SqliteView(Indexes):
         return None if past is None else Kept(position, past)
 
     def current(self, ref: Ref, through: int, rules: Rules) -> tuple[MergeState, int] | None:
-        known = self.known_entity(ref.digest)
+        digest, entities = ref.digest, self.memory.entities
+        known = entities.get(digest)
+        if known is None:
+            known = self.known_entity(digest)
+        else:
+            entities.move_to_end(digest)  # as `known_entity` does
         if known is None or known.at is None or not 0 <= known.last <= known.at <= through:
             return None
         state = known.state
@@ -643,18 +530,6 @@ def _ref(row: tuple[Any, ...]) -> Ref:
 @lru_cache(maxsize=SCHEMAS_MAX)
 def _schema(body: bytes) -> Schema:
     return schema.stored(body)
-
-
-def _step(entry: Entry) -> str | None:
-    """Return the run an entry belongs to; `None` once its body is erased."""
-    found = None if entry.body is None else step_of(entry.kind, entry.body)
-    return None if found is None else found.run
-
-
-def _subject(entry: Entry) -> bytes | None:
-    """Return the digest of the entity a run is about; `None` once its beginning is erased."""
-    found = None if entry.body is None else step_of(entry.kind, entry.body)
-    return None if found is None or found.subject is None else found.subject.digest
 
 
 class _Times:

@@ -6,7 +6,7 @@ before it is asked for in SQL.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
@@ -32,11 +32,9 @@ from woodrat.merge.fold import MergeState
 from woodrat.merge.packing import UNREADABLE, garbled
 from woodrat.merge.rules import Rules
 from woodrat.state.asof import Stored
-from woodrat.state.meaning import Meaning, Step
+from woodrat.state.meaning import Meaning
 from woodrat.state.observation import RETRACT, Observation
-from woodrat.state.relation import SAME_AS, endpoints
-from woodrat.state.schema import Schema
-from woodrat.state.source import source_digest
+from woodrat.state.relation import SAME_AS
 
 if TYPE_CHECKING:
     from woodrat.log.check import Row
@@ -71,8 +69,9 @@ class SqliteTransaction(SqliteView):
         # By entity that it speaks of the position of the observation before, and once it is asked for what it says.
         self._before: dict[bytes, int] = {}
         self._recent: dict[bytes, list[Stored]] | None = None
-        # The tree as far as the log was derived from again.
+        # The tree as far as the log was derived from again, once everything was dropped.
         self._derived: Frontier | None = None
+        self._dropped = False
         # Whether there may be entities that are not at hand.
         self._forgotten = True
 
@@ -88,7 +87,8 @@ class SqliteTransaction(SqliteView):
 
     def trim(self) -> None:
         """Keep what is known within its bound."""
-        self.memory.trim()
+        if self.memory.large or self.memory.is_full:
+            self.memory.trim()
 
     def release(self) -> None:
         """Keep everything until the end: what was changed is written from there."""
@@ -121,6 +121,8 @@ class SqliteTransaction(SqliteView):
 
     def flush(self) -> None:
         """Write what changed in the table of entities."""
+        if not self._changed and not self._new:
+            return
         # Emptied before and in place: a loop that fills them may be the one that asks.
         new, changed = tuple(self._new), self._changed.copy()
         self._new.clear()
@@ -205,7 +207,7 @@ class SqliteTransaction(SqliteView):
         latest = self.memory.latest
         for kind in [kind for kind in latest if kind in kinds] if latest else ():
             del latest[kind]
-        self._index(head.size, kinds, bodies, meanings)
+        self._index(head.size, meanings)
 
     def _headers(self, write: Write) -> Iterable[tuple[Any, ...]]:
         """Return the rows of a write that its leaves were made of."""
@@ -263,10 +265,8 @@ class SqliteTransaction(SqliteView):
         """Return some leaf hashes."""
         return [row[0] for row in self.select("leaves", **self.bounds(start - 1, end - 1))]
 
-    def _index(
-        self, first: int, kinds: Sequence[str], bodies: Sequence[bytes | None], meanings: Sequence[Meaning]
-    ) -> None:
-        late, naming, edges, sources, steps, about, anchors = [], [], [], [], [], [], []
+    def _index(self, first: int, meanings: Sequence[Meaning]) -> None:
+        late, naming, anchors = [], [], []
         # Columns, not rows: so many rows would each be looked at by the garbage collector.
         ids, numbers, previous_ones, heads_said = list[int](), list[int](), list[int](), list[int]()
         entities, changed, before, head_of = self.memory.entities, self._changed, self._before, codec.head
@@ -286,14 +286,8 @@ class SqliteTransaction(SqliteView):
                 previous = known.last
                 if known.first < 0:
                     known.first = position
-                    ends = endpoints(ref)
-                    if ends:
-                        edges += [
-                            (self.tenant_number, codec.head(end.digest), known.number) for end in dict.fromkeys(ends)
-                        ]
                     if ref.type == SAME_AS:
                         joins = self.memory.joins = True
-                        self.memory.unjoined.clear()
                 known.last = position
                 if meaning.op == RETRACT:
                     late.append((known.number, "", id))
@@ -318,28 +312,10 @@ class SqliteTransaction(SqliteView):
                         self.memory.named.update(heads)
                 if digest not in before:
                     before[digest] = previous
-            elif isinstance(meaning, Schema):
-                self.memory.schemas = None
-            elif isinstance(meaning, Step):
-                steps.append((codec.head_of_text(meaning.run), id))
-                if meaning.subject is not None:
-                    about.append((codec.head(meaning.subject.digest), id))
-            elif kinds[position - first] == "source":
-                body = bodies[position - first]
-                if body is not None:
-                    sources.append((codec.head(source_digest(body)), id))
         if ids:
             self._many(self.queries["add_said"], zip(ids, numbers, previous_ones, heads_said, strict=True))
-        if late or naming or edges or sources or steps or about or anchors:
-            for query, rows in (
-                ("add_late", late),
-                ("add_naming", naming),
-                ("add_edge", edges),
-                ("add_source", sources),
-                ("add_step", steps),
-                ("add_about", about),
-                ("add_anchor", anchors),
-            ):
+        if late or naming or anchors:
+            for query, rows in (("add_late", late), ("add_naming", naming), ("add_anchor", anchors)):
                 if rows:
                     self._many(self.queries[query], rows)
 
@@ -425,17 +401,6 @@ class SqliteTransaction(SqliteView):
 
         return fold.with_parts(state, lying)
 
-    def share(self, values: Iterable[tuple[Ref, Sequence[tuple[str, str]]]]) -> None:
-        rows = []
-        for ref, pairs in values:
-            known = self.known_entity(ref.digest) or self._add_entity(ref)
-            rows += [(self.tenant_number, ref.type, rule, value, known.number) for rule, value in pairs]
-        if rows:
-            self._many(self.queries["add_sharing"], rows)
-
-    def unshare(self, type: str) -> None:
-        self.select("drop_sharing", tenant=self.tenant_number, type=type)
-
     def claim(self, agent: str, key: str, receipt: Receipt) -> None:
         self.select(
             "add_receipt",
@@ -451,8 +416,11 @@ class SqliteTransaction(SqliteView):
         tenant = self.tenant_number
         present: list[tuple[Any, ...]] = []
         past: list[tuple[Any, ...]] = []
+        at_hand = self.memory.at_hand
         for index, key, since, value, until in rows:
             assert not key.startswith(b"\xff"), "no key begins so"
+            if index in at_hand:
+                del at_hand[index]
             if until is None:
                 present.append((tenant, index, key, since, value))
             else:
@@ -467,10 +435,13 @@ class SqliteTransaction(SqliteView):
         tenant = self.tenant_number
         ending = sorted((tenant, index, key) for index, key in rows)
         if ending:
+            for index in {row[1] for row in ending}:
+                self.memory.at_hand.pop(index, None)
             self._many(self.queries["end_index_row"], [(position, *row, position) for row in ending])
             self._many(self.queries["drop_index_row"], ending)
 
     def drop(self, index: str, prefix: bytes = b"") -> None:
+        self.memory.at_hand.pop(index, None)
         self.select("drop_index_rows", tenant=self.tenant_number, name=index, first=prefix, last=next_prefix(prefix))
 
     def set_meta(self, name: str, value: bytes | None) -> None:
@@ -488,8 +459,29 @@ class SqliteTransaction(SqliteView):
         self._anchor_at = NOWHERE
         self._let_go()
         self._derived = None
+        self._dropped = True
         self._last_entity = None
         self._forgotten = False
+
+    def forget(self, entities: Collection[Ref], rows: Sequence[Row], meanings: Sequence[Meaning]) -> None:
+        self._let_go()
+        base, many, said, naming = self.base, self._many, list[tuple[int]](), list[tuple[int, int]]()
+        for row, meaning in zip(rows, meanings, strict=True):
+            if isinstance(meaning, Observation):
+                id = base + row.position
+                said.append((id,))
+                naming += [(codec.head(name), id) for name in meaning.replaces]
+        found = [known for ref in entities if (known := self.known_entity(ref.digest)) is not None]
+        numbers = [(known.number,) for known in found]
+        self.flush()
+        many(self.queries["drop_said"], said)
+        many(self.queries["drop_naming"], naming)
+        for query in ("drop_kept", "drop_elements", "drop_anchors", "drop_late", "drop_entity"):
+            many(self.queries[query], numbers)
+        self.memory.forget()
+        self._anchor_at = NOWHERE
+        self._last_entity = None
+        self._missing.clear()
 
     def derive(self, rows: Sequence[Row], meanings: Sequence[Meaning]) -> None:
         first = rows[0].position
@@ -499,11 +491,24 @@ class SqliteTransaction(SqliteView):
             self.flush()
             self.memory.trim()
             self._forgotten = True
+        if not self._dropped:
+            for start, end in _runs([row.position for row in rows]):
+                self._index(rows[start].position, meanings[start:end])
+            return
         if self._derived is None or self._derived.size != first:
             self._derived = Frontier.at(Nodes(self), first)
         self._derived = self._grow(self._derived, [row.leaf for row in rows])
-        self._index(first, [row.kind for row in rows], [row.body for row in rows], meanings)
+        self._index(first, meanings)
         self.memory.head = None  # it rests on the subtrees just kept
+
+
+def _runs(positions: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield from where to where positions follow one another without a gap."""
+    start = 0
+    for end in range(1, len(positions) + 1):
+        if end == len(positions) or positions[end] != positions[end - 1] + 1:
+            yield start, end
+            start = end
 
 
 @cache

@@ -1,40 +1,59 @@
 """Closing: from what is to be forgotten to all that must go with it.
 
-The log is walked: once for what is selected, once for what others state too, and then until nothing new is found that
-names or quotes what goes. An entry that merely loses a part is said again; whoever named it is then said again too.
+What is selected is found by index. Then the log is walked: once for what others state too, and then until nothing new
+is found that names or quotes what goes. An entry that merely loses a part is said again; whoever named it is then
+said again too.
+
+A walk looks for bytes in the bodies and reads the few that have them. It is made in a view, while others write;
+`tail.py` looks at what they wrote.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import View
+from woodrat.engines import cancellation
+from woodrat.engines.port import BEFORE_ALL, View
 from woodrat.erasure import rewrite
 from woodrat.erasure.plan import NO_ERASURE, Plan, Scope
-from woodrat.erasure.quotes import Quoted, is_long_enough, leaves, texts
-from woodrat.erasure.rewrite import NAME, Names
+from woodrat.erasure.quotes import Finder, Quoted, is_long_enough, leaves, names_any, texts, unsearched
+from woodrat.erasure.reader.tail import search_receipts
+from woodrat.erasure.rewrite import Names
 from woodrat.errors import Fault, NotFound, Refused
+from woodrat.ledger import entry_index
 from woodrat.log.erasure import Erasure, Link, digest_mac, field_name, name_mac, record_mac
 from woodrat.state import observation, relation
 from woodrat.state.meaning import RUN_KINDS, Meaning, step_of
+from woodrat.state.note import ABOUT, note_of
 from woodrat.state.observation import Observation
 from woodrat.state.run_owner import is_part, owner_of
 from woodrat.state.source import source_digest
 
+if TYPE_CHECKING:
+    from woodrat.ledger.progress import Progress
+    from woodrat.log.check import Row
+    from woodrat.log.entry import Entry
+
 STAYING: Final = frozenset({"schema", "erasure"})
 """Kinds that no erasure touches: the one says how all is merged, the other what is gone."""
+STATED: Final = frozenset({"observation", "schema"})
+"""Kinds that make a text common: it is not theirs alone whose records go."""
+BEGUN: Final = RUN_KINDS | {"source", "interpretation.started", "interpretation.ended"}
+"""Kinds that belong to a run, a reading or a source."""
 CHUNK_ENTRIES: Final = 1_000
 """How many entries are read at a time."""
 SHARED_MAX: Final = 5
 """How many positions are named where others state a value too."""
 
 
-def close(view: View, scope: Scope, key: bytes, stopped: Collection[str] = ()) -> Plan:
+def close(
+    view: View, scope: Scope, key: bytes, stopped: Collection[str] = (), progress: Progress | None = None
+) -> Plan:
     """Return all that goes with a scope. `stopped` are the MACs of what was erased before: it is not said again."""
-    return _Closing(view, scope, key, stopped).plan()
+    return _Closing(view, scope, key, stopped, progress).plan()
 
 
 def close_mentions(
@@ -51,7 +70,15 @@ def close_mentions(
 class _Closing:
     """One closure being worked out."""
 
-    def __init__(self, view: View, scope: Scope, key: bytes, stopped: Collection[str]) -> None:
+    def __init__(
+        self,
+        view: View,
+        scope: Scope,
+        key: bytes,
+        stopped: Collection[str],
+        progress: Progress | None = None,
+    ) -> None:
+        self._progress = progress
         self._view, self._scope, self._key, self._stopped = view, scope, key, stopped
         self._head = view.head().position
         self._direct: set[int] = set()
@@ -59,10 +86,14 @@ class _Closing:
         self._runs: set[str] = set()
         self._sources: set[bytes] = set()
         self._ref = scope.ref if scope.kind in ("entity", "subject") else None
+        self._refs = () if self._ref is None else (self._ref, *_notes_about(view, self._ref, self._head))
+        """The entities that go: the one that the scope names, and the notes about it."""
         self._found: dict[int, tuple[str, bytes]] = {}
         """What goes or may go, by position."""
         self._links: dict[bytes, Link] = {}
         """What another ledger said in place of observations, by their digests."""
+        self._gone_ids: set[str] = set()
+        """Short ids of what goes or may go: who names one may go, too."""
         self._plan = Plan()
 
     def plan(self) -> Plan:
@@ -81,11 +112,11 @@ class _Closing:
             self._plan.names.add(name_mac(self._key, field_name(*field)))
         names = Names(
             self._key,
-            refs=() if self._ref is None else (self._ref,),
+            refs=self._refs,
             fields=() if field is None else (field,),
             readings=self._readings,
             runs=self._runs,
-            quoted=Quoted(self._theirs_alone(theirs), () if self._ref is None else (str(self._ref),)),
+            quoted=Quoted(self._theirs_alone(theirs), tuple(map(str, self._refs))),
             exists=lambda ref: self._view.entity(ref.digest, self._head) is not None,
         )
         self._plan.quoted = names.quoted
@@ -93,13 +124,15 @@ class _Closing:
         self._find_digests(names)
         self._say(names)
         self._select_receipts(names)
+        self._plan.through = self._head
+        self._plan.named = frozenset(self._gone_ids | names.touched)
+        self._plan.refs = frozenset(self._refs if scope.ref is None else (*self._refs, scope.ref))
         return self._plan
 
     def mentions(self, tenant: str, known: Plan) -> Plan | None:
         """Return the plan for a log that only speaks of what goes elsewhere, or nothing."""
-        refs = () if self._ref is None else (self._ref,)
-        names = Names(self._key, refs=refs, quoted=known.quoted)
-        names.note_gone([*known.ids, *(ref.id for ref in refs)])
+        names = Names(self._key, refs=self._refs, quoted=known.quoted)
+        names.note_gone([*known.ids, *(ref.id for ref in self._refs)])
         for position, kind, body in self._entries({"observation"}):
             said = list(leaves(form.decode(body)))
             if tenant in said and any(names.text(text) != text for text in said):
@@ -122,10 +155,21 @@ class _Closing:
 
     def _entries(self, kinds: Collection[str] | None = None) -> Iterator[tuple[int, str, bytes]]:
         """Yield every entry that has a body; read part by part, since plans are made inside transactions too."""
+        few = kinds is not None and "observation" not in kinds
         for start in range(0, self._head + 1, CHUNK_ENTRIES):
-            for entry in list(self._view.entries(start - 1, min(start + CHUNK_ENTRIES - 1, self._head), kinds)):
-                if entry.body is not None and entry.kind not in STAYING:
-                    yield entry.position, entry.kind, entry.body
+            cancellation.check()
+            last = self._head if few else min(start + CHUNK_ENTRIES - 1, self._head)
+            read: Iterable[Entry | Row] = (
+                self._view.entries(start - 1, last, kinds) if few else self._view.rows(start - 1, last)
+            )
+            for entry in list(read):
+                kind, body = entry.kind, entry.body
+                if body is not None and kind not in STAYING and (kinds is None or kind in kinds):
+                    yield entry.position, kind, body
+            if few:  # other kinds than observations are found by themselves
+                return
+            if self._progress is not None and last < self._head:
+                self._progress(last + 1, self._head + 1)
 
     def _select_beginnings(self) -> None:
         """Find the runs, readings and sources that the scope names."""
@@ -161,7 +205,7 @@ class _Closing:
         if scope.agent is not None:
             self._sources |= {source for source, agents in delivered.items() if agents == {scope.agent}}
         if self._readings or self._runs or self._sources or scope.agent is not None:
-            for position, kind, body in self._entries():
+            for position, kind, body in self._entries(BEGUN):
                 if kind == "source":
                     gone = source_digest(body) in self._sources
                 elif kind in RUN_KINDS:
@@ -178,7 +222,7 @@ class _Closing:
 
     def _is_of_owner(self, run: str, started: Mapping[str, Any]) -> bool:
         """Return whether a beginning is that of a run's owner: in another log somebody may only have said so."""
-        entries = self._view.run(run, self._view.head().position)
+        entries = entry_index.run_entries(self._view, run, self._view.head().position)
         bodies = [(entry.kind, form.decode(entry.body)) for entry in entries if entry.body is not None]
         told: list[tuple[str, Any]] = [(kind, body) for kind, body in bodies if isinstance(body, dict)]
         return is_part("run.started", started, owner_of(run, told))
@@ -186,31 +230,62 @@ class _Closing:
     def _select_observations(self) -> dict[str, set[str]]:
         """Find the observations that the scope names; return the texts they state, each with its fields."""
         scope, theirs = self._scope, dict[str, set[str]]()
-        gone = Names(self._key, refs=() if self._ref is None else (self._ref,))
+        for position in self._direct:
+            entry = self._view.entry(position)
+            assert entry is not None and entry.body is not None, "it was just read"
+            self._found[position] = (entry.kind, entry.body)
+        if scope.kind == "field":
+            assert scope.ref is not None and scope.field is not None
+            for position, said in self._view.observations(scope.ref.digest, BEFORE_ALL, self._head):
+                if scope.field in said.stated:
+                    self._found[position] = ("observation", said.body)
+                    self._collect(said, theirs, {scope.field})
+            return theirs
         if self._ref is not None:
             theirs.setdefault(self._ref.key, set()).add("key")
-        for position, kind, body in self._entries():
-            if position in self._direct:
-                self._found[position] = (kind, body)
-            if kind != "observation":
+            for ref in self._with_relations(self._refs):
+                for stored in self._view.observations(ref.digest, BEFORE_ALL, self._head):
+                    self._select(stored.position, stored.observation, theirs)
+        else:
+            for position, said in self._said_in_scope():
+                self._select(position, said, theirs)
+        return theirs
+
+    def _select(self, position: int, said: Observation, theirs: dict[str, set[str]]) -> None:
+        self._direct.add(position)
+        self._found[position] = ("observation", said.body)
+        self._collect(said, theirs, said.stated)
+
+    def _with_relations(self, refs: Iterable[Ref]) -> list[Ref]:
+        """Return entities, and the relations that name them, at any depth."""
+        found = dict.fromkeys(refs)
+        waiting = list(found)
+        while waiting:
+            for edge in entry_index.relations(self._view, waiting.pop().digest, None, self._head):
+                if edge not in found:
+                    found[edge] = None
+                    waiting.append(edge)
+        return list(found)
+
+    def _said_in_scope(self) -> Iterator[tuple[int, Observation]]:
+        """Yield the observations that an agent said, or that were read from a source."""
+        scope = self._scope
+        marks = {form.spell_text(scope.agent)} if scope.agent is not None else set[bytes]()
+        marks |= {ids.name("source", source).encode() for source in (scope.source,) if source is not None}
+        if scope.kind == "source":
+            marks |= {reading.encode() for reading in self._readings}
+        finder = Finder(marks)
+        for position, _, body in self._entries({"observation"}):
+            if not finder.finds(body):
                 continue
             said = observation.stored(body)
-            if scope.kind == "field":
-                if said.entity == scope.ref and scope.field in said.stated:
-                    self._found[position] = (kind, body)
-                    self._collect(said, theirs, {scope.field or ""})
-                continue
             source = said.optional.get("source")
             if (
-                gone.ref(said.entity) is None
-                or (scope.agent is not None and said.agent == scope.agent)
+                (scope.agent is not None and said.agent == scope.agent)
                 or (isinstance(source, str) and scope.source == ids.digest_of("source", source))
                 or (scope.kind == "source" and said.optional.get("interpretation") in self._readings)
             ):
-                self._direct.add(position)
-                self._found[position] = (kind, body)
-                self._collect(said, theirs, said.stated)
-        return theirs
+                yield position, said
 
     def _select_records(self, known: Erasure) -> None:
         """Find the records that another ledger erased. What it said in their place comes from there."""
@@ -247,21 +322,26 @@ class _Closing:
                 problem = f"the entity's key holds a value of {scope.field}"
                 remedy = "Erase the whole entity."
                 raise Refused([Fault("field", problem, remedy)], NO_ERASURE)
+        finder = Finder({spelling for text in alone for spelling in (text.encode(), form.spell_text(text)[1:-1])})
         for start in range(0, self._head + 1, CHUNK_ENTRIES):
             if not alone:
                 break
+            cancellation.check()
             last = min(start + CHUNK_ENTRIES - 1, self._head)
-            for entry in list(self._view.entries(start - 1, last, {"observation", "schema"})):
-                if entry.body is None or entry.position in self._direct:
+            for row in list(self._view.rows(start - 1, last)):
+                body = row.body
+                if body is None or row.kind not in STATED or row.position in self._direct or not finder.finds(body):
                     continue
-                if entry.kind == "schema":
-                    self._share(alone, [text for text in alone if text.encode() in entry.body], entry.position)
+                if row.kind == "schema":
+                    self._share(alone, [text for text in alone if text.encode() in body], row.position)
                     continue
-                said: Any = form.decode(entry.body)
-                if entry.position in self._found and scope.field is not None:
+                said: Any = form.decode(body)
+                if row.position in self._found and scope.field is not None:
                     for part in ("fields", "remove"):
                         said.get(part, {}).pop(scope.field, None)
-                self._share(alone, self._stated(said, theirs), entry.position)
+                self._share(alone, self._stated(said, theirs), row.position)
+            if self._progress is not None and last < self._head:
+                self._progress(last + 1, self._head + 1)
         return {text for text in alone if not self._is_elsewhere(text)}
 
     def _stated(self, said: Any, theirs: Mapping[str, set[str]]) -> Iterator[str]:
@@ -293,13 +373,14 @@ class _Closing:
     def _follow(self, names: Names) -> None:
         """Find whatever names or quotes what may go, until nothing new is found."""
         gone = {ids.id_of("source", digest) for digest in self._sources} | self._readings | self._runs
-        if self._ref is not None:
-            gone.add(self._ref.id)
+        gone |= {ref.id for ref in self._refs}
         for kind, body in self._found.values():
             gone |= _ids_of(kind, body)
-        growing = True
-        while growing:
-            growing = False
+        looked_for = gone
+        quotes = True  # texts are looked for once, names as long as new ones come
+        while looked_for:
+            fresh: set[str] = set()
+            names_them = names_any(looked_for)
             for position, kind, body in self._entries():
                 if position in self._found:
                     continue
@@ -307,13 +388,15 @@ class _Closing:
                     tagged: Any = form.decode(body)
                     if not names.quoted.is_in(str(tagged.get("name"))):
                         continue
-                elif kind != "source" and any(name[:30] in gone for name in NAME.findall(body.decode())):
+                elif kind != "source" and names_them(body):
                     pass
-                elif not names.quoted.may_be_in(kind, body):
+                elif not quotes or not names.quoted.may_be_in(kind, body):
                     continue
                 self._found[position] = (kind, body)
-                gone |= _ids_of(kind, body)
-                growing = True
+                fresh |= _ids_of(kind, body)
+            looked_for, quotes = fresh - gone, False
+            gone |= looked_for
+        self._gone_ids = gone
 
     def _find_digests(self, names: Names) -> None:
         """Find the entries of runs that lost something which hold digests of what cannot be searched."""
@@ -323,11 +406,12 @@ class _Closing:
         names.touched -= names.runs
         if not names.touched:
             return
-        for position, kind, body in self._entries(RUN_KINDS):
-            if position not in self._found and rewrite.digests_unseen(kind, body):
-                step = step_of(kind, body)
-                if step is not None and step.run in names.touched:
-                    self._found[position] = (kind, body)
+        for run in sorted(names.touched):
+            for entry in entry_index.run_entries(self._view, run, self._head):
+                if entry.body is None or entry.position in self._found:
+                    continue
+                if rewrite.digests_unseen(entry.kind, entry.body):
+                    self._found[entry.position] = (entry.kind, entry.body)
 
     def _say(self, names: Names) -> None:
         """Say again what stays of all that was found, and note what is gone."""
@@ -433,7 +517,7 @@ class _Closing:
             held = self._view.observation(meaning.digest, self._head)
             if held is not None and held.position not in gone:
                 return
-        elif kind == "source" and self._view.source(source_digest(body)) is not None:
+        elif kind == "source" and entry_index.source_position(self._view, source_digest(body)) is not None:
             return
         self._plan.items.append((kind, body, meaning))
         self._plan.resaid[kind] += 1
@@ -441,46 +525,23 @@ class _Closing:
     def _select_receipts(self, names: Names) -> None:
         """Find the idempotency keys whose reports or requests held what goes, and count what cannot be searched."""
         plan = self._plan
-        gone = plan.ids = {name for kind, body in self._gone() for name in _ids_of(kind, body)}
+        plan.ids = {name for kind, body in self._gone() for name in _ids_of(kind, body)}
         positions = set(plan.positions)
-        lost = set(receipts_of(self._view, positions))
-        for agent, key, receipt in self._view.receipts():
-            if (
-                (agent, key) in lost
-                or (self._scope.agent is not None and agent == self._scope.agent)
-                or any(name[:30] in gone for name in NAME.findall(receipt.report.decode()))
-                or names.quoted.may_be_in("receipt", receipt.report)
-                or names.quoted.is_in(key)
-            ):
-                plan.receipts.append((agent, key))
+        search_receipts(self._view, plan, self._scope)
         plan.unsearched = sum(
-            body.count(b'{"$truncated":{') + body.count(b'{"escaped":"')
-            for position, _, body in self._entries(RUN_KINDS)
-            if position not in positions
+            unsearched(body) for position, _, body in self._entries(RUN_KINDS) if position not in positions
         )
 
     def _gone(self) -> Iterator[tuple[str, bytes]]:
         return (self._found[position] for position in self._plan.positions)
 
 
-def receipts_of(view: View, positions: Collection[int]) -> list[tuple[str, str]]:
-    """Return the idempotency keys of writes that have an entry at one of some positions, as (agent, key).
-
-    An erasure that takes any entry of a write takes its receipt: by the request nonce and the digest of the request
-    whatever went could be guessed.
-    """
-    found = []
-    for agent, key, receipt in view.receipts():
-        report: Any = form.decode(receipt.report)
-        if not positions_of(report).isdisjoint(positions):
-            found.append((agent, key))
-    return found
-
-
-def positions_of(report: Any) -> set[int]:
-    """Return the positions of the whole write that a report is of."""
-    listed = report.get("positions") if isinstance(report, dict) else None
-    return set(range(min(listed), max(listed) + 1)) if listed else set()
+def _notes_about(view: View, subject: Ref, through: int) -> Iterator[Ref]:
+    """Yield the notes that were ever said to be about an entity: they go with it."""
+    for edge in entry_index.relations(view, subject.digest, ABOUT, through):
+        note = note_of(edge, subject)
+        if note is not None:
+            yield note
 
 
 def _ids_of(kind: str, body: bytes) -> set[str]:

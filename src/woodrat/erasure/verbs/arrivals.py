@@ -11,8 +11,8 @@ from typing import Final
 
 from woodrat.context import Context, Erasures
 from woodrat.engines.port import Transaction
-from woodrat.erasure.reader.closure import receipts_of
 from woodrat.erasure.reader.memory import Remembered
+from woodrat.erasure.reader.tail import receipts_of
 from woodrat.erasure.verbs import erase as erasure_verbs
 from woodrat.errors import Fault, Refused
 from woodrat.ledger.moments import erased_here

@@ -1,7 +1,8 @@
-"""Erasing: lawful forgetting, in one transaction, and then out of every file.
+"""Erasing: lawful forgetting, in one short transaction, and then out of every file.
 
-    closure → bodies and nonces go → erasure entry and what is said again → everything derived anew → purge → scan
+    closure → (is it still true? → bodies and nonces go → what that concerns is derived again → append) → purge → scan
 
+The log is searched in a view, while others write; the transaction, in brackets, looks at what they wrote meanwhile.
 A crash before the commit leaves all as it was. A crash after it leaves a mark that a purge is due, and whoever opens
 the file next carries it out.
 """
@@ -20,15 +21,19 @@ from woodrat.context import Context, Erasures
 from woodrat.engines.port import Transaction, View
 from woodrat.erasure import rewrite
 from woodrat.erasure.certificate import Certificate, what_stays
+from woodrat.erasure.index import Concerned
 from woodrat.erasure.plan import NO_ERASURE, Plan, Scope
 from woodrat.erasure.reader import memory
 from woodrat.erasure.reader.closure import close, close_mentions
+from woodrat.erasure.reader.tail import is_still_true
 from woodrat.erasure.rewrite import Names
 from woodrat.erasure.verbs import byte_scan
 from woodrat.erasure.verbs.byte_scan import UNFINISHED, Finished
 from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.ledger import entry_index
 from woodrat.ledger.derive import derive_again
 from woodrat.ledger.read import Reader
+from woodrat.ledger.transitions import absorb, spoken_of
 from woodrat.ledger.write import next_log
 from woodrat.log import erasure
 from woodrat.log.entry import NONCE_BYTES, Write
@@ -54,6 +59,8 @@ DERIVED: Final = (
 """What is derived from a log, in words."""
 RECORDS_SOUGHT_MAX: Final = 128
 """Of how many erased entries, and receipts, nonces and digests are looked for in the files afterwards."""
+SEARCHES_MAX: Final = 4
+"""How often the log is searched for what goes; the last time while writers wait."""
 HEAD_BYTES: Final = 8
 """How much of a digest is looked for."""
 SERVERS: Final = "woodrat."
@@ -81,8 +88,8 @@ def scope_of(view: View, what: object, agent: object, subject: object) -> Scope:
         return Scope("subject", _ref(view, subject))
     text = str(what) if isinstance(what, Ref) else what
     if isinstance(text, str) and text.startswith("src_"):
-        source = ids.digest_of("source", text) or view.source_by_id(text)
-        if source is None or view.source(source) is None:
+        source = ids.digest_of("source", text) or entry_index.source_by_id(view, text)
+        if source is None or entry_index.source_position(view, source) is None:
             raise NotFound(f"There is no source {text} here. {NO_ERASURE} `sources list` lists them.", {"source": text})
         return Scope("source", source=source)
     if isinstance(text, str) and "#" in text:
@@ -104,7 +111,7 @@ def _known(view: View, text: str) -> Ref | None:
 
 def _ref(view: View, text: object) -> Ref:
     if isinstance(text, str) and ids.is_id("entity", text):
-        found = view.entity_by_id(text)
+        found = view.entity(text)
         if found is None:
             raise NotFound(f"There is no entity {text} here. {NO_ERASURE} Search for it.", {"entity": text})
         return found
@@ -155,18 +162,25 @@ def erase(
             with engine.transaction(server) as write:
                 mentions = close_mentions(write, tenant, scope, plan, key)
                 if mentions is not None:
-                    _carry_out(write, mentions, scope, reason, by, key, (), clock)
-                    derive_again(write, policies, None)
-    with engine.transaction(tenant) as write:
-        plan, scope = _planned(write, what, agent, subject, reason, key, erasures, records)
-        head = write.head()
-        root_before = head.frontier.root().hex()
-        before = _shown(write, plan.touched, policies)
-        sought = _sought(write, plan, scope)
-        entry = _carry_out(write, plan, scope, reason, by, key, used, clock)
-        derive_again(write, policies, progress)
-        returned = _returned(before, _shown(write, plan.touched, policies))
-        root = write.head().frontier.root().hex()
+                    _carry_out(write, mentions, scope, reason, by, key, (), clock, policies, None)
+    for number in range(SEARCHES_MAX):
+        last = number == SEARCHES_MAX - 1
+        if not last:
+            with engine.view(tenant) as view:
+                plan, scope = _planned(view, what, agent, subject, reason, key, erasures, records, progress)
+        with engine.transaction(tenant) as write:
+            if last:  # others write about the same all the time, and wait for once
+                plan, scope = _planned(write, what, agent, subject, reason, key, erasures, records, progress)
+            elif not is_still_true(write, plan, scope, key):
+                continue
+            head = write.head()
+            root_before = head.frontier.root().hex()
+            before = _shown(write, plan.touched, policies)
+            sought = _sought(write, plan, scope)
+            entry = _carry_out(write, plan, scope, reason, by, key, used, clock, policies, progress)
+            returned = _returned(before, _shown(write, plan.touched, policies))
+            root = write.head().frontier.root().hex()
+            break
     remembered = scope.kind == erasure.LATE or erasures.keys.remember([entry])
     finished = byte_scan.purge(engine, tenant, sought)
     return _certificate(
@@ -195,8 +209,10 @@ def _carry_out(
     key: bytes,
     used: Sequence[str],
     clock: Clock,
+    policies: Mapping[str, Policy],
+    progress: Progress | None,
 ) -> Erasure:
-    """Remove what a plan says, and append the erasure and what is said again; return the erasure."""
+    """Remove what a plan says, append the erasure and what is said again, and derive what follows."""
     head, log = write.head(), next_log(write, clock)
     entry = Erasure(
         agent=by,
@@ -210,8 +226,19 @@ def _carry_out(
         links=dict(sorted(plan.links.items())),
         keys=tuple(sorted({*used, *(erasure.idempotency_mac(key, *one) for one in plan.receipts)})),
     )
+    concerned = Concerned(write, policies, plan.positions)
     write.erase(plan.positions, plan.receipts)
-    _append(write, entry, plan, clock)
+    items = [(erasure.KIND, entry.body(), None), *plan.items]
+    if concerned.is_small:
+        concerned.derive_again()
+        before = Reader(write, AsOf(head.position), policies)
+        meanings = [meaning for _, _, meaning in items]
+        before.remember(spoken_of(meanings))
+        _append(write, entry, items, clock)
+        absorb(write, before, Reader(write, AsOf(write.head().position), policies), head.size, meanings)
+    else:
+        _append(write, entry, items, clock)
+        derive_again(write, policies, progress)
     return entry
 
 
@@ -274,25 +301,28 @@ def _planned(
     key: bytes,
     erasures: Erasures,
     records: Erasure | None,
+    progress: Progress | None = None,
 ) -> tuple[Plan, Scope]:
     """Return all that goes; refuse a reason that would keep it."""
     erasures.follow(view)
     scope = scope_of(view, what, agent, subject) if records is None else Scope(records.scope, records=records)
-    plan = close(view, scope, key, erasures.macs)
+    plan = close(view, scope, key, erasures.macs, progress)
     if plan.quoted.is_in(reason):
         problem = "it quotes what is to be erased, and the log keeps it"
         raise Refused([Fault("reason", problem, "Say why without naming whom or what.")], NO_ERASURE)
     return plan, scope
 
 
-def _append(write: Transaction, entry: Erasure, plan: Plan, clock: Clock) -> None:
-    """Append the erasure and what is said again; what they mean is derived with all the rest."""
+def _append(write: Transaction, entry: Erasure, items: Sequence[tuple[str, bytes, Meaning]], clock: Clock) -> None:
+    """Append the erasure and what is said again."""
     head = write.head()
-    items = [(erasure.KIND, entry.body()), *((kind, body) for kind, body, _ in plan.items)]
     *nonces, nonce = [clock.random(NONCE_BYTES) for _ in range(len(items) + 1)]
     request = digest("request", form.serialise({"arguments": {"scope": entry.scope}, "verb": "erase"}))
-    write.append(
-        [Write(entry.log, head.size, entry.erased_at, items, nonces, "", request, nonce)], [None for _ in items]
+    bodies = [(kind, body) for kind, body, _ in items]
+    entry_index.append(
+        write,
+        [Write(entry.log, head.size, entry.erased_at, bodies, nonces, "", request, nonce)],
+        [meaning for _, _, meaning in items],
     )
 
 

@@ -9,6 +9,7 @@ from woodrat.engines.port import Transaction
 from woodrat.erasure.verbs import arrivals
 from woodrat.errors import Fault, Refused
 from woodrat.exchange.lines import Arrived
+from woodrat.ledger import entry_index
 from woodrat.ledger.derive import derive_again
 from woodrat.ledger.read import Reader
 from woodrat.ledger.transitions import absorb, spoken_of
@@ -79,5 +80,5 @@ def _take(context: Context, write: Transaction, part: Sequence[Whole]) -> None:
     first, last = part[0][0].entry.position, part[-1][-1].entry.position
     before = Reader(write, AsOf(first - 1), context.policies)
     before.remember(spoken_of(meanings))
-    write.append([Write.of([arrived.entry for arrived in whole]) for whole in part], meanings)
+    entry_index.append(write, [Write.of([arrived.entry for arrived in whole]) for whole in part], meanings)
     absorb(write, before, Reader(write, AsOf(last), context.policies), first, meanings)

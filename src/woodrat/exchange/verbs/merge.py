@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from woodrat.canon.digest import digest
 from woodrat.engines.port import View
 from woodrat.erasure.verbs import arrivals
-from woodrat.exchange.index import INDEX, body_term
 from woodrat.exchange.lines import Arrived
+from woodrat.ledger import entry_index
 from woodrat.ledger import index as log_index
+from woodrat.ledger.body_index import INDEX, body_term
 from woodrat.ledger.write import Draft, Writer
 from woodrat.log.entry import Entry, Origin
 from woodrat.state.observation import Observation
@@ -92,9 +93,9 @@ class Merger:
 
     def _holds(self, view: View, entry: Entry, meaning: object, name: bytes) -> bool:
         if isinstance(meaning, Schema):
-            return meaning in view.schemas(meaning.type, view.head().position)
+            return meaning in entry_index.schemas(view, meaning.type, view.head().position)
         if entry.kind == "source":
-            return view.source(name) is not None
+            return entry_index.source_position(view, name) is not None
         assert entry.body is not None
         return name in self._recent or log_index.is_listed(view, INDEX.name, body_term(entry.kind, entry.body))
 

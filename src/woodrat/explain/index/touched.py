@@ -11,17 +11,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
-from woodrat.engines.port import IndexRow
+from woodrat.engines.port import BEFORE_ALL, IndexRow
 from woodrat.errors import Unavailable
 from woodrat.explain.references import evidence, named_observations, read_ref
 from woodrat.explain.remake import is_whole
-from woodrat.ledger.index import STANDING, position_of, term_key, term_prefix
+from woodrat.ledger import entry_index
+from woodrat.ledger.index import STANDING, term_key, term_prefix
 from woodrat.ledger.read import Reader
+from woodrat.ledger.state_redo import component
 from woodrat.merge import BUILTIN
 from woodrat.runs import steps
 from woodrat.runs.steps import Decision, Read
 from woodrat.state import observation, relation, schema
 from woodrat.state.asof import AsOf
+from woodrat.state.entry_rows import position_of
 from woodrat.state.observation import STATING
 from woodrat.state.relation import SAME_AS
 from woodrat.training.index import TRACES as NAME
@@ -52,6 +55,45 @@ def follow(view: View, after: int, through: int, entries: Sequence[Entry]) -> It
     return changes.rows()
 
 
+def lives(view: View, decided: Iterable[int], through: int) -> Iterator[IndexRow]:
+    """Yield every row of some decisions up to a position, those that ended too, as the log has them now.
+
+    They are followed along everything that was said of what they were read from. The rows of the entries themselves
+    are listed.
+    """
+    decisions = {at: entry for at in decided if at <= through and (entry := view.entry(at)) is not None}
+    entries = {at: entry for at, entry in decisions.items() if entry.body is not None}
+    refs: set[Ref] = set()
+    for at, entry in list(entries.items()):
+        body: Any = form.decode(entry.body or b"")
+        made = steps.part_of(entry.kind, at, body) if isinstance(body, dict) else None
+        if isinstance(made, Decision):
+            origins = (*made.facts_origin.values(), *evidence(made).values())
+            refs.update(ref for origin in origins if (ref := read_ref(origin)) is not None)
+            for other in (
+                entry_index.run_entries(view, body["run"], through) if isinstance(body.get("run"), str) else ()
+            ):
+                if other.kind == "run.read" and other.body is not None:
+                    entries[other.position] = other
+    for ref in refs:
+        parts = component(view, ref, through) if entry_index.joined(view, ref.digest) else ({ref},)
+        for one in {member for part in parts for member in part}:
+            for said in view.observations(one.digest, -1, through):
+                entries.setdefault(said.position, _entry(view, said.position))
+    types = {ref.type for ref in refs}
+    for entry in view.entries(through=through, kinds={"schema"}) if types else ():
+        if entry.body is not None and schema.stored(entry.body).type in types:
+            entries[entry.position] = entry
+    ordered = [entries[position] for position in sorted(entries)]
+    return (row for row in follow(view, BEFORE_ALL, through, ordered) if position_of(row.key) in decisions)
+
+
+def _entry(view: View, position: int) -> Entry:
+    found = view.entry(position)
+    assert found is not None
+    return found
+
+
 class _Changes:
     """What becomes of decisions with each entry after a position."""
 
@@ -70,6 +112,8 @@ class _Changes:
         self._has_rows = bool(view.scan(NAME, UNTOUCHED.encode(), through=after, limit=1))
         """Whether any decision was untouched before: in a log without any, an observation costs nothing here."""
         self._effective: dict[str, bool] = {}
+        self._has_effective = bool(view.scan(NAME, EFFECTIVE.encode(), limit=1))
+        """Whether any run ever read what was true by a time: hardly any does."""
 
     def rows(self) -> Iterator[IndexRow]:
         """Yield what began or ended."""
@@ -144,11 +188,13 @@ class _Changes:
         if not isinstance(read, Read) or read.effective is None or not isinstance(run, str):
             return
         self._effective[run] = True
-        for entry in self._view.run(run, position):
+        for entry in entry_index.run_entries(self._view, run, position):
             if entry.kind == "run.decided" and entry.body is not None:
                 self._note_touched(entry.position, position)
 
     def _is_effective(self, run: str, position: int) -> bool:
+        if not self._has_effective:
+            return False
         if run not in self._effective:
             rows = self._view.scan(NAME, term_prefix(EFFECTIVE + run), limit=1)
             self._effective[run] = bool(rows) and position_of(rows[0][0]) <= position
@@ -159,7 +205,7 @@ class _Changes:
     def _said(self, position: int, said: observation.Observation) -> None:
         ends = relation.joined(said.entity)
         refs: tuple[Ref, ...] = ends or (said.entity,)
-        if ends is not None or said.entity.type == SAME_AS or self._view.joined(said.entity.digest):
+        if ends is not None or said.entity.type == SAME_AS or entry_index.joined(self._view, said.entity.digest):
             self._snapshots.clear()
             readers = [Reader(self._view, AsOf(at), BUILTIN) for at in (position - 1, position)]
             refs = tuple({member for reader in readers for ref in refs for member in reader.group(ref)})

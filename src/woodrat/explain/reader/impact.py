@@ -1,49 +1,81 @@
 """The search for an impact: from what was asked about to the runs that leaned on it, and on to what those wrote.
 
-The search goes level by level, a run further with each, so that every run is found once and by the shortest way; what
-was found is never entered again, so cycles end. It holds ids and positions only. A page shows a part of what was found.
+The search goes distance by distance, a run further with each, so that every step of a run is found once and by the
+shortest way; what was found is never entered again, so cycles end. It goes as far as a page needs, and holds ids,
+positions and names only.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Sequence
+import threading
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import merge
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.canon import form, ids
 from woodrat.engines import cancellation
+from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, Refused, shown
 from woodrat.explain import index
-from woodrat.explain.impact import AffectedRun, Impact, ImpactCounts, WonField, affected_run
+from woodrat.explain.impact import (
+    AffectedRun,
+    Impact,
+    ImpactCounts,
+    LeaningNames,
+    WonField,
+    affected_run,
+    leaning_names,
+    leans,
+)
 from woodrat.explain.reader.tracer import (
     decisions_at,
     missing,
     observations_behind,
     observations_named,
 )
-from woodrat.explain.references import Affected, DecisionKey, References, references
-from woodrat.ledger.moments import NO_READ, resolve_ref
-from woodrat.records import dataclass
+from woodrat.explain.references import Affected, References, references
+from woodrat.ledger.matches import find_ref
+from woodrat.ledger.moments import NO_READ
 from woodrat.runs.reader import run_record
 from woodrat.runs.steps import Decision, Read
-from woodrat.state import observation
 from woodrat.training.exports import Export
 
 if TYPE_CHECKING:
     from woodrat.explain.reader.tracer import Tracer
     from woodrat.ledger.pages import PageRequest
+    from woodrat.runs.record import RunRecord
 
 _RUNS, _FIELDS, _EXPORTS, _OBSERVATIONS = range(4)
 """The parts of an answer, in order; a place in it is the part and four numbers."""
 PLACE: Final = (int,) * 5
-"""What a place is made of: the part, where in it, which field of an observation, fields and exports so far."""
+"""What a place is made of: the part, where in it, further where in it, fields and exports so far.
+
+Among the runs, where is a distance and the entry a run was found by; among the fields, an observation and which field.
+"""
+STREAMS_MAX: Final = 64
+"""Under up to how many terms entries are gone through side by side; under more they are all collected."""
+LINKS_MIN, LINKS_MAX = 64, 4_096
+"""How many entries under a term are asked for at a time: few at first, where a page may need no more."""
+RUNS_AT_HAND: Final = 256
+"""How many records are kept at hand, so that a page reads a run once."""
 
 
 _NAMES: Final = (
     "Name an observation (obs_…), a source (src_…), an interpretation (int_…), a run (run_…), a decision as RUN#stage, "
     "or an entity as type/key; or an agent."
 )
+
+
+class _Term(NamedTuple):
+    """A term of the index under which entries are listed that may lean on something affected."""
+
+    term: str
+    through: str
+    """What they name."""
+    run: str | None
+    """The run that this comes from; none where it is what was asked about."""
 
 
 class _Link(NamedTuple):
@@ -61,44 +93,111 @@ class _Step(NamedTuple):
     """A read or a decision of a run."""
 
     named: References
-    decision: DecisionKey | None
-    stage: str
+    part: Read | Decision
 
 
-@dataclass(slots=True)
-class _Leaning:
-    """A run that leans on what was asked about."""
+class Leaning(NamedTuple):
+    """A run that leans on what was asked about, with the steps that do at one distance."""
 
     run: str
     distance: int
     first: _Link
     """What it was found by."""
-    since: int
-    """Position of its first step that leans on something; what it wrote afterwards is affected."""
+    names: Mapping[int, LeaningNames]
+    """By position, what of each of these steps leans on something nearer."""
+    written: frozenset[str]
+    """The observations that are affected by them."""
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where it stands among all that leans on what was asked about."""
+        return self.distance, self.first.position
+
+
+class RanOut(Exception):
+    """A search that began behind the beginning has come to where it needs what stands before."""
 
 
 class ImpactSearch:
-    """What leans on something, worked out; pages are shown from it."""
+    """What leans on something, worked out as far as it was asked for; pages are shown from it.
+
+    The runs of one distance come in the order of the entries they were found by. Which steps of a run lean on something
+    at a distance depends on what is nearer and on the run alone. So the first distance can be gone through from any
+    place on (`begin_after`); those that follow need all of the one before.
+    """
 
     def __init__(self, tracer: Tracer, what: object, agent: object, depth: int | None) -> None:
         self._tracer = tracer
         self.affected = Affected()
+        """What is affected, as far as all of a distance is known."""
         self.depth = depth
+        self.left_out = 0
+        """How many runs are one further away than asked for, once all is known."""
+        self.found: list[Leaning] = []
+        """What was found so far, in order."""
+        self.is_done = False
+        """Whether that is all."""
+        self.has_failed = False
+        """Whether it was interrupted, and cannot go on."""
+        self._lock = threading.Lock()
         self._asked_run: str | None = None
-        self._leaning: dict[str, _Leaning] = {}
-        self._steps: dict[str, dict[int, _Step]] = {}
-        self._agents: dict[str, str | None] = {}
-        self._run_at: dict[int, str | None] = {}
+        self._distance = 1
+        self._after: int | None = None
+        self._terms: list[_Term] = []
+        self._recent = Affected()
         self._touched: set[int] = set()
-        self._following: list[_Link] = []
         self._written: list[tuple[int, int, str]] = []
+        self._records: dict[str, RunRecord | None] = {}
         self.kind, self.id, self.observations = self._begin(what, agent)
-        self.left_out = self._search()
-        self.runs = sorted(self._leaning.values(), key=lambda each: (each.distance, each.since, each.run))
-        self.decisions = sum(step.decision is not None for step in self._touched_steps())
-        self.stated = [*((0, id) for id in self.observations), *((far, id) for far, _, id in sorted(self._written))]
+        self._course = self._search()
+        del self._tracer
+
+    def begin_after(self, position: int) -> None:
+        """Leave out what is found by entries up to a position; `at` raises `RanOut` behind the first distance."""
+        self._after = position
+
+    def at(self, tracer: Tracer, number: int) -> Leaning | None:
+        """Return what was found as the nth, for which the search goes on if need be; none when there is no more."""
+        with self._lock:
+            self._tracer = tracer
+            try:
+                while len(self.found) <= number and not self.is_done:
+                    leaning = next(self._course, None)
+                    if leaning is None:
+                        self.is_done = True
+                    else:
+                        self.found.append(leaning)
+            except BaseException:
+                self.has_failed = True
+                raise
+            finally:
+                del self._tracer  # a search that is remembered holds no view and nothing that was kept at hand for one
+            return self.found[number] if number < len(self.found) else None
+
+    def record(self, tracer: Tracer, run: str) -> RunRecord:
+        """Return the record of a run that was found; those found last are at hand."""
+        known = self._records.get(run) or tracer.recounter.find(run)
+        assert known is not None, "a run that was found has entries"
+        return known
+
+    def behind(self, place: tuple[int, int]) -> int:
+        """Return the number of the first that stands behind a place, as far as the search went."""
+        return bisect_right(self.found, place, key=lambda leaning: leaning.place)
+
+    @property
+    def runs(self) -> list[str]:
+        """The runs that were found, each once."""
+        return list(dict.fromkeys(leaning.run for leaning in self.found))
+
+    @property
+    def decisions(self) -> int:
+        """How many decisions were found."""
+        return sum(names.is_decision for leaning in self.found for names in leaning.names.values())
+
+    @property
+    def stated(self) -> list[tuple[int, str]]:
         """The observations that are affected, those asked about first, each with its distance."""
-        del self._tracer, self._steps, self._agents, self._run_at, self._following, self._written
+        return [*((0, id) for id in self.observations), *((far, id) for far, _, id in sorted(self._written))]
 
     # Where it begins
 
@@ -108,7 +207,7 @@ class ImpactSearch:
         if agent is None and isinstance(what, str) and what.startswith("run_"):
             return self._begin_run(what)
         if agent is None and isinstance(what, str) and ("/" in what or ids.is_id("entity", what)):
-            ref = resolve_ref(tracer.reader, what)
+            ref = find_ref(tracer.reader, what)
             stored = tracer.reader.stored(tracer.reader.group(ref))
             if not stored:
                 raise missing("entity", str(ref), tracer.through, "`search` and `query` find entities.")
@@ -125,9 +224,11 @@ class ImpactSearch:
         since = decisions[0].position if mark else -1
         self._asked_run = None if mark else id
         for made in decisions:
-            self._decided(id, made.span, made.stage, f"{id}#{made.stage}")
+            self.affected.decisions.add((id, made.span))
+            self.affected.stages.add((id, made.stage))
+            self._follow_decision(id, made)
         self.affected.runs[id] = since
-        self._reach(index.RECALLED + id, id, id)
+        self._terms.append(_Term(index.RECALLED + id, id, id))
         later = (write for write in record.writes if write.position is None or write.position > since)
         written = [write.observation for write in later]
         return ("decision" if mark else "run"), what, self._seed(written, None if not mark else id)
@@ -135,109 +236,128 @@ class ImpactSearch:
     def _seed(self, observations: Sequence[str], run: str | None = None) -> list[str]:
         unique = list(dict.fromkeys(observations))
         self.affected.observations.update(unique)
-        for id in unique:
-            self._reach(index.READ_BY + id, id, run)
+        self._terms += (_Term(index.READ_BY + id, id, run) for id in unique)
         return unique
+
+    def _follow_decision(self, run: str, made: Decision) -> None:
+        name = f"{run}#{made.stage}"
+        self._terms.append(_Term(index.decision_term(run, made.span), name, run))
+        self._terms.append(_Term(index.stage_term(run, made.stage), name, run))
 
     # The levels
 
-    def _search(self) -> int:
-        """Go level by level as far as asked; return how many runs are one further away."""
-        distance = 1
-        while self._following and (self.depth is None or distance <= self.depth):
-            level, self._following = deque(sorted(self._following)), []
-            while level:
+    def _search(self) -> Iterator[Leaning]:
+        """Yield the runs that lean on something, distance by distance, as far as asked."""
+        while self._terms and (self.depth is None or self._distance <= self.depth):
+            terms, self._terms, self._recent = self._terms, [], Affected()
+            for link in self._links(terms):
                 cancellation.check()
-                level.extend(self._touch(level.popleft(), distance))
-            distance += 1
-        beyond = (link.position for link in self._following if self._leans(link.position))
-        return len({self._run_at[position] for position in beyond} - self._leaning.keys())
+                leaning = self._leaning(link)
+                if leaning is not None:
+                    yield leaning
+            if self._after is not None:
+                raise RanOut
+            self.affected.add(self._recent)
+            self._distance += 1
+        beyond = {self._leaning_run(link.position) for link in self._links(self._terms)}
+        self.left_out = len(beyond - {None, *self.runs})
 
-    def _touch(self, link: _Link, distance: int) -> list[_Link]:
-        """Note a step that leans on something; return the steps of the same run that lean on it in turn."""
-        position = link.position
-        if position in self._touched or not self._leans(position):
-            return []
-        self._touched.add(position)
-        run = self._run_at[position]
-        assert run is not None
-        leaning = self._leaning.get(run)
-        if leaning is None:
-            leaning = self._leaning[run] = _Leaning(run, distance, link, self._tracer.through + 1)
-        step = self._steps_of(run)[position]
-        same: list[_Link] = []
-        if step.decision is not None:
-            same += self._decided(run, step.decision[1], step.stage, f"{run}#{step.stage}", within=run)
-        if position < leaning.since:
-            before, leaning.since = leaning.since, position
-            self.affected.runs[run] = position
-            for place, id in self._writes(run):
-                if position < place <= before and id not in self.affected.observations:
-                    self.affected.observations.add(id)
-                    self._written.append((leaning.distance, place, id))
-                    same += self._reach(index.READ_BY + id, id, run, within=run)
-            same += self._reach(index.RECALLED + run, run, run, within=run)
-        return same
+    def _links(self, terms: Sequence[_Term]) -> Iterator[_Link]:
+        """Yield the entries listed under terms, by position; under few terms none before it is needed."""
+        after = BEFORE_ALL if self._after is None else self._after
+        streams = (self._links_of(term, after) for term in terms)
+        if len(terms) <= STREAMS_MAX:
+            return merge(*streams, key=_link_order)
+        return iter(sorted((link for stream in streams for link in stream), key=_link_order))
 
-    def _decided(self, run: str, span: str, stage: str, name: str, within: str | None = None) -> list[_Link]:
-        """Note a decision that is affected; return the steps of its own run that were made on it."""
-        self.affected.decisions.add((run, span))
-        self.affected.stages.add((run, stage))
-        same = self._reach(index.decision_term(run, span), name, run, within)
-        return same + self._reach(index.stage_term(run, stage), name, run, within)
+    def _links_of(self, term: _Term, after: int) -> Iterator[_Link]:
+        size = LINKS_MIN
+        while True:
+            positions = self._tracer.naming(term.term, after, size)
+            yield from (_Link(position, term.through, term.run) for position in positions)
+            if len(positions) < size:
+                return
+            after, size = positions[-1], min(size * 4, LINKS_MAX)
 
-    def _reach(self, term: str, through: str, run: str | None, within: str | None = None) -> list[_Link]:
-        """Put the entries listed under a term on the next level, but for those of one run, which are returned."""
-        same: list[_Link] = []
-        for position in self._tracer.naming(term):
-            owner = self._run_of(position)
-            if position in self._touched or owner is None or owner == self._asked_run:
-                continue
-            (same if owner == within else self._following).append(_Link(position, through, run))
-        return same
+    def _leaning(self, link: _Link) -> Leaning | None:
+        """Return the run of an entry, with all its steps that lean on what is nearer, or on one of these steps.
 
-    def _leans(self, position: int) -> bool:
+        Nothing where another entry of the run leads to it.
+        """
+        run = None if link.position in self._touched else self._run_of(link.position)
+        if run is None or run == self._asked_run:
+            return None
+        steps = self._steps_of(run)
+        steps = {position: step for position, step in steps.items() if position not in self._touched}
+        affected, own = self.affected, Affected()
+        leaning = {position for position, step in steps.items() if affected.leans(step.named, position)}
+        if min(leaning, default=None) != link.position:
+            return None
+        before = affected.runs.get(run, self._tracer.through + 1)
+        written: dict[str, int] = {}
+        further = leaning
+        while further:
+            since = min(leaning)
+            if since < before:
+                own.runs[run] = since
+            for made in (steps[position].part for position in further):
+                if isinstance(made, Decision):
+                    own.decisions.add((run, made.span))
+                    own.stages.add((run, made.stage))
+            written = {id: at for at, id in self._writes(run) if at > since and id not in affected.observations}
+            own.observations.update(written)
+            further = {at for at, step in steps.items() if at not in leaning and own.leans(step.named, at)}
+            leaning |= further
+        self._touched |= leaning
+        self._recent.add(own)
+        self._written += ((self._distance, at, id) for id, at in written.items())
+        self._terms += (_Term(index.READ_BY + id, id, run) for id in written)
+        if run in own.runs:
+            self._terms.append(_Term(index.RECALLED + run, run, run))
+        parts = {position: steps[position].part for position in sorted(leaning)}
+        for part in parts.values():
+            if isinstance(part, Decision):
+                self._follow_decision(run, part)
+        names = {position: leaning_names(part, (affected, own)) for position, part in parts.items()}
+        return Leaning(run, self._distance, link, names, frozenset(written))
+
+    def _leaning_run(self, position: int) -> str | None:
+        """Return the run of an entry that leans on something affected."""
         run = self._run_of(position)
-        step = None if run is None else self._steps_of(run).get(position)
-        return step is not None and self.affected.leans(step.named, position)
+        step = None if run is None or run == self._asked_run else self._steps_of(run).get(position)
+        return run if step is not None and self.affected.leans(step.named, position) else None
 
     # What runs hold
 
     def _run_of(self, position: int) -> str | None:
-        if position not in self._run_at:
-            entry = self._tracer.view.entry(position)
-            body: Any = None if entry is None or entry.body is None else form.decode(entry.body)
-            run = body.get("run") if isinstance(body, dict) else None
-            self._run_at[position] = run if isinstance(run, str) else None
-        return self._run_at[position]
+        entry = self._tracer.view.entry(position)
+        body: Any = None if entry is None or entry.body is None else form.decode(entry.body)
+        run = body.get("run") if isinstance(body, dict) else None
+        return run if isinstance(run, str) else None
 
     def _steps_of(self, run: str) -> dict[int, _Step]:
         """Return the reads and decisions that are part of a run, by position."""
-        if run not in self._steps:
-            agent, parts = self._tracer.recounter.parts(run, ("run.read", "run.decided"))
-            self._agents[run] = agent
-            found: dict[int, _Step] = {}
-            for part in parts:
-                if isinstance(part, Decision):
-                    found[part.position] = _Step(references(part), (run, part.span), part.stage)
-                elif isinstance(part, Read):
-                    found[part.position] = _Step(references(part), None, "")
-            self._steps[run] = found
-        return self._steps[run]
+        record = self._record(run)
+        parts: tuple[Read | Decision, ...] = () if record is None else (*record.reads, *record.decisions)
+        return {part.position: _Step(references(part), part) for part in parts}
 
     def _writes(self, run: str) -> Iterator[tuple[int, str]]:
         """Yield what a run wrote, by position; what another agent wrote in its name did not come of what it read."""
-        for entry in self._tracer.recounter.written(run):
-            if entry.body is not None:
-                stated = observation.stored(entry.body)
-                if stated.agent == self._agents[run]:
-                    yield entry.position, stated.id
+        record = self._record(run)
+        for write in () if record is None else record.writes:
+            if write.position is not None:
+                yield write.position, write.observation
 
-    def _touched_steps(self) -> Iterator[_Step]:
-        for position in self._touched:
-            run = self._run_at[position]
-            assert run is not None
-            yield self._steps[run][position]
+    def _record(self, run: str) -> RunRecord | None:
+        if run not in self._records:
+            if len(self._records) >= RUNS_AT_HAND:
+                self._records.clear()
+            self._records[run] = self._tracer.recounter.find(run)
+        return self._records[run]
+
+
+def _link_order(link: _Link) -> tuple[int, str]:
+    return link.position, link.through
 
 
 # Pages
@@ -249,6 +369,7 @@ class _Walk:
     def __init__(self, tracer: Tracer, search: ImpactSearch, place: tuple[Any, ...]) -> None:
         self._tracer, self._search = tracer, search
         self._part, self._first, self._inside, self._fields, self._exports = place
+        self.has_all_runs = self._part > _RUNS
         self.fields = self._fields if self._part > _FIELDS else None
         self.exports = self._exports if self._part > _EXPORTS else None
 
@@ -256,16 +377,19 @@ class _Walk:
         """Yield what is left, each with the place behind it."""
         search = self._search
         if self._part == _RUNS:
-            for number in range(self._first, len(search.runs)):
-                leaning = search.runs[number]
-                record = self._tracer.recounter.find(leaning.run)
-                shown_run = None if record is None else self._shown(record, leaning)
-                assert shown_run is not None, "a run that was found leans on something"
-                yield [_RUNS, number + 1, 0, 0, 0], shown_run
+            begin = (self._first, self._inside)
+            number = search.behind(begin)
+            while (leaning := search.at(self._tracer, number)) is not None:
+                if leaning.place > begin:
+                    record = search.record(self._tracer, leaning.run)
+                    yield [_RUNS, *leaning.place, 0, 0], self._shown(record, leaning)
+                number += 1
+            self.has_all_runs = True
             self._next(_FIELDS)
+        stated = search.stated if self._part == _FIELDS else []
         if self._part == _FIELDS:
-            for number in range(self._first, len(search.stated)):
-                won = list(self._won(*search.stated[number]))
+            for number in range(self._first, len(stated)):
+                won = list(self._won(*stated[number]))
                 for inside in range(self._inside, len(won)):
                     self._fields += 1
                     yield [_FIELDS, number, inside + 1, self._fields, 0], won[inside]
@@ -273,8 +397,7 @@ class _Walk:
             self.fields = self._fields
             self._next(_EXPORTS)
         if self._part == _EXPORTS:
-            runs = [each.run for each in search.runs]
-            exports = self._tracer.exports(runs, lambda record: affected_run(record, search.affected) is not None)
+            exports = self._tracer.exports(search.runs, lambda record: leans(record, search.affected))
             self.exports = self._exports = len(exports)
             for number in range(self._first, len(exports)):
                 yield [_EXPORTS, number + 1, 0, self._fields, 0], exports[number]
@@ -284,11 +407,11 @@ class _Walk:
             yield place, search.observations[number]
 
     def _next(self, part: int) -> None:
-        self._part, self._first = part, 0
+        self._part, self._first, self._inside = part, 0, 0
 
-    def _shown(self, record: Any, leaning: _Leaning) -> AffectedRun | None:
+    def _shown(self, record: RunRecord, leaning: Leaning) -> AffectedRun:
         link = leaning.first
-        return affected_run(record, self._search.affected, leaning.distance, link.through, link.through_run)
+        return affected_run(record, leaning.names, leaning.written, leaning.distance, link.through, link.through_run)
 
     def _won(self, distance: int, id: str) -> Iterator[WonField]:
         """Yield the fields whose value an observation takes part in."""
@@ -303,20 +426,26 @@ class _Walk:
                 yield WonField(entity, name, snapshot.fields[name], id, distance)
 
 
-def impact_page(tracer: Tracer, search: ImpactSearch, request: PageRequest) -> tuple[Impact, tuple[int, ...]]:
-    """Return the page asked for of what a search found, and the place where it ends."""
+def direct_place(request: PageRequest) -> int | None:
+    """Return the entry after which a page goes on among the runs that leaned on something directly; else none."""
+    part, distance, position, _, _ = request.place_of(*PLACE) or (None,) * 5
+    return position if (part, distance) == (_RUNS, 1) else None
+
+
+def impact_page(tracer: Tracer, search: ImpactSearch, request: PageRequest) -> Impact:
+    """Return the page asked for of what a search finds."""
     walk = _Walk(tracer, search, request.place_of(*PLACE) or (0, 0, 0, 0, 0))
     items = list(islice(walk.items(), request.limit + 1))
     listed = [item for _, item in items[: request.limit]]
     counts = ImpactCounts(
         observations=len(search.observations),
-        runs=len(search.runs),
-        decisions=search.decisions,
+        runs=len(search.runs) if walk.has_all_runs else None,
+        decisions=search.decisions if walk.has_all_runs else None,
         fields=walk.fields,
         exports=walk.exports,
     )
     end = items[request.limit - 1][0] if len(items) > request.limit else None
-    answer = Impact(
+    return Impact(
         kind=search.kind,
         id=search.id,
         runs=tuple(item for item in listed if isinstance(item, AffectedRun)),
@@ -325,8 +454,7 @@ def impact_page(tracer: Tracer, search: ImpactSearch, request: PageRequest) -> t
         observations=tuple(item for item in listed if isinstance(item, str)),
         counts=counts,
         depth=search.depth,
-        left_out=search.left_out,
+        left_out=search.left_out if walk.has_all_runs else None,
         cursor=None if end is None else request.cursor_at(end),
         position=request.position,
     )
-    return answer, tuple(end or ())

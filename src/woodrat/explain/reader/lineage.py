@@ -16,8 +16,10 @@ from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.explain import lineage
 from woodrat.explain.lineage import LineageTree, Node
 from woodrat.explain.reader.tracer import decisions_at, observation_named, observations_behind
+from woodrat.ledger import entry_index
 from woodrat.ledger.excerpts import Excerpts
-from woodrat.ledger.moments import NO_READ, resolve_ref
+from woodrat.ledger.matches import find_ref
+from woodrat.ledger.moments import NO_READ
 from woodrat.records import replace
 from woodrat.runs.reader import run_record
 from woodrat.runs.record import record_of
@@ -93,7 +95,7 @@ class LineageSearch:
         name, mark, field = what.rpartition("#")
         if not mark or not name or not field:
             raise Refused([Fault("what", f"{shown(what)} names no field", _NAMES)], NO_READ)
-        ref = resolve_ref(tracer.reader, name)
+        ref = find_ref(tracer.reader, name)
         snapshot = tracer.reader.snapshot(ref)
         origin = snapshot.blame.get(field)
         if origin is None:
@@ -148,7 +150,7 @@ class LineageSearch:
     def _run_tree(self, wanted: _Wanted) -> list[Node]:
         """Return a run with what it had seen and decided by then, but for what was shown of it."""
         since = self._entered.get(wanted.run, -1)
-        entries = owned(wanted.run, self._tracer.view.run(wanted.run, self._tracer.through))
+        entries = owned(wanted.run, entry_index.run_entries(self._tracer.view, wanted.run, self._tracer.through))
         record = record_of(wanted.run, [entry for entry in entries if entry.position < wanted.before])
         self._enter(record, wanted.before)
         by = "" if record.agent is None else f" by {record.agent}"

@@ -35,6 +35,8 @@ def find(context: Context, tracer: Tracer, request: PageRequest) -> ImpactSearch
     with _LOCK:
         known = _SEARCHES.get(context.engine)
         search = None if known is None else known.get(key)
+        if search is not None and search.has_failed:
+            search = None
         if known is not None and search is not None:
             known.move_to_end(key)
         return search
@@ -42,7 +44,7 @@ def find(context: Context, tracer: Tracer, request: PageRequest) -> ImpactSearch
 
 def keep(context: Context, tracer: Tracer, request: PageRequest, search: ImpactSearch) -> None:
     """Remember a search that has more pages."""
-    if len(search.runs) + len(search.stated) > ITEMS_MAX:
+    if len(search.found) + len(search.stated) > ITEMS_MAX:
         return
     key = _key(context, tracer, request)
     with _LOCK:

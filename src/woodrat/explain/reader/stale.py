@@ -10,6 +10,7 @@ from woodrat.explain import references
 from woodrat.explain.references import named_observations, read_ref
 from woodrat.explain.remake import SAME, is_whole, remake
 from woodrat.explain.stale import Belief, Stale
+from woodrat.ledger import entry_index
 from woodrat.ledger.pages import Page, PageRequest
 from woodrat.merge import blame, fold
 from woodrat.records import dataclass
@@ -244,7 +245,7 @@ class Beliefs:
         for run in (self.last_run, None if self._later is None else self._later.last_run):
             if run is not None and run[0] == id and run[1] <= self.tracer.through:
                 return run[2]
-        entries = self.tracer.view.run(id, self.tracer.through)
+        entries = entry_index.run_entries(self.tracer.view, id, self.tracer.through)
         record = self.tracer.recounter.bare(id, entries)
         self.last_run = (id, entries[-1].position if entries else BEFORE_ALL, record)
         return record

@@ -16,13 +16,15 @@ from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.explain import index
 from woodrat.explain.index import touched
 from woodrat.explain.references import named_observations
+from woodrat.ledger import entry_index, source_index
 from woodrat.ledger.index import Lookup
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.read import Reader
+from woodrat.ledger.source_index import SAID_BY, SAID_FROM, SourceLookup
 from woodrat.merge import blame
 from woodrat.runs.evidence import Document
 from woodrat.runs.reader import TAIL_MAX, open_recounter
-from woodrat.state import interpretation, observation, source
+from woodrat.state import source
 from woodrat.state.asof import AsOf
 from woodrat.training.reader import leaning_exports
 
@@ -37,15 +39,23 @@ if TYPE_CHECKING:
     from woodrat.runs.record import RunRecord
     from woodrat.runs.steps import Decision
     from woodrat.state.asof import Stored
+    from woodrat.state.interpretation import Interpretation
     from woodrat.training.exports import Export
 
 
 @contextmanager
-def open_tracer(context: Context, position: int | None = None) -> Iterator[Tracer]:
-    """Give what led to what at the context's moment, or at a position before it; brings the indexes up to date."""
-    if context.moment == "now":
+def open_tracer(
+    context: Context, position: int | None = None, *, back: bool = False, bare: bool = False
+) -> Iterator[Tracer]:
+    """Give what led to what at the context's moment, or at a position before it; brings the indexes up to date.
+
+    Whoever only asks `back`, for what something came from, does not need to know who read what; `bare` is as for
+    `open_recounter`.
+    """
+    source_index.catch_up(context)
+    if context.moment == "now" and not back:
         index.catch_up(context)
-    with open_recounter(context, position) as recounter:
+    with open_recounter(context, position, bare=bare) as recounter:
         yield Tracer(recounter)
 
 
@@ -55,6 +65,8 @@ DELIVERY_WINDOW: Final = 64
 
 SNAPSHOTS_MAX: Final = 4_096
 """How many snapshots a tracer keeps at hand."""
+OBSERVATIONS_MAX: Final = 4_096
+"""How many observations a tracer keeps at hand."""
 
 
 class Tracer:
@@ -66,39 +78,45 @@ class Tracer:
         self.view = recounter.view
         self.through = recounter.through
         self._index = Lookup(self.view, self.through, index.INDEX)
+        self._sources = SourceLookup(self.view, self.through)
         self._readers: dict[str | None, Reader] = {}
         self._snapshots: dict[tuple[Ref, str | None], Snapshot | None] = {}
+        self._observations: dict[str, Stored | None] = {}
 
     # What there is
 
     def observation(self, id: str) -> Stored | None:
         """Return an observation that the log held, by its id or its name."""
+        if id not in self._observations:
+            if len(self._observations) >= OBSERVATIONS_MAX:
+                self._observations.clear()
+            self._observations[id] = self._observation(id)
+        return self._observations[id]
+
+    def _observation(self, id: str) -> Stored | None:
         digest = ids.digest_of("observation", id)
         if digest is not None:
             return self.view.observation(digest, self.through)
-        found = self.view.observation_by_id(id)
+        found = self.view.observation(id)
         return None if found is None or found.position > self.through else found
 
-    def reading(self, id: str) -> interpretation.Interpretation | None:
+    def reading(self, id: str) -> Interpretation | None:
         """Return a reading of a source."""
-        bodies = {entry.kind: entry.body for entry in self._index.entries(index.READING + id)}
-        started = bodies.get("interpretation.started")
-        return None if started is None else interpretation.stored(started, bodies.get("interpretation.ended"))
+        return self._sources.reading(id)
 
     def source_digest(self, id: str) -> bytes | None:
         """Return the digest of a source that the log held."""
-        digest = ids.digest_of("source", id) or self.view.source_by_id(id)
-        position = None if digest is None else self.view.source(digest)
+        digest = ids.digest_of("source", id) or entry_index.source_by_id(self.view, id)
+        position = None if digest is None else entry_index.source_position(self.view, digest)
         return digest if position is not None and position <= self.through else None
 
     def deliveries(self, digest: bytes) -> list[source.Delivery]:
         """Return the deliveries of a source, by position."""
-        entries = self._index.entries(index.DELIVERED + ids.name("source", digest))
-        return [source.stored(entry.body) for entry in entries if entry.body is not None]
+        return self._sources.deliveries(digest)
 
     def first_delivery(self, digest: bytes) -> source.Delivery | None:
         """Return how a source first came; it is recorded with the content, so that the index is hardly ever asked."""
-        position = self.view.source(digest)
+        position = entry_index.source_position(self.view, digest)
         if position is not None:
             window = min(position + DELIVERY_WINDOW, self.through)
             for entry in self.view.entries(position, window, {"received"}):
@@ -111,11 +129,11 @@ class Tracer:
         """Return the entries an observation came from: its reading, its source and the deliveries of that."""
         optional = stored.observation.optional
         reading, named = optional.get("interpretation"), optional.get("source")
-        found = self._index.entries(index.READING + reading) if isinstance(reading, str) else []
+        found = self._sources.entries_of_reading(reading) if isinstance(reading, str) else []
         if isinstance(named, str):
-            found += self._index.entries(index.DELIVERED + named)
+            found += self._sources.entries_of_source(named)
             digest = self.source_digest(named)
-            position = None if digest is None else self.view.source(digest)
+            position = None if digest is None else entry_index.source_position(self.view, digest)
             content = None if position is None else self.view.entry(position)
             found += [] if content is None else [content]
         return found
@@ -133,10 +151,7 @@ class Tracer:
 
     def said(self, term: str) -> list[Stored]:
         """Return the observations listed under a term, by position."""
-        from woodrat.state.asof import Stored
-
-        entries = self._index.entries(term)
-        return [Stored(entry.position, observation.stored(entry.body)) for entry in entries if entry.body is not None]
+        return source_index.said(self.view, self.through, term)
 
     def snapshot(self, ref: Ref, effective: str | None = None) -> Snapshot | None:
         """Return what is believed about an entity, by an effective time if one is given."""
@@ -154,9 +169,9 @@ class Tracer:
             self._readers[effective] = Reader(self.view, AsOf(self.through, effective), self.reader.policies)
         return self._readers[effective]
 
-    def naming(self, term: str) -> list[int]:
-        """Return the positions of the entries listed under a term."""
-        return self._index.positions(term)
+    def naming(self, term: str, after: int, limit: int) -> list[int]:
+        """Return the positions of the entries listed under a term after one, in order, at most so many."""
+        return self._index.positions_after(term, after, limit)
 
     @property
     def is_behind(self) -> bool:
@@ -216,7 +231,7 @@ def observations_named(tracer: Tracer, what: object, agent: object) -> tuple[str
         if faults:
             raise Refused(faults, NO_READ)
         assert isinstance(agent, str)
-        said = tracer.said(index.SAID_BY + agent)
+        said = tracer.said(SAID_BY + agent)
         if not said:
             raise missing("agent", agent, tracer.through, "`observations list` shows who said something.")
         return "agent", agent, said
@@ -229,11 +244,11 @@ def observations_named(tracer: Tracer, what: object, agent: object) -> tuple[str
         digest = tracer.source_digest(what)
         if digest is None:
             raise missing("source", what, tracer.through, "`sources list` lists them.")
-        return "source", ids.id_of("source", digest), tracer.said(index.SAID_FROM + ids.name("source", digest))
+        return "source", ids.id_of("source", digest), tracer.said(SAID_FROM + ids.name("source", digest))
     if what.startswith("int_"):
         if tracer.reading(what) is None:
             raise missing("interpretation", what, tracer.through, "`interpretations list` lists them.")
-        return "interpretation", what, tracer.said(index.SAID_FROM + what)
+        return "interpretation", what, tracer.said(SAID_FROM + what)
     raise Refused([Fault("what", f"{shown(what)} is none of these", _NAMES)], NO_READ)
 
 

@@ -18,6 +18,7 @@ from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.errors import Fault, Refused
+from woodrat.ledger import entry_index
 from woodrat.replay.reader import Around, Session, replay_one
 from woodrat.replay.result import DIED, TIMEOUT, Divergence, ReplayedRun
 from woodrat.replay.workers.messages import take_standard_streams
@@ -299,7 +300,7 @@ def _about(around: Around, id: str) -> Around:
 def _ended(context: Context, id: str, divergence: Divergence) -> ReplayedRun:
     """Return what is known of a run whose replay did not come to its end."""
     with context.engine.view(context.tenant) as view:
-        steps = in_order(view.run(id, view.head().position))
+        steps = in_order(entry_index.run_entries(view, id, view.head().position))
     started: dict[str, Any] = dict(steps[0][1])
     text: dict[str, Any] = {name: started[name] if isinstance(started.get(name), str) else None for name in _TOLD}
     interrupted = all(kind != "run.ended" for kind, _ in steps)

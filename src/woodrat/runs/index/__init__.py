@@ -26,15 +26,15 @@ from woodrat.runs.index.terms import (
     TRACED,
     WROTE,
 )
-from woodrat.runs.steps import Decision
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from woodrat.canon.ids import Ref, TenantId
     from woodrat.engines.port import Engine
     from woodrat.ledger.index import Lookup
     from woodrat.log.entry import Entry
+    from woodrat.runs.steps import DecisionOrigins
 
 _KINDS: Final = frozenset({"observation", "run.started", "run.decided"})
 _LIST_KINDS: Final = frozenset({"observation", "schema", "run.started", "run.ended", "run.judged"})
@@ -47,9 +47,7 @@ def _terms(entry: Entry) -> set[str]:
         return set()
     if entry.kind == "run.decided":
         body: Any = form.decode(data)
-        part = steps.part_of(entry.kind, entry.position, body) if isinstance(body, dict) else None
-        assert isinstance(part, Decision)
-        return set(_evidence(part))
+        return set(_evidence(body)) if isinstance(body, dict) else set()
     if entry.kind == "run.started":
         if b'"parent"' not in data and b'"trace"' not in data:
             return set()
@@ -70,34 +68,34 @@ def _terms(entry: Entry) -> set[str]:
     return terms
 
 
-def _evidence(made: Decision) -> Iterator[str]:
+def _evidence(body: Mapping[str, Any]) -> Iterator[str]:
     """Yield the terms of a decision: by entity and field, and by entity and time."""
-    read = ((origin.get("entity"), origin.get("field")) for origin in made.origins if origin.get("kind") == "read")
+    origins = steps.decision_origins(body)
+    began = steps.text(body.get("started_at")) or ""
+    read = ((origin.get("entity"), origin.get("field")) for origin in origins.all if origin.get("kind") == "read")
     texts = {(entity, field if isinstance(field, str) else "") for entity, field in read if isinstance(entity, str)}
+    ids: dict[str, str] = {}
     for entity, field in texts:
         ref = steps.ref(entity)
         if ref is not None:
-            yield evidence_term(ref, field)
-            yield f"{DECIDED}{ref.id}/{made.started_at or ''}"
-    for ref, field in _read_fields(made):
-        yield f"{LEANS}{ref.id}/{field}"
+            ids[entity] = ref.id
+            yield f"{EVIDENCE}{ids[entity]}/{field}"
+            yield f"{DECIDED}{ids[entity]}/{began}"
+    for entity, field in _read_fields(origins):
+        if entity in ids:
+            yield f"{LEANS}{ids[entity]}/{field}"
 
 
-def _read_fields(decision: Decision) -> Iterator[tuple[Ref, str]]:
+def _read_fields(origins: DecisionOrigins) -> Iterator[tuple[str, str]]:
     """Yield the fields of entities that a decision depends on: what its rules looked at, or would on other values.
 
     What it was given besides cannot change what it comes to. One without conditions depends on all it was given.
     """
-    rules = (*decision.rules, *(decision.untried or ()))
-    asked = {key for rule in rules if isinstance(rule.when, dict) for key in rule.when}
-    conditions = decision.conditions
-    origins = [condition.origin for condition in conditions]
-    origins += [origin for key, origin in decision.facts_origin.items() if not conditions or key in asked]
-    for origin in origins:
-        if isinstance(origin, dict) and origin.get("kind") == "read" and isinstance(field := origin.get("field"), str):
-            ref = steps.ref(origin.get("entity"))
-            if ref is not None:
-                yield ref, field
+    given = [origin for key, origin in origins.facts.items() if not origins.conditions or key in origins.asked]
+    for origin in (*origins.conditions, *given):
+        entity, field = origin.get("entity"), origin.get("field")
+        if origin.get("kind") == "read" and isinstance(field, str) and isinstance(entity, str):
+            yield entity, field
 
 
 def evidence_term(ref: Ref, field: str = "") -> str:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from woodrat.ledger.index import position_key, position_of, term_prefix
+from woodrat.ledger.index import term_prefix
 from woodrat.runs.index.terms import BEGAN, EVERY
+from woodrat.state.entry_rows import position_key, position_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

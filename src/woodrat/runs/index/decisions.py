@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
-from woodrat.engines.port import IndexRow
+from woodrat.engines.port import BEFORE_ALL, IndexRow
+from woodrat.ledger import entry_index
 from woodrat.ledger.index import term_key
 from woodrat.runs import steps
 from woodrat.runs.index.terms import ABOUT, NAME
@@ -27,7 +28,11 @@ def follow(view: View, after: int, through: int, entries: Sequence[Entry]) -> It
     for id, recent in runs_of(entries).items():
         subjects: dict[str, int] = {}
         decided: list[tuple[int, str]] = []
-        before = [(entry, None) for entry in view.run(id, after) if entry.kind in _KINDS and entry.body is not None]
+        before = [
+            (entry, None)
+            for entry in entry_index.run_entries(view, id, after)
+            if entry.kind in _KINDS and entry.body is not None
+        ]
         for entry, known in [*before, *recent]:
             assert entry.body is not None
             body: Any = form.decode(entry.body) if known is None else known
@@ -40,6 +45,13 @@ def follow(view: View, after: int, through: int, entries: Sequence[Entry]) -> It
                 since = max(said, position)
                 if since > after:
                     yield IndexRow(NAME, term_key(f"{ABOUT}{subject_id}/{started_at}", position), since)
+
+
+def lives(view: View, runs: Iterable[str], through: int) -> Iterator[IndexRow]:
+    """Yield every row of some runs up to a position, as the log has them now."""
+    for run in runs:
+        entries = [entry for entry in entry_index.run_entries(view, run, through) if entry.kind in _KINDS]
+        yield from follow(view, BEFORE_ALL, through, entries)
 
 
 def runs_of(entries: Iterable[Entry]) -> dict[str, list[tuple[Entry, Any]]]:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Final
 from woodrat.canon import form
 from woodrat.engines.port import BEFORE_ALL, IndexRow
 from woodrat.errors import Unavailable
-from woodrat.ledger.index import STANDING, position_of, term_key, term_prefix
+from woodrat.ledger import entry_index
+from woodrat.ledger.index import STANDING, term_key, term_prefix
 from woodrat.ledger.read import Reader
+from woodrat.ledger.state_redo import component
 from woodrat.merge import BUILTIN
 from woodrat.runs.evaluations import evaluations
 from woodrat.runs.index.terms import (
@@ -32,6 +34,7 @@ from woodrat.runs.index.terms import (
 from woodrat.runs.record import OUTLINED, Outline, Statement, outline_of, statements
 from woodrat.state import observation, relation
 from woodrat.state.asof import AsOf
+from woodrat.state.entry_rows import position_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -64,6 +67,24 @@ def follow(view: View, after: int, through: int, entries: Sequence[Entry]) -> It
         yield from changes.of(id, after, positions)
 
 
+def touched_runs(view: View, through: int, entries: Iterable[Entry], judging: Iterable[Ref]) -> set[str]:
+    """Return the runs that some entries may list otherwise, or evaluations among some entities."""
+    changes = Changes(view, through, after=through, entries=())
+    evaluations = [ref for ref in judging if ref.type == EVALUATION]
+    found = {id for entry in entries for id in changes.touched_by(entry)}
+    return found | changes.subjects(evaluations, through)
+
+
+def lives(view: View, runs: Iterable[str], through: int) -> Iterator[IndexRow]:
+    """Yield every row of some runs in lists up to a position, those that ended too, as the log has them now.
+
+    The rows of the entries themselves are listed.
+    """
+    changes = Changes(view, through, after=through, entries=())
+    for id in runs:
+        yield from changes.of(id, BEFORE_ALL, changes.moments(id))
+
+
 class Changes:
     """How the rows of runs change with some entries of a log, those of the index's kinds after a position."""
 
@@ -85,13 +106,22 @@ class Changes:
         self._histories: dict[str, list[Statement]] = {}
         self._recent: dict[str, list[Entry]] = {}
         """The entries of runs among them, by run."""
+        self._runs: dict[int, str] = {}
+        """The runs that these are of, by position."""
+        self._kinds: dict[str, bool] = {}
         for entry in entries:
             if entry.kind in OUTLINED and entry.body is not None:
                 run = form.decode(entry.body).get("run")
                 if isinstance(run, str):
                     self._recent.setdefault(run, []).append(entry)
+                    self._runs[entry.position] = run
 
     def _listed(self, term: str) -> list[int]:
+        kind = term[: term.index("/") + 1]
+        if kind not in self._kinds:
+            self._kinds[kind] = bool(self._view.scan(LISTS, kind.encode(), limit=1))
+        if not self._kinds[kind]:
+            return []  # asked once, instead of run by run: most logs have none
         if term not in self._listings:
             self._listings[term] = [position_of(key) for key, _ in self._view.scan(LISTS, term_prefix(term))]
         return self._listings[term]
@@ -111,8 +141,8 @@ class Changes:
         if data is None:
             return ()
         if entry.kind in OUTLINED:
-            run = form.decode(data).get("run")
-            if not isinstance(run, str):
+            run = self._runs.get(entry.position)
+            if run is None:
                 return ()
             return (run, *self._below(run, entry.position)) if entry.kind == "run.started" else (run,)
         if entry.kind == "schema":
@@ -121,7 +151,7 @@ class Changes:
             return ()
         ref = observation.stored(data).entity
         named = relation.joined(ref) or (ref,)
-        return self._subjects(named, entry.position) if named[0].type == EVALUATION else ()
+        return self.subjects(named, entry.position) if named[0].type == EVALUATION else ()
 
     def _below(self, run: str, position: int) -> list[str]:
         """Return the runs that a run started, and those that these started: they may inherit its pipeline."""
@@ -142,7 +172,7 @@ class Changes:
             if isinstance(child, str):
                 yield child
 
-    def _subjects(self, refs: Iterable[Ref], position: int) -> set[str]:
+    def subjects(self, refs: Iterable[Ref], position: int) -> set[str]:
         """Return the runs that evaluations, and those they were or are joined with, ever named."""
         members: set[Ref] = set()
         for at in (position - 1, position):
@@ -157,6 +187,32 @@ class Changes:
         return {key[len(JUDGED) : -9].decode() for key in keys}
 
     # How a run is listed
+
+    def moments(self, id: str) -> list[int]:
+        """Return the positions at which a run may come to be listed otherwise, in order."""
+        found: set[int] = set()
+        above: str | None = id
+        for _ in range(ANCESTORS_MAX + 1):
+            if above is None:
+                break
+            found.update(said.position for said in self._history(above))
+            outline = self._outline(above, self._through)
+            above = None if outline is None else outline.parent
+        judging = {member for ref in self._evaluations(id, self._through) for member in self._ever_joined(ref)}
+        for ref in judging:
+            found.update(said.position for said in self._view.observations(ref.digest, BEFORE_ALL, self._through))
+        if judging:
+            schemas = self._view.entries(through=self._through, kinds={"schema"})
+            found.update(
+                entry.position for entry in schemas if entry.body is not None and b'"evaluation"' in entry.body
+            )
+        return sorted(at for at in found if at <= self._through)
+
+    def _ever_joined(self, ref: Ref) -> set[Ref]:
+        if not entry_index.joined(self._view, ref.digest):
+            return {ref}
+        members, edges = component(self._view, ref, self._through)
+        return members | edges
 
     def of(self, id: str, after: int, positions: Iterable[int]) -> Iterator[IndexRow]:
         """Yield the rows of a run that begin or end at some positions after one, in order.
@@ -224,7 +280,9 @@ class Changes:
         """Return what is said of how a run began, ended and was judged, in order, as far as the log is read."""
         said = self._histories.get(id)
         if said is None:
-            entries = [entry for entry in self._view.run(id, self._after) if entry.kind in OUTLINED]
+            entries = [
+                entry for entry in entry_index.run_entries(self._view, id, self._after) if entry.kind in OUTLINED
+            ]
             said = self._histories[id] = statements(id, entries + self._recent.get(id, []))
         return said
 

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from woodrat.canon.form import Json
+    from woodrat.canon.moment_words import Time
     from woodrat.context import Context
+    from woodrat.ledger.moments import Moment
     from woodrat.ledger.report import Report
     from woodrat.runs.facts import Facts
     from woodrat.runs.recorder.recording import Body, InnerRuns, Steps
@@ -448,7 +450,7 @@ class EditedReads:
         """What was true by this time alone counts."""
         return self._shown.valid_at
 
-    def at(self, moment: int | str | None = None, *, valid_at: str | None = None) -> Reads:
+    def at(self, moment: Moment | None = None, *, valid_at: Time | None = None) -> Reads:
         """Return the reads as of another moment, which are not edited."""
         return self._shown.at(moment, valid_at=valid_at)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
-from woodrat.ledger import facts, lists, moments, reads
+from woodrat.ledger import entry_index, facts, lists, moments, reads
 from woodrat.ledger.moments import resolve_ref
 from woodrat.ledger.ownership import unknown_run
 from woodrat.ledger.write import Writer
@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
+    from woodrat.canon.moment_words import Time
     from woodrat.context import Context, StandIn
     from woodrat.engines.port import View
+    from woodrat.ledger.moments import Moment
     from woodrat.ledger.report import Report
     from woodrat.ledger.write import Draft
     from woodrat.log.entry import Entry
@@ -58,7 +60,7 @@ class LocalReads:
         """What was true by this time alone counts."""
         return self._context.valid_at
 
-    def at(self, moment: int | str | None = None, *, valid_at: str | None = None) -> LocalReads:
+    def at(self, moment: Moment | None = None, *, valid_at: Time | None = None) -> LocalReads:
         """Return the reads as of another moment, or as it was true by another time."""
         return LocalReads(moments.at(self._context, moment, valid_at=valid_at))
 
@@ -173,7 +175,7 @@ class LocalLog:
 
     def _check_known(self, run: str) -> None:
         with self.context.engine.view(self.context.tenant) as view:
-            if not view.run(run, view.head().position):
+            if not entry_index.has_run(view, run, view.head().position):
                 raise unknown_run(run)
 
     def append(self, run: StepRecorder, kind: str, begun: Begun, bodies: Sequence[dict[str, Json]]) -> Exception | None:
@@ -192,7 +194,7 @@ class LocalLog:
 
         def plan(draft: Draft) -> None:
             position = draft.before.asof.position
-            for entry in draft.view.run(run.id, position):
+            for entry in entry_index.run_entries(draft.view, run.id, position):
                 if entry.kind == "run.ended" and self._is_own(entry):
                     raise refused(run.id, "another process has ended it", "A run ends once; judge it instead.")
             # Mostly one recorder took every step and all of them left something; the log is asked only otherwise.
@@ -271,7 +273,7 @@ class LocalLog:
     def schema_at(self, entity: str, position: int) -> str | None:
         """Return the full name of the schema in force for an entity's type at a position."""
         with self.context.engine.view(self.context.tenant) as view:
-            return schema_name(view.schema(entity.partition("/")[0], position))
+            return schema_name(entry_index.schema_of(view, entity.partition("/")[0], position))
 
     def runs_inside(self, started: Body) -> list[Steps]:
         """Return the steps of the runs that a run started, in the order they began."""
@@ -282,7 +284,7 @@ class LocalLog:
             for entry in view.entries(after, kinds={"run.started"}):
                 body = form.decode(entry.body) if entry.body is not None else {}
                 if parent_of(body) == started.get("run"):
-                    inner.append(in_order(view.run(body["run"], view.head().position)))
+                    inner.append(in_order(entry_index.run_entries(view, body["run"], view.head().position)))
         return inner
 
 
@@ -297,7 +299,7 @@ class _Beginning:
     def __call__(self, draft: Draft) -> None:
         run, parent, beginning = self._run, self._parent, self._run.beginning
         position = draft.before.asof.position
-        if run.has_stated_id and draft.view.run(run.id, position):
+        if run.has_stated_id and entry_index.has_run(draft.view, run.id, position):
             raise refused(run.id, "there is a run with this id", "Leave the id out, or use ledger.runs.continue_.")
         body = {**self._begun.body(run.id), **beginning.body(run.agent, run.hidden)}
         subject: Ref | None = None
@@ -308,7 +310,9 @@ class _Beginning:
             body["parent"] = {"run": parent.run} if parent.span is None else {"run": parent.run, "span": parent.span}
         if self._traceparent is not None:
             body["trace"] = self._traceparent
-        if beginning.forked_from is not None and not draft.view.run(str(beginning.forked_from["run"]), position):
+        if beginning.forked_from is not None and not entry_index.has_run(
+            draft.view, str(beginning.forked_from["run"]), position
+        ):
             raise unknown_run(str(beginning.forked_from["run"]))
         body["basis"] = {"log": draft.log, "position": position}
         using, unknown = beginning.using(draft)
@@ -332,7 +336,7 @@ def steps_of(context: Context, run: object) -> list[tuple[str, Body]]:
     """Return the entries of a run as (kind, body), in the order of its steps; `NotFound` when there are none."""
     run = check_id(run)
     with context.engine.view(context.tenant) as view:
-        steps = in_order(view.run(run, view.head().position))
+        steps = in_order(entry_index.run_entries(view, run, view.head().position))
     if not steps:
         raise unknown_run(run)
     return steps
@@ -352,7 +356,7 @@ def step_gaps(view: View, run: str, through: int, end: int) -> list[int] | None:
     owner: Any = None
     start: int | None = None
     taken: set[int] = set()
-    for entry in view.run(run, through):
+    for entry in entry_index.run_entries(view, run, through):
         body: Any = form.decode(entry.body) if entry.body is not None else {}
         if entry.kind == "run.started" and start is None:
             owner, start = body.get("agent"), entry.position

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from woodrat.canon.form import Json
+    from woodrat.canon.moment_words import Time
     from woodrat.ledger.elements import Elements
     from woodrat.ledger.find import Hit
     from woodrat.ledger.moments import Moment
@@ -51,7 +52,7 @@ class RunPast:
         assert self._run is not None
         return self._run
 
-    def at(self, moment: Moment | None = None, *, valid_at: str | None = None) -> RunPast:
+    def at(self, moment: Moment | None = None, *, valid_at: Time | None = None) -> RunPast:
         """Return the reads as of another moment, or as it was true by another time."""
         reads = self._reads.at(moment, valid_at=valid_at)
         return RunPast(self.recorder, reads, self._as_of if moment is None else reads.position)

@@ -29,13 +29,21 @@ class RecallFound(NamedTuple):
     hits: tuple[RecalledRun, ...] = ()
     """The runs it found, best first."""
     rejected: tuple[Mapping[str, Any], ...] = ()
-    """What came near: `{"run", "score", "reason"}`."""
+    """What came near: `{"kind", "of", "score", "reason"}`, and of what is no run `{"mark", "time"}`."""
     error: Exception | None = None
     """What went wrong, where nothing could be looked for."""
     running: frozenset[str] = frozenset()
     """Which of the runs it found had not ended, and were being recorded."""
     decisions: Mapping[str, Mapping[str, Json]] = {}
     """By run what it decided: by stage what was chosen."""
+    others: tuple[Mapping[str, Any], ...] = ()
+    """What it found that is no run: `{"kind", "of", "score", "passage", "at", "rank", "mark", "observations"}`."""
+    understood: Mapping[str, Any] | None = None
+    """How words about time were understood."""
+    embedder: str | None = None
+    """Id of the embedder that compared, which the one of later need not be."""
+    remark: str | None = None
+    """What the answer said about itself."""
 
 
 class RecordedRecall(NamedTuple):
@@ -53,11 +61,21 @@ def recall_body(args: Mapping[str, Any], as_of: int | None, found: RecallFound) 
     """Return what the entry of a recall says."""
     body: dict[str, Json] = {
         "position": found.position,
-        "found": bool(found.hits),
+        "found": bool(found.hits or found.others),
         "within": RECALL,
         "args": values.bounded(dict(args)),
         "recalled": [_hit_body(hit, found) for hit in found.hits],
     }
+    if found.others:
+        body["remembered"] = [dict(other) for other in found.others]
+        body["fields"] = {
+            f"{other['of']}": {"observations": other["observations"]} for other in found.others if other["observations"]
+        }
+    if found.understood is not None:
+        body["understood"] = dict(found.understood)
+    for name in ("embedder", "remark"):
+        if (said := getattr(found, name)) is not None:
+            body[name] = said
     if found.rejected:
         body["rejected"] = [dict(near) for near in found.rejected]
     if found.error is not None:
@@ -80,7 +98,18 @@ def found_in(body: Body) -> RecallFound:
     recalled = body.get("recalled")
     named = [each for each in recalled if isinstance(each, dict)] if isinstance(recalled, list) else []
     running = frozenset(str(each.get("run")) for each in named if each.get("running") is True)
-    return RecallFound(int(body["position"]), recalled_runs(recalled), tuple(rejected), error, running)
+    others, understood = body.get("remembered"), body.get("understood")
+    return RecallFound(
+        int(body["position"]),
+        recalled_runs(recalled),
+        tuple(rejected),
+        error,
+        running,
+        others=tuple(each for each in others if isinstance(each, dict)) if isinstance(others, list) else (),
+        understood=understood if isinstance(understood, dict) else None,
+        embedder=body.get("embedder"),
+        remark=body.get("remark"),
+    )
 
 
 def note_recalled(run: StepRecorder, span: str, found: RecallFound) -> None:

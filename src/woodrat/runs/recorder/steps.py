@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
+    from woodrat.canon.moment_words import Time
     from woodrat.clock import Clock
+    from woodrat.ledger.moments import Moment
     from woodrat.ledger.report import Report
     from woodrat.merge.snapshot import Snapshot
     from woodrat.runs.recorder.beginning import Beginning
@@ -94,7 +96,7 @@ class Reads(Protocol):
     def valid_at(self) -> str | None:
         """What was true by this time alone counts; None: whenever it was true."""
 
-    def at(self, moment: int | str | None = None, *, valid_at: str | None = None) -> Reads:
+    def at(self, moment: Moment | None = None, *, valid_at: Time | None = None) -> Reads:
         """Return the reads as of another moment, or as it was true by another time."""
 
     def ask(self, verb: str, *arguments: Any, **given: Any) -> Any:

@@ -27,6 +27,10 @@ class RunWrites(StepRecorder):
         """Store records as `Ledger.store` does, as a step of this run."""
         return self._write("store", records, **about)
 
+    def remember(self, text: str, **about: Any) -> Report:
+        """Remember a sentence as `Ledger.remember` does, as a step of this run."""
+        return self._write("remember", text, **about)
+
     def correct(self, ref: str | Ref, fields: Mapping[str, Any] | None = None, **about: Any) -> Report:
         """Correct fields of an entity as `Ledger.correct` does, as a step of this run."""
         return self._write("correct", ref, fields, **about)

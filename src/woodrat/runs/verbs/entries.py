@@ -13,7 +13,7 @@ from woodrat.canon import form, ids, moment
 from woodrat.canon.digest import digest
 from woodrat.clock import fresh_id
 from woodrat.errors import Fault, Forbidden, Refused, shown
-from woodrat.ledger import run_progress
+from woodrat.ledger import entry_index, run_progress
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.ownership import ForeignRun, check_owner, unknown_run
 from woodrat.ledger.write import Writer
@@ -195,7 +195,7 @@ def _with_schemas(draft: Draft, items: Sequence[Any]) -> list[Any]:
         if kind_of(item) == "run.read" and "schema" not in item and item.get("log") == draft.log:
             entity, position = item.get("entity"), item.get("position")
             if isinstance(entity, str) and type(position) is int and position <= draft.before.asof.position:
-                name = schema_name(draft.view.schema(entity.partition("/")[0], position))
+                name = schema_name(entry_index.schema_of(draft.view, entity.partition("/")[0], position))
                 item = item if name is None else {**item, "schema": name}
         found.append(item)
     return found
@@ -215,7 +215,11 @@ def _with_gaps(draft: Draft, run: str, body: bytes, added: Sequence[_Entry]) -> 
 
 def _ends_without_gaps(view: View, run: str, through: int) -> list[bytes]:
     """Return the ends of a run as its recorder sent them."""
-    ends = [form.decode(entry.body) for entry in view.run(run, through) if entry.kind == "run.ended" and entry.body]
+    ends = [
+        form.decode(entry.body)
+        for entry in entry_index.run_entries(view, run, through)
+        if entry.kind == "run.ended" and entry.body
+    ]
     return [form.serialise({name: end[name] for name in end if name not in ("numbered", "skipped")}) for end in ends]
 
 
@@ -319,7 +323,7 @@ def _add(
         for run in runs:
             _check_owned(run, so_far[run], [entry for _, entry in by_run[run]])
         if once:
-            held = ((entry, run) for run in once for entry in view.run(run, through))
+            held = ((entry, run) for run in once for entry in entry_index.run_entries(view, run, through))
             before = [_Entry(e.kind, e.body, run, None, "") for e, run in held if e.body is not None]
             new = [entry for entry in said.values() if entry.run in once]
             if faults := _told_otherwise([*before, *new]):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, shown
-from woodrat.ledger import facts
+from woodrat.ledger import entry_index, facts
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.moments import resolve_moment
 from woodrat.ledger.ownership import unknown_run
@@ -81,7 +81,7 @@ def judge(
     clock = context.clock
 
     def plan(draft: Draft) -> None:
-        entries = draft.view.run(run, draft.before.asof.position)
+        entries = entry_index.run_entries(draft.view, run, draft.before.asof.position)
         if not entries:
             raise unknown_run(run)
         step = 1 + max(_step_of(entry.body) for entry in entries)

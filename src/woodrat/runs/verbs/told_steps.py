@@ -72,7 +72,7 @@ READS: Final = (
     "related",
 )
 """Verbs by which a step may read."""
-CHANGES: Final = ("store", "correct", "retract", "delete", "restore", "relate", "merge", "split")
+CHANGES: Final = ("store", "remember", "correct", "retract", "delete", "restore", "relate", "merge", "split")
 """Verbs by which a step may write."""
 
 

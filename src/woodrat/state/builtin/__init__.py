@@ -23,6 +23,7 @@ TYPES: Final = (
     "document",
     "entity_graph",
     "evaluation",
+    "note",
     "pipeline",
     "runbook",
     "task",

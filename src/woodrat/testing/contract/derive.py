@@ -26,9 +26,11 @@ from woodrat.engines.port import (
     Kept,
     View,
 )
-from woodrat.ledger import state_index
+from woodrat.ledger import entry_index, state_rows, state_steps
+from woodrat.ledger.derived_part import DerivedPart
 from woodrat.ledger.read import Reader
 from woodrat.ledger.spacing import ENTRY_BYTES
+from woodrat.ledger.state_index import progress_of
 from woodrat.ledger.write import Writer
 from woodrat.log.entry import NONCE_BYTES, Origin, Write
 from woodrat.merge import BUILTIN, fold, packed_state
@@ -59,6 +61,7 @@ from woodrat.testing.ledgers import (
     ledger_on,
     log_of,
     same_state,
+    shared_values,
     spelled,
     tell,
     told_on,
@@ -206,14 +209,18 @@ class DerivingContract(Contract):
         last = write("run_a", "run.ended", status="done")
         for _ in range(2):
             with engine.view(TenantId("t")) as view:
-                assert [entry.position for entry in view.run("run_a", last)] == [first, last]
-                assert [entry.position for entry in view.run("run_a", last - 1)] == [first]
-                assert [entry.position for entry in view.run("run_a", last, first)] == [last]
-                assert [entry.position for entry in view.run("run_b", last)] == [other]
-                assert [entry.position for entry in view.runs_about(loan.digest, last)] == [first]
-                assert not view.runs_about(loan.digest, first - 1) and not view.run("run_c", last)
+                assert [entry.position for entry in entry_index.run_entries(view, "run_a", last)] == [first, last]
+                assert [entry.position for entry in entry_index.run_entries(view, "run_a", last - 1)] == [first]
+                assert [entry.position for entry in entry_index.run_entries(view, "run_a", last, first)] == [last]
+                assert [entry.position for entry in entry_index.run_entries(view, "run_b", last)] == [other]
+                assert [entry.position for entry in entry_index.runs_about(view, loan.digest, last)] == [first]
+                assert not entry_index.runs_about(view, loan.digest, first - 1) and not entry_index.run_entries(
+                    view, "run_c", last
+                )
             with engine.view(TenantId("u")) as view:
-                assert not view.run("run_a", last) and not view.runs_about(loan.digest, last)
+                assert not entry_index.run_entries(view, "run_a", last) and not entry_index.runs_about(
+                    view, loan.digest, last
+                )
             ledger_on(engine).rebuild()
 
     def test_an_ordered_index_is_read_as_it_was(self, engine: Engine) -> None:
@@ -405,7 +412,7 @@ class DerivingContract(Contract):
             write.drop_derived()
             assert list(write.entities(None, head)) == [] and list(old.entities(None, head)) == refs
             assert not write.scan("word") and not write.scan("fingerprint") and write.meta("search") is None
-            assert list(write.shared(None)) == []
+            assert shared_values(write) == []
             for ref in refs:
                 assert write.observations(ref.digest, BEFORE_ALL, head) == []
                 assert kept_of(write, ref, head) is None
@@ -413,6 +420,36 @@ class DerivingContract(Contract):
             assert [entry.to_json() for entry in write.entries()] == before[0]["entries"]
             raise Crash
         assert everything(engine) == before
+
+    def test_a_part_can_be_forgotten_and_derived_again(self, engine: Engine) -> None:
+        """What is forgotten of some entities is gone, the rest stays; derived again, or undone, all is as it was."""
+        ledger = told_on(engine)
+        before, gone = everything(engine), [Ref("thing", "1"), Ref("thing", "2"), Ref("thing", "\u00e9")]
+        with suppress(Crash), engine.transaction(ledger.tenant) as write:
+            head = write.head().position
+            others = set(write.entities(None, head))
+            part = DerivedPart(write, BUILTIN, [write.observations(gone[0].digest, -1, head)[0].position])
+            assert set(gone) < set(part.entities), "with all that was ever joined with it"
+            entry_index.forget(write, part.rows, part.meanings)
+            write.forget(part.entities, part.rows, part.meanings)
+            for ref in gone:
+                assert not write.observations(ref.digest, -1, head) and write.entity(ref.digest, head) is None
+                assert not entry_index.relations(write, ref.digest, None, head) and kept_of(write, ref, head) is None
+            for row, meaning in zip(part.rows, part.meanings, strict=True):
+                assert isinstance(meaning, Observation) and write.observation(meaning.digest, head) is None
+                named = [one.position for name in meaning.replaces for one in write.namers(name, head)]
+                assert row.position not in named
+            assert set(write.entities(None, head)) == others - set(part.entities)
+            raise Crash
+        assert everything(engine) == before
+        with engine.transaction(ledger.tenant) as write:
+            part = DerivedPart(write, BUILTIN, [write.observations(gone[0].digest, -1, head)[0].position])
+            part.note()
+            part.derive_again(())
+        after = everything(engine)
+        assert after[0] == before[0] and after[1] == before[1] and after[2][1:] == before[2][1:]
+        assert ledger.verify(deep=True, jobs=1).sound
+        derived_is_true(engine)
 
     def test_a_rebuild_makes_everything_again(self, engine: Engine) -> None:
         """After a rebuild every answer, at every moment, is what it was, and so are the log and the next write."""
@@ -446,12 +483,11 @@ class DerivingContract(Contract):
 
         moments = range(BEFORE_ALL, ledger.position + 1, 5)
         folded = [lists(ledger.at(moment)) for moment in moments]
-        while True:
-            with engine.transaction(ledger.tenant) as write:
-                done = state_index.step(write, ledger.context.policies)
-                if not done.filling and done.position == write.head().position:
-                    break
-            if done.filling:
+        indexes = (state_rows.INDEX,)
+        while state_steps.go_on(engine, ledger.tenant, ledger.context.policies, indexes):
+            with engine.view(ledger.tenant) as view:
+                filling = progress_of(view, state_rows.INDEX.name).filling
+            if filling:
                 assert [lists(ledger.at(moment)) for moment in (moments[3], moments[-1])] == [folded[3], folded[-1]]
         assert [lists(ledger.at(moment)) for moment in moments] == folded
         assert not ledger.verify().damage

@@ -46,7 +46,7 @@ def log_that_repeats() -> bytes:
     """Return an exported log, sound in all its parts, in which one observation stands at positions 0 and 2."""
     ledger = ledger_on(MemoryEngine(), agent="elsewhere", clock=FixedClock(seed="repeats"))
     for key in "ab":
-        ledger.store({"entity_type": "note", "id": key, "x": 1}, observed_at=EARLY)
+        ledger.store({"entity_type": "memo", "id": key, "x": 1}, observed_at=EARLY)
     out = io.BytesIO()
     ledger.log.export(out)
     lines = [json.loads(line) for line in out.getvalue().splitlines()]
@@ -67,9 +67,9 @@ def everything(engine: Engine, ledger: Ledger | None = None) -> Any:
 def next_write_works(engine: Engine, key: str) -> None:
     ledger = ledger_on(engine, clock=FixedClock("2026-03-01T00:00:00.000000Z", seed="next"))
     size = position_of(engine) + 1
-    report = ledger.store({"entity_type": "note", "id": "next", "x": 1}, idempotency_key=key)
+    report = ledger.store({"entity_type": "memo", "id": "next", "x": 1}, idempotency_key=key)
     assert report.positions == (size,) and not report.repeated
-    assert ledger.show("note/next").fields["x"] == 1
+    assert ledger.show("memo/next").fields["x"] == 1
     assert ledger.fingerprint() == ledger.at("now").fingerprint()
 
 

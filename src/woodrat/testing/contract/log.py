@@ -20,6 +20,7 @@ from woodrat.engines.port import (
     Head,
     Transaction,
 )
+from woodrat.ledger import entry_index
 from woodrat.log import tree
 from woodrat.log.entry import Entry, request_commitment
 from woodrat.log.tree import Frontier
@@ -37,6 +38,7 @@ from woodrat.testing.ledgers import (
     kept_of,
     ledger_on,
     log_of,
+    shared_values,
     spelled,
     tell,
     told_on,
@@ -59,8 +61,8 @@ class LogContract(Contract):
             assert view.position_at("9999-12-31T23:59:59.999999Z") == BEFORE_ALL
             assert view.receipt("a", "k") is None
             assert list(view.entities(None, 10)) == []
-            assert list(view.shared(None)) == []
-            assert list(view.schema_types(10)) == []
+            assert shared_values(view) == []
+            assert list(entry_index.schema_types(view, 10)) == []
             assert not view.scan("fingerprint") and view.meta("fingerprint") is None
         assert ledger_on(engine).fingerprint() == fingerprint.text(fingerprint.EMPTY.root())
 
@@ -74,7 +76,7 @@ class LogContract(Contract):
             clone.log.import_(io.BytesIO(data))
         assert len(list(clone.observations())) == (2 if batch == 1 else 0), "whole batches before it are taken over"
         ledger = ledger_on(engine, clock=FixedClock(seed="merges"))
-        ledger.store({"entity_type": "note", "id": "own"})
+        ledger.store({"entity_type": "memo", "id": "own"})
         taken = ledger.log.import_(io.BytesIO(data))
         assert (taken.merged, taken.known) == (2, 1)
         bodies = [(e["kind"], form.encode(e["body"])) for e in map(json.loads, data.splitlines())]
@@ -166,7 +168,7 @@ class LogContract(Contract):
         clock = JumpingClock([now, past, past, now, "2027-01-01T00:00:00Z", past, now])
         ledger = ledger_on(engine, clock=clock)
         for number in range(9):
-            ledger.store([{"entity_type": "note", "id": f"{number}.{part}"} for part in range(3)])
+            ledger.store([{"entity_type": "memo", "id": f"{number}.{part}"} for part in range(3)])
         with engine.view(ledger.tenant) as view:
             entries = list(view.entries())
         times = [entry.recorded_at for entry in entries]
@@ -188,7 +190,7 @@ class LogContract(Contract):
                     assert entry.envelope.length == (head.size - first if entry.position == first else None)
                     assert (entry.envelope.request is not None) == (entry.position == first)
             first = head.size
-        record = {"entity_type": "note", "id": "1"}
+        record = {"entity_type": "memo", "id": "1"}
         report = a.store(record, idempotency_key="once")
         with engine.view(a.tenant) as view:
             opening, receipt = view.entry(report.positions[0]), view.receipt("a", "once")
@@ -261,12 +263,12 @@ class LogContract(Contract):
         """After closing, reads and writes are unavailable rather than wrong."""
         engine = self.make_engine()
         ledger = ledger_on(engine)
-        ledger.store({"entity_type": "note", "id": "1"})
+        ledger.store({"entity_type": "memo", "id": "1"})
         ledger.close()
         with pytest.raises(Unavailable):
-            ledger.show("note/1")
+            ledger.show("memo/1")
         with pytest.raises(Unavailable):
-            ledger.store({"entity_type": "note", "id": "2"})
+            ledger.store({"entity_type": "memo", "id": "2"})
 
     # Tenants
 
@@ -277,7 +279,7 @@ class LogContract(Contract):
         told_on(engine, "other", FixedClock("2031-01-01T00:00:00.000000Z", seed="other"))
         other = ledger_on(engine, "other", clock=FixedClock("2032-01-01T00:00:00.000000Z"))
         other.store({"entity_type": "contact", "name": "Only there"}, idempotency_key="k")
-        other.schemas.register({"title": "note", "required": ["x"], "properties": {"x": {"type": "integer"}}})
+        other.schemas.register({"title": "memo", "required": ["x"], "properties": {"x": {"type": "integer"}}})
         other.tag("only-there")
         record = {"entity_type": "thing", "id": "9", "email": "t@example.com", "$": {"observed_at": EARLY}}
         other.store([record, {**record, "id": "8"}])
@@ -289,7 +291,7 @@ class LogContract(Contract):
         assert indexes_of(engine, "mine") == indexes_of(alone, "mine")
         for write in (
             lambda ledger: ledger.store({"entity_type": "contact", "name": "Only there"}, idempotency_key="k"),
-            lambda ledger: ledger.store({"entity_type": "note", "id": "1"}),
+            lambda ledger: ledger.store({"entity_type": "memo", "id": "1"}),
             lambda ledger: ledger.store(record),
             lambda ledger: ledger.store({"entity_type": "thing", "id": "1", "city": 1}),
             lambda ledger: ledger.at("@only-there"),
@@ -317,7 +319,7 @@ class LogContract(Contract):
         secret = Ref("secret", "1")
         said = other.observations("secret/1").items[0].observation
         nobody = bytes(range(32))
-        record = {"entity_type": "note", "id": "1"}
+        record = {"entity_type": "memo", "id": "1"}
         for theirs, unknown, ask in (
             (report.observations[0], ids.id_of("observation", nobody), mine.retract),
             (said.name, ids.name("observation", nobody), mine.retract),
@@ -340,13 +342,13 @@ class LogContract(Contract):
         with engine.view(mine.tenant) as view:
             head = 10_000
             assert view.observation(said.digest, head) is None
-            assert view.observation_by_id(said.id) is None
+            assert view.observation(said.id) is None
             assert view.entity(secret.digest, head) is None
-            assert view.entity_by_id(secret.id) is None
+            assert view.entity(secret.id) is None
             assert list(view.observations(secret.digest, BEFORE_ALL, head)) == []
             assert kept_of(view, secret, head) is None
-            assert view.source_by_id(source) is None
-            assert view.source(source_digest(b"secret")) is None
+            assert entry_index.source_by_id(view, source) is None
+            assert entry_index.source_position(view, source_digest(b"secret")) is None
 
 
 def _outcome(ask: Callable[[Any], Any], what: Any) -> Any:

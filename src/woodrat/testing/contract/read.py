@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from contextlib import suppress
+from functools import partial
 
 import pytest
 
@@ -14,9 +16,13 @@ from woodrat.engines.port import (
     BEFORE_ALL,
     KEPT_EVERY,
     Engine,
+    Glances,
     Kept,
+    QuickStates,
     Receipt,
+    Stamps,
 )
+from woodrat.ledger import entry_index, identifying_values, reads
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
 from woodrat.ledger.spacing import ENTRY_BYTES
@@ -34,6 +40,9 @@ from woodrat.testing.crash import Crash
 from woodrat.testing.generators import MOMENTS
 from woodrat.testing.ledgers import (
     ANA,
+    EARLY,
+    LATE,
+    LATEST,
     THING,
     answers,
     bodies,
@@ -41,6 +50,7 @@ from woodrat.testing.ledgers import (
     kept_of,
     ledger_on,
     same_state,
+    shared_values,
     spelled,
     tell,
     told_on,
@@ -219,10 +229,10 @@ class ReadingContract(Contract):
                     assert view.version(ref.digest, through) == (mine[-1].position if mine else None)
                     assert view.entity(ref.digest, through) == (ref if mine else None)
                     edges = [edge for edge in refs if ref in (relation.endpoints(edge) or ())]
-                    assert list(view.relations(ref.digest, None, through)) == edges
+                    assert list(entry_index.relations(view, ref.digest, None, through)) == edges
                     for type in ("same_as", "works_at", "nothing"):
                         some = [edge for edge in edges if edge.type == type]
-                        assert list(view.relations(ref.digest, type, through)) == some
+                        assert list(entry_index.relations(view, ref.digest, type, through)) == some
                 for after in (BEFORE_ALL, 5, through - 2, through, head):
                     between = [s for s in here if s.position > after]
                     assert set(view.touched(after, through)) == {s.observation.entity for s in between}
@@ -230,9 +240,11 @@ class ReadingContract(Contract):
                         mine = [s for s in between if s.observation.entity == ref]
                         assert list(view.observations(ref.digest, after, through)) == mine
                 known = [found for position, found in schemas if position <= through]
-                assert list(view.schema_types(through)) == sorted({found.type for found in known})
+                assert list(entry_index.schema_types(view, through)) == sorted({found.type for found in known})
                 for type in ("thing", "contact", "nothing"):
-                    assert list(view.schemas(type, through)) == [found for found in known if found.type == type]
+                    assert list(entry_index.schemas(view, type, through)) == [
+                        found for found in known if found.type == type
+                    ]
 
     def test_entities_are_ordered_by_utf8_bytes(self, engine: Engine) -> None:
         """Entities come by type and then key, both as UTF-8 bytes, not as UTF-16, folded or by locale."""
@@ -251,23 +263,23 @@ class ReadingContract(Contract):
         with engine.view(TenantId("t")) as view:
             head = view.head().position
             for ref in view.entities(None, head):
-                assert view.entity_by_id(ref.id) == ref
+                assert view.entity(ref.id) == ref
                 for stored in view.observations(ref.digest, BEFORE_ALL, head):
-                    assert view.observation_by_id(stored.observation.id) == stored
+                    assert view.observation(stored.observation.id) == stored
             digest = source_digest(content)
-            position = view.source(digest)
+            position = entry_index.source_position(view, digest)
             assert position is not None
             found = view.entry(position)
             assert found is not None and found.kind == "source" and found.body == content
-            assert view.source_by_id(ids.id_of("source", digest)) == digest
+            assert entry_index.source_by_id(view, ids.id_of("source", digest)) == digest
             assert len(list(view.entries(kinds={"source"}))) == 1, "content delivered twice is stored once"
             assert len(list(view.entries(kinds={"received"}))) == 2
             nobody = bytes(32)
             assert view.observation(nobody, head) is None
-            assert view.observation_by_id(ids.id_of("observation", nobody)) is None
-            assert view.entity_by_id(ids.id_of("entity", nobody)) is None
-            assert view.source(nobody) is None
-            assert view.source_by_id(ids.id_of("source", nobody)) is None
+            assert view.observation(ids.id_of("observation", nobody)) is None
+            assert view.entity(ids.id_of("entity", nobody)) is None
+            assert entry_index.source_position(view, nobody) is None
+            assert entry_index.source_by_id(view, ids.id_of("source", nobody)) is None
 
     def test_ids_are_found_by_their_beginning(self, engine: Engine) -> None:
         """The ids of a tenant that begin with a prefix come by digest, as many as are asked for, and no others."""
@@ -278,15 +290,20 @@ class ReadingContract(Contract):
             said = {s.observation.id for ref in refs for s in view.observations(ref.digest, BEFORE_ALL, head)}
             held = {entry.body for entry in view.entries(kinds={"source"})}
             sources = {ids.id_of("source", source_digest(body)) for body in held if body is not None}
-            for kind, known in (("observation", said), ("entity", {ref.id for ref in refs}), ("source", sources)):
+            found_by: dict[str, tuple[Collection[str], Callable[[str, int], list[str]]]] = {
+                "observation": (said, partial(view.ids, "observation")),
+                "entity": ({ref.id for ref in refs}, partial(view.ids, "entity")),
+                "source": (sources, partial(entry_index.source_ids, view)),
+            }
+            for kind, (known, find) in found_by.items():
                 assert known
                 for id in known:
                     for length in (5, 6, 8, 12, 16, 17, 18, 29, 30):
                         alike = sorted((o for o in known if o.startswith(id[:length])), key=ids.digest_order)
-                        assert view.ids(kind, id[:length], 1_000) == alike
-                        assert view.ids(kind, id[:length], 1) == alike[:1]
-                assert view.ids(kind, f"{ids.PREFIXES[kind]}{'a' * 26}", 10) == []
-                assert view.ids(kind, f"{ids.PREFIXES[kind]}1", 10) == []
+                        assert find(id[:length], 1_000) == alike
+                        assert find(id[:length], 1) == alike[:1]
+                assert find(f"{ids.PREFIXES[kind]}{'a' * 26}", 10) == []
+                assert find(f"{ids.PREFIXES[kind]}1", 10) == []
         with engine.view(TenantId("nobody")) as view:
             assert view.ids("entity", next(iter(refs)).id[:8], 10) == []
 
@@ -297,7 +314,7 @@ class ReadingContract(Contract):
         clock = JumpingClock([first, first, second, second])
         ledger = ledger_on(engine, clock=clock)
         for number in range(3):
-            ledger.store([{"entity_type": "note", "id": f"{number}{part}"} for part in "ab"])
+            ledger.store([{"entity_type": "memo", "id": f"{number}{part}"} for part in "ab"])
         with engine.view(ledger.tenant) as view:
             for text, position in (
                 ("0001-01-01T00:00:00.000000Z", BEFORE_ALL),
@@ -320,23 +337,85 @@ class ReadingContract(Contract):
             report = ledger.store(record)
             assert bool(report.hints) == (key != "z"), "only who says a value first hears who else has it"
         ledger.store({"entity_type": "thing", "id": "q", "email": "two@example.com"})
-        ledger.store([{"entity_type": "note", "id": key, "name": "same"} for key in "ba"])
+        ledger.store([{"entity_type": "memo", "id": key, "name": "same"} for key in "ba"])
         refs = [Ref("thing", key) for key in "amz"]
         with engine.view(ledger.tenant) as view:
             one, two = ("email", "one@example.com"), ("email", "two@example.com")
             for ref in (*refs, Ref("thing", "unknown")):
-                assert dict(view.sharing([(ref, [one, two, ("id", one[1])])])).get(("thing", *one)) == refs
+                assert (
+                    dict(identifying_values.sharing(view, [(ref, [one, two, ("id", one[1])])])).get(("thing", *one))
+                    == refs
+                )
             q, unknown = Ref("thing", "q"), Ref("thing", "unknown")
-            assert not view.sharing([(q, [two, ("id", one[1])]), (Ref("note", "a"), [one])]), "nobody else has them"
-            assert dict(view.sharing([(unknown, [two])])) == {("thing", *two): [q]}
-            several = view.sharing([(q, [two]), (unknown, [two, one]), (Ref("note", "b"), [("name", "same")])])
-            notes = [Ref("note", "a"), Ref("note", "b")]
-            assert dict(several) == {("thing", *two): [q], ("thing", *one): refs, ("note", "name", "same"): notes}
-            assert not view.sharing([])
-            found = [(type, rule, value, list(those)) for type, rule, value, those in view.shared(None)]
+            assert not identifying_values.sharing(view, [(q, [two, ("id", one[1])]), (Ref("memo", "a"), [one])]), (
+                "nobody else has them"
+            )
+            assert dict(identifying_values.sharing(view, [(unknown, [two])])) == {("thing", *two): [q]}
+            several = identifying_values.sharing(
+                view, [(q, [two]), (unknown, [two, one]), (Ref("memo", "b"), [("name", "same")])]
+            )
+            notes = [Ref("memo", "a"), Ref("memo", "b")]
+            assert dict(several) == {("thing", *two): [q], ("thing", *one): refs, ("memo", "name", "same"): notes}
+            assert not identifying_values.sharing(view, [])
+            found = shared_values(view)
             things = ("thing", "email", "one@example.com", refs)
-            assert found == [("note", "name", "same", [Ref("note", "a"), Ref("note", "b")]), things]
-            assert [(type, rule, value, list(those)) for type, rule, value, those in view.shared("thing")] == [things]
+            assert found == [("memo", "name", "same", [Ref("memo", "a"), Ref("memo", "b")]), things]
+            assert shared_values(view, "thing") == [things]
+
+    # What an engine may answer besides
+
+    def test_quick_states_are_those_of_the_core(self, engine: Engine) -> None:
+        """Where a view finds states in one look, they are what the core port gives."""
+        told_on(engine)
+        with engine.view(TenantId("t")) as view:
+            if not isinstance(view, QuickStates):
+                return
+            head, core = view.head().position, 0
+            for ref in view.entities(None, head):
+                for through in range(head + 1):
+                    rules = Reader(view, AsOf(through), registry(())).rules(ref.type)
+                    found = view.current(ref, through, rules)
+                    if found is not None:
+                        core += 1
+                        assert found[1] == view.version(ref.digest, through)
+                        assert same_state(found[0], fold_at(view, (ref,), rules, through), rules)
+                    for effective in (moment.parse(one) for one in (EARLY, LATE, LATEST)):
+                        kept = view.kept_by(ref, effective, through, rules)
+                        if kept is not None and kept.state.schema == rules.schema.digest:
+                            true = AsOf(through, effective)
+                            said = view.observations(ref.digest, BEFORE_ALL, kept.position)
+                            assert kept.position <= through and all(true.selects(one) for one in said)
+                            since = view.observations(ref.digest, kept.position, through)
+                            quick = view.true_by(ref.digest, effective, kept.position, through)
+                            assert list(quick) == [one for one in since if true.selects(one)]
+            assert core, "the present of lone entities is found so"
+
+    def test_a_glance_is_what_a_view_shows(self, engine: Engine) -> None:
+        """Where an engine finds an entity without a view, it is the state that a view folds, now and at a position."""
+        ledger = told_on(engine)
+        if not isinstance(engine, Glances):
+            assert reads.glance(ledger.context, Ref("thing", "1")) is None
+            return
+        with engine.view(ledger.tenant) as view:
+            head, seen = view.head().position, 0
+            reader = Reader(view, AsOf(head), registry(()))
+            for ref in view.entities(None, head):
+                found = reads.glance(ledger.context, ref)
+                if found is not None:
+                    seen += 1
+                    assert dict(found.fields) == dict(reader.snapshot(ref).fields)
+                    assert (found.position, found.version) == (head, view.version(ref.digest, head))
+        assert seen, "some entity is found so"
+
+    def test_a_stamp_is_another_after_a_commit(self, engine: Engine) -> None:
+        """Where an engine has stamps, one stays while things are read and is another after a write."""
+        ledger = told_on(engine)
+        if isinstance(engine, Stamps):
+            before = engine.stamp()
+            ledger.show("thing/1")
+            assert engine.stamp() == before
+            ledger.store({"entity_type": "memo", "id": "stamp"})
+            assert before is None or engine.stamp() != before
 
     # The verbs of a transaction
 
@@ -374,20 +453,22 @@ class ReadingContract(Contract):
         kept = Kept(1, fold.empty([other], rules))
         with suppress(Crash), engine.transaction(ledger.tenant) as write:
             write.keep([(kept, rules, True)])
-            write.share([(Ref("note", "1"), [("name", "x"), ("name", "y")])])
-            write.share([(Ref("note", "2"), [("name", "x")])])
+            identifying_values.note(write, [(Ref("note", "1"), [("name", "x"), ("name", "y")])])
+            identifying_values.note(write, [(Ref("note", "2"), [("name", "x")])])
             write.claim("a", "mine", Receipt(b"r" * 32, b"{}", b"n" * 16))
             write.set_meta("note", b"x")
             assert write.kept(other, 1, rules) == kept
             one, two = Ref("note", "1"), Ref("note", "2")
-            assert dict(write.sharing([(one, [("name", "x"), ("name", "y")])])) == {("note", "name", "x"): [one, two]}
+            assert dict(identifying_values.sharing(write, [(one, [("name", "x"), ("name", "y")])])) == {
+                ("note", "name", "x"): [one, two]
+            }
             assert write.receipt("a", "mine") is not None
             assert write.meta("note") == b"x"
             raise Crash
         assert everything(engine) == before
         with engine.view(ledger.tenant) as view:
             assert view.kept(other, 1, rules) is None
-            assert not view.sharing([(Ref("note", "1"), [("name", "x"), ("name", "y")])])
+            assert not identifying_values.sharing(view, [(Ref("note", "1"), [("name", "x"), ("name", "y")])])
             assert view.receipt("a", "mine") is None
 
 

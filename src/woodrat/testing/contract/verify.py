@@ -16,8 +16,9 @@ from woodrat.engines.port import (
     IndexRow,
     Kept,
 )
-from woodrat.ledger import fingerprint_index
+from woodrat.ledger import fingerprint_index, identifying_values
 from woodrat.ledger.read import Reader
+from woodrat.ledger.state_index import Progress
 from woodrat.merge import BUILTIN, packed_state
 from woodrat.merge.elements import INSIDE_MAX
 from woodrat.state.asof import AsOf
@@ -59,8 +60,8 @@ class VerifyingContract(Contract):
         """Every idempotency key is listed once, by agent and key, with what `receipt` says of it."""
         a, b = ledger_on(engine, agent="a"), ledger_on(engine, agent="b", clock=FixedClock(seed="b"))
         for ledger, key in ((b, "2"), (a, "3"), (b, "1")):
-            ledger.store({"entity_type": "note", "id": key, "by": ledger.agent}, idempotency_key=key)
-        ledger_on(engine, "other").store({"entity_type": "note", "id": "x"}, idempotency_key="x")
+            ledger.store({"entity_type": "memo", "id": key, "by": ledger.agent}, idempotency_key=key)
+        ledger_on(engine, "other").store({"entity_type": "memo", "id": "x"}, idempotency_key="x")
         with engine.view(a.tenant) as view:
             listed = list(view.receipts())
             assert [(agent, key) for agent, key, _ in listed] == [("a", "3"), ("b", "1"), ("b", "2")]
@@ -189,10 +190,10 @@ class VerifyingContract(Contract):
         )
         for values, entity in wrong:
             with engine.transaction(ledger.tenant) as write:
-                fingerprint_index.take_in(write, values, position)
+                fingerprint_index.take_in(write, values, Progress(position))
             assert [(one.damage, one.entity) for one in ledger.verify().damage] == [("fingerprint", entity)]
             with engine.transaction(ledger.tenant) as write:
-                fingerprint_index.take_in(write, {digest: right.get(digest) for digest in values}, position)
+                fingerprint_index.take_in(write, {digest: right.get(digest) for digest in values}, Progress(position))
             assert ledger.verify().sound
         with engine.transaction(ledger.tenant) as write:
             write.drop(fingerprint_index.NAME, b"n")
@@ -222,7 +223,7 @@ class VerifyingContract(Contract):
         """An identifying value noted of an entity that never had it is found."""
         ledger = long_history(engine)
         with engine.transaction(ledger.tenant) as write:
-            write.share([(Ref("thing", "1"), [("email", "x@example.com")])])
+            identifying_values.note(write, [(Ref("thing", "1"), [("email", "x@example.com")])])
         assert [one.damage for one in ledger.verify().damage] == ["surplus"]
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from woodrat.errors import Fault, NotFound, Refused
 from woodrat.explain.reader.tracer import observations_named
+from woodrat.ledger import entry_index
 from woodrat.ledger.moments import NO_READ, resolve_ref
 from woodrat.ledger.read import Reader
 from woodrat.state.asof import AsOf
@@ -47,14 +48,12 @@ class _Without:
     def observations(self, entity: bytes, after: int, through: int) -> list[Stored]:
         return self._left(self._view.observations(entity, after, through))
 
-    def true_by(self, entity: bytes, effective: str, after: int, through: int) -> list[Stored]:
-        return self._left(self._view.true_by(entity, effective, after, through))
-
     def namers(self, digest: bytes, through: int) -> list[Stored]:
         return self._left(self._view.namers(digest, through))
 
-    def observation(self, digest: bytes, through: int) -> Stored | None:
-        return None if digest in self._gone else self._view.observation(digest, through)
+    def observation(self, name: bytes | str, through: int | None = None) -> Stored | None:
+        found = self._view.observation(name, through)
+        return None if found is None or found.observation.digest in self._gone else found
 
     def kept(self, root: Ref, through: int, rules: Rules) -> None:
         return None
@@ -156,12 +155,12 @@ class Overlay:
     def _looked(self, ref: Ref, position: int, effective: str | None) -> BeliefPair | None:
         members: set[Ref] = {ref}
         spoken = {ref}
-        joined = self._view.joined(ref.digest)
+        joined = entry_index.joined(self._view, ref.digest)
         if joined:
             for supposed in (False, True):
                 members.update(self.reader(position, effective, supposed).group(ref))
             for member in members:
-                spoken.update((member, *self._view.relations(member.digest, SAME_AS, position)))
+                spoken.update((member, *entry_index.relations(self._view, member.digest, SAME_AS, position)))
         asof = AsOf(position, effective)
         written = tuple(s for item in spoken for s in self._written(item) if asof.selects(s))
         fields = {name: value for member in members for name, value in self._fields.get(member, {}).items()}

@@ -1,4 +1,4 @@
-"""Trailing indexes: what steps make of a log is what the definition makes of each entity."""
+"""Steps of state indexes: what they make of a log is what the definition makes of each entity."""
 
 from __future__ import annotations
 
@@ -8,29 +8,33 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from woodrat import Ledger
 from woodrat.api.trailing_indexes import TRAILING
 from woodrat.canon.ids import Ref
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.memory import MemoryEngine, MemoryTransaction
 from woodrat.engines.port import IndexRow, View
-from woodrat.ledger import fingerprint_index, indexer, search_index, trailing
-from woodrat.ledger import index as log_index
+from woodrat.ledger import fingerprint_index, indexer, search_index, state_index, state_redo, state_steps
 from woodrat.ledger import search as searching
 from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN
 from woodrat.state import relation
 from woodrat.state.asof import AsOf
 from woodrat.state.fingerprint import Tree, branch_hash, subtree_hash, whole
+from woodrat.state.observation import ASSERT, say
+from woodrat.testing.generators import MOMENTS
 from woodrat.testing.histories import batches, tellings
 from woodrat.testing.ledgers import bodies, ledger_on
 
 
 def rows_by_definition(view: View) -> list[IndexRow]:
     """Return the rows of the search index as the definition makes them, entity by entity."""
-    through = log_index.covered(view, search_index.INDEX.name)
+    audit = state_redo.StateAudit(view, BUILTIN, (search_index.INDEX,))
     found: list[IndexRow] = []
-    spoken = view.entities(None, through)
-    for ref in {*spoken, *(end for edge in spoken for end in relation.joined(edge) or ())}:
-        found += trailing.lives(view, search_index.INDEX, BUILTIN, ref, through)
+    head = view.head().position
+    for ref in view.entities(None, head):
+        for _ in audit.follow(ref, view.observations(ref.digest, -1, head)):
+            pass
+        found += audit.rows()
     return sorted(found, key=lambda row: row[:3])
 
 
@@ -46,6 +50,12 @@ def test_steps_make_what_the_definition_makes(data: st.DataObject) -> None:
     check_steps(data)
 
 
+def bring_on(ledger: Ledger) -> None:
+    """Bring all indexes of state up to date."""
+    while state_steps.go_on(ledger.context.engine, ledger.tenant, BUILTIN, indexer.STATE):
+        pass
+
+
 def check_steps(data: st.DataObject) -> None:
     """Write a history, bring the index on now and then, and compare it with the definition."""
     ledger = ledger_on(MemoryEngine(), tenant="t")
@@ -53,10 +63,11 @@ def check_steps(data: st.DataObject) -> None:
     for batch in data.draw(batches(data.draw(tellings()))):
         ledger.admit(bodies(batch.said))
         if data.draw(st.booleans()):
-            trailing.catch_up(engine, tenant, search_index.INDEX, BUILTIN, data.draw(st.sampled_from([1, 3, None])))
-    trailing.catch_up(engine, tenant, search_index.INDEX, BUILTIN)
+            for _ in range(data.draw(st.integers(1, 3))):
+                state_steps.go_on(engine, tenant, BUILTIN, indexer.STATE, data.draw(st.sampled_from([1, 3, None])))
+    bring_on(ledger)
     with engine.view(tenant) as view:
-        assert log_index.covered(view, search_index.INDEX.name) == view.head().position
+        assert state_index.reached(view, search_index.INDEX.name) == view.head().position
         assert rows_kept(view) == rows_by_definition(view)
 
 
@@ -64,31 +75,52 @@ def check_steps(data: st.DataObject) -> None:
 def test_a_step_that_forgets_something_is_caught(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: rows that do not end, groups that are not looked at, types that are not described anew."""
     if fault == "ends":
-        monkeypatch.setattr(trailing.Step, "_end", lambda self, place, value, position: None)
+        monkeypatch.setattr(MemoryTransaction, "end", lambda self, position, rows: None)
     elif fault == "groups":
-        monkeypatch.setattr("woodrat.state.relation.joined", lambda ref: None)
+        monkeypatch.setattr(state_steps, "group_events", lambda *given: [])
     else:
-        monkeypatch.setattr(
-            trailing, "spoken_of", lambda view, index, policies, first, last: view.touched(first - 1, last)
-        )
+        monkeypatch.setattr(state_steps.Step, "_filling", lambda *given: ())
     ledger = ledger_on(MemoryEngine(), tenant="t")
     engine, tenant = ledger.context.engine, ledger.tenant
     ledger.store([{"entity_type": "pair", "id": name, "text": f"word {name}"} for name in ("a", "b")])
-    trailing.catch_up(engine, tenant, search_index.INDEX, BUILTIN)
+    bring_on(ledger)
     ledger.store({"entity_type": "pair", "id": "a", "text": "other"})
     ledger.merge("pair/a", "pair/b")
     ledger.schemas.register(
         {"title": "pair", "properties": {"text": {"x-woodrat-text": True}, "id": {"type": "string"}}}
     )
-    trailing.catch_up(engine, tenant, search_index.INDEX, BUILTIN)
+    bring_on(ledger)
     with engine.view(tenant) as view:
         kept = rows_kept(view)
         monkeypatch.undo()
         assert kept != rows_by_definition(view)
 
 
+def test_a_group_is_listed_though_nobody_spoke_of_its_smallest_entity() -> None:
+    """Lists by index and lists by folding have it, in its place, as searches and the fingerprint do."""
+    silent, loud = sorted((Ref("pair", key) for key in ("b", "c")), key=lambda ref: ref.digest)
+    ledger = ledger_on(MemoryEngine(), tenant="t")
+    edge = relation.relation(silent, relation.SAME_AS, loud)
+    ends = relation.joined(edge)
+    assert ends is not None
+    said = [
+        say(edge, ASSERT, agent="a", observed_at=MOMENTS[0], fields={"from": str(ends[0]), "to": str(ends[1])}),
+        *(say(ref, ASSERT, agent="a", observed_at=MOMENTS[0], fields={"n": 1}) for ref in (loud, Ref("pair", "a"))),
+        say(Ref("pair", "d"), ASSERT, agent="a", observed_at=MOMENTS[0], fields={"n": 1}),
+    ]
+    ledger.admit(bodies(said))
+    wanted = ["a", silent.key, "d"]
+    plain = [item.entity.key for item in ledger.query(entity_type="pair", limit=1)]
+    by_row = [item.entity.key for item in ledger.query(entity_type="pair", where={"n": 1}, limit=1)]
+    assert plain == by_row == wanted
+    bring_on(ledger)
+    assert [item.entity.key for item in ledger.query(entity_type="pair", limit=1)] == wanted
+    assert [item.entity.key for item in ledger.query(entity_type="pair", descending=True, limit=1)] == wanted[::-1]
+    assert not ledger.verify(deep=True).damage
+
+
 def test_a_search_answers_alike_however_long_its_lists_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By rows of all words, by the order of one long list, by folding a few, and by folding all: the same pages."""
+    """By joining lists, by reading all rows of the words, and by folding a few of them: the same pages."""
     ledger = ledger_on(MemoryEngine(), tenant="t")
     for number in range(60):
         words = "common" if number % 3 else "common rare commonly"
@@ -105,22 +137,23 @@ def test_a_search_answers_alike_however_long_its_lists_are(monkeypatch: pytest.M
                 found.append([hit.to_json() for hit in page])
         return found
 
-    monkeypatch.setattr(searching, "EVALUATED_MAX", 0)
     wanted = pages()
-    for evaluated, rows in ((1_000, 4_000), (30, 10), (5, 1), (0, 1), (64, 0)):
+    for lists, joins, evaluated, rows in ((64, 0, 64, 4_000), (2, 64, 64, 4_000), (0, 0, 0, 4_000), (0, 0, 5, 1)):
+        monkeypatch.setattr(search_index, "LISTS_MAX", lists)
+        monkeypatch.setattr(searching, "JOINS_MAX", joins)
         monkeypatch.setattr(searching, "EVALUATED_MAX", evaluated)
-        monkeypatch.setattr(search_index, "ROWS_MAX", rows)
+        monkeypatch.setattr(searching, "EVALUATED_ROWS", rows)
         assert pages() == wanted
 
 
 def test_an_index_far_behind_answers_as_of_where_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a search does not wait for it leaves out, and the page says where it stands; the indexer makes up for it."""
     ledger = ledger_on(MemoryEngine(), tenant="t")
-    monkeypatch.setattr(searching, "CATCH_UP_ENTRIES", 10)
-    monkeypatch.setattr(searching, "FOLDED_ENTRIES", 5)
-    monkeypatch.setattr(trailing, "STEP_ENTRIES", 5)
+    monkeypatch.setattr(state_steps, "CATCH_UP_ENTRIES", 10)
+    monkeypatch.setattr(state_index, "LAID_OVER_MAX", 5)
+    monkeypatch.setattr(state_steps, "STEP_ENTRIES", 5)
     for number in range(60):
-        ledger.store({"entity_type": "note", "id": f"{number}", "text": "word"})
+        ledger.store({"entity_type": "memo", "id": f"{number}", "text": "word"})
     page = ledger.search("word", limit=100)
     assert 9 <= page.position < ledger.position
     assert len(page.items) < 60
@@ -155,10 +188,10 @@ def test_the_kept_fingerprint_follows_few_and_many_changes(monkeypatch: pytest.M
     for many in (1, 1, 300, 1, 40, 2):
         for renewed in (2, 256):
             monkeypatch.setattr(fingerprint_index, "RENEWED_FROM", renewed)
-            ledger.store([{"entity_type": "note", "id": f"{next(numbers) % 500}", "n": many} for _ in range(many)])
+            ledger.store([{"entity_type": "memo", "id": f"{next(numbers) % 500}", "n": many} for _ in range(many)])
             assert ledger.fingerprint() == ledger.at("now").fingerprint()
     with ledger.context.engine.view(ledger.tenant) as view:
         reader = Reader(view, AsOf(view.head().position), BUILTIN)
         assert dict(fingerprint_index.leaves(view)) == dict(reader.fingerprint().items())
         assert fingerprint_index.has_its_nodes(view)
-        assert view.entity(Ref("note", "1").digest, view.head().position) is not None
+        assert view.entity(Ref("memo", "1").digest, view.head().position) is not None

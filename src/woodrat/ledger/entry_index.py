@@ -1,0 +1,257 @@
+"""Entry index: runs, sources, schemas and relations, found by the rows that entries ask for (`state/entry_rows.py`).
+
+Rows are put with their entries, in one transaction, so that these indexes never trail the log. What is made of an index
+again and again, such as the schema in force, is kept at hand as long as no row of it changes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+from woodrat.canon import ids
+from woodrat.canon.digest import unbase32
+from woodrat.engines.port import BEFORE_ALL, IndexRow, Transaction, View
+from woodrat.log.check import Row
+from woodrat.log.entry import Entry, Write
+from woodrat.merge.packing import garbled
+from woodrat.state import entry_rows, schema
+from woodrat.state.entry_rows import (
+    POSITION_BYTES,
+    RELATION,
+    RUN,
+    SCHEMA,
+    SOURCE,
+    SUBJECT,
+    EntryRow,
+    position_key,
+    position_of,
+)
+from woodrat.state.meaning import RUN_KINDS, Meaning
+from woodrat.state.relation import SAME_AS
+from woodrat.state.schema import Schema
+
+INDEXES: Final = (RUN, SUBJECT, SOURCE, SCHEMA, RELATION, SAME_AS)
+"""The indexes that the rows of entries are in."""
+SCHEMAS_MAX: Final = 1_024
+"""How many schemas a process keeps parsed."""
+UNJOINED_MAX: Final = 10_000
+"""How many entities that no `same_as` names are remembered."""
+_IDS_PAGE: Final = 64
+_JOINS: Final = None
+"""Under what it is kept at hand whether any `same_as` was ever said; entities stand beside it by their digests."""
+
+
+def append(write: Transaction, writes: Sequence[Write], meanings: Sequence[Meaning]) -> None:
+    """Add writes at the end of the log, with the rows that their entries ask for."""
+    write.append(writes, meanings)
+    if len(writes) == 1:
+        kinds: Sequence[str] = writes[0].kinds
+        bodies: Sequence[bytes | None] = writes[0].bodies
+    else:
+        kinds = [kind for one in writes for kind in one.kinds]
+        bodies = [body for one in writes for body in one.bodies]
+    first = writes[0].first
+    _put(write, entry_rows.rows_of_all(range(first, first + len(kinds)), kinds, bodies, meanings))
+
+
+def derive(write: Transaction, rows: Sequence[Row], meanings: Sequence[Meaning]) -> None:
+    """Note again what rows of the log mean, as `append` did."""
+    write.derive(rows, meanings)
+    _put(write, _rows(rows, meanings))
+
+
+def forget(write: Transaction, rows: Sequence[Row], meanings: Sequence[Meaning]) -> None:
+    """Forget the rows that entries asked for, before what is left of them is derived again."""
+    for _, (name, key, _) in _rows(rows, meanings):
+        write.drop(name, key)
+
+
+def _rows(rows: Sequence[Row], meanings: Sequence[Meaning]) -> list[tuple[int, EntryRow]]:
+    return entry_rows.rows_of_all(
+        [row.position for row in rows], [row.kind for row in rows], [row.body for row in rows], meanings
+    )
+
+
+def _put(write: Transaction, rows: Sequence[tuple[int, EntryRow]]) -> None:
+    if rows:
+        write.put([IndexRow(name, key, position, value) for position, (name, key, value) in rows])
+
+
+def _positions(view: View, index: str, prefix: bytes) -> list[int]:
+    """Return the positions that the keys with a prefix end in, in order, where nothing else follows the prefix."""
+    size = len(prefix) + POSITION_BYTES
+    return [position_of(key) for key, _ in view.scan(index, prefix) if len(key) == size]
+
+
+# Runs
+
+
+def run_entries(view: View, id: str, through: int, after: int = BEFORE_ALL) -> list[Entry]:
+    """Return the entries of one run, by position."""
+    prefix = entry_rows.text_prefix(id)
+    start = None if after < 0 else prefix + position_key(after)
+    size = len(prefix) + POSITION_BYTES
+    rows = view.scan(RUN, prefix, after=start)
+    return _entries(view, [position_of(key) for key, _ in rows if len(key) == size], through, RUN_KINDS)
+
+
+def has_run(view: View, id: str, through: int) -> bool:
+    """Return whether any entry belongs to a run."""
+    prefix = entry_rows.text_prefix(id)
+    rows = view.scan(RUN, prefix, limit=1)
+    if not rows or len(rows[0][0]) == len(prefix) + POSITION_BYTES:
+        return bool(rows) and position_of(rows[0][0]) <= through
+    return bool(run_entries(view, id, through))
+
+
+def runs_about(view: View, subject: bytes, through: int) -> list[Entry]:
+    """Return the `run.started` entries of the runs about an entity, by position."""
+    return _entries(view, _positions(view, SUBJECT, entry_rows.digest_prefix(subject)), through, {"run.started"})
+
+
+def _entries(view: View, positions: list[int], through: int, kinds: Any) -> list[Entry]:
+    found = (view.entry(position) for position in positions if position <= through)
+    return [entry for entry in found if entry is not None and entry.kind in kinds]
+
+
+# Sources
+
+
+def source_position(view: View, digest: bytes) -> int | None:
+    """Return the position of a source's content."""
+    rows = view.scan(SOURCE, entry_rows.digest_prefix(digest), limit=1)
+    return position_of(rows[0][0]) if rows else None
+
+
+def source_by_id(view: View, id: str) -> bytes | None:
+    """Return the digest of the source with this short id."""
+    # 16 characters are 10 whole bytes: more than enough to tell sources apart, and all of the id is compared.
+    beginning = unbase32(id[4:20])
+    if beginning is not None:
+        for key, _ in view.scan(SOURCE, entry_rows.digest_prefix(beginning)):
+            if ids.id_of("source", found := entry_rows.digest_of(key)) == id:
+                return found
+    return None
+
+
+def source_ids(view: View, prefix: str, limit: int) -> list[str]:
+    """Return the ids of sources that begin with a prefix, at most `limit`, in the order of their digests."""
+    found: list[str] = []
+    after: bytes | None = entry_rows.digest_prefix(_lowest(prefix[4:]))
+    while after is not None:
+        rows = view.scan(SOURCE, after=after, limit=_IDS_PAGE)
+        for key, _ in rows:
+            id = ids.id_of("source", entry_rows.digest_of(key))
+            if not id.startswith(prefix):
+                return found
+            if id not in found:
+                found.append(id)
+                if len(found) == limit:
+                    return found
+        after = rows[-1][0] if len(rows) == _IDS_PAGE else None
+    return found
+
+
+def _lowest(text: str) -> bytes:
+    """Return what stands before every digest whose base32 begins so, and after all that come before those."""
+    for length in range(len(text) + 8, len(text) - 1, -1):
+        found = unbase32(text.ljust(length, "a"))
+        if found is not None:
+            return found
+    return b""
+
+
+# Schemas
+
+
+def schemas(view: View, type: str, through: int) -> list[Schema]:
+    """Return the schemas registered for a type, by position."""
+    positions, found, _ = _registered(view, type)
+    return list(found[: bisect_right(positions, through)])
+
+
+def schema_of(view: View, type: str, through: int) -> Schema | None:
+    """Return the schema in force for a type: the highest of those registered."""
+    positions, found, highest = _registered(view, type)
+    if not positions or positions[-1] <= through:
+        return highest
+    return schema.winning(found[: bisect_right(positions, through)])
+
+
+def schema_types(view: View, through: int) -> list[str]:
+    """Return the types that have a schema, sorted."""
+    found: dict[bytes, None] = {}
+    for key, _ in view.scan(SCHEMA):
+        if position_of(key) <= through:
+            found[key[: -POSITION_BYTES - 1]] = None
+    return sorted(name.decode() for name in found)
+
+
+def _registered(view: View, type: str) -> tuple[list[int], list[Schema], Schema | None]:
+    """Return the positions of the schemas of a type, the schemas, and the highest of them."""
+    at_hand = view.at_hand(SCHEMA)
+    known: tuple[list[int], list[Schema], Schema | None] | None = at_hand.get(type)
+    if known is None:
+        positions = _positions(view, SCHEMA, entry_rows.text_prefix(type))
+        found: list[Schema] = []
+        for position in positions:
+            entry = view.entry(position)
+            if entry is None or entry.body is None or entry.kind != "schema":
+                raise garbled(f"The index {SCHEMA}")
+            found.append(_parsed(entry.body))
+        known = at_hand[type] = positions, found, schema.winning(found)
+    return known
+
+
+@lru_cache(maxsize=SCHEMAS_MAX)
+def _parsed(body: bytes) -> Schema:
+    return schema.stored(body)
+
+
+# Relations
+
+
+def relations(view: View, entity: bytes, type: str | None, through: int) -> list[ids.Ref]:
+    """Return the relation entities that name this entity as an endpoint, by first mention."""
+    if type is None:
+        prefix = entry_rows.digest_prefix(entity)
+        rows = [*view.scan(RELATION, prefix), *view.scan(SAME_AS, prefix)]
+    else:
+        rows = [*view.scan(entry_rows.relation_index(type), entry_rows.relation_prefix(entity, type))]
+    try:
+        found = [(position_of(value), entry_rows.relation_of(key)) for key, value in rows]
+    except ValueError as error:
+        raise garbled(f"The index {RELATION}") from error
+    found.sort(key=_first)
+    return [ref for first, ref in found if first <= through]
+
+
+def _first(found: tuple[int, ids.Ref]) -> int:
+    return found[0]
+
+
+def joins(view: View) -> bool:
+    """Return whether any `same_as` was ever said."""
+    at_hand = view.at_hand(SAME_AS)
+    found: bool | None = at_hand.get(_JOINS)
+    if found is None:
+        found = at_hand[_JOINS] = bool(view.scan(SAME_AS, limit=1))
+    return found
+
+
+def joined(view: View, entity: bytes) -> bool:
+    """Return whether any `same_as` ever named this entity; wrongly true costs time, wrongly false an answer."""
+    at_hand = view.at_hand(SAME_AS)
+    some = at_hand.get(_JOINS)
+    if some is False or entity in at_hand or not (some or joins(view)):
+        return False
+    if view.scan(SAME_AS, entry_rows.digest_prefix(entity), limit=1):
+        return True
+    if len(at_hand) >= UNJOINED_MAX:
+        at_hand.clear()
+        at_hand[_JOINS] = True
+    at_hand[entity] = False
+    return False

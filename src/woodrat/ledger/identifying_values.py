@@ -1,0 +1,82 @@
+"""Identifying values: which entities were ever said to have which, so that a write can name others that share one.
+
+    sharing    type, rule, value, key    every identifying value an entity was said to have, under the rules in force
+
+Rows are put in the transaction of the write that says a value first. When a schema changes the rules of a type, all
+of the type are put anew. They speak of the present alone, and so are all true from the first position on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from woodrat.canon.ids import Ref
+from woodrat.engines.port import IndexRow, Transaction, View
+from woodrat.merge.packing import garbled
+
+SHARING: Final = "sharing"
+
+Values = Sequence[tuple[str, str]]
+"""Identifying values, as (rule, value)."""
+
+
+def rows(ref: Ref, values: Iterable[tuple[str, str]]) -> list[IndexRow]:
+    """Return the rows that the identifying values of an entity ask for."""
+    key = ref.key.encode()
+    return [IndexRow(SHARING, b"%b%b\0" % (_prefix(ref.type, rule, value), key), 0) for rule, value in values]
+
+
+def note(write: Transaction, values: Iterable[tuple[Ref, Values]]) -> None:
+    """Note the identifying values said of entities; those that are noted already stay."""
+    found = [row for ref, pairs in values for row in rows(ref, pairs)]
+    if found:
+        write.put(found)
+
+
+def forget_type(write: Transaction, type: str) -> None:
+    """Forget the identifying values noted for a type; its identity rules have changed."""
+    write.drop(SHARING, b"%b\0" % type.encode())
+
+
+def forget(write: Transaction, values: Iterable[tuple[Ref, Values]]) -> None:
+    """Forget these identifying values of entities."""
+    for ref, pairs in values:
+        for row in rows(ref, pairs):
+            write.drop(SHARING, row.key)
+
+
+def sharing(view: View, values: Iterable[tuple[Ref, Values]]) -> Mapping[tuple[str, str, str], Sequence[Ref]]:
+    """Return the entities of a type that were said to have identifying values, by (type, rule, value), by key.
+
+    They are given with the entity they are asked for; those that no other entity has are left out.
+    """
+    asking: dict[tuple[str, str, str], set[str]] = {}
+    for ref, pairs in values:
+        for rule, value in pairs:
+            asking.setdefault((ref.type, rule, value), set()).add(ref.key)
+    if not asking:
+        return {}
+    prefixes = {_prefix(*asked): asked for asked in asking}
+    having: dict[tuple[str, str, str], dict[str, None]] = {}
+    for found, _ in view.find(SHARING, list(prefixes)):
+        beginning, _, key = found[:-1].rpartition(b"\0")
+        known = prefixes.get(beginning + b"\0")
+        if known is not None:  # else it is a longer value, which holds the byte 0
+            having.setdefault(known, {})[_text(key)] = None
+    return {
+        asked: [Ref(asked[0], key) for key in keys]
+        for asked, keys in having.items()
+        if len(keys) > 1 or asking[asked] != keys.keys()
+    }
+
+
+def _prefix(type: str, rule: str, value: str) -> bytes:
+    return b"%b\0%b\0%b\0" % (type.encode(), rule.encode(), value.encode())
+
+
+def _text(name: bytes) -> str:
+    try:
+        return name.decode()
+    except ValueError as error:
+        raise garbled(f"The index {SHARING}") from error

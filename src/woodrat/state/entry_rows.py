@@ -1,0 +1,117 @@
+"""Entry rows: which rows of the ordered indexes an entry of the log asks for.
+
+One table says it, for whoever appends, for whoever makes everything again, and for whoever checks:
+
+    run       run, position                every entry of a run
+    subject   digest, position             every beginning of a run, under the entity it is about
+    source    digest, position             every content
+    schema    type, position               every schema
+    relation  digest, type, key            every relation, under each entity it names; but for `same_as`
+    same_as   digest, type, key            every `same_as`, under each entity it names
+
+The value of a row is empty, but for relations: it says where one was first spoken of. What was erased asks for no rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from woodrat.canon.ids import Ref
+from woodrat.state.meaning import Meaning, Step
+from woodrat.state.observation import Observation
+from woodrat.state.relation import SAME_AS, endpoints
+from woodrat.state.schema import Schema
+from woodrat.state.source import source_digest
+
+RUN, SUBJECT, SOURCE, SCHEMA = "run", "subject", "source", "schema"
+RELATION = "relation"
+POSITION_BYTES: Final = 8
+DIGEST_BYTES: Final = 32
+_DIGEST: Final = b"#"
+"""Stands before a digest in a key: no key begins with the byte FF, and a digest may."""
+
+EntryRow = tuple[str, bytes, bytes]
+"""A row: its index, its key, its value. It is true from the position of its entry on."""
+
+
+def position_key(position: int) -> bytes:
+    """Return a position as a part of a key: keys that end in it sort by position."""
+    return position.to_bytes(POSITION_BYTES, "big")
+
+
+def position_of(key: bytes) -> int:
+    """Return the position that a key ends in."""
+    return int.from_bytes(key[-POSITION_BYTES:], "big")
+
+
+def text_prefix(text: str) -> bytes:
+    """Return what the keys of `run` and `schema` of a run or a type begin with."""
+    return b"%b\0" % text.encode()
+
+
+def digest_prefix(digest: bytes) -> bytes:
+    """Return what the keys of `subject`, `source`, `relation` and `same_as` of a digest begin with."""
+    return _DIGEST + digest
+
+
+def digest_of(key: bytes) -> bytes:
+    """Return the digest in a key."""
+    return key[len(_DIGEST) : len(_DIGEST) + DIGEST_BYTES]
+
+
+def relation_prefix(digest: bytes, type: str) -> bytes:
+    """Return what the keys of the relations of a type that name an entity begin with."""
+    return b"%b%b%b\0" % (_DIGEST, digest, type.encode())
+
+
+def relation_index(type: str) -> str:
+    """Return the index that the relations of a type are in."""
+    return SAME_AS if type == SAME_AS else RELATION
+
+
+def relation_of(key: bytes) -> Ref:
+    """Return the relation that a key of `relation` or `same_as` ends in; `ValueError` if it is none."""
+    type, _, name = key[len(_DIGEST) + DIGEST_BYTES : -1].partition(b"\0")
+    return Ref(type.decode(), name.decode())
+
+
+def rows_of(kind: str, body: bytes | None, meaning: Meaning, position: int) -> list[EntryRow]:
+    """Return the rows that an entry asks for; `meaning` is what its body means."""
+    if isinstance(meaning, Observation):
+        return relation_rows(meaning.entity, position)
+    if isinstance(meaning, Step):
+        at = position_key(position)
+        rows = [(RUN, text_prefix(meaning.run) + at, b"")]
+        if meaning.subject is not None:
+            rows.append((SUBJECT, digest_prefix(meaning.subject.digest) + at, b""))
+        return rows
+    if isinstance(meaning, Schema):
+        return [(SCHEMA, text_prefix(meaning.type) + position_key(position), b"")]
+    if kind == "source" and body is not None:
+        return [(SOURCE, digest_prefix(source_digest(body)) + position_key(position), b"")]
+    return []
+
+
+def relation_rows(ref: Ref, first: int) -> list[EntryRow]:
+    """Return the rows of an entity that was first spoken of at a position; only a relation has any.
+
+    Each observation of a relation asks for them. Those of the first count: a key has one row.
+    """
+    type, key = ref
+    if not key.startswith('["'):  # mostly: `endpoints` looks no further either
+        return []
+    name, rest, at = relation_index(type), b"%b\0%b\0" % (type.encode(), key.encode()), position_key(first)
+    return [(name, digest_prefix(end.digest) + rest, at) for end in dict.fromkeys(endpoints(ref) or ())]
+
+
+def rows_of_all(
+    positions: Iterable[int], kinds: Iterable[str], bodies: Iterable[bytes | None], meanings: Iterable[Meaning]
+) -> list[tuple[int, EntryRow]]:
+    """Return the rows that entries ask for, each with the position of its entry."""
+    found: list[tuple[int, EntryRow]] = []
+    for position, kind, body, meaning in zip(positions, kinds, bodies, meanings, strict=True):
+        # Nearly all are observations of entities that are no relations: they are passed over here.
+        if type(meaning) is not Observation or meaning.entity[1][:2] == '["':
+            found += [(position, row) for row in rows_of(kind, body, meaning, position)]
+    return found

@@ -1,0 +1,139 @@
+"""Formats: what `format` of a schema asks of a text that is stored, checked at surfaces and never in a merge.
+
+The checks are our own and pinned: the same text is sound on every machine and under every version of a library. A
+format that is not listed here asks for nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from woodrat.canon.form import Json
+from woodrat.errors import Fault, pointer_part, shown
+from woodrat.state.redaction import REDACTED
+
+DEPTH_MAX: Final = 16
+"""How deep in a schema formats are looked for."""
+
+_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
+_TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]+)?(?:[Zz]|[+-]([0-9]{2}):([0-9]{2}))")
+_SURE_DATE_TIME = re.compile(
+    r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])[Tt ]"
+    r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?[Zz]"
+)
+"""Moments in UTC on days that every month has."""
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+_EMAIL = re.compile(rf"[ \t]*[^\s@\"(),:;<>\[\\\]]+@{_LABEL}(?:\.{_LABEL})*[ \t]*", re.ASCII)
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*")
+_UUID = re.compile(r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}")
+_IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.(?!$)|$)){4}")
+
+
+def _is_date(text: str) -> bool:
+    found = _DATE.fullmatch(text)
+    if found is None:
+        return False
+    year, month, day = map(int, found.groups())
+    leap = month == 2 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return 1 <= month <= 12 and 1 <= day <= _DAYS[month - 1] + leap
+
+
+def _is_time(text: str) -> bool:
+    found = _TIME.fullmatch(text)
+    if found is None:
+        return False
+    hour, minute, second, off_hour, off_minute = (int(part or 0) for part in found.groups())
+    return hour < 24 and minute < 60 and second < 61 and off_hour < 24 and off_minute < 60
+
+
+def _is_date_time(text: str) -> bool:
+    if _SURE_DATE_TIME.fullmatch(text) is not None:  # of nearly all one look tells
+        return True
+    return text[10:11] in ("T", "t", " ") and _is_date(text[:10]) and _is_time(text[11:])
+
+
+def _is_host(text: str) -> bool:
+    return len(text) <= 253 and _HOST.fullmatch(text) is not None
+
+
+def _matcher(pattern: re.Pattern[str]) -> Callable[[str], bool]:
+    return lambda text: pattern.fullmatch(text) is not None
+
+
+CHECKS: Final[Mapping[str, tuple[Callable[[str], bool], str]]] = {
+    "date": (_is_date, "a date such as 2026-01-05"),
+    "date-time": (_is_date_time, "a time with its offset such as 2026-01-05T09:00:00Z"),
+    "time": (_is_time, "a time of day with its offset such as 09:00:00Z"),
+    "email": (_matcher(_EMAIL), "an e-mail address such as ana@example.org"),
+    "hostname": (_is_host, "a host name such as example.org"),
+    "ipv4": (_matcher(_IPV4), "an IPv4 address such as 192.0.2.1"),
+    "uri": (_matcher(_URI), "an address with its scheme such as https://example.org"),
+    "uuid": (_matcher(_UUID), "a UUID such as 123e4567-e89b-12d3-a456-426614174000"),
+}
+"""Every format that is checked, and what to send. Spaces around an e-mail address are no fault: identity trims them."""
+
+Find = Callable[[Json, str], Iterator[Fault]]
+"""Yields what is wrong with a value at a path."""
+
+
+def compile_checks(document: Mapping[str, Any]) -> dict[str, Callable[[str], bool]]:
+    """Return what says that a text is sound, by field, for fields whose own schema states a format.
+
+    It answers for text alone, as `compile_formats` does, without saying what is wrong.
+    """
+    properties = document.get("properties")
+    found = properties.items() if isinstance(properties, Mapping) else ()
+    return {
+        name: CHECKS[each["format"]][0]
+        for name, each in found
+        if isinstance(each, Mapping) and "$ref" not in each and str(each.get("format")) in CHECKS
+    }
+
+
+def compile_formats(document: Mapping[str, Any]) -> dict[str, Find]:
+    """Return what checks the values of fields, by name, for those of which a schema states a format somewhere."""
+    properties = document.get("properties")
+    if not isinstance(properties, Mapping):
+        return {}
+    made = ((name, _compile(each, document, f"{document.get('title')}.{name}")) for name, each in properties.items())
+    return {name: find for name, find in made if find is not None}
+
+
+def _compile(schema: Any, document: Mapping[str, Any], name: str, depth: int = 0) -> Find | None:
+    """Return what checks a value against the formats in its schema: its own, of its items and of its members."""
+    if not isinstance(schema, Mapping) or depth > DEPTH_MAX:
+        return None
+    ref = schema.get("$ref")
+    if isinstance(ref, str) and ref.startswith("#/$defs/"):
+        target = document.get("$defs", {}).get(ref.removeprefix("#/$defs/"))
+        return _compile(target, document, name, depth + 1)
+    check = CHECKS.get(str(schema.get("format")))
+    items = _compile(schema.get("items"), document, name, depth + 1)
+    members: dict[str, Find] = {}
+    inside = schema.get("properties")
+    for member, each in inside.items() if isinstance(inside, Mapping) else ():
+        find = _compile(each, document, f"{name}.{member}", depth + 1)
+        if find is not None:
+            members[member] = find
+    if check is None and items is None and not members:
+        return None
+
+    def faults(value: Json, path: str) -> Iterator[Fault]:
+        if isinstance(value, str):
+            if check is not None and value != REDACTED and not check[0](value):
+                yield Fault(
+                    path, f"{name}: got {shown(value)}, which is not {check[1]}", "Send it so, or leave it out."
+                )
+        elif isinstance(value, list):
+            for index, element in enumerate(value) if items is not None else ():
+                yield from items(element, f"{path}/{index}")  # type: ignore[misc]
+        elif isinstance(value, dict):
+            for member, find in members.items():
+                if member in value:
+                    yield from find(value[member], f"{path}/{pointer_part(member)}")
+
+    return faults

@@ -1,0 +1,139 @@
+"""Formats: what is checked of texts when they are written, and that no merge ever asks."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import woodrat
+from woodrat.errors import Refused
+from woodrat.state import formats
+from woodrat.state.formats import CHECKS, DEPTH_MAX, compile_formats
+
+SOUND = {
+    "date": ["2024-02-29", "2000-02-29", "0001-01-01"],
+    "date-time": ["2026-01-05T09:00:00Z", "2026-01-05t09:00:00.123456789+02:00", "2026-06-30T23:59:60Z"],
+    "time": ["09:00:00Z", "23:59:59.5-05:30"],
+    "email": ["ana@example.org", "a@x", "Ana.O'Hara+x@sub.example.org ", "ñandú@example.org"],
+    "hostname": ["example.org", "localhost", "a-b.c"],
+    "ipv4": ["192.0.2.1", "0.0.0.0", "255.255.255.255"],
+    "uri": ["https://example.org/a?b=c#d", "mailto:ana@example.org", "urn:isbn:0451450523"],
+    "uuid": ["123e4567-e89b-12d3-a456-426614174000", "123E4567-E89B-12D3-A456-426614174000"],
+}
+UNSOUND = {
+    "date": ["2023-02-29", "1900-02-29", "2026-13-01", "2026-00-10", "2026-1-5", "2026-01-05\n", "٢٠٢٦-٠١-٠٥", ""],
+    "date-time": ["2026-01-05", "2026-01-05T09:00:00", "2026-01-05T24:00:00Z", "yesterday", "2026-01-05X09:00:00Z"],
+    "time": ["09:00", "24:00:00Z", "09:60:00Z", "09:00:00"],
+    "email": ["ana", "ana@", "@example.org", "a b@example.org", "a@b@c", "ana@-x.org", "ana@x..org", ""],
+    "hostname": ["-a", "a..b", "a_b", "x" * 64, ".".join(["abc"] * 64)],
+    "ipv4": ["256.0.0.1", "1.2.3", "1.2.3.4.5", "01.2.3.4", "1.2.3.4."],
+    "uri": ["example.org", "//example.org", "https://exa mple.org", "http://x/%zz", ""],
+    "uuid": ["123e4567e89b12d3a456426614174000", "123e4567-e89b-12d3-a456-42661417400g", ""],
+}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_format_tells_sound_texts(name: str) -> None:
+    """Every format takes what is of it, and nothing else."""
+    check = CHECKS[name][0]
+    assert [text for text in SOUND[name] if not check(text)] == []
+    assert [text for text in UNSOUND[name] if check(text)] == []
+
+
+def test_formats_are_found_inside_values() -> None:
+    """A format counts in a field, in the elements of a list, in the members of an object and behind a reference."""
+    found = compile_formats(
+        {
+            "title": "thing",
+            "$defs": {"day": {"format": "date"}, "self": {"$ref": "#/$defs/self"}},
+            "properties": {
+                "plain": {"type": "string"},
+                "days": {"items": {"$ref": "#/$defs/day"}},
+                "when": {"properties": {"day": {"$ref": "#/$defs/day"}}},
+                "endless": {"$ref": "#/$defs/self"},
+                "other": {"format": "colour"},
+            },
+        }
+    )
+    assert sorted(found) == ["days", "when"]
+    assert [fault.path for fault in found["days"](["2026-01-05", "x", 3], "/days")] == ["/days/1"]
+    assert [fault.path for fault in found["when"]({"day": "x", "more": "y"}, "/when")] == ["/when/day"]
+    assert DEPTH_MAX > 2
+
+
+def test_what_is_not_of_its_format_is_refused_when_written() -> None:
+    """Stores, corrections and relations are refused with every fault, and nothing is written."""
+    ledger = woodrat.open(":memory:", agent="crm")
+    with pytest.raises(Refused) as refusal:
+        ledger.store({"entity_type": "contact", "name": "Ana", "email": "nope", "birthday": "2026-02-30"})
+    assert sorted(fault.path for fault in refusal.value.faults) == ["/birthday", "/email"]
+    assert ledger.position == -1
+    ledger.store({"entity_type": "contact", "name": "Ana"})
+    with pytest.raises(Refused, match="e-mail address"):
+        ledger.correct("contact/Ana", {"email": "nope"}, reason="r")
+
+
+def test_no_merge_asks_for_a_format() -> None:
+    """What another ledger took in before its schema had a format still counts here, where the format is known."""
+    other = woodrat.open(":memory:", agent="crm")
+    other.schemas.register({"title": "lead", "properties": {"mail": {"type": "string"}}})
+    other.store({"entity_type": "lead", "id": "1", "mail": "nope"})
+    other.schemas.register({"title": "lead", "properties": {"mail": {"type": "string", "format": "email"}}})
+    assert other.show("lead/1").fields["mail"] == "nope"
+    with pytest.raises(Refused):
+        other.store({"entity_type": "lead", "id": "2", "mail": "nope"})
+
+
+def test_a_redacted_value_has_any_format() -> None:
+    """A value that is hidden before it is written is not refused for what stands in its place."""
+    ledger = woodrat.open(":memory:", agent="crm", redact=["email"])
+    ledger.store({"entity_type": "contact", "name": "Ana", "email": "ana@example.org"})
+    assert ledger.show("contact/Ana").fields["email"] == "[REDACTED]"
+
+
+@pytest.mark.parametrize("policy", ["union", "append"])
+@pytest.mark.parametrize("value", ["vip", 7, False, {"a": 1}, ["vip"], [["vip"]]])
+def test_a_single_value_is_one_element(policy: str, value: object) -> None:
+    """A value that is no list is the one element of a collection, and a list is the list."""
+    ledger = woodrat.open(":memory:", agent="crm")
+    ledger.schemas.register({"title": "box", "properties": {"things": {"x-woodrat-merge": policy}}})
+    report = ledger.store({"entity_type": "box", "id": "1", "things": value}, idempotency_key="k")
+    wanted = value if isinstance(value, list) else [value]
+    assert ledger.show("box/1").fields["things"] == wanted
+    (stored,) = ledger.observations("box/1")
+    assert stored.observation.fields["things"] == wanted
+    assert ledger.store({"entity_type": "box", "id": "1", "things": value}, idempotency_key="k").repeated
+    assert report.observations
+    ledger.verify()
+
+
+def test_a_correction_takes_one_too() -> None:
+    """A single value in a correction is the whole collection; null is none and is refused."""
+    ledger = woodrat.open(":memory:", agent="crm")
+    ledger.store({"entity_type": "contact", "name": "Ana", "tags": ["a", "b"]})
+    ledger.correct("contact/Ana", {"tags": "c"}, reason="r")
+    assert ledger.show("contact/Ana").fields["tags"] == ["c"]
+    with pytest.raises(Refused, match="array"):
+        ledger.store({"entity_type": "contact", "name": "Ana", "tags": None})
+
+
+@given(st.from_regex(formats._SURE_DATE_TIME, fullmatch=True))
+def test_a_moment_that_one_look_tells_is_sound_by_its_parts(text: str) -> None:
+    """What is taken for a moment at one look is one by its date and by its time."""
+    assert formats._is_date(text[:10])
+    assert formats._is_time(text[11:])
+
+
+def test_a_field_with_a_format_has_its_check() -> None:
+    """The checks by field are those of the formats that fields state themselves."""
+    properties = {
+        "at": {"type": "string", "format": "date-time"},
+        "odd": {"format": "no-such-format"},
+        "list": {"type": "array", "items": {"format": "email"}},
+        "other": {"$ref": "#/$defs/other", "format": "email"},
+        "plain": {"type": "string"},
+    }
+    found = formats.compile_checks({"properties": properties})
+    assert found == {"at": formats.CHECKS["date-time"][0]}
+    assert formats.compile_checks({}) == {}
