@@ -19,7 +19,7 @@ FRONT_DOOR = "__init__"
 ANYTHING = frozenset({FRONT_DOOR, "__main__", "testing"})
 """Rooms free to import any other."""
 
-PURE = ("records", "errors", "canon", "record_json", "log", "state", "merge")
+PURE = ("records", "errors", "canon", "record_json", "compact_json", "log", "state", "merge")
 """Values in, values out; from the bottom to the top."""
 SHELL = ("clock", "engines", "context", "ledger")
 """What keeps a log, reads it and writes it."""

@@ -28,12 +28,17 @@ __all__ = (
     "Describe",
     "Form",
     "Hex",
+    "NamedForm",
     "Record",
+    "component",
     "derived",
     "form_of",
+    "is_optional",
     "object_schema",
     "read",
     "schemas",
+    "shown_types",
+    "texts",
     "types_of",
     "write",
 )
@@ -108,18 +113,32 @@ def read(kind: Any, value: Any) -> Any:
     return form_of(kind).read(value)
 
 
+class NamedForm:
+    """Another form of a type, which a document describes under a name of its own."""
+
+    kind: Any
+    """The type."""
+    name: str
+    """The name; empty where it is described where it stands."""
+
+    def schema(self, describe: Describe) -> dict[str, Any]:
+        """Return the JSON Schema of its values."""
+        raise NotImplementedError
+
+
 def schemas(*kinds: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return the JSON Schema of each type, and by name the schemas of all records they refer to."""
     components: dict[str, Any] = {}
 
     def describe(kind: Any) -> dict[str, Any]:
-        if isinstance(kind, _Tagged):
-            name = f"Tagged{kind.kind.__name__}"
-            components[name] = components.get(name) or kind.schema(describe)
-            return {"$ref": f"#/components/schemas/{name}"}
+        if isinstance(kind, NamedForm):
+            if not kind.name:
+                return kind.schema(describe)
+            components[kind.name] = components.get(kind.name) or kind.schema(describe)
+            return {"$ref": f"#/components/schemas/{kind.name}"}
         if not is_record(get_origin(kind) or kind) and not _has_own_form(kind):
             return form_of(kind).schema(describe)
-        name = _component(kind)
+        name = component(kind)
         if name not in components:
             components[name] = {}  # so that a record may hold records of its own class
             components[name] = form_of(kind).schema(describe)
@@ -128,7 +147,7 @@ def schemas(*kinds: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     return [describe(kind) for kind in kinds], components
 
 
-def _component(kind: Any) -> str:
+def component(kind: Any) -> str:
     """Return what a record is called in a document: `Page[Hit]` is `HitPage`."""
     return "".join(getattr(part, "__name__", "") for part in (*get_args(kind), get_origin(kind) or kind))
 
@@ -235,7 +254,7 @@ def _writer(kind: Any, meaning: Mapping[Any, Any]) -> Callable[[Any], Any]:
 def _expression(kind: Any, meaning: Mapping[Any, Any], record: str, known: dict[str, Any]) -> str:
     """Return the Python that writes the record of that name; what it calls is added to `known`."""
     parts = []
-    for name, each in _shown_types(kind, meaning).items():
+    for name, each in shown_types(kind, meaning).items():
         form, value = form_of(each), f"{record}.{name}"
         inside = get_args(each)
         if form.write is list:
@@ -247,7 +266,7 @@ def _expression(kind: Any, meaning: Mapping[Any, Any], record: str, known: dict[
         elif form.write is not _same:
             known[f"f_{name}"] = form
             value = f"f_{name}.write({value})"
-        if _is_optional(kind, name):
+        if is_optional(kind, name):
             parts.append(f"**({{{name!r}: {value}}} if {record}.{name} else {{}})")
         else:
             parts.append(f"{name!r}: {value}")
@@ -260,7 +279,7 @@ def _is_flat(kind: Any) -> bool:
         is_record(kind)
         and not _has_own_form(kind)
         and not kinds_of(kind)
-        and all(form_of(each).write in (_same, list, dict) for each in _shown_types(kind).values())
+        and all(form_of(each).write in (_same, list, dict) for each in shown_types(kind).values())
     )
 
 
@@ -275,20 +294,20 @@ def _reader(kind: Any, meaning: Mapping[Any, Any]) -> Callable[[Any], Any]:
 
 
 def _described(kind: Any, meaning: Mapping[Any, Any], describe: Describe) -> dict[str, Any]:
-    texts = _texts(kind)
+    said = texts(kind)
     properties = {
-        name: {**describe(each), **({"description": texts[name]} if name in texts else {})}
-        for name, each in _shown_types(kind, meaning).items()
+        name: {**describe(each), **({"description": said[name]} if name in said else {})}
+        for name, each in shown_types(kind, meaning).items()
     }
     return {
         "type": "object",
         "description": " ".join((kind.__doc__ or "").split("\n\n")[0].split()),
-        "required": [name for name in properties if not _is_optional(kind, name)],
+        "required": [name for name in properties if not is_optional(kind, name)],
         "properties": properties,
     }
 
 
-def _is_optional(kind: Any, name: str) -> bool:
+def is_optional(kind: Any, name: str) -> bool:
     """Return whether JSON shows a field only where it says something."""
     return is_record(kind) and name in fields_of(kind) and fields_of(kind)[name].metadata is WHEN_SET
 
@@ -304,7 +323,7 @@ def object_schema(describe: Describe, text: str, properties: Mapping[str, tuple[
 
 
 @cache
-def _texts(kind: Any) -> dict[str, str]:
+def texts(kind: Any) -> dict[str, str]:
     """Return what is written below each field of a class, and in each derived property, in one line each."""
     import ast
     import inspect
@@ -323,7 +342,7 @@ def _texts(kind: Any) -> dict[str, str]:
     return {name: " ".join(text.split("\n\n")[0].split()) for name, text in found.items()}
 
 
-def _shown_types(kind: Any, meaning: Mapping[Any, Any] = {}) -> dict[str, Any]:
+def shown_types(kind: Any, meaning: Mapping[Any, Any] = {}) -> dict[str, Any]:
     """Return the type of all that JSON shows of a record."""
     return types_of(kind, meaning) | _derived_types(kind)
 
@@ -405,11 +424,11 @@ def _one_of(kinds: tuple[Any, ...]) -> Form:
     return _optional(form, form.schema) if optional else form
 
 
-class _Tagged:
+class _Tagged(NamedForm):
     """A record class whose records are written with the name of the class."""
 
     def __init__(self, kind: Any) -> None:
-        self.kind = kind
+        self.kind, self.name = kind, f"Tagged{kind.__name__}"
 
     def schema(self, describe: Describe) -> dict[str, Any]:
         """Return the schema of its records: one object, which makers of clients understand."""

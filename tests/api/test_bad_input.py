@@ -634,20 +634,17 @@ class TestTimes:
         check_refused(ledger, lambda ledger: ledger.timeline(until=time), ("until", shown))
 
 
-@pytest.mark.parametrize(
-    ("time", "shown"),
-    [("2025-12-30", "is a date without a time"), ("yesterday", '"yesterday" (text) is not an RFC 3339 timestamp')],
-)
+@pytest.mark.parametrize("time", ["2025-12-30", "yesterday"])
 @pytest.mark.parametrize("name", ["observed_at", "valid_from"])
-def test_days_are_times_of_a_call_and_not_of_a_record(ledger: woodrat.Ledger, time: str, shown: str, name: str) -> None:
-    """A day is a time where it is an argument; a record may be stored on two days, so inside `$` it is refused."""
-    check_refused(ledger, store(about(**{name: time})), (f"/0/$/{name}", shown))
+def test_days_are_times_of_a_call_and_of_a_record(ledger: woodrat.Ledger, time: str, name: str) -> None:
+    """A day is a time where it is an argument, and where it stands in a record."""
     meant = resolve(time, ledger.context.clock.now())
     assert meant is not None
     times: dict[str, Any] = {name: time}
-    (id,) = ledger.store([contact(city="Girona")], **times).observations
-    (stored,) = [item.observation for item in ledger.observations(ANA) if item.observation.id == id]
-    assert getattr(stored, name) == meant
+    for records, said in (([contact(city="Girona")], times), (about(**times), {})):
+        (id,) = ledger.store(records, **said).observations
+        (stored,) = [item.observation for item in ledger.observations(ANA) if item.observation.id == id]
+        assert getattr(stored, name) == meant
 
 
 def test_seen_more_than_five_minutes_ahead(ledger: woodrat.Ledger) -> None:
@@ -1079,7 +1076,7 @@ def test_what_is_not_there(ledger: woodrat.Ledger, call: Call) -> None:
 @pytest.mark.parametrize(
     ("reference", "shown"),
     [
-        pytest.param("Ana", 'expected TYPE/KEY, got "Ana" (text)', id="no slash"),
+        pytest.param("Nobody", '"Nobody"', id="no slash"),
         pytest.param("", 'got "" (text)', id="empty"),
         pytest.param("contact/", "the key is empty", id="no key"),
         pytest.param("/Ana", '"" (text) is not a type', id="no type"),

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 import woodrat
-from woodrat.api.link import TIMES, over
+from woodrat.api.link import over
 from woodrat.api.verbs import verbs
 from woodrat.canon.moment_words import resolve, spoken
 from woodrat.clock import SystemClock
 from woodrat.errors import Refused
+from woodrat.ledger.spoken_times import MOMENTS, TIMES
 from woodrat.testing.clock import FixedClock
 
 NOW = "2026-11-17T23:30:00.000000Z"
@@ -68,7 +69,7 @@ def test_what_is_written_and_read_says_what_it_meant() -> None:
     now = ledger.context.clock.now()
     meant = resolve("yesterday", now)
     report = ledger.store({"entity_type": "contact", "name": "Ana"}, observed_at="yesterday")
-    assert report.hints == (f"observed_at: yesterday is {meant}.",)
+    assert (report.times, report.hints) == ({"observed_at": meant}, ())
     (stored,) = ledger.observations("contact/Ana")
     assert stored.observation.observed_at == meant
     page = ledger.timeline(since="2d", until=now)
@@ -107,10 +108,13 @@ def test_times_are_resolved_before_they_are_sent() -> None:
     call(Remote(), [], observed_at="2026-07-01", valid_from=date(2026, 7, 1))
     over(verbs()["timeline"])(Remote(), since=datetime(2026, 7, 1, tzinfo=UTC), until="now")
     assert sent[0]["observed_at"] == sent[0]["valid_from"] == "2026-06-30T22:00:00.000000Z"
-    assert sent[1] == {"since": "2026-07-01T00:00:00.000000Z", "until": "now"}
+    assert sent[1]["since"] == "2026-07-01T00:00:00.000000Z"
+    assert sent[1]["until"].endswith("Z")
+    over(verbs()["diff"])(Remote(), "2026-07-01", "now")
+    assert sent[2] == {"before": "2026-06-30T22:00:00.000000Z", "after": "now"}
 
 
 def test_every_time_of_a_verb_is_resolved() -> None:
     """No verb takes a time under a name that would be sent in words."""
     named = {p.name for verb in verbs().values() for p in verb.parameters if p.kind.metavar in ("T", "M")}
-    assert named - {"entity_type", "subject_type", "type"} <= TIMES | {"as_of", "valid_at"}
+    assert named - {"entity_type", "subject_type", "type"} <= {*TIMES, *MOMENTS}

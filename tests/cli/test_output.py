@@ -158,7 +158,11 @@ def test_blame_in_every_output(ana: Cli) -> None:
         "wins": False,
         "reason": "observed earlier",
     }
-    assert ana("blame", f"{ANA}#city").json == {"position": 2, "claims": {"city": [winner, loser]}}
+    assert ana("blame", f"{ANA}#city").json == {
+        "entity": ANA,
+        "claims": {"city": [winner, loser]},
+        "position": 2,
+    }
     lines = ana("blame", f"{ANA}#city", "-o", "jsonl").out.splitlines()
     assert [json.loads(line) for line in lines] == [{"field": "city", **winner}, {"field": "city", **loser}]
 

@@ -93,7 +93,7 @@ def test_an_error_prints_its_own_message_and_exits_with_its_code(
         (("store", f"--json={RECORD}", "--tenant", "a b"), "tenant: "),
         (("store", f"--json={RECORD}", "--as", ""), "agent: "),
         (("show",), "missing: REF"),
-        (("show", "nonsense"), "REF: expected TYPE/KEY"),
+        (("show", "nonsense"), 'REF: nothing here is called "nonsense"'),
         (("show", ANA, "extra"), 'unexpected argument "extra"'),
         (("show", ANA, "--as-of", "once upon a time"), "--as-of: "),
         (("show", ANA, "--valid-at", "2026-13-01T00:00:00Z"), "--valid-at: "),

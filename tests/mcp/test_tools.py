@@ -407,7 +407,7 @@ def test_answers_are_short_and_whole_on_request(served: Server) -> None:
         async with over_http(served) as client:
             record = {"entity_type": "memo", "id": "1", "text": "x" * 5_000, "list": list(range(150)), "done": False}
             report = await told(client, "store", records=[record])
-            assert report.keys() == {"notice", "position", "entities", "observations", "hints"}
+            assert report.keys() == {"notice", "position", "entities", "observations"}
             shown = await told(client, "show", ref="memo/1")
             assert shown["fields"]["text"] == "x" * 4_000 + "… (1000 more characters)"
             assert (shown["fields"]["list"], shown["more"]) == (list(range(100)), {"list": 150})
@@ -424,7 +424,7 @@ def test_answers_are_short_and_whole_on_request(served: Server) -> None:
             report = await told(client, "store", **seen)
             assert (len(report["observations"]), report["more"]) == (
                 20,
-                {"entities": 25, "observations": 25, "hints": 25},
+                {"entities": 25, "observations": 25},
             )
             assert len((await told(client, "store", **seen, details=True))["known"]) == 25
 

@@ -26,7 +26,7 @@ def test_what_was_decided_by_arrival(server: Server) -> None:
     report = server.call("POST", "/v1/store", ana("Olot")).json
     assert (first["by_arrival"], report["by_arrival"]) == ([], [CITY])
     assert server.call("GET", "/v1/entities/contact/Ana").json["blame"]["city"]["by_arrival"] is True
-    winner, loser = server.call("GET", "/v1/blame/contact/Ana?field=city").json["city"]
+    winner, loser = server.call("GET", "/v1/blame/contact/Ana?field=city").json["claims"]["city"]
     assert winner["reason"] == "arrived later; no observation time was given"
     assert (winner["by_arrival"], winner["assigned"], loser["by_arrival"]) == (True, True, False)
     (listed,) = server.call("GET", "/v1/conflicts?arrival=true").json["items"]

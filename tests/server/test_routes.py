@@ -38,7 +38,7 @@ def test_two_agents_disagree(server: Server) -> None:
     assert server.call("GET", f"{ANA}?as_of={first['position']}").json["fields"]["city"] == "Barcelona"
     assert server.call("GET", f"{ANA}?valid_at=2026-01-10T00:00:00Z").json["fields"]["city"] == "Barcelona"
     assert len(server.call("GET", "/v1/observations?ref=contact/Ana%20Rivera").json["items"]) == 2
-    claims = server.call("GET", "/v1/blame/contact/Ana%20Rivera?field=city").json["city"]
+    claims = server.call("GET", "/v1/blame/contact/Ana%20Rivera?field=city").json["claims"]["city"]
     assert [claim["wins"] for claim in claims] == [True, False]
     found = server.call("GET", "/v1/search?query=ana+riv&entity_type=contact").json["items"]
     assert [hit["snapshot"]["entity"] for hit in found] == ["contact/Ana Rivera"]
@@ -165,11 +165,11 @@ def test_elements_of_a_collection_come_by_page(server: Server) -> None:
     rest = server.call("GET", f"/v1/elements/contact/Ana%20Rivera?field=tags&cursor={first['cursor']}").json
     assert rest["elements"] == tags[700:]
     assert rest["cursor"] is None
-    whole = server.call("GET", f"{ANA}?whole=true")
+    whole = server.call("GET", f"{ANA}?details=true")
     assert (whole.json["fields"]["tags"], whole.json["more"]) == (tags, {})
     assert whole.headers["etag"] != server.call("GET", ANA).headers["etag"]
     for path in ("/v1/entities?", "/v1/search?query=ana&"):
-        (short,), (every,) = (server.call("GET", path + how).json["items"] for how in ("", "whole=true"))
+        (short,), (every,) = (server.call("GET", path + how).json["items"] for how in ("", "details=true"))
         assert len(short.get("snapshot", short)["fields"]["tags"]) == 1_000
         assert every.get("snapshot", every)["fields"]["tags"] == tags
     with woodrat.open(f"http://127.0.0.1:{server.port}") as ledger:

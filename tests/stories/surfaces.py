@@ -112,7 +112,7 @@ def plain(verb: str, found: Any) -> Any:
         found = tuple(hit.snapshot for hit in found)
     if isinstance(found, Changes):
         found = found.changes
-    return codec.plain(found)
+    return codec.plain(found.claims if verb == "blame" else found)
 
 
 def told(ledger: Any, document: dict[str, Any]) -> str:
@@ -376,7 +376,7 @@ def record_in(verb: Verb, answer: dict[str, Any]) -> Any:
     if get_origin(kind) is tuple:
         return codec.read(kind, answer["items"])
     whole = {name: value for name, value in answer.items() if name != "remark"}
-    return codec.read(kind, answer["claims"] if verb.name == "blame" else whole)
+    return codec.read(kind, whole)
 
 
 def unmarked(found: dict[str, Any]) -> dict[str, Any]:

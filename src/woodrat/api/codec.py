@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_origin
 
+from woodrat.compact_json import compact_form
 from woodrat.errors import Refused, Unavailable
 from woodrat.ledger.find import Hit
 from woodrat.ledger.pages import Page
@@ -23,8 +24,6 @@ from woodrat.records import replace
 if TYPE_CHECKING:
     from woodrat.api.verb import Verb
 
-SHORTENED: Final = frozenset({"show", "search", "query"})
-"""Verbs whose answers hold snapshots, which show large collections in part unless all of them is asked for."""
 _PLAIN: Final = (str, int, float, bool)
 
 
@@ -38,9 +37,20 @@ class AnswerForm(NamedTuple):
     at_moment: bool
     """Whether the position it was read at stands beside it."""
 
-    def write(self, value: Any, position: Callable[[], int]) -> Any:
-        """Return what a verb returned as plain JSON; `position` says where it was read."""
-        written = form_of(self.kind).write(value)
+    @property
+    def has_details(self) -> bool:
+        """Whether an answer is short unless everything is asked for: lists, and what holds large collections."""
+        return get_origin(self.kind) is Page or self.kind is Snapshot
+
+    def write(self, value: Any, position: Callable[[], int], *, details: bool = True) -> Any:
+        """Return what a verb returned as plain JSON; `position` says where it was read.
+
+        With `details` everything is there. Without, a list shows what `compact_json` does, and of a large collection
+        the first elements are there.
+        """
+        is_list = get_origin(self.kind) is Page
+        form = compact_form(self.kind) if is_list and not details else form_of(self.kind)
+        written = form.write(whole(value) if details else value)
         if not self.name:
             return written
         return {self.name: written, **({"position": position()} if self.at_moment else {})}
@@ -147,6 +157,7 @@ class _Names(dict[str, Any]):
 _ALWAYS: Final[Mapping[str, Any]] = {"Json": Any, "Mapping": Mapping, "tuple": tuple}
 """What these names mean in an annotation, wherever it stands; `Json` is not looked into."""
 _ELSEWHERE: Final = {
+    "Blame": "woodrat.merge.blame",
     "Bisected": "woodrat.bisect.search",
     "Capsule": "woodrat.proofs.proof",
     "Certificate": "woodrat.erasure.certificate",

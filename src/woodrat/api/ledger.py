@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         InRun,
         InStep,
         MatchArg,
+        MatchSubject,
         MomentArg,
         NoteText,
         Observations,
@@ -212,6 +213,7 @@ class Ledger(Maintenance):
         text: NoteText,
         *,
         about: AboutRef | None = None,
+        match: MatchSubject = "existing",
         observed_at: ObservedAt | None = None,
         priority: Priority | None = None,
         source: FromSource | None = None,
@@ -224,11 +226,17 @@ class Ledger(Maintenance):
 
         The note is an entity of the type `note`, related to its subject; erasing the subject erases its notes. Saying
         the same about the same subject again is reported as known. Without `about`, it is about nothing in particular.
+
+        A subject that is not known, such as `contact/ana rivera` or `ana rivera`, is taken for the one entity that has
+        this value as a name, an e-mail address or another value that identifies it; `matched` of the report says so,
+        and the note records it. Where several have it, the call is refused. With `match="never"`, and where nothing has
+        it, the note waits under the name as given.
         """
         return facts.remember(
             self._write_context(),
             text,
             about=about,
+            match=match,
             observed_at=observed_at,
             priority=priority,
             source=source,

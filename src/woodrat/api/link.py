@@ -12,11 +12,10 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.api import codec
-from woodrat.canon import form
+from woodrat.canon import form as canonical_form
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, shown
-from woodrat.ledger import redaction
-from woodrat.ledger.moments import in_time
+from woodrat.ledger import redaction, spoken_times
 from woodrat.runs.recorder import current
 
 if TYPE_CHECKING:
@@ -26,10 +25,6 @@ if TYPE_CHECKING:
 
 HERE_ONLY: Final = frozenset({"progress", "jobs"})
 """Arguments that say how a ledger that is here works; a server works as it does."""
-
-
-TIMES: Final = frozenset({"observed_at", "valid_from", "since", "until", "before", "after", "against", "moment"})
-"""Parameters that are times or moments."""
 
 
 class RemoteContext(NamedTuple):
@@ -72,8 +67,9 @@ class Link:
         """Carry out a verb there; return what the library returns."""
         declaration = verb.declaration
         query: dict[str, Any] = dict(self.reading_at) if declaration.at_moment else {}
-        if verb.name in codec.SHORTENED:
-            query["whole"] = True  # so that the record is the one a ledger that is here returns
+        form = codec.answer_of(verb)
+        if form.has_details:
+            query["details"] = True  # so that the record is the one a ledger that is here returns
         body: dict[str, Any] = {}
         key: str | None = None
         path = declaration.path
@@ -97,7 +93,7 @@ class Link:
                 body = redaction.arguments(body, self.hidden)
                 key = self.transport.fresh_key() if key is None and takes_key(verb) else key
             answer = self.transport.post(path, body, query or None, key=key)
-        return codec.answer_of(verb).read(answer)
+        return form.read(answer)
 
 
 def takes_key(verb: Verb) -> bool:
@@ -120,7 +116,7 @@ def sent(verb: Verb, parameter: Parameter, value: Any) -> Any:
         return value.decode("utf-8", "replace")
     listed = parameter.kind.schema.get("type") == "array"
     if listed and isinstance(value, Mapping):
-        return [f"{name}={form.serialise(item).decode()}" for name, item in value.items()]
+        return [f"{name}={canonical_form.serialise(item).decode()}" for name, item in value.items()]
     if listed and isinstance(value, str):
         return [value]
     found = plain(value)
@@ -129,7 +125,7 @@ def sent(verb: Verb, parameter: Parameter, value: Any) -> Any:
 
         found = keepable(found, verb.outcome)
     # The path of a fault in a record begins at the record, as on a ledger that is here.
-    faults = form.faults(found, "" if parameter.name == "records" else f"/{parameter.wire}")
+    faults = canonical_form.faults(found, "" if parameter.name == "records" else f"/{parameter.wire}")
     if faults:
         raise Refused(faults, verb.outcome)
     return found
@@ -171,8 +167,8 @@ def over(verb: Verb) -> Callable[..., Any]:
             function(self, *arguments, **named)
         # Words and days mean those of whoever says them, so they are times before they are sent.
         clock = self.link.transport.clock
-        bound |= {name: in_time(bound[name], clock) for name in TIMES & bound.keys() if bound[name] != "now"}
-        answer = self.link.call(verb, bound)
+        bound, told = spoken_times.resolved(bound, clock)
+        answer = spoken_times.with_times(self.link.call(verb, bound), told)
         if hasattr(answer, "followed_by"):  # a page
             return answer.followed_by(lambda: call(self, **{**bound, "cursor": answer.cursor}))
         return answer

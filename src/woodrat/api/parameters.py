@@ -116,6 +116,17 @@ RefArg: TypeAlias = Annotated[
         ids=_ENTITY,
     ),
 ]
+LooseRef: TypeAlias = Annotated[
+    str | Ref,
+    Kind(
+        "entity: type/key, an ent_ id, or a value that only it has, such as its name",
+        TEXT,
+        "REF",
+        example="contact/Ana Rivera",
+        brief="type/key or name",
+        ids=_ENTITY,
+    ),
+]
 OtherRef: TypeAlias = Annotated[
     str | Ref,
     Kind("the same entity under another name", ENTITY, "REF", example="contact/A. Rivera", ids=_ENTITY),
@@ -224,6 +235,9 @@ Limit: TypeAlias = Annotated[
     int, Kind("return at most this many", {**WHOLE, "minimum": 1, "maximum": PAGE_MAX}, "N", brief="")
 ]
 Cursor: TypeAlias = Annotated[str, Kind("continue where the previous page ended", TEXT, "C", brief="")]
+Details: TypeAlias = Annotated[
+    bool, Kind("answer with whole records: provenance, and every element of large collections", FLAG, brief="")
+]
 PositionArg: TypeAlias = Annotated[int, Kind("only entries after this position", WHOLE, "N")]
 
 # Writing
@@ -239,12 +253,19 @@ MatchArg: TypeAlias = Annotated[
         {"type": "string", "enum": ["existing"]},
     ),
 ]
+MatchSubject: TypeAlias = Annotated[
+    str,
+    Kind(
+        "existing (default): take an unknown subject for the one known entity that has that value; never: do not",
+        {"type": "string", "enum": ["existing", "never"]},
+    ),
+]
 NoteText: TypeAlias = Annotated[
     str, Kind("what to remember, in a sentence", TEXT, "TEXT", example="Ana prefers calls before noon")
 ]
 AboutRef: TypeAlias = Annotated[
     str | Ref,
-    Kind("entity the note is about", ENTITY, "REF", example="contact/Ana Rivera", brief="type/key or id", ids=_ENTITY),
+    Kind("entity the note is about", TEXT, "REF", example="contact/Ana Rivera", brief="type/key or id", ids=_ENTITY),
 ]
 Fields: TypeAlias = Annotated[Mapping[str, Any], Kind("values by field", OBJECT, "K=V", option="set")]
 Removed: TypeAlias = Annotated[

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from woodrat.api.verb import READ, verb
-from woodrat.ledger import reads
-from woodrat.ledger.moments import Moment, in_time, open_reader, resolve_moment, timestamp
+from woodrat.ledger import reads, spoken_times
+from woodrat.ledger.moments import Moment, open_reader, resolve_moment, timestamp
 from woodrat.records import replace
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         KnownState,
         Limit,
         LineageOf,
+        LooseRef,
         NotFrom,
         OfType,
         OnlyField,
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
         RecalledSince,
         RecalledTypes,
         RecalledUntil,
-        RefArg,
         Rules,
         RulesByStage,
         RunsDeep,
@@ -99,7 +99,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.progress import Progress
     from woodrat.ledger.read import Reader
     from woodrat.ledger.reads import EntityConflict, Related
-    from woodrat.merge.blame import Verdict
+    from woodrat.merge.blame import Blame
     from woodrat.merge.diff import Changes, Values
     from woodrat.merge.snapshot import Snapshot
     from woodrat.merge.timeline import Event, Step
@@ -200,7 +200,7 @@ class Past:
         return Training(self)
 
     @verb(get="/v1/entities/{ref}", command="show REF", tool="show")
-    def show(self, ref: RefArg) -> Snapshot:
+    def show(self, ref: LooseRef) -> Snapshot:
         """Show an entity: its values, and where each came from.
 
         Raises `NotFound` when no live observation speaks of the entity.
@@ -208,7 +208,9 @@ class Past:
         return reads.show(self.context, ref)
 
     @verb(get="/v1/elements/{ref}", command="elements REF#FIELD", tool="show")
-    def elements(self, ref: RefArg, field: FieldArg, *, limit: Limit = 1_000, cursor: Cursor | None = None) -> Elements:
+    def elements(
+        self, ref: LooseRef, field: FieldArg, *, limit: Limit = 1_000, cursor: Cursor | None = None
+    ) -> Elements:
         """List the elements of a collection, page by page.
 
         Works for collections (`union`, `append`), in their order. Later pages are read as of the position of the first.
@@ -282,7 +284,7 @@ class Past:
 
     @verb(get="/v1/observations", command="observations list [REF]", tool="history")
     def observations(
-        self, ref: RefArg | None = None, *, limit: Limit = 100, cursor: Cursor | None = None
+        self, ref: LooseRef | None = None, *, limit: Limit = 100, cursor: Cursor | None = None
     ) -> Page[Stored]:
         """List the observations of an entity, or all of them, in log order.
 
@@ -294,7 +296,7 @@ class Past:
 
     @verb(get="/v1/history/{ref}", command="history REF", tool="history")
     def history(
-        self, ref: RefArg, field: OnlyField | None = None, *, limit: Limit = 100, cursor: Cursor | None = None
+        self, ref: LooseRef, field: OnlyField | None = None, *, limit: Limit = 100, cursor: Cursor | None = None
     ) -> Page[Step]:
         """Show how the state of an entity changed with each observation.
 
@@ -322,12 +324,11 @@ class Past:
         return lists.timeline(self.context, since=since, until=until, limit=limit, cursor=cursor)
 
     @verb(get="/v1/blame/{ref}", command="blame REF[#field]", tool="history")
-    def blame(
-        self, ref: RefArg, field: OnlyField | None = None, *, excerpts: Excerpts = False
-    ) -> dict[str, tuple[Verdict, ...]]:
+    def blame(self, ref: LooseRef, field: OnlyField | None = None, *, excerpts: Excerpts = False) -> Blame:
         """Show every claim on a field: who won, who lost, and why.
 
-        Covers one field or, by default, all of them. `excerpts` adds the words of the source that a claim points at.
+        Covers one field or, by default, all of them; the result is a mapping by field. `excerpts` adds the words of the
+        source that a claim points at.
         """
         return reads.blame(self.context, ref, field, excerpts=excerpts)
 
@@ -358,7 +359,7 @@ class Past:
         self,
         before: FromMoment,
         after: ToMoment = "now",
-        ref: RefArg | None = None,
+        ref: LooseRef | None = None,
         *,
         entity_type: OfType | None = None,
     ) -> Changes:
@@ -371,7 +372,7 @@ class Past:
 
     @verb(post="/v1/diff-against", grant=READ, at_moment=True, example={"known": []})
     def diff_against(
-        self, known: KnownState, ref: RefArg | None = None, *, entity_type: OfType | None = None
+        self, known: KnownState, ref: LooseRef | None = None, *, entity_type: OfType | None = None
     ) -> Changes:
         """Compare a state that was written down with the current one.
 
@@ -393,7 +394,7 @@ class Past:
     @verb(get="/v1/related/{ref}", command="related REF", tool="related", wide=True)
     def related(
         self,
-        ref: RefArg,
+        ref: LooseRef,
         *,
         type: OnlyRelation | None = None,
         depth: Depth = 1,
@@ -438,7 +439,7 @@ class Past:
         return reads.fingerprint(self.context, provenance=provenance)
 
     @verb(get="/v1/why/{ref}", command="why REF", tool="why", wide=True)
-    def why(self, ref: RefArg, *, limit: Limit = 20, cursor: Cursor | None = None) -> Page[Reason]:
+    def why(self, ref: LooseRef, *, limit: Limit = 20, cursor: Cursor | None = None) -> Page[Reason]:
         """Show what was decided about an entity, and on what evidence.
 
         The latest decision comes first, each with its evidence and answer. The result is exact: the decisions of runs
@@ -486,6 +487,7 @@ class Past:
         """
         from woodrat.recall import reader as recall_reader
 
+        times, told = spoken_times.resolved({"since": since, "until": until}, self.context.clock)
         asked = recall_reader.ask(
             question,
             k,
@@ -497,8 +499,8 @@ class Past:
             conversation,
             ttl,
             embedder,
-            since,
-            until,
+            times["since"],
+            times["until"],
             not_from,
             entity_type,
             self._now() or self.context.clock.now(),
@@ -509,7 +511,8 @@ class Past:
         run = current_run()
         # A run that is recorded elsewhere, be it behind a server, has nothing to do with the runs here.
         here = run is not None and run.log.is_same(LocalLog(self.context))
-        return recall_reader.recall(self.context, asked, self._now(), run if here else None)
+        answer = recall_reader.recall(self.context, asked, self._now(), run if here else None)
+        return spoken_times.with_times(answer, told)
 
     def _now(self) -> str | None:
         """Return what the age of a run is counted from; none means from the last entry there was."""
@@ -687,6 +690,7 @@ class Past:
         """
         from woodrat.whatif import verbs as what_if_verbs
 
+        times, told = spoken_times.resolved({"since": since, "until": until}, self.context.clock)
         asked = what_if_verbs.ask(
             run,
             without=without,
@@ -698,13 +702,12 @@ class Past:
             stage=stage,
             agent=agent,
             subject_type=subject_type,
-            since=in_time(since, self.context.clock),
-            until=in_time(until, self.context.clock),
+            **times,
             same=same,
             limit=limit,
             cursor=cursor,
         )
-        return what_if_verbs.what_if(self.context, asked, progress)
+        return spoken_times.with_times(what_if_verbs.what_if(self.context, asked, progress), told)
 
     @property
     def home(self) -> Home | None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from woodrat.api.verb import READ, RUN, verb
 from woodrat.context import Context
 from woodrat.errors import Fault, Refused, shown
-from woodrat.ledger.moments import NO_READ, in_time
+from woodrat.ledger import spoken_times
+from woodrat.ledger.moments import NO_READ
 from woodrat.runs.recorder import current
 
 if TYPE_CHECKING:
@@ -94,7 +95,8 @@ class PastRuns:
         """
         from woodrat.runs import reader as run_reader
 
-        return run_reader.runs_page(
+        times, told = spoken_times.resolved({"since": since, "until": until}, self.context.clock)
+        page = run_reader.runs_page(
             self.context,
             agent=agent,
             subject=subject,
@@ -102,13 +104,13 @@ class PastRuns:
             principal=principal,
             session=session,
             pipeline=pipeline,
-            since=in_time(since, self.context.clock),
-            until=in_time(until, self.context.clock),
+            **times,
             status=status,
             verdict=verdict,
             limit=limit,
             cursor=cursor,
         )
+        return spoken_times.with_times(page, told)
 
     @verb(get="/v1/runs/{run}", command="runs show RUN", tool="runs")
     def show(self, run: RunArg) -> RunRecord:
@@ -192,13 +194,13 @@ class PastRuns:
         if not (reward_min is None or (type(reward_min) in (int, float) and math.isfinite(reward_min))):
             faults.append(Fault("reward_min", f"expected a number, got {shown(reward_min)}", "Send a number."))
         attributes = [] if attribute is None else read_attributes(attribute, faults)
+        times, told = spoken_times.resolved({"since": since, "until": until}, self.context.clock)
         given = {
             "query": query,
             "subject": subject,
             "agent": agent,
             "conversation": conversation,
-            "since": since,
-            "until": until,
+            **times,
         }
         stated = {name: value for name, value in given.items() if value is not None}
         chosen = bool(stated) or same_inputs_as is not None or attribute is not None
@@ -208,7 +210,7 @@ class PastRuns:
         asked = run_reader.ask_runs(faults, **stated) if chosen else None
         if faults:
             raise Refused(faults, NO_READ)
-        return runs_group(
+        crowd = runs_group(
             self.context,
             None if runs is None else [*runs],
             same_inputs_as,
@@ -216,6 +218,7 @@ class PastRuns:
             attributes=attributes,
             reward_min=reward_min,
         )
+        return spoken_times.with_times(crowd, told)
 
 
 class Runs(PastRuns):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from woodrat.api.verb import verb
+from woodrat.ledger import spoken_times
 from woodrat.ledger.moments import timestamp
 from woodrat.runs.recorder import current
 
@@ -51,18 +52,19 @@ class Training:
         from woodrat.training.verbs import export_training
 
         home = self.ledger.home
-        return export_training(
+        times, told = spoken_times.resolved({"since": since, "until": until}, self.context.clock)
+        exported = export_training(
             current.write_context(self.context),
             kind,
             out=out,
             flavour=flavour,
             filters={
                 "agent": agent,
-                "since": None if since is None else timestamp(since, "since", clock=self.context.clock),
-                "until": None if until is None else timestamp(until, "until", clock=self.context.clock),
+                **{name: None if time is None else timestamp(time, name) for name, time in times.items()},
                 "verdict": verdict,
             },
             metadata=metadata,
             store=home.store if record and home is not None else None,
             progress=progress,
         )
+        return spoken_times.with_times(exported, told)

@@ -133,6 +133,14 @@ def at_moment() -> tuple[Parameter, ...]:
     )
 
 
+@cache
+def details() -> Parameter:
+    """Return what surfaces take that answer in short by default; the library's records are always whole."""
+    kind = _kind("Details")
+    assert kind is not None
+    return Parameter("details", kind, False, False)
+
+
 def verb(
     *,
     get: str = "",

@@ -26,7 +26,8 @@ from woodrat.canon import form
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.explain.remake import is_whole
 from woodrat.ledger import entry_index
-from woodrat.ledger.moments import NO_READ, here, resolve_ref
+from woodrat.ledger.matches import find_ref
+from woodrat.ledger.moments import NO_READ, here
 from woodrat.records import dataclass
 from woodrat.runs.gaps import rule_faults
 from woodrat.runs.operators import NO_FACT, operator_faults
@@ -91,7 +92,7 @@ def predicate_of(reader: Reader, asking: Asking) -> Predicate:
     if isinstance(asking.what, str) and asking.what.startswith("run_") and "/" not in asking.what.partition("#")[0]:
         choice = _recorded(reader, asking, faults)
     elif asking.what is not None:
-        ref = resolve_ref(reader, asking.what)
+        ref = find_ref(reader, asking.what, path="what")
     parts = _Parts(reader, ref, faults)
     parts.take(asking)
     if asking.rules is not None and choice is None:
@@ -198,7 +199,7 @@ class _Parts:
             self._where.setdefault(ref, []).append((str(name), form.normal(value)))
 
     def _entity(self, named: str | None, path: str) -> Ref | None:
-        return self._here(path) if named is None else resolve_ref(self._reader, named)
+        return self._here(path) if named is None else find_ref(self._reader, named, path=path)
 
 
 # Decisions

@@ -16,9 +16,10 @@ from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused, shown
 from woodrat.merge import Policy
 from woodrat.merge.rules import Rules, rules_of
-from woodrat.record_json import Record, derived
-from woodrat.records import dataclass
+from woodrat.record_json import WHEN_SET, Record, derived
+from woodrat.records import dataclass, field
 from woodrat.state import observation, schema
+from woodrat.state.match import Match
 from woodrat.state.observation import Observation
 from woodrat.state.schema import Schema
 
@@ -71,6 +72,8 @@ class Reduction(Record):
     """Where it was made."""
     folds: int = 0
     """How many sets were folded to find it; not part of the file."""
+    matched: tuple[Match, ...] = field(default=(), compare=False, metadata=WHEN_SET)
+    """How entities were found that were asked about by values that identify them; not part of the file."""
 
     def __len__(self) -> int:
         return len(self.members)

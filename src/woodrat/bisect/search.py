@@ -12,8 +12,9 @@ from woodrat.canon.form import Json
 from woodrat.compare.cause import Statement
 from woodrat.compare.contrast import short
 from woodrat.merge.diff import FieldChange
-from woodrat.record_json import Record
-from woodrat.records import dataclass
+from woodrat.record_json import WHEN_SET, Record
+from woodrat.records import dataclass, field
+from woodrat.state.match import Match
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT
 from woodrat.state.relation import SAME_AS
 
@@ -142,6 +143,8 @@ class Bisected(Record):
     """How many states were folded to find it."""
     sentence: str
     """What was found, in a sentence."""
+    matched: tuple[Match, ...] = field(default=(), metadata=WHEN_SET)
+    """How entities were found that were asked about by values that identify them."""
 
     def __bool__(self) -> bool:
         return self.flip is not None

@@ -111,7 +111,7 @@ def _bisected(
         sentence = search.no_flip_sentence(question, *span, found.answers, first=first, undecided=why)
     else:
         sentence = search.flip_sentence(question, flip, first=first, folds=found.folds)
-    return Bisected(question, *span, found.answers, flip, first, found.folds, sentence)
+    return Bisected(question, *span, found.answers, flip, first, found.folds, sentence, tuple(reader.matches.values()))
 
 
 def _span(reader: Reader, before: Moment | None, after: Moment | None) -> PositionRange:
@@ -318,6 +318,7 @@ def _reduced(reader: Reader, asking: Asking, folds_max: object, progress: Progre
         fingerprint=subset.fingerprint(),
         origin=ReductionOrigin(reader.view.head().log, reader.asof.position, reader.asof.effective, len(observations)),
         folds=found.folds,
+        matched=tuple(reader.matches.values()),
     )
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from woodrat.engines.port import Engine
     from woodrat.proofs.verbs.keys import Keys
     from woodrat.proofs.verbs.signer import Signing
+    from woodrat.state.match import Match
 
 KEY_VARIABLE = "WOODRAT_TOKEN"
 """Where the key of a server stands: a key on the command line would show in every list of processes."""
@@ -72,6 +73,10 @@ class Call:
         self._served: RemoteLedger | None = None
         self._signing: Signing | None = None
         self._read_at: Past | None = None
+        self.times: dict[str, str] = {}
+        """What times that were typed in words turned out to be, by parameter."""
+        self.matches: list[Match] = []
+        """How entities were found that were not named by key."""
 
     def __enter__(self) -> Call:
         return self
@@ -232,21 +237,33 @@ class Call:
 
     @property
     def moment(self) -> str | None:
-        """What the moment asked for turned out to be, in words; none where none was asked for."""
-        past, given = self._read_at, self.given
-        if past is None or (given.as_of is None and given.valid_at is None):
-            return None
-        stated = "as of now" if given.as_of is None else f"as of {self.recorded(past, past.position)}"
-        if given.valid_at is not None:
-            from woodrat.cli.tables import time
-
-            stated += f", valid at {time(given.valid_at)}"
-        return stated
+        """What the moment and the times asked for turned out to be, in words; none where none was asked for."""
+        past, given, stated = self._read_at, self.given, []
+        if past is not None and (given.as_of is not None or given.valid_at is not None):
+            stated.append("as of now" if given.as_of is None else f"as of {self.recorded(past, past.position)}")
+            if given.valid_at is not None:
+                stated.append(f"valid at {_shown_time(given.valid_at)}")
+        spoken = ((name, found) for name, found in self.times.items() if name != "valid_at")
+        stated += [f"{name.replace('_', ' ')} {_shown_time(found)}" for name, found in spoken]
+        return ", ".join(stated) or None
 
     @property
     def is_spoken(self) -> bool:
         """Whether the moment asked for says something other than a position, and so has to be stated."""
-        return not (self.given.as_of or "0").isdigit()
+        return not (self.given.as_of or "0").isdigit() or bool(self.times)
+
+    def noted(self, answer: Any) -> Any:
+        """Return what a verb returned, having noted how the entities were found that it is about."""
+        found = None if hasattr(answer, "dry_run") else getattr(answer, "matched", None)  # a report tells by itself
+        self.matches += found if isinstance(found, tuple) else () if found is None else (found,)
+        return answer
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """What an answer as JSON says of how the question was understood."""
+        matches = [match.to_json() for match in self.matches]
+        matched = {} if not matches else {"matched": matches[0] if len(matches) == 1 else matches}
+        return {**matched, **({"times": self.times} if self.times else {})}
 
     def recorded(self, past: Past, position: int) -> str:
         """Return a position in words, with the time it was recorded at where that is known here."""
@@ -282,6 +299,8 @@ class Call:
             if text is None:
                 continue
             spoken = moment_words.resolve(text, SystemClock().now(), zone())
+            if spoken is not None:
+                self.times[name] = spoken
             if name in _WRITTEN:
                 if spoken is not None:  # else it is sent as it was typed, which is what an idempotency key stands for
                     setattr(given, name, spoken)
@@ -367,7 +386,7 @@ class Call:
         verb = self.given.command.verb
         typed = self.arguments(made)
         try:
-            return verb.called_on(target)(**typed, **made)
+            return self.noted(verb.called_on(target)(**typed, **made))
         except Refused as refusal:
             raise self._as_typed(refusal, typed) from None
 
@@ -423,6 +442,12 @@ def at_moment(ledger: Past, moment: str, typed_as: str, *, valid_at: str | None 
         return ledger.at(moment, valid_at=valid_at)
     except Refused as refusal:
         raise renamed(refusal, {"moment": typed_as}) from None
+
+
+def _shown_time(text: str) -> str:
+    from woodrat.cli.tables import time
+
+    return time(text)
 
 
 def say(text: str) -> None:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from woodrat.merge.diff import Changes
     from woodrat.merge.snapshot import Contender, Snapshot
     from woodrat.state.asof import Stored
-    from woodrat.state.match import Match
     from woodrat.state.observation import Observation
 
 NO_READ = "Nothing was read."
@@ -115,14 +114,11 @@ def page_answer(
     more = None if page.cursor is None else f"More: add --cursor {page.cursor}"
 
     def told(paper: Paper) -> None:
-        if page.matched is not None:
-            paper.line(f"{page.matched.entity}, {resolved_from(page.matched)}", YELLOW)
         text(paper)
         if more is not None:
             paper.line(more, DIM)
 
-    found = {} if page.matched is None else {"matched": page.matched.to_json()}
-    return Answer({**wire.listing(listed, page.position, page.cursor), **found}, told, listed, note=more)
+    return Answer(wire.listing(listed, page.position, page.cursor), told, listed, note=more)
 
 
 def _duplicates(call: Call, past: Past) -> Answer:
@@ -248,9 +244,9 @@ def _against(past: Past, known: Any, given: Any) -> Changes:
 def blame(call: Call) -> Answer:
     """Show every claim on a field or on all fields."""
     past = call.past()
-    found = wire.blamed(past, call.given.ref, **call.arguments({"ref"}))
+    found = call.noted(wire.blamed(past, call.given.ref, **call.arguments({"ref"})))
     rows = [{"field": name, **verdict.to_json()} for name, verdicts in found.items() for verdict in verdicts]
-    return Answer({"position": past.position, "claims": wire.blame(found)}, lambda paper: _claims(paper, found), rows)
+    return Answer(found.to_json(), lambda paper: _claims(paper, found), rows)
 
 
 def conflicts(call: Call) -> Answer:
@@ -313,16 +309,9 @@ def _explained(past: Past, snapshot: Snapshot) -> Answer:
     return Answer(wire.explained(snapshot, verdicts, kept), text)
 
 
-def resolved_from(match: Match) -> str:
-    """Return in words how an entity was found by a value that identifies it."""
-    return f"resolved from {match.asked}, by its {match.rule}"
-
-
 def _snapshot(paper: Paper, snapshot: Snapshot) -> None:
     paper.line(str(snapshot.entity), BOLD)
     paper.line(f"  {snapshot.entity.id}, version {snapshot.version}, read at position {snapshot.position}", DIM)
-    if snapshot.matched is not None:
-        paper.line(f"  {resolved_from(snapshot.matched)}", YELLOW)
     others = [str(member) for member in snapshot.members if member != snapshot.entity]
     if others:
         paper.line(f"  merged with {', '.join(others)}")

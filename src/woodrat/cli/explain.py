@@ -12,8 +12,11 @@ from woodrat.errors import Fault, NotFound, Refused
 from woodrat.server import wire
 
 if TYPE_CHECKING:
+    from woodrat.api.past import Past
+    from woodrat.explain.impact import Impact
     from woodrat.explain.lineage import LineageTree, Node
     from woodrat.explain.stale import Belief, Stale
+    from woodrat.ledger.progress import Progress
     from woodrat.recall.reader import Recall
 
 
@@ -48,7 +51,7 @@ def impact(call: Call) -> Answer:
                     raise
                 page = call.ask(past, what=None, agent=what, progress=tell)  # an agent may have a slash in its name
         else:
-            page = call.ask(past, what=None, agent=what, progress=tell)
+            page = _said_or_named(call, past, what, tell)
 
     def text(paper: Paper) -> None:
         _tree(paper, page.tree)
@@ -67,6 +70,18 @@ def impact(call: Call) -> Answer:
             paper.line(f"More: add --cursor {page.cursor}", DIM)
 
     return _drawn(call, page.tree) or Answer(page.to_json(), text)
+
+
+def _said_or_named(call: Call, past: Past, what: str, tell: Progress | None) -> Impact:
+    """Return the impact of what an agent said; where there is no such agent, that of an entity called so."""
+    try:
+        page: Impact = call.ask(past, what=None, agent=what, progress=tell)
+    except NotFound as unknown:
+        try:
+            page = call.ask(past, what=what, progress=tell)
+        except Refused:
+            raise unknown from None
+    return page
 
 
 def _drawn(call: Call, tree: Node | LineageTree) -> Answer | None:

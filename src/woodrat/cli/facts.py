@@ -11,7 +11,7 @@ from woodrat.cli.bulk_store import BulkStore, check_key, summarised
 from woodrat.cli.command import CREATE, UPDATE, Answer, Call, at_moment
 from woodrat.cli.progress import bar
 from woodrat.cli.record_lines import BATCH_RECORDS, RecordFile
-from woodrat.cli.tables import DIM, GREEN, YELLOW, Paper, changed
+from woodrat.cli.tables import DIM, GREEN, YELLOW, Paper, changed, match_line
 from woodrat.errors import Fault, Refused
 from woodrat.state import locator
 
@@ -223,7 +223,7 @@ def told(report: Report, verb: str) -> Answer:
                     for field in change.fields:
                         paper.line(f"    {changed(field)}")
         for match in report.matched:
-            paper.line(f"  {match.asked} is {match.entity}, which has the same {match.rule}", YELLOW)
+            paper.line(f"  {match_line(match)}", YELLOW)
         for observation in report.observations:
             known = " (already known)" if observation in report.known else ""
             paper.line(f"  {observation}{known}", DIM)

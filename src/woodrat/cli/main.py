@@ -124,9 +124,11 @@ def _answer(answer: Answer, output: str | None, stream: TextIO, call: Call) -> N
     elif output is None:
         output = "table" if stream.isatty() else "jsonl" if answer.streams else "json"
     if output == "table":
-        from woodrat.cli.tables import DIM, Paper
+        from woodrat.cli.tables import DIM, YELLOW, Paper, match_line
 
         paper = Paper(stream)
+        for match in call.matches:
+            paper.line(match_line(match), YELLOW)
         answer.text(paper)
         if not answer.plain and call.moment is not None:
             paper.line(f"({call.moment})", DIM)
@@ -149,6 +151,8 @@ def _answer(answer: Answer, output: str | None, stream: TextIO, call: Call) -> N
             _print(answer.note)
     else:
         whole: Any = list(lines) if answer.streams else answer.json
+        if isinstance(whole, Mapping):
+            whole = {**call.stated, **whole}
         stream.write(_json(whole, stream, indented=True) + "\n")
 
 

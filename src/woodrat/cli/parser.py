@@ -27,11 +27,12 @@ SUGGESTED_MAX = 3
 """How many commands are suggested at most."""
 _DESCRIPTION = "An append-only, provable record of what agents believed, read, decided and did."
 _EPILOG = """\
-REF   an entity: type/key, or an ent_ id; REF#field is one of its fields
+REF   an entity: type/key, or an ent_ id; reads also take a name or another
+      value that only one entity has; REF#field is one of its fields
 M     a moment: a position such as 128, a timestamp, a date, now, yesterday,
       2d (two days ago), last monday, a tag as @name, or a run (its start);
-      days start at 00:00 UTC
-T     a time: RFC 3339 with an offset; reads also take a date, yesterday, 2d, …
+      days start at 00:00 UTC, or at midnight in the zone of WOODRAT_ZONE
+T     a time: RFC 3339 with an offset, a date, yesterday, 2d, last monday
 id    reads accept any unique prefix of an id, and `last` for the latest run
 
 exit codes: 0 done, 1 a check found something, 2 refused input, 3 not found,

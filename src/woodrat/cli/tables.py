@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from woodrat.merge.diff import FieldChange
+    from woodrat.state.match import Match
 
 BOLD, DIM, GREEN, YELLOW, RED = "1", "2", "32", "33", "31"
 """Styles a line can have."""
@@ -216,3 +217,8 @@ def _fit(text: str, width: int) -> str:
         text += "…"
         size = _width(text)
     return text + " " * (width - size)
+
+
+def match_line(match: Match) -> str:
+    """Return in words which entity a loose name was taken for."""
+    return f"{match.asked} is {match.entity}, found by its {match.rule}"

@@ -8,8 +8,9 @@ was given, nor the order of calls that do not depend on each other. The order in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
+from types import MappingProxyType
 from typing import Final
 
 from woodrat.canon.form import Json
@@ -22,8 +23,8 @@ from woodrat.compare.logs import FIRST
 from woodrat.compare.noise import Noise
 from woodrat.compare.separation import Separation, separate
 from woodrat.compare.verdicts import Verdict, settle, verdict_of
-from woodrat.record_json import Record, derived
-from woodrat.records import dataclass, replace
+from woodrat.record_json import WHEN_SET, Record, derived
+from woodrat.records import dataclass, field, replace
 from woodrat.runs.record import RunRecord
 
 EXPLAINED_MAX: Final = 200
@@ -91,6 +92,8 @@ class Crowd(Record):
     """What separates the bad runs from the good ones; none where no run has a verdict, a reward or an error."""
     sentence: str
     """All of it in a few plain sentences."""
+    times: Mapping[str, str] = field(default=MappingProxyType({}), metadata=WHEN_SET)
+    """What times that were asked for in words turned out to be, by argument."""
 
     @derived
     def same(self) -> bool:

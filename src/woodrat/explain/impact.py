@@ -12,10 +12,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from woodrat.canon.form import Json
 from woodrat.explain.lineage import Node, shown
 from woodrat.explain.references import Affected, evidence, references, references_of
-from woodrat.record_json import IN_PYTHON_ONLY, Record
+from woodrat.record_json import IN_PYTHON_ONLY, WHEN_SET, Record
 from woodrat.records import dataclass, field, replace
 from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Decision, Read, Write
+from woodrat.state.match import Match
 from woodrat.training.exports import Export
 
 
@@ -133,6 +134,8 @@ class Impact(Record):
     """What to ask with for what follows; none when that was all."""
     position: int
     """The log position it was answered at."""
+    matched: Match | None = field(default=None, metadata=WHEN_SET)
+    """How the entity asked about was found, where that was by a value that identifies it."""
     following: Callable[[], Impact] | None = field(default=None, compare=False, repr=False, metadata=IN_PYTHON_ONLY)
     """Reads the page that follows; none where there is none, or nobody can."""
 

@@ -16,12 +16,13 @@ from typing import Any, Final, Protocol
 
 from woodrat.canon.form import Json
 from woodrat.explain.references import evidence, references_of
-from woodrat.record_json import IN_PYTHON_ONLY, Record
+from woodrat.record_json import IN_PYTHON_ONLY, WHEN_SET, Record
 from woodrat.records import dataclass, field, replace
 from woodrat.runs import steps
 from woodrat.runs.origin import call_words
 from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Decision, ModelCall, Read, ToolCall
+from woodrat.state.match import Match
 
 LABEL_CHARACTERS_MAX: Final = 120
 """How much of a value a label shows."""
@@ -106,6 +107,8 @@ class LineageTree(Record):
     """What to ask with for what follows; none when that was all."""
     position: int
     """The log position it was answered at."""
+    matched: Match | None = field(default=None, metadata=WHEN_SET)
+    """How the entity asked about was found, where that was by a value that identifies it."""
     following: Callable[[], LineageTree] | None = field(
         default=None, compare=False, repr=False, metadata=IN_PYTHON_ONLY
     )

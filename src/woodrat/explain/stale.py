@@ -6,6 +6,8 @@ or rules that are not on record, it is *unknown*, with the reason; nothing is gu
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from woodrat.canon.form import Json
 from woodrat.explain.remake import DecisionNow
 from woodrat.record_json import Record, derived
@@ -46,6 +48,9 @@ class Belief(Record):
 @dataclass(frozen=True, slots=True)
 class Stale(Record):
     """A decision whose evidence is believed otherwise now."""
+
+    COMPACT: ClassVar = ("run", "agent", "query", "subject", "decision", "outcome", "sentence")
+    """What a list shows of it."""
 
     run: str
     """The run it was made in."""

@@ -13,7 +13,7 @@ from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, pointer_part, shown
-from woodrat.ledger.moments import in_time
+from woodrat.ledger import spoken_times
 from woodrat.records import dataclass
 from woodrat.state import observation
 from woodrat.state.record import parse_moment
@@ -29,6 +29,8 @@ KNOWN: Final = "known"
 """The condition that something was said of it."""
 EXISTING: Final = "existing"
 """What `match` is: a record may be attached to the one known entity that it can mean."""
+NEVER: Final = "never"
+"""What `match` is where a note is about exactly what was named."""
 Expected: TypeAlias = int | tuple[int, ...] | str
 """What a writer takes for the version of an entity: one, one of several, or `new` or `known`."""
 
@@ -75,22 +77,21 @@ class Arguments:
         """The step of a run that writes, where one does."""
         self.given: dict[str, Json | form.Spelled] = {}
         self.faults: list[Fault] = []
-        self._spoken: list[str] = []
+        self._times: dict[str, str] = {}
 
     def time(self, name: str, value: object, clock: Clock) -> object:
         """Return a time as text where it is a date, a `datetime` or words by a clock; anything else as it is."""
-        if value is None:
-            return None
-        found = in_time(value, clock)
-        if found is not value and isinstance(value, str):
-            self._spoken.append(f"{name}: {value} is {found}.")
-        return found
+        found, told = spoken_times.resolved({name: value}, clock)
+        self._times |= told
+        return found[name]
+
+    def records(self, records: object, clock: Clock) -> object:
+        """Return records with times in place of words."""
+        return spoken_times.in_records(records, clock, self._times)
 
     def told_times(self, context: Context, report: Report) -> Report:
         """Return a report that says what times in words turned out to be; one that is made later says nothing yet."""
-        if not self._spoken or context.stand_in is not None:
-            return report
-        return report.but(hints=(*report.hints, *self._spoken))
+        return report if context.stand_in is not None else spoken_times.with_times(report, self._times)
 
     def check(self, outcome: str = "Nothing was written.") -> None:
         """Refuse the call if anything is wrong with it so far."""
@@ -177,6 +178,15 @@ class Arguments:
             self.faults.append(Fault("match", f"got {shown(value)}", f"Send {EXISTING}, or leave it out."))
         self.given["match"] = self._plain(value)
         return True
+
+    def match_subject(self, value: object) -> bool:
+        """Take whether a note may be about an entity that is known under another name; it may unless that is said."""
+        if value == EXISTING:
+            return True
+        if value != NEVER:
+            self.faults.append(Fault("match", f"got {shown(value)}", f"Send {EXISTING} or {NEVER}."))
+        self.given["match"] = self._plain(value)
+        return False
 
     def text(self, name: str, value: object, bytes_max: int) -> str | None:
         """Take text without control characters."""

@@ -17,10 +17,12 @@ from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.pages import limit_faults, make_cursor, read_cursor
 from woodrat.ledger.read import Reader
 from woodrat.merge.elements import Gathered
-from woodrat.record_json import Record
-from woodrat.records import dataclass
+from woodrat.record_json import WHEN_SET, Record
+from woodrat.records import dataclass, replace
+from woodrat.records import field as record_field
 from woodrat.state import observation
 from woodrat.state.asof import AsOf
+from woodrat.state.match import Match
 
 PARTS_AT_ONCE: Final = 256
 """How many parts are read at a time; one may put any number of elements into a list, or none."""
@@ -42,6 +44,8 @@ class Elements(Record):
     """The log position it was read at; that of the first page."""
     cursor: str | None
     """What to ask with for those that follow; `None` when there are none."""
+    matched: Match | None = record_field(default=None, metadata=WHEN_SET)
+    """How the entity was found, where that was by a value that identifies it."""
 
 
 def elements(reader: Reader, ref: str | Ref, field: object, limit: object, cursor: object) -> Elements:
@@ -54,6 +58,7 @@ def elements(reader: Reader, ref: str | Ref, field: object, limit: object, curso
         read_cursor(cursor, b"", faults)
         raise Refused(faults, NO_READ)
     entity = find_ref(reader, ref)
+    matched = reader.matched
     assert isinstance(field, str) and isinstance(limit, int)
     question = form.serialise(["elements", str(entity), field, reader.asof.effective])
     place = read_cursor(cursor, question, faults)
@@ -68,7 +73,8 @@ def elements(reader: Reader, ref: str | Ref, field: object, limit: object, curso
     if faults:
         raise Refused(faults, NO_READ)
     held = _held(reader, entity, field)
-    return _page(held, reader, entity, field, limit, question, after, skip)
+    page = _page(held, reader, entity, field, limit, question, after, skip)
+    return page if matched is None else replace(page, matched=matched)
 
 
 def _held(reader: Reader, entity: Ref, field: str) -> Gathered[Any]:

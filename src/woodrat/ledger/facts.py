@@ -63,7 +63,8 @@ def store(
 ) -> Report:
     """Store what an agent saw: one record or a list of them, whole or not at all."""
     arguments = Arguments(within)
-    sent: object = redaction.sent(records, context.hidden) if context.hidden else records
+    sent = arguments.records(records, context.clock)
+    sent = redaction.sent(sent, context.hidden) if context.hidden else sent
     parsed = parse_records(sent, arguments.faults)
     precheck = Precheck(context, parsed)
     if arguments.faults:

@@ -7,7 +7,7 @@ Order never depends on the engine or on how much else there is. A cursor of a se
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
@@ -38,6 +38,9 @@ WALK_ENTITIES: Final = 128
 @dataclass(frozen=True, slots=True)
 class Hit(Record):
     """One entity that a search found."""
+
+    COMPACT: ClassVar = ("snapshot", "exact", "fields")
+    """What a list shows of it."""
 
     snapshot: Snapshot
     """What is believed about it."""

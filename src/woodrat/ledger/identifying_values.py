@@ -8,11 +8,11 @@ of the type are put anew. They speak of the present alone, and so are all true f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import IndexRow, Transaction, View
+from woodrat.engines.port import IndexRow, Transaction, View, next_prefix
 from woodrat.merge.packing import garbled
 
 SHARING: Final = "sharing"
@@ -69,6 +69,15 @@ def sharing(view: View, values: Iterable[tuple[Ref, Values]]) -> Mapping[tuple[s
         for asked, keys in having.items()
         if len(keys) > 1 or asking[asked] != keys.keys()
     }
+
+
+def kinds(view: View) -> Iterator[tuple[str, str]]:
+    """Yield the types and rules of which there are values, in order; each costs one look, however many there are."""
+    last: bytes | None = None
+    while rows := view.scan(SHARING, after=last, limit=1):
+        type, rule, _ = rows[0][0].split(b"\0", 2)
+        yield _text(type), _text(rule)
+        last = next_prefix(b"%b\0%b\0" % (type, rule))
 
 
 def _prefix(type: str, rule: str, value: str) -> bytes:

@@ -12,8 +12,8 @@ from woodrat.canon import ids
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, Refused, shown
-from woodrat.ledger import reads
-from woodrat.ledger.matches import find_ref
+from woodrat.ledger import reads, spoken_times
+from woodrat.ledger.matches import find_ref, ref_faults
 from woodrat.ledger.moments import open_reader, timestamp
 from woodrat.ledger.pages import Page, page_request, ranked_page, read_list, walked_page
 from woodrat.records import replace
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from woodrat.canon.moment_words import Time
-    from woodrat.clock import Clock
     from woodrat.context import Context
     from woodrat.ledger.find import Duplicate, Hit
     from woodrat.ledger.pages import PageRequest
@@ -179,7 +178,7 @@ def observations(
     """Return the observations of an entity and of those it is joined with, or all of them, by position."""
     from woodrat.ledger import history as entity_history
 
-    faults = [] if ref is None else _ref_faults(ref)
+    faults = [] if ref is None else ref_faults(ref)
     request = page_request(context, ["observations", None if ref is None else str(ref)], limit, cursor, faults)
 
     def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Stored]]:
@@ -203,7 +202,7 @@ def history(
     """
     from woodrat.ledger import history as entity_history
 
-    faults = _ref_faults(ref)
+    faults = ref_faults(ref)
     if field is not None and not isinstance(field, str):
         faults.append(Fault("field", f"expected a field, got {shown(field)}", "Send the field's name as text."))
     request = page_request(context, ["history", str(ref), field], limit, cursor, faults)
@@ -237,13 +236,14 @@ def timeline(
     from woodrat.ledger import observed_time
 
     faults: list[Fault] = []
-    begin, end = (_time(name, value, faults, context.clock) for name, value in (("since", since), ("until", until)))
+    asked, told = spoken_times.resolved({"since": since, "until": until}, context.clock)
+    begin, end = (_time(name, value, faults) for name, value in asked.items())
     request = page_request(context, ["timeline", begin, end], limit, cursor, faults)
     observed_time.catch_up(context)
     page = walked_page(
         context, request, (str, str), lambda reader, place: observed_time.walk(reader, begin, end, place)
     )
-    return page.with_times(since=(since, begin), until=(until, end))
+    return spoken_times.with_times(page, told)
 
 
 def conflicts(
@@ -285,7 +285,7 @@ def related(
     """Return the relations, of a type, that begin or end at an entity, and those of their other ends, up to `depth`."""
     from woodrat.ledger import history as entity_history
 
-    faults = _ref_faults(ref) + reads.depth_faults(depth) + ([] if type is None else ids.type_faults(type, "type"))
+    faults = ref_faults(ref) + reads.depth_faults(depth) + ([] if type is None else ids.type_faults(type, "type"))
     request = page_request(context, ["related", str(ref), type, depth], limit, cursor, faults)
     return walked_page(
         context,
@@ -327,23 +327,13 @@ def schemas(context: Context, *, limit: int = LIMIT, cursor: str | None = None) 
     return read_list(context, page_request(context, ["schemas"], limit, cursor), schemas.schemas)
 
 
-def _ref_faults(ref: object) -> list[Fault]:
-    if isinstance(ref, Ref) or (isinstance(ref, str) and ids.is_id("entity", ref)):
-        return []
-    try:
-        ids.parse_ref(ref, "ref")
-    except Refused as refusal:
-        return list(refusal.faults)
-    return []
-
-
 def _type_faults(entity_type: object) -> list[Fault]:
     return [] if entity_type is None else ids.type_faults(entity_type, "entity_type")
 
 
-def _time(name: str, value: object, faults: list[Fault], clock: Clock) -> str | None:
+def _time(name: str, value: object, faults: list[Fault]) -> str | None:
     try:
-        return None if value is None else timestamp(value, name, clock=clock)
+        return None if value is None else timestamp(value, name)
     except Refused as refusal:
         faults += refusal.faults
         return None

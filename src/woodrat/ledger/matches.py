@@ -9,40 +9,97 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from woodrat.canon import ids
 from woodrat.canon.ids import Ref
-from woodrat.errors import Fault, Refused
+from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger import identifying_values
 from woodrat.ledger.moments import NO_READ, resolve_ref
 from woodrat.state import relation
 from woodrat.state.match import Match, fold
+from woodrat.state.note import NOTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from woodrat.canon.form import Json
     from woodrat.ledger.read import Reader
     from woodrat.ledger.write import Draft
     from woodrat.state.record import Record
 
 CANDIDATES_MAX: Final = 10
 """How many entities are named where there are several."""
+KEY: Final = "key"
+"""What stands for the rule where a name is the key of an entity."""
 NOBODY: Final = ""
 """A key that no entity has."""
 
 
-def find_ref(reader: Reader, text: object, outcome: str = NO_READ) -> Ref:
-    """Return the entity that a reader of state means: by reference, by id, or by a value that only it has."""
-    ref = resolve_ref(reader, text, outcome)
-    if reader.view.version(ref.digest, reader.asof.position) is not None:
-        return ref
-    rules = reader.rules(ref.type).schema.identity
-    asked = fold(ref.key)
-    found = having(reader, ref.type, [(rule.text, asked) for rule in rules])
+def find_ref(reader: Reader, text: object, outcome: str = NO_READ, path: str = "ref") -> Ref:
+    """Return the entity that a reader of state means: by reference, by id, or by a value that only it has.
+
+    A value may stand in the place of the key, or alone, without a type. The reader notes how it was found. A reference
+    that means nothing known is returned as it is; a name alone is refused then.
+    """
+    name = text if isinstance(text, str) and is_name(text) else None
+    if name is not None:
+        found = named(reader, name)
+        if not found:
+            raise Refused([_nobody(name, path)], outcome)
+    else:
+        ref = resolve_ref(reader, text, outcome)
+        if reader.view.version(ref.digest, reader.asof.position) is not None:
+            return ref
+        rules = reader.rules(ref.type).schema.identity
+        asked = fold(ref.key)
+        found = having(reader, ref.type, [(rule.text, asked) for rule in rules])
+        if not found:
+            return ref
+        name = str(ref)
     if len(found) > 1:
-        raise Refused([_ambiguous(ref, found)], outcome)
-    for entity, rule in found.items():
-        reader.matched = Match(str(ref), str(entity), rule)
-        return entity
-    return ref
+        raise Refused([_ambiguous(name, found, path)], outcome)
+    ((entity, rule),) = found.items()
+    reader.matches[name] = Match(name, str(entity), rule)
+    return entity
+
+
+def is_name(text: str) -> bool:
+    """Return whether text that names an entity has no type: it is neither a reference nor an id."""
+    if "/" in text or ids.is_id("entity", text) or not text.strip():
+        return False
+    return not ids.text_faults(text, "", ids.KEY_BYTES_MAX, "key")
+
+
+def ref_faults(ref: object, path: str = "ref") -> list[Fault]:
+    """Return what is wrong with what names an entity on a read: a reference, an id, or a value that identifies it."""
+    if isinstance(ref, Ref) or (isinstance(ref, str) and (ids.is_id("entity", ref) or is_name(ref))):
+        return []
+    try:
+        ids.parse_ref(ref, path)
+    except Refused as refusal:
+        return list(refusal.faults)
+    return []
+
+
+def named(reader: Reader, name: str) -> dict[Ref, str]:
+    """Return the entities of any type that have a value by which they are identified, or as their key, and the rule.
+
+    It costs a look for each identity rule of each type. Relations and notes are not meant.
+    """
+    asked = fold(name)
+    found: dict[Ref, str] = {}
+    rules: dict[str, list[str]] = {}
+    for type, rule in identifying_values.kinds(reader.view):
+        rules.setdefault(type, []).append(rule)
+    for type, several in rules.items():
+        if type == NOTE:
+            continue
+        exact = Ref(type, name)
+        if reader.view.version(exact.digest, reader.asof.position) is not None and reader.exists(exact):
+            found[exact] = KEY
+            continue
+        of_type = having(reader, type, [(rule, asked) for rule in several])
+        found |= {ref: rule for ref, rule in of_type.items() if relation.endpoints(ref) is None}
+    return found
 
 
 def having(reader: Reader, type: str, values: Sequence[tuple[str, str]]) -> dict[Ref, str]:
@@ -76,10 +133,19 @@ def _has(reader: Reader, entity: Ref, rule: str, value: str) -> bool:
     return fold(entity.key) == value or (rule, value) in own
 
 
-def _ambiguous(ref: Ref, found: dict[Ref, str]) -> Fault:
+def _ambiguous(name: str, found: dict[Ref, str], path: str) -> Fault:
     rules = " or ".join(dict.fromkeys(found.values()))
-    problem = f"{ref} is no key, and {len(found)} entities have that {rules}: {listed(found)}"
-    return Fault("ref", problem, "Name one of them; `merge` says that two are the same.")
+    problem = f"{_quoted(name)} may mean any of {len(found)} entities with that {rules}: {listed(found)}"
+    return Fault(path, problem, "Name one of them; `merge` says that two are the same.")
+
+
+def _quoted(name: str) -> str:
+    return shown(name).removesuffix(" (text)")
+
+
+def _nobody(name: str, path: str) -> Fault:
+    problem = f"nothing here is called {_quoted(name)}"
+    return Fault(path, problem, "Write the type, a slash and the key, such as contact/ada, or search for it.")
 
 
 def listed(found: Iterable[Ref]) -> str:
@@ -99,7 +165,9 @@ Planned = list[tuple["Record", Ref]]
 def match_records(draft: Draft, planned: Planned) -> tuple[Planned, dict[str, Match]]:
     """Attach records of unknown entities to the one entity that each can mean; return how, by where they stand.
 
-    What comes earlier in the call is known to what comes later. The draft says what was found, and what was not.
+    What comes earlier in the call is known to what comes later. The draft says what was found, and what was not. An
+    identifying value that differs from the known one only as `match-fold-1` folds it served to find the entity: it is
+    left out, and changes no value.
     """
     matcher = _Matcher(draft)
     found: Planned = []
@@ -110,7 +178,8 @@ def match_records(draft: Draft, planned: Planned) -> tuple[Planned, dict[str, Ma
             matches[record.path] = match
             draft.matched.append(match)
             # It speaks with a voice of its own, which names the rule.
-            record, ref = record._replace(spelled=None), matcher.target
+            record, ref = record._replace(fields=matcher.news(record.fields), spelled=None), matcher.target
+        matcher.note(ref, record.fields)
         found.append((record, ref))
     return found, matches
 
@@ -124,6 +193,8 @@ class _Matcher:
         """The folded identifying values that this call says, by entity and rule."""
         self.target = Ref("", NOBODY)
         """The entity of the record that was matched last."""
+        self._stated: dict[Ref, dict[str, Json]] = {}
+        """The values that this call states, by entity and field."""
 
     def match(self, record: Record, ref: Ref) -> Match | None:
         """Return how a record is matched; none where it speaks of its own entity."""
@@ -141,6 +212,22 @@ class _Matcher:
         self._said.setdefault(self.target, {}).update(values)
         return found
 
+    def news(self, fields: dict[str, Json]) -> dict[str, Json]:
+        """Return what the record that was matched last says beyond loose spellings of known identifying values."""
+        snapshot = self._reader.find(self.target)
+        known = {**({} if snapshot is None else snapshot.fields), **self._stated.get(self.target, {})}
+        rules = self._reader.rules(self.target.type).schema.identity
+        identifying = {part.field for rule in rules for part in rule.parts}
+        return {
+            name: value
+            for name, value in fields.items()
+            if name not in identifying or not _is_loose(value, known.get(name))
+        }
+
+    def note(self, ref: Ref, fields: dict[str, Json]) -> None:
+        """Take what a record states for known to those that follow."""
+        self._stated.setdefault(ref, {}).update(fields)
+
     def _known(self, ref: Ref, values: Sequence[tuple[str, str]]) -> Match | None:
         having_one = having(self._reader, ref.type, values)
         for other, said in self._said.items():
@@ -151,7 +238,8 @@ class _Matcher:
         if len(possible) == 1:
             ((self.target, rule),) = possible.items()
             return Match(str(ref), str(self.target), rule)
-        self._draft.hints.append(_not_matched(ref, possible or having_one, bool(possible), values))
+        if having_one:
+            self._draft.hints.append(_not_matched(ref, possible or having_one, bool(possible)))
         return None
 
     def _differs(self, entity: Ref, rule: str, values: Sequence[tuple[str, str]]) -> bool:
@@ -165,10 +253,13 @@ class _Matcher:
         return False
 
 
-def _not_matched(ref: Ref, found: dict[Ref, str], possible: bool, values: Sequence[tuple[str, str]]) -> str:
+def _is_loose(value: Json, known: Json) -> bool:
+    """Return whether a value is a known one, spelled otherwise."""
+    return isinstance(value, str) and isinstance(known, str) and value != known and fold(value) == fold(known)
+
+
+def _not_matched(ref: Ref, found: dict[Ref, str], possible: bool) -> str:
     """Return what to say of a record that was not matched: what was found, and the call that merges."""
-    if not found:
-        return f"{ref} is new: no known {ref.type} has its {' or '.join(rule for rule, _ in values)}."
     shared = " or ".join(dict.fromkeys(found.values()))
     other = min(map(str, found))
     differ = "" if possible else ", and differ in what identifies it first"

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Fault, shown
 from woodrat.ledger import ownership, plans, redaction
-from woodrat.ledger.arguments import Arguments
+from woodrat.ledger.arguments import EXISTING, Arguments
+from woodrat.ledger.matches import find_ref
 from woodrat.ledger.moments import resolve_ref
 from woodrat.ledger.write import Writer
 from woodrat.merge import fold
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.arguments import About, Within
     from woodrat.ledger.report import Report
     from woodrat.ledger.write import Draft, Sent
+    from woodrat.state.match import Match
     from woodrat.state.observation import Observation
 
 NOTHING_WRITTEN = "Nothing was written."
@@ -38,6 +40,7 @@ def remember(
     text: str,
     *,
     about: str | Ref | None = None,
+    match: str = EXISTING,
     observed_at: Time | None = None,
     priority: int | None = None,
     source: str | None = None,
@@ -49,7 +52,7 @@ def remember(
 ) -> Report:
     """Keep a text as a note, about an entity or about nothing in particular."""
     arguments = Arguments(within)
-    note = _Note(context, arguments, text, about)
+    note = _Note(context, arguments, text, about, match)
     seen = arguments.time("observed_at", observed_at, context.clock)
     note.told = arguments.about(observed_at=seen, priority=priority, source=source, run=run, step=step)
     arguments.check()
@@ -69,9 +72,10 @@ class _Note:
     told: About
     """What the call says about its observation."""
 
-    def __init__(self, context: Context, arguments: Arguments, text: object, about: object) -> None:
+    def __init__(self, context: Context, arguments: Arguments, text: object, about: object, match: object) -> None:
         self._context, self._arguments = context, arguments
         self._about = about
+        self._matches = arguments.match_subject(match)
         self._text = text if isinstance(text, str) else ""
         if not isinstance(text, str) or not text.strip():
             problem = "the note is empty" if isinstance(text, str) else f"expected text, got {shown(text)}"
@@ -99,7 +103,7 @@ class _Note:
         about, before = self.told, draft.before
         if about.run is not None and self._arguments.within is None:
             ownership.check_write(self._context, draft.view, about.run, NOTHING_WRITTEN)
-        subject = None if self._about is None else resolve_ref(before, self._about, NOTHING_WRITTEN)
+        subject, match = self._subject(draft)
         ref = note_ref(self._text, subject)
         if subject is not None and not before.exists(subject):
             draft.hints.append(f"{subject} is not known yet; the note waits under that name.")
@@ -113,9 +117,21 @@ class _Note:
             if subject is not None:
                 record[ABOUT] = str(subject)
             records = parse_records(record, [])
-            plans.store(draft, records, about, [], strict=self._context.strict, entities=[None])
+            matched = {} if match is None else {record.path: match for record in records}
+            plans.store(draft, records, about, [], strict=self._context.strict, entities=[None], matched=matched)
         if subject is not None and not _is_related(draft, ref, subject):
             plans.relate(draft, ref, ABOUT, subject, None, {}, plans.relation_parts(draft, about))
+
+    def _subject(self, draft: Draft) -> tuple[Ref | None, Match | None]:
+        """Return what the note is about, and how that was found where it was not by its key."""
+        if self._about is None:
+            return None, None
+        if not self._matches:
+            return resolve_ref(draft.before, self._about, NOTHING_WRITTEN), None
+        subject = find_ref(draft.before, self._about, NOTHING_WRITTEN, path=ABOUT)
+        match = draft.before.matched
+        draft.matched += [] if match is None else [match]
+        return subject, match
 
 
 def _faults(text: str) -> list[Fault]:

@@ -13,7 +13,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
-from woodrat.canon import form, moment
+from woodrat.canon import form
 from woodrat.canon.digest import base32, digest, unbase32
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused, shown
@@ -66,16 +66,8 @@ class Page(Record, Generic[T]):
     """Reads the page that follows; None where there is none, or nobody can."""
     matched: Match | None = record_field(default=None, metadata=WHEN_SET)
     """How the entity that the list is about was found, where that was by a value that identifies it."""
-
     times: Mapping[str, str] = record_field(default=MappingProxyType({}), metadata=WHEN_SET)
     """What times that were asked for in words turned out to be, by argument."""
-
-    def with_times(self, **asked: tuple[object, str | None]) -> Page[T]:
-        """Return the page, which says what times turned out to be that were asked for in other words."""
-        told = {
-            name: time for name, (said, time) in asked.items() if time is not None and moment.fault(said) is not None
-        }
-        return replace(self, times=told) if told else self
 
     def __iter__(self) -> Iterator[T]:
         page: Page[T] | None = self

@@ -46,11 +46,13 @@ def store(
     strict: bool,
     entities: Iterable[Ref | None],
     match: bool = False,
+    matched: Mapping[str, Match] = {},
 ) -> None:
     """Plan the assertions of records, and the relations they state; `faults` are those already found in the call.
 
     `entities` are those that the records speak of, each where it was known before their turn, by the rules in force.
-    With `match`, a record of an unknown entity is attached to the one known entity that it can mean.
+    With `match`, a record of an unknown entity is attached to the one known entity that it can mean; `matched` says how
+    that was found before, by where records stand.
     """
     saw = _seen(draft, about, faults)
     source = resolve_source(draft, about.source, "source", faults)
@@ -67,7 +69,6 @@ def store(
             record, ref = _checked(draft, record, faults, strict=strict)
         if ref is not None:
             planned.append((record, ref))
-    matched: Mapping[str, Match] = {}
     if match:
         planned, matched = match_records(draft, planned)
     related = [record for record, _ in planned if record.relate]
@@ -98,7 +99,10 @@ def store(
                     plain = voice
             else:
                 voice = plain
-            say(voice.assertion(ref, record.fields, record.remove, spelled, fits[type]))
+            if record.fields or record.remove:
+                say(voice.assertion(ref, record.fields, record.remove, spelled, fits[type]))
+            else:  # it was matched, and says nothing that is not known
+                _say_again(draft, ref, matched[record.path])
             if spelled is None:
                 for link in record.relate:
                     relate(draft, ref, link.type, link.to, link.key, link.fields, voices.parts(voice))
@@ -106,6 +110,15 @@ def store(
             faults.extend(fault.under(record.path) for fault in refusal.faults)
     if faults:
         raise Refused(faults)
+
+
+def _say_again(draft: Draft, ref: Ref, match: Match) -> None:
+    """Plan nothing but what was last said of the values that a record was matched by: the report has it as known."""
+    rules = draft.before.rules(ref.type).schema.identity
+    names = {part.field for rule in rules if rule.text == match.rule for part in rule.parts}
+    said = [stored.observation for stored in draft.before.stored((ref,)) if names & stored.observation.fields.keys()]
+    if said:
+        draft.say(said[-1])
 
 
 Check = Callable[[Mapping[str, Json], int], Ref | None]

@@ -74,10 +74,15 @@ class Reader:
         self._states: dict[tuple[Ref, ...], MergeState] = {}
         self._groups: dict[Ref, tuple[Ref, ...]] = {}
         self._before: dict[Ref, MergeState] = {}
-        self.matched: Match | None = None
-        """How what was asked for was found, where that was by a value that identifies it."""
+        self.matches: dict[str, Match] = {}
+        """How what was asked for was found, where that was by a value that identifies it, by what was asked."""
         self.along: list[tuple[Kept, Rules, bool]] = []
         """State along the history of what was followed, where it is due to be kept."""
+
+    @property
+    def matched(self) -> Match | None:
+        """How the one entity that was asked for was found; none where that was by its key or id."""
+        return next(iter(self.matches.values()), None)
 
     def rules(self, type: str) -> Rules:
         """Return the rules of a type: the highest schema known at the as-of, or none at all."""

@@ -5,7 +5,7 @@ Lists are returned whole here; `lists.py` cuts them into pages for callers outsi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import BEFORE_ALL
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.progress import Progress
     from woodrat.log.entry import Entry
-    from woodrat.merge.blame import Verdict
+    from woodrat.merge.blame import Blame
     from woodrat.merge.diff import Changes, Values
     from woodrat.merge.snapshot import Snapshot
     from woodrat.merge.timeline import Event, Step
@@ -60,6 +60,9 @@ class Related(Record):
 @dataclass(frozen=True, slots=True)
 class EntityConflict(Record):
     """A conflict (`Conflict`) with the entity it is in."""
+
+    COMPACT: ClassVar = ("entity", "field", "claims", "by_arrival")
+    """What a list shows of it."""
 
     entity: Ref
     """The entity, or the one that stands for those it is joined with."""
@@ -157,9 +160,7 @@ def timeline(context: Context, *, since: str | None = None, until: str | None = 
         return timeline.timeline(stored_about(reader, None), begin, end)
 
 
-def blame(
-    context: Context, ref: str | Ref, field: str | None = None, *, excerpts: bool = False
-) -> dict[str, tuple[Verdict, ...]]:
+def blame(context: Context, ref: str | Ref, field: str | None = None, *, excerpts: bool = False) -> Blame:
     """Return what became of every claim on one field or all fields: who won, who lost, and why.
 
     With `excerpts`, the words of its source that a claim points at stand beside it.
@@ -178,10 +179,12 @@ def blame(
                 f"{found}#{field}: there is no such field. Nothing was changed. It has {', '.join(names)}.",
                 {"entity": str(found), "field": field},
             )
-        asked = names if field is None else [field]
-        if not excerpts:
-            return blame.blame_fields(observations, members, rules, asked)
-        return blame.blame_fields(observations, members, rules, asked, Excerpts(reader.view, reader.asof.position).of)
+        asked, position = names if field is None else [field], reader.asof.position
+        if excerpts:
+            claims = blame.blame_fields(observations, members, rules, asked, Excerpts(reader.view, position).of)
+        else:
+            claims = blame.blame_fields(observations, members, rules, asked)
+        return blame.Blame(found, claims, position, reader.matched)
 
 
 def conflicts_of(reader: Reader, ref: Ref, arrival: bool) -> list[EntityConflict]:
@@ -209,13 +212,14 @@ def diff(
         if ref is None:
             changes = changes_between(first, last, entity_type)
         else:
-            sides: list[dict[str, Values]] = []
-            for reader in (first, last):
-                entity = find_ref(reader, ref)
-                snapshot = reader.find(entity)
-                sides.append({} if snapshot is None else {str(entity): Values.of(snapshot)})
+            # What it means at the later moment counts; at the earlier one, where it was gone by then.
+            entity = find_ref(last, ref)
+            if last.find(entity) is None:
+                entity = find_ref(first, ref)
+            found = (reader.find(entity) for reader in (first, last))
+            sides = [{} if snapshot is None else {str(entity): Values.of(snapshot)} for snapshot in found]
             changes = diff(*sides)
-        return Changes(first.asof.position, last.asof.position, changes)
+        return Changes(first.asof.position, last.asof.position, changes, last.matched or first.matched)
 
 
 def diff_against(
@@ -247,7 +251,7 @@ def diff_against(
             snapshot = reader.find(resolve_ref(reader, name))
             if snapshot is not None and (before or not snapshot.deleted):
                 after[name] = Values.of(snapshot)
-        return Changes(None, position, diff(before, after))
+        return Changes(None, position, diff(before, after), reader.matched)
 
 
 def values(context: Context) -> dict[str, Values]:

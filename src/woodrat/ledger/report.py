@@ -56,6 +56,8 @@ class Report(Record):
     """Id of the source, schema or interpretation the write made or found, where it did."""
     matched: tuple[Match, ...] = field(metadata=WHEN_SET)
     """Records that were attached to known entities, and how each was found; JSON has it only where there are any."""
+    times: Mapping[str, str] = field(metadata=WHEN_SET)
+    """What times that were said in words turned out to be, by argument; JSON has it only where there are any."""
     _rest: Callable[[], Mapping[str, Any]] | None = field(metadata=IN_PYTHON_ONLY)
     """Gives the parts that are not there yet."""
 
@@ -70,6 +72,7 @@ class Report(Record):
             "dry_run": False,
             "id": None,
             "matched": (),
+            "times": {},
             "_rest": rest,
             **parts,
         }.items():
@@ -86,7 +89,7 @@ class Report(Record):
         rest = None if name == "_rest" else self._rest
         if rest is None or name not in _PARTS:
             raise AttributeError(f"a report has no {name}")
-        for part, value in {"matched": (), **rest()}.items():
+        for part, value in {"matched": (), "times": {}, **rest()}.items():
             object.__setattr__(self, part, value)
         object.__setattr__(self, "_rest", None)
         return object.__getattribute__(self, name)
@@ -131,7 +134,7 @@ def _report(parts: Mapping[str, Any]) -> Report:
 
 
 _PARTS: Final = tuple(name for name in fields_of(Report) if name != "_rest")
-_STATED: Final = frozenset(_PARTS) - {"repeated", "dry_run", "id", "matched"}
+_STATED: Final = frozenset(_PARTS) - {"repeated", "dry_run", "id", "matched", "times"}
 
 
 # As it is kept with an idempotency key, which is a format: docs/formats/entry.md

@@ -11,8 +11,8 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.api import codec
-from woodrat.api.parameters import FLAG, WHOLE, Kind
-from woodrat.api.verb import CORRECT, READ, Parameter, Verb, at_moment
+from woodrat.api.parameters import WHOLE, Kind
+from woodrat.api.verb import CORRECT, READ, Parameter, Verb, at_moment, details
 from woodrat.api.verbs import verbs
 from woodrat.records import replace
 from woodrat.server.reply import past_at
@@ -32,7 +32,7 @@ ITEMS_SHOWN: Final = 20
 ITEMS_MAX: Final = 1_000
 """How many may be asked for at once where the verb has no limit of its own."""
 
-DETAILS: Final = Parameter("details", Kind("answer with whole records", FLAG, brief=""), False, False)
+DETAILS: Final = details()
 """What every action takes besides the parameters of its verb."""
 LIMIT: Final = Parameter(
     "limit",
@@ -193,14 +193,14 @@ class VerbAction(Action):
             content |= {
                 name: value for name in ("cursor", "position") if (value := getattr(answer, name, None)) is not None
             }
-            content |= {"matched": match.to_json()} if (match := getattr(answer, "matched", None)) is not None else {}
         elif isinstance(answer, tuple):
             content = [self._compact(item) for item in answer]
         else:
             content = self._compact(answer)
-        if isinstance(answer, tuple | Mapping):
+        if isinstance(answer, tuple | dict):
             content = {self._noun: content}
         return {
+            **_matched(answer),
             **content,
             **more,
             **({"remark": self._remark.replace("{ref}", str(given.get("ref")))} if self._remark else {}),
@@ -213,6 +213,14 @@ def _operations() -> Mapping[tuple[str, ...], str]:
     return {(route.method, route.path): route.verb for route in ROUTES}
 
 
+def _matched(answer: Any) -> dict[str, Any]:
+    """Return how the entities were found that an answer is about, where they were not named by key."""
+    found = getattr(answer, "matched", None)
+    if not found:
+        return {}
+    return {"matched": [match.to_json() for match in found] if isinstance(found, tuple) else found.to_json()}
+
+
 def _is_page(answer: Any) -> bool:
     return hasattr(answer, "cursor") and hasattr(answer, "items")
 
@@ -221,9 +229,10 @@ def _cut(answer: Any, limit: int) -> tuple[Any, dict[str, Any]]:
     """Return an answer with the first items of its lists, and how many there are."""
     if isinstance(answer, tuple):
         return answer[:limit], {"total": len(answer)}
-    if isinstance(answer, Mapping):
-        lengths = {name: len(items) for name, items in answer.items() if len(items) > limit}
-        return {name: items[:limit] for name, items in answer.items()}, {"more": lengths} if lengths else {}
+    if hasattr(answer, "claims"):
+        lengths = {name: len(items) for name, items in answer.claims.items() if len(items) > limit}
+        shown = {name: items[:limit] for name, items in answer.claims.items()}
+        return replace(answer, claims=shown), {"more": lengths} if lengths else {}
     return replace(answer, changes=answer.changes[:limit]), {"total": len(answer.changes)}
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from woodrat.explain.stale import Belief, Stale
     from woodrat.ledger.reads import Related
     from woodrat.ledger.report import Report
+    from woodrat.merge.blame import Blame
     from woodrat.merge.blame import Verdict as ClaimVerdict
     from woodrat.merge.diff import EntityChange, FieldChange
     from woodrat.merge.snapshot import Conflict, Contender, Snapshot
@@ -278,9 +279,10 @@ def claim(record: ClaimVerdict) -> Compact:
     }
 
 
-def claims(record: Mapping[str, Sequence[ClaimVerdict]]) -> Compact:
-    """Claims by field."""
-    return {field: [claim(each) for each in several] for field, several in record.items()}
+def claims(record: Blame) -> Compact:
+    """The claims on an entity, by field."""
+    by_field = {field: [claim(each) for each in several] for field, several in record.items()}
+    return {"entity": str(record.entity), "claims": by_field, "position": record.position}
 
 
 def conflict(record: Any) -> Compact:

@@ -370,4 +370,4 @@ def timed(given: Given, now: str, zone: str | None = None) -> tuple[Given, dict[
         else:
             continue
         understood[name] = known[name]
-    return known, {"understood": understood} if understood else {}
+    return known, {"times": understood} if understood else {}

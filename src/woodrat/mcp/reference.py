@@ -31,11 +31,11 @@ def unknown(past: Past, given: Given) -> list[str]:
 
 
 def _is_known(past: Past, text: str) -> bool:
+    """Return whether text is the reference or the id of an entity."""
     try:
-        past.show(text)
+        return past.show(text).matched is None
     except WoodratError:
         return False
-    return True
 
 
 def candidates(past: Past, text: str) -> list[str]:

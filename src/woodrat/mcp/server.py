@@ -18,6 +18,7 @@ from mcp.shared.exceptions import MCPError
 
 from woodrat.clock import zone_of
 from woodrat.errors import Fault, Forbidden, NotFound, Refused, Unavailable, WoodratError, shown
+from woodrat.ledger.arguments import EXISTING
 from woodrat.ledger.report import Report
 from woodrat.mcp import CALLER, TOLD, arguments, intent, messages, tools
 from woodrat.mcp.action import Tool
@@ -122,7 +123,8 @@ async def _called(gateway: Gateway, caller: Caller, name: str, sent: dict[str, A
     given, understood = intent.timed(given, clock.now(), zone_of(clock))
     if "match" in action.parameters and not given.get("details") and caller.may(READ, None):
         # Whole records are asked for by whoever wants exactly what the library does.
-        given.setdefault("match", "existing")
+        given.setdefault("match", EXISTING)
+    access.take_exactly(caller, given)
     operation = action.operation(given)
     gateway.allow(caller, operation, action.grant, {} if action.wide else given)
     for grant, about in action.further_needs(given):
@@ -153,7 +155,7 @@ async def _called(gateway: Gateway, caller: Caller, name: str, sent: dict[str, A
             given = await gateway.read(caller, lambda: tools.reworded(name, named, ledger, given, refusal), None)
             gateway.allow(caller, operation, action.grant, {} if action.wide else given)
             answer = await write(given)
-        if "match" in given and reads and not (given.get("dry_run") or given.get("details")):
+        if "records" in given and reads and not (given.get("dry_run") or given.get("details")):
             written = answer
             answer = await gateway.read(caller, lambda: tools.hinted(written, ledger), None)
         return {**answer, **understood}

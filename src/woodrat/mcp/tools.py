@@ -80,7 +80,7 @@ def _made() -> tuple[Tool, ...]:
             "remember",
             "Remember a sentence: a preference, a decision with its reason, a lesson. Values of an entity: store.",
             _write("remember"),
-            rare=("source", "run", "details"),
+            rare=("source", "run", "match", "details"),
         ),
         Tool(
             "show",
@@ -110,7 +110,6 @@ def _made() -> tuple[Tool, ...]:
                     "blame",
                     "who said so: the claims on a field, which won, why",
                     compact=compact.claims,
-                    noun="claims",
                     limited=True,
                     call=_blame,
                 ),

@@ -10,8 +10,9 @@ from woodrat.canon.ids import Ref
 from woodrat.merge import Claim, claim_of, fold
 from woodrat.merge.claim import label, latest_rank
 from woodrat.merge.rules import Rules
-from woodrat.record_json import Record
-from woodrat.records import dataclass
+from woodrat.record_json import WHEN_SET, Record
+from woodrat.records import dataclass, field
+from woodrat.state.match import Match
 from woodrat.state.observation import RETRACT, STATING, Observation
 
 
@@ -55,6 +56,29 @@ class Verdict(Record):
     """The words that stand there, where the source is text or JSON and still has them."""
     because: str | None = None
     """The reason they gave, as for a correction; none where they gave none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blame(Record, Mapping[str, tuple[Verdict, ...]]):
+    """Every claim on the fields of an entity: a mapping of what became of them, by field."""
+
+    entity: Ref
+    """The entity asked about."""
+    claims: Mapping[str, tuple[Verdict, ...]]
+    """What became of every claim, by field: those that take part first, then the others, latest first."""
+    position: int
+    """The log position it was read at."""
+    matched: Match | None = field(default=None, metadata=WHEN_SET)
+    """How the entity was found, where that was by a value that identifies it."""
+
+    def __getitem__(self, name: str) -> tuple[Verdict, ...]:
+        return self.claims[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.claims)
+
+    def __len__(self) -> int:
+        return len(self.claims)
 
 
 def blame(

@@ -10,8 +10,10 @@ from woodrat.errors import Outdated
 from woodrat.merge import fold
 from woodrat.merge.fold import MergeState
 from woodrat.merge.snapshot import Snapshot
-from woodrat.record_json import Record
+from woodrat.record_json import WHEN_SET, Record
 from woodrat.records import dataclass
+from woodrat.records import field as record_field
+from woodrat.state.match import Match
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,8 @@ class Changes(Record):
     """The log position that the later moment means."""
     changes: tuple[EntityChange, ...]
     """The entities that differ, by reference."""
+    matched: Match | None = record_field(default=None, metadata=WHEN_SET)
+    """How the entity asked about was found, where that was by a value that identifies it."""
 
     def __iter__(self) -> Iterator[EntityChange]:
         return iter(self.changes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
@@ -68,6 +68,9 @@ _ORIGIN: Final = form_of(Origin)
 class Contender(Record):
     """One of the claims in conflict."""
 
+    COMPACT: ClassVar = ("observation", "agent", "observed_at", "value")
+    """What a list shows of it."""
+
     observation: ids.ObservationId
     """The observation that makes it."""
     agent: str
@@ -107,6 +110,9 @@ class Snapshot:
 
     Provenance is worked out when it is first asked for.
     """
+
+    COMPACT: ClassVar = ("entity", "fields", "more", "version")
+    """What a list shows of it."""
 
     entity: Ref
     """The entity asked about."""
@@ -383,6 +389,19 @@ class Snapshot:
             "version": self.version,
             "digest": self.digest,
         }
+
+    def to_compact_json(self) -> dict[str, Any]:
+        """Return what a list shows of it: the entity, its values and its version, not where they came from."""
+        fields, more = dict(self.fields), dict(self.more)
+        if not self._is_whole:
+            for name, value in self.fields.items():
+                if (
+                    isinstance(value, list)
+                    and len(value) > TOLD_MAX
+                    and str(self._rules.policy(name).name) in _COLLECTIONS
+                ):
+                    fields[name], more[name] = value[:TOLD_MAX], len(value)
+        return {"entity": str(self.entity), "fields": fields, "more": more, "version": self.version}
 
     @property
     def likeness(self) -> tuple[object, ...] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from woodrat.canon.ids import Ref
 from woodrat.merge import snapshot
@@ -19,6 +19,9 @@ from woodrat.state.observation import Observation
 @dataclass(frozen=True, slots=True)
 class Step(Record):
     """One observation and what it changed."""
+
+    COMPACT: ClassVar = ("position", "observation", "deleted", "changes")
+    """What a list shows of it."""
 
     position: int
     """Where it stands in the log."""
@@ -79,6 +82,9 @@ def shown_fields(state: MergeState, rules: Rules) -> dict[str, Any]:
 @dataclass(frozen=True, slots=True)
 class Event(Record):
     """One observation in the order in which things were seen."""
+
+    COMPACT: ClassVar = ("position", "observation")
+    """What a list shows of it."""
 
     observed_at: str
     """When it was seen."""

@@ -13,7 +13,7 @@ from woodrat.canon import form, ids
 from woodrat.canon.digest import digest as digest_of
 from woodrat.errors import Corrupt, Fault, NotFound, Refused, shown
 from woodrat.ledger import entry_index
-from woodrat.ledger.moments import resolve_ref
+from woodrat.ledger.matches import find_ref
 from woodrat.ledger.read import Reader
 from woodrat.log import erasure, tree
 from woodrat.merge import BUILTIN, claim_of
@@ -152,7 +152,7 @@ class Gathered:
     def field(self, entity: str, name: str) -> dict[str, Any]:
         """Gather everything that was stated of a field, and all that could undo it."""
         reader = self.tracer.reader
-        ref = resolve_ref(reader, entity)
+        ref = find_ref(reader, entity, NO_CAPSULE, path="what")
         snapshot = reader.snapshot(ref)
         if name not in snapshot.fields:
             known = ", ".join(snapshot.fields) or "no field"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from datetime import timedelta
 from hashlib import sha256
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from woodrat.canon import form, ids, moment, moment_words
@@ -19,8 +21,8 @@ from woodrat.recall.passages import DOCUMENT, FACT, NOTE, document_pieces, docum
 from woodrat.recall.query import query_of
 from woodrat.recall.search import Match, Matches, Question, Search, narrows, search
 from woodrat.recall.times import TimeWords
-from woodrat.record_json import Record, derived
-from woodrat.records import dataclass, replace
+from woodrat.record_json import WHEN_SET, Record, derived
+from woodrat.records import dataclass, field, replace
 from woodrat.runs import projection as projections
 from woodrat.runs import words
 from woodrat.runs.account import INTERRUPTED, RUNNING
@@ -161,6 +163,8 @@ class Recall(Record):
     """How the question's words about time were understood; none where it has none."""
     remark: str | None = None
     """What to know about the answer: why it is empty, what an extra would add, what was not compared by meaning."""
+    times: Mapping[str, str] = field(default=MappingProxyType({}), metadata=WHEN_SET)
+    """What times that were asked for in words turned out to be, by argument."""
 
     @derived
     def found(self) -> bool:

@@ -11,14 +11,15 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from heapq import merge
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
-from woodrat.canon import form, ids
+from woodrat.canon import form
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import entry_index
 from woodrat.ledger.index import WALK_ROWS, WALK_ROWS_MIN, Lookup, term_key
-from woodrat.ledger.moments import NO_READ, open_reader, resolve_ref, timestamp
+from woodrat.ledger.matches import find_ref, ref_faults
+from woodrat.ledger.moments import NO_READ, open_reader, timestamp
 from woodrat.ledger.pages import Page, page_request
 from woodrat.record_json import Record, derived
 from woodrat.records import dataclass
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from woodrat.log.entry import Entry
     from woodrat.runs.index.candidates import Stream
     from woodrat.state.fact import Fact
+    from woodrat.state.match import Match
 
 _WINDOW, _WINDOW_MAX = 1_024, 65_536
 TAIL_MAX: Final = 10_000
@@ -227,8 +229,8 @@ class Recounter:
                 yield Candidate(min(began), id)
 
     def members(self, ref: str | Ref) -> tuple[Ref, ...]:
-        """Return an entity with all that it is joined with; it need not be known."""
-        return self.reader.group(resolve_ref(self.reader, ref))
+        """Return an entity with all that it is joined with, by whatever names it; it need not be known."""
+        return self.reader.group(find_ref(self.reader, ref))
 
 
 @contextmanager
@@ -344,13 +346,9 @@ def _text(name: str, value: object, faults: list[Fault]) -> str:
 
 
 def _named(name: str, value: object, faults: list[Fault]) -> str | Ref | None:
-    if value is None or isinstance(value, Ref) or (isinstance(value, str) and ids.is_id("entity", value)):
-        return value
-    try:
-        return ids.parse_ref(value, name)
-    except Refused as refusal:
-        faults += refusal.faults
-        return None
+    wrong = [] if value is None else ref_faults(value, name)
+    faults += wrong
+    return None if wrong else cast("str | Ref | None", value)
 
 
 def _time(name: str, value: object, faults: list[Fault]) -> str | None:
@@ -375,8 +373,18 @@ def runs_page(context: Context, *, limit: object, cursor: object, **filters: Any
         matches = list(islice(matching(recounter, asked, before=before), request.limit + 1))
     records = tuple(record for _, record in matches[: request.limit])
     cursor = request.cursor_at([matches[request.limit - 1][0]]) if len(matches) > request.limit else None
-    page = Page(records, cursor, request.position)
+    page = Page(records, cursor, request.position, matched=_one_match(recounter))
     return page.followed_by(lambda: runs_page(context, limit=limit, cursor=page.cursor, **filters))
+
+
+def _one_match(recounter: Recounter) -> Match | None:
+    """Return how the entity was found that was asked for; where several were not named by key, that is refused."""
+    matches = recounter.reader.matches
+    if len(matches) > 1:
+        means = "; ".join(f"{match.asked} means {match.entity}" for match in matches.values())
+        problem = f"several references are no keys: {means}"
+        raise Refused([Fault("subject", problem, "Name all of them but one by key.")], NO_READ)
+    return recounter.reader.matched
 
 
 def matching(
@@ -530,6 +538,9 @@ class _Fits:
 class Reason(Record):
     """One decision about a subject, with the run it was made in and what that run answered."""
 
+    COMPACT: ClassVar = ("run", "agent", "query", "subject", "status", "verdict", "decided_at", "decision", "answer")
+    """What a list shows of it."""
+
     run: str
     """The run."""
     agent: str | None
@@ -590,7 +601,8 @@ def why_page(
         decided = list(islice(_decided_about(recounter, named, after), request.limit + 1))
         reasons = explain(tuple(_reason(record, made) for _, record, made in decided[: request.limit]), recounter)
     end = decided[request.limit - 1][0] if len(decided) > request.limit else None
-    page = Page(reasons, None if end is None else request.cursor_at(end), request.position)
+    matched = recounter.reader.matched
+    page = Page(reasons, None if end is None else request.cursor_at(end), request.position, matched=matched)
     return page.followed_by(lambda: why_page(context, ref, limit=limit, cursor=page.cursor, explain=explain))
 
 

@@ -7,7 +7,7 @@ beginning is missing, which ended several times, or of which parts were erased s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from woodrat.canon import form, moment
 from woodrat.canon.digest import digest
@@ -33,6 +33,21 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class RunRecord(RunAccount):
     """What the log holds about one execution of an agent."""
+
+    COMPACT: ClassVar = (
+        "id",
+        "status",
+        "agent",
+        "query",
+        "subject",
+        "started_at",
+        "ended_at",
+        "verdict",
+        "answer",
+        "error",
+        "decisions",
+    )
+    """What a list shows of it."""
 
     @derived
     def narrative(self) -> str:

@@ -7,7 +7,7 @@ gives it counts as left out; the entry itself stays in the log as it was said.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from woodrat.canon import ids
 from woodrat.errors import Refused
@@ -168,6 +168,9 @@ class Tried(Record):
 @dataclass(frozen=True, slots=True)
 class Decision(Part):
     """A choice the run made: stage, chosen branch, rule, evidence."""
+
+    COMPACT: ClassVar = ("stage", "chosen", "rule", "evidence")
+    """What a list shows of it."""
 
     stage: str
     """What was decided."""

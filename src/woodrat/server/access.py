@@ -15,6 +15,7 @@ from woodrat.api.verb import RUN as RUN
 from woodrat.api.verb import WRITE as WRITE
 from woodrat.canon import ids
 from woodrat.errors import Fault, Forbidden, shown
+from woodrat.ledger.arguments import EXISTING, NEVER
 from woodrat.ledger.ownership import ForeignRun
 from woodrat.ledger.report import Report
 from woodrat.records import dataclass, fields_of, is_record, replace
@@ -90,7 +91,7 @@ def check(caller: Caller, grant: str, given: Mapping[str, Any]) -> None:
         )
     if EVERYTHING not in caller.grants and READ not in caller.grants:
         _check_sources(given)
-        if given.get("match") is not None and not caller.may(READ, _types(given)):
+        if given.get("match") == EXISTING and not caller.may(READ, _types(given)):
             raise Forbidden(
                 f"match: it says what is known, and this key may not read it. {NOTHING_DONE} Leave it out, or ask for "
                 "a key with the grant 'read'.",
@@ -105,6 +106,14 @@ def check(caller: Caller, grant: str, given: Mapping[str, Any]) -> None:
                 "State a lower one.",
                 {"priority_max": caller.priority_max},
             )
+
+
+def take_exactly(caller: Caller, given: dict[str, Any]) -> None:
+    """Have a note be about exactly what it names where its caller may not read: a match tells what is known."""
+    about = given.get("about")
+    is_open = isinstance(given.get("text"), str) and about is not None and "match" not in given
+    if is_open and not caller.may(READ, _types({"ref": about})):
+        given["match"] = NEVER
 
 
 def _check_sources(given: Mapping[str, Any]) -> None:
@@ -194,6 +203,9 @@ def _untold(answer: dict[str, Any]) -> dict[str, Any]:
 
 def _check_step(caller: Caller, step: Any) -> None:
     """Raise `Forbidden` unless a caller may read and write what a step of a run reads and writes."""
+    change = step.get("change") if isinstance(step, dict) else None
+    if isinstance(change, dict) and change.get("verb") == "remember":
+        take_exactly(caller, change)
     for grant, about in step_needs(step):
         check(caller, grant, about)
 

@@ -10,11 +10,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Forbidden, Refused, Unavailable, WoodratError
+from woodrat.ledger import spoken_times
 from woodrat.server import access, body, heavy_reads, requests
 from woodrat.server.arguments import ABSENT, arguments, take_condition
 from woodrat.server.heavy_reads import Job
 from woodrat.server.problems import Rejected
-from woodrat.server.reply import Reply, read, read_by_name, reply
+from woodrat.server.reply import Reply, read, read_by_name, reply, with_times
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,6 +78,8 @@ class Calls:
         audited = caller.key != "" and not route.writes
         try:
             access.check(caller, route.grant, {} if route.wide else given)
+            if route.verb == "remember":
+                access.take_exactly(caller, given)
             access.check_telling(caller, route.verb, given)
         except Forbidden:
             if audited:
@@ -122,6 +125,7 @@ class Calls:
         if route.verb == "webhooks_add":
             given["inside"] = caller.key == "" or self._local  # without keys, only this machine calls
         ledger = self._tenants.ledger(caller)
+        given, times = spoken_times.resolved(given, ledger.context.clock)
         if route.verb == LOG and (exchange.accepts(requests.EVENTS) or exchange.accepts(requests.LINES)):
             lines = exchange.accepts(requests.LINES)
             async with self._turns["exports" if lines else "follows"].turn(caller.key):
@@ -133,6 +137,8 @@ class Calls:
             answer = await access.discreet(caller, self._writes.carry_out(caller, ledger, route, given, sent))
         else:
             answer = await self._read(exchange, caller, route, ledger, given)
+        if times and route.form.kind is not bytes:
+            answer = with_times(answer, times)
         await exchange.send(answer.body, requests.JSON, headers=answer.headers)
 
     async def _read(

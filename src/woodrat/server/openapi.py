@@ -11,6 +11,7 @@ from typing import Any
 
 from woodrat import record_json
 from woodrat.api.parameters import TYPE
+from woodrat.compact_json import CompactKind, is_shortened
 from woodrat.merge.snapshot import Snapshot
 from woodrat.server import problems
 from woodrat.server.access import ANYONE, CORRECT, MANAGE, READ, RUN, WRITE
@@ -178,10 +179,12 @@ TAGS: Mapping[str, str] = {
 def document(version: str, routes: Sequence[Route] = ROUTES) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document."""
     paths: dict[str, dict[str, Any]] = {path: dict(item) for path, item in _BESIDE.items()}
-    schemas, records = record_json.schemas(*(route.form.kind for route in routes))
-    for route, schema in zip(routes, schemas, strict=True):
+    schemas, records = record_json.schemas(*(kind for route in routes for kind in (route.form.kind, _compact(route))))
+    for route, schema, compact in zip(routes, schemas[::2], schemas[1::2], strict=True):
         document = {"type": "object", "description": "A document to be kept byte for byte, for the verifiers."}
         answer = document if route.form.kind is bytes else route.form.schema(schema)
+        if compact != schema:
+            answer = {"description": "Compact; whole records with `details`.", "anyOf": [compact, schema]}
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, answer)
     return {
         "openapi": "3.1.0",
@@ -202,6 +205,13 @@ def document(version: str, routes: Sequence[Route] = ROUTES) -> dict[str, Any]:
         },
         "security": [{"key": []}, {}],
     }
+
+
+def _compact(route: Route) -> Any:
+    """Return the type of an answer for which no details were asked."""
+    kind = route.form.kind
+    listed = route.has_details and kind is not Snapshot
+    return CompactKind(kind) if listed and is_shortened(kind) else kind
 
 
 def _operation(route: Route, answer: dict[str, Any]) -> dict[str, Any]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
+from woodrat.api import codec
 from woodrat.errors import Refused
 from woodrat.ledger.moments import NO_READ
 from woodrat.merge.snapshot import Snapshot
 from woodrat.records import replace
-from woodrat.server.route import Route
+from woodrat.server.route import DETAILS, Route
 from woodrat.server.routes import ROUTES
 from woodrat.server.show_cache import Shown, shown
 
@@ -27,16 +28,20 @@ class Reply(NamedTuple):
     headers: Sequence[tuple[bytes, bytes]] = ()
 
 
-def reply(route: Route, past: Past, result: Any) -> Reply:
-    """Return what a route's function returned as it is sent; a snapshot says which version of the entity it is."""
+def reply(route: Route, past: Past, result: Any, *, details: bool = False) -> Reply:
+    """Return what a route's function returned as it is sent; a snapshot says which version of the entity it is.
+
+    With `details` nothing is left out; else a list is compact, and a large collection is shown in part.
+    """
     if type(result) is Shown:
         return Reply(result.body, ((b"etag", result.tag),))
     if type(result) is bytes:  # a document of which every byte counts
         return Reply(result)
     form = route.form
     if form.kind is Snapshot:
-        return reply(route, past, shown(result))
-    return Reply(orjson.dumps(form.write(result, lambda: past.position)))
+        return reply(route, past, shown(codec.whole(result) if details else result))
+    written = form.write(result, lambda: past.position, details=details or not route.has_details)
+    return Reply(orjson.dumps(written))
 
 
 def read(route: Route, ledger: Ledger, given: dict[str, Any]) -> Reply:
@@ -44,12 +49,18 @@ def read(route: Route, ledger: Ledger, given: dict[str, Any]) -> Reply:
     past: Past = ledger
     if route.moment:
         past = past_at(ledger, given.pop("as_of", None), given.pop("valid_at", None))
-    return reply(route, past, route.answer(past, **given))
+    details = given.pop(DETAILS.name, False) if route.has_details else False
+    return reply(route, past, route.answer(past, **given), details=details)
 
 
 def read_by_name(verb: str, ledger: Ledger, given: dict[str, Any]) -> Reply:
     """Return the reply of the route that a verb has; for another process."""
     return read(next(route for route in ROUTES if route.verb == verb), ledger, given)
+
+
+def with_times(answer: Reply, times: Mapping[str, str]) -> Reply:
+    """Return a reply, a JSON object, that says what times in words turned out to be, by argument."""
+    return answer._replace(body=b'%b,"times":%b}' % (answer.body[:-1], orjson.dumps(times)))
 
 
 def past_at(ledger: Ledger, as_of: str | None, valid_at: str | None) -> Past:

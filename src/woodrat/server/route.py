@@ -8,7 +8,7 @@ from typing import Any, Final
 from woodrat.api import codec
 from woodrat.api.codec import AnswerForm
 from woodrat.api.parameters import TEXT
-from woodrat.api.verb import Parameter, at_moment
+from woodrat.api.verb import Parameter, at_moment, details
 from woodrat.records import dataclass
 from woodrat.server.access import READ
 
@@ -86,6 +86,11 @@ class Route:
         return (*self.params, AS_OF, VALID_AT) if self.moment else self.params
 
     @property
+    def has_details(self) -> bool:
+        """Whether its answers are short unless `details` is sent."""
+        return DETAILS in self.params
+
+    @property
     def form(self) -> AnswerForm:
         """What its answers look like."""
         return codec.answer_form(self.returns or self.answer, at_moment=self.moment)
@@ -116,6 +121,8 @@ def param_of(parameter: Parameter, method: str) -> Param:
     return Param(parameter.name, kind.schema, kind.what, parameter.required, kind.header or kind.wire, inside, example)
 
 
+DETAILS: Final = param_of(details(), "GET")
+"""Whether an answer has everything; by default a list is compact."""
 AS_OF, VALID_AT = (param_of(parameter, "GET") for parameter in at_moment())
 KEY: Final = Param(
     "idempotency_key", TEXT, "makes it safe to send the same call again", wire="Idempotency-Key", inside="header"

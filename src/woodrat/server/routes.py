@@ -12,26 +12,24 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.api import codec
-from woodrat.api.parameters import FLAG
 from woodrat.api.verb import Verb
 from woodrat.api.verbs import verbs
 from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger.moments import NO_READ
 from woodrat.server import log_routes, run_routes, source_routes, webhook_routes, wire
-from woodrat.server.route import Route, in_query, param_of
+from woodrat.server.route import DETAILS, Route, param_of
 from woodrat.server.show_cache import Spelling
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
-    from woodrat.merge.blame import Verdict
+    from woodrat.merge.blame import Blame
     from woodrat.verify.report import OrderProof, Verified
 
 SHUFFLES_MAX: Final = 1_000
 """Most orders that one call has a server try."""
 HERE_ONLY: Final = frozenset({"by"})
 """Parameters that a server does not take: who judges is for the key to say."""
-WHOLE: Final = in_query("whole", FLAG, "every element of large collections; default: the first 1,000")
 
 
 def operation(verb: Verb) -> str:
@@ -46,9 +44,8 @@ def declared_route(verb: Verb) -> Route:
     answer, returns = _DIFFERENT.get(verb.name), None
     if answer is None:
         answer, returns = _called_by_name(verb.name), verb.function
-    if verb.name in codec.SHORTENED:
-        answer = _whole_on_request(answer)
-        params.append(WHOLE)
+    if codec.answer_of(verb).has_details:
+        params.append(DETAILS)
     return Route(
         declared.method,
         declared.path,
@@ -78,20 +75,10 @@ def _called_by_name(name: str) -> Callable[..., Any]:
     return call
 
 
-def _whole_on_request(answer: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function that answers with every element of large collections where that is asked for."""
-
-    def call(past: Past, *, whole: bool = False, **given: Any) -> Any:
-        result = answer(past, **given)
-        return codec.whole(result) if whole else result
-
-    return call
-
-
 # What a server does differently
 
 
-def _blame(past: Past, ref: str, field: str | None = None, **asked: Any) -> Mapping[str, tuple[Verdict, ...]]:
+def _blame(past: Past, ref: str, field: str | None = None, **asked: Any) -> Blame:
     """Show claims on the fields of an entity; an address may name the field after a #."""
     return wire.blamed(past, ref, field, **asked)
 

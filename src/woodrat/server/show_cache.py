@@ -85,10 +85,10 @@ class Spelling:
         self.kept_bytes = 0
         """How many bytes are kept by likeness."""
 
-    def show(self, ledger: Ledger, ref: str, *, whole: bool = False) -> Shown | None:
+    def show(self, ledger: Ledger, ref: str, *, details: bool = False) -> Shown | None:
         """Return what is believed about an entity; `None` where one look does not tell, as of a large collection."""
         found = self._show(ledger, ref)
-        return None if found is None or (whole and found.partial) else found
+        return None if found is None or (details and found.partial) else found
 
     def _show(self, ledger: Ledger, ref: str) -> Shown | None:
         tenant = ledger.tenant

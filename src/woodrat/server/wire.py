@@ -9,7 +9,7 @@ from woodrat.errors import Corrupt, Forbidden, NotFound, Outdated, Refused, Unav
 
 if TYPE_CHECKING:
     from woodrat.api.past import Past
-    from woodrat.merge.blame import Verdict
+    from woodrat.merge.blame import Blame, Verdict
     from woodrat.merge.snapshot import Snapshot
     from woodrat.state.asof import Stored
     from woodrat.state.source import Delivery
@@ -106,7 +106,7 @@ def blame(found: Mapping[str, tuple[Verdict, ...]]) -> dict[str, Any]:
     return {name: [verdict.to_json() for verdict in verdicts] for name, verdicts in found.items()}
 
 
-def blamed(past: Past, text: str, field: str | None = None, **asked: Any) -> Mapping[str, tuple[Verdict, ...]]:
+def blamed(past: Past, text: str, field: str | None = None, **asked: Any) -> Blame:
     """Return the verdicts on what `text` names: an entity, or a field of it after the last #, unless `field` says it.
 
     A key may hold a # itself: where there is no such field, the whole is tried as an entity.

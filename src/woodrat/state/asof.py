@@ -32,11 +32,21 @@ class Stored(NamedTuple):
         return cls(value["position"], Observation.from_json(value))
 
     @staticmethod
+    def compact_members() -> tuple[str, ...]:
+        """Return what a list shows of it; as `COMPACT` of other records, which a named tuple cannot have."""
+        return ("position", *Observation.COMPACT)
+
+    @staticmethod
     def json_schema(describe: Describe) -> dict[str, Any]:
         """Return the JSON Schema of what `to_json` writes."""
+        said = Observation.json_schema(describe)
         position = {"type": "integer", "description": "Where it stands in the log."}
-        part = {"type": "object", "required": ["position"], "properties": {"position": position}}
-        return {"description": "An observation and its place in the log.", "allOf": [part, describe(Observation)]}
+        return {
+            **said,
+            "description": "An observation and its place in the log.",
+            "required": ["position", *said["required"]],
+            "properties": {"position": position, **said["properties"]},
+        }
 
 
 @dataclass(frozen=True, slots=True)

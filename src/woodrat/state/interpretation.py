@@ -6,7 +6,7 @@ It stands before the log: what it read becomes observations that name it, and no
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
@@ -19,6 +19,9 @@ STATUSES = frozenset({"done", "error"})
 @dataclass(frozen=True, slots=True)
 class Interpretation(Record):
     """One reading of a source; `status` is `started` until its end is recorded."""
+
+    COMPACT: ClassVar = ("id", "source", "agent", "started_at", "model", "status", "error")
+    """What a list shows of it."""
 
     id: ids.InterpretationId
     """A fresh id: a reading happens, it is not said twice."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from woodrat.canon import form, ids, moment
 from woodrat.canon.digest import prefix as digest_prefix
@@ -71,6 +71,9 @@ _KEYS = frozenset(
 
 class Observation:
     """One statement about one entity; never changed once made. Equal digests are equal observations."""
+
+    COMPACT: ClassVar = ("id", "entity", "op", "agent", "observed_at", "fields", "remove")
+    """What a list shows of it."""
 
     __slots__ = (
         "agent",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from woodrat.canon import form, ids
 from woodrat.canon.digest import digest as digest_of
@@ -72,6 +72,9 @@ def _is_short(elements: list[Json], length_max: int) -> bool:
 @dataclass(frozen=True, slots=True)
 class Schema:
     """The schema of one entity type, at one version. Equal digests of one type are equal schemas."""
+
+    COMPACT: ClassVar = ("id", "type", "version")
+    """What a list shows of it."""
 
     type: str
     """The entity type it describes."""

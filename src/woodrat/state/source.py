@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from woodrat.canon import form, ids
 from woodrat.canon.digest import digest
@@ -21,6 +21,9 @@ def source_digest(content: bytes) -> bytes:
 @dataclass(frozen=True, slots=True)
 class Delivery(Record):
     """One delivery of a source: who brought it, when, and what they called it."""
+
+    COMPACT: ClassVar = ("source", "name", "media_type", "agent", "received_at")
+    """What a list shows of it."""
 
     source_digest: Hex
     """Digest of the content."""

@@ -8,10 +8,11 @@ run.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
-from woodrat.record_json import Record, derived
-from woodrat.records import dataclass
+from woodrat.record_json import WHEN_SET, Record, derived
+from woodrat.records import dataclass, field
 from woodrat.training.rows import LeftOut
 
 ACTION: Final = "export.training"
@@ -44,6 +45,8 @@ class Exported(Record):
     """Digest of the bytes written, in hex."""
     event: str | None = None
     """The `audit_event` that says so in the log; none where there is no record."""
+    times: Mapping[str, str] = field(default=MappingProxyType({}), metadata=WHEN_SET)
+    """What times that were asked for in words turned out to be, by argument."""
 
 
 @dataclass(frozen=True, slots=True)

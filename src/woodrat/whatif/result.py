@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Final
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.explain.lineage import shown as told
 from woodrat.explain.remake import FLIP, SAME, UNKNOWN, UNMOVED, DecisionNow
-from woodrat.record_json import Record, derived
-from woodrat.records import dataclass
+from woodrat.record_json import WHEN_SET, Record, derived
+from woodrat.records import dataclass, field
 from woodrat.runs.steps import Decision
+from woodrat.state.match import Match
 from woodrat.whatif.supposition import Supposition, Sweep
 
 CHOICES_MAX: Final = 100
@@ -144,6 +146,10 @@ class WhatIf(Record):
     """The position the log was read at."""
     cursor: str | None
     """Leads to the decisions that are not listed; none when all are."""
+    matched: tuple[Match, ...] = field(default=(), metadata=WHEN_SET)
+    """How entities were found that were named by values that identify them."""
+    times: Mapping[str, str] = field(default=MappingProxyType({}), metadata=WHEN_SET)
+    """What times that were asked for in words turned out to be, by argument."""
 
     @derived
     def sentence(self) -> str:

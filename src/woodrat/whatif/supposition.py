@@ -145,7 +145,7 @@ def _is_field(argument: str, name: str, faults: list[Fault]) -> bool:
     if not last:
         faults.append(Fault(argument, f"{shown(name)} names no field", "Name it as type/key#field."))
         return False
-    if not ids.is_id("entity", ref):
+    if "/" in ref or not ref.strip():  # else it is an id, or a value that identifies the entity
         try:
             ids.parse_ref(ref, argument)
         except Refused as refusal:

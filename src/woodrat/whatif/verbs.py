@@ -14,7 +14,8 @@ from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.explain.reader.tracer import Tracer
 from woodrat.explain.remake import SAME
 from woodrat.ledger import entry_index
-from woodrat.ledger.moments import NO_READ, open_reader, resolve_ref, timestamp
+from woodrat.ledger.matches import find_ref
+from woodrat.ledger.moments import NO_READ, open_reader, timestamp
 from woodrat.ledger.pages import limit_faults, make_cursor, read_cursor
 from woodrat.records import dataclass
 from woodrat.runs import steps
@@ -247,12 +248,15 @@ def _answer(tracer: Tracer, asked: WhatIfQuestion, progress: Progress | None) ->
     return WhatIf(
         supposition=asked.supposition,
         decisions=tuple(listed),
-        **counts,
+        same=counts["same"],
+        flip=counts["flip"],
+        unknown=counts["unknown"],
         rows=rows,
         unaffected=unaffected,
         notes=notes,
         position=tracer.through,
         cursor=cursor,
+        matched=tuple(tracer.reader.matches.values()),
     )
 
 
@@ -266,9 +270,7 @@ def _in_vain(supposer: Supposer, any_decision: bool) -> tuple[str, ...]:
         remedy = "Name a stage, a fact and an operator that stand in a recorded rule; `runs show` shows the rules."
         problem = "no rule of these decisions that is stored as data has such a condition"
         raise Refused([Fault(f"thresholds {name}", problem, remedy) for name in lost], NO_READ)
-    fields = {
-        f"{ref}#{name}": f"{resolve_ref(tracer.reader, ref)}#{name}" for ref, name, _ in supposition.field_values()
-    }
+    fields = {f"{ref}#{name}": f"{find_ref(tracer.reader, ref)}#{name}" for ref, name, _ in supposition.field_values()}
     if supposition.sweep is not None:
         name = supposition.sweep.name
         swept = supposer.overlay.swept_field

@@ -14,10 +14,9 @@ from heapq import merge
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from woodrat.canon import form, ids
+from woodrat.canon import form
 from woodrat.engines import cancellation
 from woodrat.engines.port import BEFORE_ALL
-from woodrat.errors import Fault, Refused, shown
 from woodrat.explain import index
 from woodrat.explain.impact import (
     AffectedRun,
@@ -37,7 +36,6 @@ from woodrat.explain.reader.tracer import (
 )
 from woodrat.explain.references import Affected, References, references
 from woodrat.ledger.matches import find_ref
-from woodrat.ledger.moments import NO_READ
 from woodrat.runs.reader import run_record
 from woodrat.runs.steps import Decision, Read
 from woodrat.training.exports import Export
@@ -46,6 +44,7 @@ if TYPE_CHECKING:
     from woodrat.explain.reader.tracer import Tracer
     from woodrat.ledger.pages import PageRequest
     from woodrat.runs.record import RunRecord
+    from woodrat.state.match import Match
 
 _RUNS, _FIELDS, _EXPORTS, _OBSERVATIONS = range(4)
 """The parts of an answer, in order; a place in it is the part and four numbers."""
@@ -148,6 +147,8 @@ class ImpactSearch:
         self._touched: set[int] = set()
         self._written: list[tuple[int, int, str]] = []
         self._records: dict[str, RunRecord | None] = {}
+        self.matched: Match | None = None
+        """How the entity asked about was found, where that was by a value that identifies it."""
         self.kind, self.id, self.observations = self._begin(what, agent)
         self._course = self._search()
         del self._tracer
@@ -206,14 +207,13 @@ class ImpactSearch:
         tracer = self._tracer
         if agent is None and isinstance(what, str) and what.startswith("run_"):
             return self._begin_run(what)
-        if agent is None and isinstance(what, str) and ("/" in what or ids.is_id("entity", what)):
-            ref = find_ref(tracer.reader, what)
+        if agent is None and isinstance(what, str) and not what.startswith(("obs_", "src_", "int_")):
+            ref = find_ref(tracer.reader, what, path="what")
+            self.matched = tracer.reader.matched
             stored = tracer.reader.stored(tracer.reader.group(ref))
             if not stored:
                 raise missing("entity", str(ref), tracer.through, "`search` and `query` find entities.")
             return "entity", str(ref), self._seed([each.observation.id for each in stored])
-        if agent is None and isinstance(what, str) and not what.startswith(("obs_", "src_", "int_")):
-            raise Refused([Fault("what", f"{shown(what)} is none of these", _NAMES)], NO_READ)
         kind, id, said = observations_named(tracer, what, agent)
         return kind, id, self._seed([each.observation.id for each in said])
 
@@ -457,4 +457,5 @@ def impact_page(tracer: Tracer, search: ImpactSearch, request: PageRequest) -> I
         left_out=search.left_out if walk.has_all_runs else None,
         cursor=None if end is None else request.cursor_at(end),
         position=request.position,
+        matched=search.matched,
     )

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.pages import PageRequest
     from woodrat.runs.record import RunRecord
     from woodrat.state.asof import Stored
+    from woodrat.state.match import Match
 
 _NAMES: Final = "Name a run, a decision as RUN#stage, an observation (obs_…), or a field as type/key#field."
 _SHOWN: Final = ("run", "step", "reason", "locator")
@@ -75,6 +76,8 @@ class LineageSearch:
         self._inside: str | None = None
         self._distance = 0
         self._edges: dict[str, set[str]] = {}
+        self.matched: Match | None = None
+        """How the entity asked about was found, where that was by a value that identifies it."""
         self.root = self._begin(what)
         trees = self._search()
         cycles = cycle_heads(self._edges)
@@ -95,7 +98,8 @@ class LineageSearch:
         name, mark, field = what.rpartition("#")
         if not mark or not name or not field:
             raise Refused([Fault("what", f"{shown(what)} names no field", _NAMES)], NO_READ)
-        ref = find_ref(tracer.reader, name)
+        ref = find_ref(tracer.reader, name, path="what")
+        self.matched = tracer.reader.matched
         snapshot = tracer.reader.snapshot(ref)
         origin = snapshot.blame.get(field)
         if origin is None:
@@ -388,4 +392,5 @@ def lineage_page(search: LineageSearch, request: PageRequest) -> LineageTree:
         left_out=search.left_out,
         cursor=request.cursor_at([end]) if direct + len(runs) > end else None,
         position=request.position,
+        matched=search.matched,
     )

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from woodrat.errors import Fault, NotFound, Refused
 from woodrat.explain.reader.tracer import observations_named
 from woodrat.ledger import entry_index
-from woodrat.ledger.moments import NO_READ, resolve_ref
+from woodrat.ledger.matches import find_ref
+from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.read import Reader
 from woodrat.state.asof import AsOf
 from woodrat.state.relation import SAME_AS
@@ -119,7 +120,7 @@ class Overlay:
             if mark:
                 supposed.append((ref, name, list(sweep.values)))
         for ref, name, values in supposed:
-            found = resolve_ref(self._tracer.reader, ref)
+            found = find_ref(self._tracer.reader, ref, path=f"{ref}#{name}")
             schema = self._tracer.reader.rules(found.type).schema
             wrong = {value_fault for value in values if (value_fault := schema.claim_fault(name, value)) is not None}
             faults += [
