@@ -65,6 +65,7 @@ def _document(body: bytes) -> Any:
 
 
 async def _called(exchange: Exchange, caller: Caller, gateway: HttpGateway) -> Any:
+    from woodrat.neotoma import types
     from woodrat.neotoma.verbs import VERBS, checked
 
     name = requests.plain(exchange.path[len(PREFIX) :])
@@ -82,7 +83,7 @@ async def _called(exchange: Exchange, caller: Caller, gateway: HttpGateway) -> A
     given = checked(verb, await gateway.take(exchange, caller, limits, _document))
     gateway.allow(caller, name, verb.grant, verb.about(given))
     ledger, change = gateway.ledger(caller), verb.write
-    if verb.joins(given):
+    if verb.joins(given) and types.are_known(ledger, given["entities"]):
         return await _store_one(caller, gateway, ledger, given)
     done = await gateway.write(caller, lambda: change(ledger, given)) if change is not None else None
     return await gateway.read(caller, lambda: verb.answer(ledger, given, done), None)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon.ids import ID_CHARACTERS
 from woodrat.errors import NotFound
 from woodrat.ledger import reads
+from woodrat.neotoma.names import FRAGMENTS
+from woodrat.state import packs
 
 if TYPE_CHECKING:
     from woodrat.api.past import Past
@@ -15,6 +17,10 @@ if TYPE_CHECKING:
     from woodrat.merge.snapshot import Snapshot
     from woodrat.merge.timeline import Event
     from woodrat.state.asof import Stored
+
+REMARKS: Final = frozenset({"notes"})
+LINES, WORDS = "\n", ", "
+"""What stands between the elements of a collection that is shown as text: of remarks, and of words."""
 
 
 def entity(snapshot: Snapshot) -> dict[str, Any]:
@@ -26,14 +32,25 @@ def entity(snapshot: Snapshot) -> dict[str, Any]:
         "entity_id": said["entity_id"],
         "entity_type": said["entity_type"],
         "canonical_name": snapshot.entity.key,
-        "snapshot": said["fields"],
-        "raw_fragments": {},
+        "snapshot": fields(snapshot),
+        "raw_fragments": snapshot.fields.get(FRAGMENTS, {}),
         "provenance": {name: origin["observation"] for name, origin in said["blame"].items()},
         "last_observation_at": latest,
         "computed_at": latest,
         "merged_to_entity_id": None,
         "deleted": said["deleted"],
     }
+
+
+def fields(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the fields of an entity; a collection that is text in Neotoma's type of the name is shown as text."""
+    found = {name: value for name, value in snapshot.fields.items() if name != FRAGMENTS}
+    for name in packs.text_collections(packs.NEOTOMA).get(snapshot.entity.type, ()):
+        elements = found.get(name)
+        if isinstance(elements, list):
+            texts = [element for element in elements if isinstance(element, str)]
+            found[name] = (LINES if name in REMARKS else WORDS).join(texts) if len(texts) == len(elements) else elements
+    return found
 
 
 def whole(past: Past, snapshot: Snapshot) -> dict[str, Any]:

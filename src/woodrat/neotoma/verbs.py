@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import reads, schemas, sources
 from woodrat.neotoma import names as neotoma_names
-from woodrat.neotoma import relationships, shapes
+from woodrat.neotoma import relationships, shapes, types
 from woodrat.records import dataclass
 from woodrat.server.access import CORRECT, READ, WRITE
 
@@ -105,6 +105,8 @@ def _stored(ledger: Ledger, given: Given) -> dict[str, Any]:
     if "file_content" in given:
         found["file"] = _kept(ledger, given)
     if "entities" in given:
+        if not dry:
+            types.adopt(ledger, given["entities"])
         named = names_of(ledger, given)
         records = [each.record for each in named]
         report = store(ledger, given, named, found["file"]["source_id"] if "file" in found else None)
@@ -242,7 +244,7 @@ def _reference(past: Past, ref: str, snapshot: Snapshot | None, dry_run: bool) -
     found: dict[str, Any] = {"entity_id": parsed.id, "entity_type": parsed.type, "canonical_name": parsed.key}
     if dry_run:
         return found
-    return {**found, "entity_snapshot_after": dict((snapshot or past.show(parsed)).fields)}
+    return {**found, "entity_snapshot_after": shapes.fields(snapshot or past.show(parsed))}
 
 
 def _is_new(change: Change, fields: set[str]) -> bool:
