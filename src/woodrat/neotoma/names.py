@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from woodrat.canon import form, ids
+from woodrat.canon import form, ids, moment
 from woodrat.canon.digest import base32, digest
 from woodrat.canon.ids import ID_CHARACTERS
 from woodrat.errors import NotFound, Refused, shown
@@ -23,6 +23,7 @@ from woodrat.state.redaction import REDACTED
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
+    from woodrat.api.past import Past
     from woodrat.state.schema import Schema
 
 IDS: Final = ("id", "uuid", "external_id")
@@ -58,8 +59,12 @@ NOTHING: Final = frozenset(
 )
 """Texts that stand for there being no value; none of them identifies anything."""
 
+FOREIGN_ID: Final = "neotoma_id"
+"""The field that holds the id an imported entity had in Neotoma."""
+
 _APART = re.compile(r"[^a-z0-9]+")
-_ENTITIES: Final = ("entity_id", "source_entity_id", "target_entity_id", "from_entity_id", "to_entity_id")
+_FOREIGN = re.compile(r"ent_[0-9a-f]{24}")
+_ENTITIES: Final = ("entity_id", "source_entity_id", "target_entity_id", "from_entity_id", "to_entity_id", "node_id")
 
 
 class Named(NamedTuple):
@@ -85,19 +90,43 @@ def type_of(stated: str) -> str:
     return _APART.sub("_", stated.lower()).strip("_") or stated
 
 
-def known(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments with types as they are written here; an id that can be of no entity is not found."""
+def typed(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments with types as they are written here."""
     told = dict(given)
-    for name in _ENTITIES:
-        stated = told.get(name)
-        if isinstance(stated, str) and not ids.is_id("entity", stated) and "/" not in stated:
-            remedy = "`entities/query` lists them."
-            raise NotFound(f"{name} {shown(stated)}: there is no such entity. Nothing was done. {remedy}")
     if isinstance(told.get("entity_type"), str):
         told["entity_type"] = type_of(told["entity_type"])
     if isinstance(told.get("entities"), list):
         told["entities"] = [_typed(entity) for entity in told["entities"]]
     return told
+
+
+def known(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments; an id that can be of no entity is not found."""
+    for name in _ENTITIES:
+        stated = given.get(name)
+        if isinstance(stated, str) and not ids.is_id("entity", stated) and "/" not in stated:
+            remedy = "`entities/query` lists them."
+            raise NotFound(f"{name} {shown(stated)}: there is no such entity. Nothing was done. {remedy}")
+    return given
+
+
+def has_foreign_ids(given: Mapping[str, Any]) -> bool:
+    """Return whether arguments name an entity by the id it had in Neotoma."""
+    return any(_is_foreign(given.get(name)) for name in (*_ENTITIES, "identifier"))
+
+
+def resolved(past: Past, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments with our ids of the entities that were imported; others are left as they are."""
+    told = dict(given)
+    for name in (*_ENTITIES, "identifier"):
+        if _is_foreign(told.get(name)):
+            page = past.query(where={FOREIGN_ID: told[name]}, limit=1)
+            told[name] = page.items[0].entity.id if page.items else told[name]
+    return told
+
+
+def _is_foreign(stated: Any) -> bool:
+    return isinstance(stated, str) and _FOREIGN.fullmatch(stated) is not None
 
 
 def _typed(entity: Any) -> Any:
@@ -118,10 +147,21 @@ def record(ledger: Ledger, entity: Any) -> Named:
     if isinstance(target, str):
         return Named({**said, "$": {**stated, "key": ledger.show(target).entity.key}}, "target_id")
     schema = types.of_pack(ledger, kind)
-    if types.has_own(ledger, kind):
+    if (when := said.get("observed_at")) is not None and "observed_at" not in stated and _is_time(when):
+        # It says when the record was seen; a few published types have it as a field, too.
+        if schema is None or "observed_at" not in schema.properties:
+            del said["observed_at"]
+        stated = {**stated, "observed_at": when}
+        said["$"] = stated
+    own = types.own_schema(ledger, kind)
+    if own is not None:
         # By null its callers mean that there is nothing to say; a schema has no null unless it says so.
-        found = "stated" if "key" in stated else "schema_rule"
-        return Named({name: value for name, value in said.items() if value is not None}, found)
+        said = {name: value for name, value in said.items() if value is not None}
+        fitting = [each.text for each in own.identity if key_by(each, said) is not None]
+        if "key" in stated:
+            return Named(said, "stated")
+        if fitting:
+            return Named(said, "schema_rule", fitting[0])
     fields = {name: value for name, value in said.items() if name not in ("entity_type", "$")}
     key, basis, rule = ("", "stated", None) if "key" in stated else _identity(kind, fields)
     if basis is None:
@@ -133,6 +173,11 @@ def record(ledger: Ledger, entity: Any) -> Named:
         said |= {FRAGMENTS: misfits} if misfits else {}
     keyed = said if basis == "stated" else {**said, "$": {**stated, "key": key}}
     return Named(keyed, basis, rule, tuple(sorted(misfits)))
+
+
+def _is_time(value: Any) -> bool:
+    """Return whether a value is a time that an observation can have."""
+    return isinstance(value, str) and moment.fault(value) is None
 
 
 def _identity(kind: str, fields: Mapping[str, Any]) -> tuple[str, str | None, str | None]:

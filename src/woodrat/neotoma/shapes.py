@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from woodrat.merge.snapshot import Snapshot
     from woodrat.merge.timeline import Event
     from woodrat.state.asof import Stored
+    from woodrat.state.interpretation import Interpretation
+    from woodrat.state.observation import Observation
+    from woodrat.state.schema import Schema
+    from woodrat.state.source import Delivery
 
 REMARKS: Final = frozenset({"notes"})
 LINES, WORDS = "\n", ", "
@@ -93,12 +97,16 @@ def observation(item: Stored) -> dict[str, Any]:
 
 def event(found: Event) -> dict[str, Any]:
     """Return what was seen at a time."""
-    said = found.observation
+    return event_of(found.observation)
+
+
+def event_of(said: Observation) -> dict[str, Any]:
+    """Return an observation as something that was seen at a time."""
     return {
         "id": said.id,
         "event_type": f"{said.entity.type}_{said.op}",
-        "event_timestamp": found.observed_at,
-        "event_date": found.observed_at[:10],
+        "event_timestamp": said.observed_at,
+        "event_date": said.observed_at[:10],
         "source_id": _short(said.optional.get("source")),
         "entity_id": said.entity.id,
         "entity_ids": [said.entity.id],
@@ -126,20 +134,67 @@ def related(type: str, start: str, end: str, said: Mapping[str, Any]) -> dict[st
     }
 
 
-def schema(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of a type."""
-    document = found["schema"]
-    required = set(document.get("required", ()))
-    fields = {
-        name: {**({"type": about["type"]} if "type" in about else {}), "required": name in required}
-        for name, about in document.get("properties", {}).items()
+def schema(found: Schema) -> dict[str, Any]:
+    """Return the schema of a type; what is required is told and not enforced there, and so it is here."""
+    fields = {}
+    for name, about in found.properties.items():
+        stated = about.get("type") if isinstance(about, dict) else None
+        kind = stated[0] if isinstance(stated, list) and stated else stated
+        fields[name] = {"type": _FIELD_TYPES.get(str(kind), "string"), "required": name in found.required}
+    policies = {
+        name: {"strategy": STRATEGIES.get(str(policy), "last_write")} for name, policy in found.policies.items()
     }
+    rules = [
+        {"composite": [part.field for part in rule.parts]} if len(rule.parts) > 1 else rule.parts[0].field
+        for rule in found.identity
+    ]
     return {
-        "entity_type": found["type"],
-        "schema_version": str(found["version"]),
+        "id": found.id,
+        "entity_type": found.type,
+        "schema_version": str(found.version),
         "field_names": sorted(fields),
         "field_summary": fields,
-        "schema_definition": {"fields": fields},
+        "schema_definition": {"fields": fields, "canonical_name_fields": rules},
+        "reducer_config": {"merge_policies": policies},
+        "active": True,
+        "metadata": {},
+    }
+
+
+_FIELD_TYPES: Final = {
+    **{name: name for name in ("string", "number", "boolean", "array", "object")},
+    "integer": "number",
+}
+STRATEGIES: Final = {"latest": "last_write", "highest_priority": "highest_priority", "union": "merge_array"}
+"""What our policies are called there, where they have a name."""
+
+
+def source(past: Past, found: Delivery) -> dict[str, Any]:
+    """Return one delivery of a source."""
+    return {
+        "id": found.source,
+        "content_hash": found.source_digest.hex(),
+        "mime_type": found.media_type,
+        "original_filename": found.name,
+        "source_type": "file_upload",
+        "created_at": found.received_at,
+        "provenance": {"client_name": found.agent},
+    }
+
+
+def interpretation(found: Interpretation) -> dict[str, Any]:
+    """Return one reading of a source."""
+    return {
+        "id": found.id,
+        "source_id": found.source,
+        "interpretation_config": {
+            **dict(found.configuration),
+            **({"model": found.model} if found.model is not None else {}),
+        },
+        "status": {"done": "completed", "error": "failed"}.get(found.status, "running"),
+        "started_at": found.started_at,
+        "completed_at": found.ended_at,
+        "error_message": found.error,
     }
 
 

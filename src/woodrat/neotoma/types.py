@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
     from woodrat.canon.ids import TenantId
-    from woodrat.engines.port import Engine, View
+    from woodrat.engines.port import Engine
     from woodrat.state.schema import Schema
 
 
@@ -35,8 +35,15 @@ class Types(NamedTuple):
     """The engine's stamp before they were looked up: while it stays, nothing was committed."""
     position: int
     """Where the log ended."""
-    origins: Mapping[str, str]
-    """Where the schema in force comes from, by type."""
+    in_force: Mapping[str, Schema]
+    """The schemas in force, by type."""
+
+    def origin(self, entity_type: str) -> str:
+        """Return where the schema of a type comes from; one without a schema counts as built in."""
+        schema = self.in_force.get(entity_type)
+        if schema is None or schema == builtin.schemas().get(entity_type):
+            return BUILT_IN
+        return PACK if schema == published().get(entity_type) else OWN
 
 
 def published() -> Mapping[str, Schema]:
@@ -44,22 +51,24 @@ def published() -> Mapping[str, Schema]:
     return packs.schemas(NEOTOMA)
 
 
-def has_own(ledger: Past, entity_type: str) -> bool:
-    """Return whether a schema that is not in the pack describes a type: the tenant's own, or a built-in one."""
-    origin = _types(ledger).origins.get(entity_type, BUILT_IN if entity_type in builtin.TYPES else None)
-    return origin == OWN or (origin == BUILT_IN and entity_type not in published())
+def own_schema(ledger: Past, entity_type: str) -> Schema | None:
+    """Return the schema of a type that is not the pack's: the tenant's own, or a built-in one of another name."""
+    found = _types(ledger)
+    if entity_type not in published():
+        return found.in_force.get(entity_type) or builtin.schemas().get(entity_type)
+    return found.in_force[entity_type] if found.origin(entity_type) == OWN else None
 
 
 def of_pack(ledger: Past, entity_type: str) -> Schema | None:
     """Return the pack's schema of a type, where it is in force or will be with the first record."""
     schema = published().get(entity_type)
-    return None if schema is None or _types(ledger).origins.get(entity_type) == OWN else schema
+    return None if schema is None or _types(ledger).origin(entity_type) == OWN else schema
 
 
 def adopt(ledger: Ledger, entities: Iterable[Any]) -> None:
     """Register the pack's schemas of the types of these records, where they are not in force yet."""
-    origins = _types(ledger).origins
-    missing = {name for name in _named(entities) if origins.get(name, BUILT_IN) == BUILT_IN}
+    found = _types(ledger)
+    missing = {name for name in _named(entities) if found.origin(name) == BUILT_IN}
     if missing:
         ledger_schemas.add_pack(ledger.context, NEOTOMA, types=missing)
 
@@ -67,8 +76,7 @@ def adopt(ledger: Ledger, entities: Iterable[Any]) -> None:
 def are_known(ledger: Ledger, entities: Iterable[Any]) -> bool:
     """Return whether the types of these records need no schema first, by what was looked up last; reads nothing."""
     found = _by_engine.get(ledger.context.engine, {}).get(ledger.context.tenant)
-    origins: Mapping[str, str] = {} if found is None else found.origins
-    return all(origins.get(name, BUILT_IN) != BUILT_IN for name in _named(entities))
+    return all(found is not None and found.origin(name) != BUILT_IN for name in _named(entities))
 
 
 def _named(entities: Iterable[Any]) -> set[str]:
@@ -90,20 +98,13 @@ def _types(ledger: Past) -> Types:
             head = view.head().position
             stands = found is not None and found.position <= head
             if found is not None and stands and next(view.entries(found.position, kinds={"schema"}), None) is None:
-                found = Types(stamp, head, found.origins)
+                found = Types(stamp, head, found.in_force)
             else:
-                origins = {name: _origin(view, name, head) for name in entry_index.schema_types(view, head)}
-                found = Types(stamp, head, origins)
+                named = entry_index.schema_types(view, head)
+                schemas = {name: winning(entry_index.schemas(view, name, head)) for name in named}
+                found = Types(stamp, head, {name: schema for name, schema in schemas.items() if schema is not None})
         by_tenant[context.tenant] = found
     return found
-
-
-def _origin(view: View, entity_type: str, head: int) -> str:
-    """Return where the schema in force comes from."""
-    in_force = winning(entry_index.schemas(view, entity_type, head))
-    if in_force is not None and in_force == published().get(entity_type):
-        return PACK
-    return BUILT_IN if in_force == builtin.schemas().get(entity_type) else OWN
 
 
 _by_engine: WeakKeyDictionary[Engine, dict[TenantId, Types]] = WeakKeyDictionary()
