@@ -12,7 +12,7 @@ import pytest
 from tests.server.conftest import Start, engine, keyring, start
 from tests.server.server import Server
 
-from woodrat.neotoma.verbs import VERBS
+from woodrat.neotoma.routes import GETS, NOT_OFFERED, POSTS
 from woodrat.server.keys import Keyring
 
 __all__ = ["engine", "keyring", "start"]
@@ -208,7 +208,7 @@ def test_types_and_counts(post: Post) -> None:
     )
     (schema,) = post("/schemas", {"search": "contact"})["schemas"]
     found = [item["entity_type"] for item in post("/schemas", {"search": "cont"})["schemas"]]
-    assert found == ["contact", "contract"]  # built in, before anything of the second was stored
+    assert found == ["contact", "context_event", "contract"]  # published, before anything of the second was stored
     assert "city" in schema["schema_definition"]["fields"]
     assert schema["entity_type"] == "contact"
     stats = post("/stats", {})
@@ -227,7 +227,9 @@ def test_files_are_sources(post: Post) -> None:
     assert stored["unstructured"]["file_size"] == 6
     (seen,) = post("/list_observations", {"entity_id": stored["entities"][0]["entity_id"]})["observations"]
     assert seen["source_id"] == stored["unstructured"]["source_id"]
-    assert "base64" in post("/store", {"file_content": "%", "mime_type": "text/plain"}, 400)["message"]
+    for text in ("date,amount\n2026-04-01,1200.00\n", "test", "%"):
+        plain = post("/store", {"file_content": text, "mime_type": "text/csv", "original_filename": "t.csv"})
+        assert plain["unstructured"]["file_size"] == len(text)
 
 
 def test_a_trial_writes_nothing(post: Post) -> None:
@@ -294,7 +296,6 @@ def test_a_key_for_other_content_has_its_own_code(post: Post) -> None:
         ("/get_entity_snapshot", {"entity_id": "ent_1a2b3c"}, 404, "RESOURCE_NOT_FOUND"),
         ("/correct", {"entity_id": "nobody", "corrections": {"a": 1}}, 404, "RESOURCE_NOT_FOUND"),
         ("/get_entity_snapshot", {"entity_id": "ent_" + "a" * 26}, 404, "RESOURCE_NOT_FOUND"),
-        ("/retrieve_entity_by_identifier", {"identifier": "nobody"}, 404, "RESOURCE_NOT_FOUND"),
         ("/get_entity_snapshot", {}, 400, "VALIDATION_ERROR"),
         ("/store", {"entities": "x", "colour": 1}, 400, "VALIDATION_ERROR"),
         ("/store", {"entities": [{"name": "x"}]}, 400, "VALIDATION_ERROR"),
@@ -302,6 +303,8 @@ def test_a_key_for_other_content_has_its_own_code(post: Post) -> None:
         ("/store", {}, 400, "VALIDATION_ERROR"),
         ("/entities/query", {"limit": 0}, 400, "VALIDATION_ERROR"),
         ("/burn", {}, 404, "RESOURCE_NOT_FOUND"),
+        ("/subscribe", {"delivery_method": "sse"}, 501, "NOT_OFFERED"),
+        ("/peers/p1/sync", {}, 501, "NOT_OFFERED"),
     ],
 )
 def test_errors_have_the_shape_its_clients_know(post: Post, path: str, body: Any, status: int, code: str) -> None:
@@ -317,23 +320,34 @@ def test_keys_and_grants_hold(start: Start, keyring: Keyring) -> None:
     _, writer = keyring.create("lending", "crm", ["write", "correct"])
     _, other = keyring.create("sales", "crm", ["*"])
     server = start(keyring)
-    filled = {"entities": [ANA], "relationship_type": "A", "identifier": "x", "field": "x", "relationships": []}
-    for name, verb in VERBS.items():
-        body = {need: filled.get(need, "ent_" + "a" * 26) for need in verb.needs}
+    filled: dict[str, Any] = {"entities": [ANA], "relationships": [], "predicate": {}, "new_entity": {}}
+    filled |= {
+        "schema_definition": {},
+        **dict.fromkeys(("relationship_type", "identifier", "field", "entity_type"), "x"),
+    }
+    for name, verb in POSTS.items():
+        path = name.replace("{entity_type}", "x")
+        body = {need: filled.get(need, "ent_" + "a" * 26) for need in verb.needs if f"{{{need}}}" not in name}
         for key in (None, "dev-local"):
-            answer = server.call("POST", f"/neotoma/{name}", body, key=key)
+            answer = server.call("POST", f"/neotoma/{path}", body, key=key)
             assert (answer.status, answer.json["error_code"]) == (401, "AUTH_REQUIRED"), name
         lacking = reader if verb.write is not None else writer
-        answer = server.call("POST", f"/neotoma/{name}", body, key=lacking)
+        answer = server.call("POST", f"/neotoma/{path}", body, key=lacking)
         assert (answer.status, answer.json["error_code"]) == (403, "FORBIDDEN"), name
+    for name, verb in GETS.items():
+        path = name.format(**dict.fromkeys(verb.needs, "ent_" + "a" * 26))
+        assert server.call("GET", f"/neotoma/{path}").status == 401, name
+        assert server.call("GET", f"/neotoma/{path}?entity_type=x", key=writer).status == 403, name
     assert server.call("POST", "/neotoma/store", {"entities": [ANA]}, key=writer).status == 200
     assert server.call("POST", "/neotoma/entities/query", {}, key=other).json["total"] == 0
-    assert server.call("GET", "/neotoma/stats", key=reader).status == 405
+    assert server.call("GET", "/neotoma/store", key=reader).status == 405
 
 
 def test_every_address_is_described() -> None:
-    """The page names every address and tool."""
-    assert [name for name in VERBS if f"`{name}`" not in PAGE] == []
+    """The page names every address and tool, and what is not offered."""
+    posted = [name for name in POSTS if f"`{name}`" not in PAGE]
+    got = [name for name in GETS if f"`GET {name}`" not in PAGE]
+    assert (posted, got, [name for name in NOT_OFFERED if f"`{name}`" not in PAGE]) == ([], [], [])
 
 
 def test_calls_that_share_a_commit_do_not_disturb_each_other(post: Post) -> None:

@@ -146,6 +146,7 @@ class AsyncSchemas(AsyncPastSchemas):
 
     register = coroutine(Schemas.register)
     check = coroutine(Schemas.check)
+    add_pack = coroutine(Schemas.add_pack)
 
 
 class AsyncPastSources(AsyncNamespace[PastSources]):

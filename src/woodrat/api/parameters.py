@@ -542,6 +542,7 @@ RelationFields: TypeAlias = Annotated[Mapping[str, Any], Kind("fields of the rel
 TagName: TypeAlias = Annotated[str, Kind("the name: letters, digits, '.', '_' and '-'", TEXT, "NAME")]
 SchemaModel: TypeAlias = Annotated[object, Kind("JSON Schema 2020-12", OBJECT, "FILE", wire="schema")]
 DescribedType: TypeAlias = Annotated[str, Kind("type it describes (default: the schema's title)", TEXT, "T")]
+PackName: TypeAlias = Annotated[str, Kind("name of the pack: neotoma", TEXT, "NAME", example="neotoma")]
 SchemaVersion: TypeAlias = Annotated[int, Kind("its version (default: the next)", WHOLE, "N")]
 SourceName: TypeAlias = Annotated[str, Kind("name of the source (default: the file's name)", TEXT, "TEXT")]
 MediaType: TypeAlias = Annotated[str, Kind("media type, such as application/pdf", TEXT, "TEXT")]

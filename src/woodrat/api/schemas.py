@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         EntityType,
         IdempotencyKey,
         Limit,
+        PackName,
         SchemaModel,
         SchemaVersion,
     )
@@ -113,3 +114,27 @@ class Schemas(PastSchemas):
         is written.
         """
         return self.register(model, entity_type=entity_type, dry_run=True)
+
+    @verb(
+        post="/v1/schemas/packs/{pack}",
+        command="schemas add-pack NAME",
+        grant=MANAGE,
+        example={},
+    )
+    def add_pack(
+        self,
+        pack: PackName,
+        *,
+        idempotency_key: IdempotencyKey | None = None,
+        dry_run: DryRun = False,
+    ) -> Report:
+        """Register all schemas of a pack.
+
+        `neotoma` has the types that Neotoma publishes. Types that have a schema of their own stay as they are; built-in
+        types of the same name are extended. Adding a pack again writes nothing.
+        """
+        from woodrat.ledger import schemas
+
+        return schemas.add_pack(
+            current.write_context(self.context), pack, idempotency_key=idempotency_key, dry_run=dry_run
+        )

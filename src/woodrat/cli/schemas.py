@@ -24,6 +24,12 @@ def register(call: Call) -> Answer:
     return told(report, f"Registered {report.id}")
 
 
+def add_pack(call: Call) -> Answer:
+    """Register the schemas of a pack."""
+    report = call.ask(call.ledger(CREATE))
+    return told(report, f"Added the pack {call.given.pack}")
+
+
 def check(call: Call) -> Answer:
     """Say what registering a schema would do."""
     given = call.given

@@ -5,16 +5,18 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from woodrat.errors import Fault, NotFound, Refused
+from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import entry_index
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.facts import write
 from woodrat.ledger.moments import open_reader
-from woodrat.state import builtin
+from woodrat.state import builtin, packs
 from woodrat.state import schema as schema_form
 from woodrat.state.schema_keywords import VERSION, PolicyName, PolicyTraits
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from woodrat.context import Context
     from woodrat.ledger.arguments import Within
     from woodrat.ledger.report import Report
@@ -69,6 +71,46 @@ def register(
         draft.add("schema", chosen.body, chosen)
 
     return write(context, "register", arguments, plan, idempotency_key, dry_run)
+
+
+def add_pack(
+    context: Context,
+    pack: str,
+    *,
+    types: Collection[str] | None = None,
+    idempotency_key: str | None = None,
+    dry_run: bool = False,
+    within: Within | None = None,
+) -> Report:
+    """Register the schemas of a pack, or those of some of its types, in one write.
+
+    A type with a schema of its own stays as it is, and a hint names it; adding a pack again writes nothing.
+    """
+    arguments = Arguments(within)
+    arguments.given["pack"] = pack
+    if pack not in packs.NAMES:
+        raise Refused([Fault("pack", f"there is no pack {shown(pack)}", f"Name one of: {', '.join(packs.NAMES)}.")])
+    chosen = [schema for name, schema in packs.schemas(pack).items() if types is None or name in types]
+    if types is not None:
+        arguments.given["types"] = ", ".join(sorted(types))
+
+    def plan(draft: Draft) -> None:
+        own = []
+        known = 0
+        for schema in chosen:
+            earlier = list(entry_index.schemas(draft.view, schema.type, draft.before.asof.position))
+            if schema in earlier:
+                known += 1
+            elif any(other != builtin.schemas().get(schema.type) for other in earlier):
+                own.append(schema.type)
+            else:
+                draft.add("schema", schema.body, schema)
+        if known:
+            draft.hints.append(f"{known} of {len(chosen)} schemas were registered already.")
+        if own:
+            draft.hints.append(f"Kept as they are, because this ledger has schemas of its own: {', '.join(own)}.")
+
+    return write(context, "add_pack", arguments, plan, idempotency_key, dry_run)
 
 
 def _traits(context: Context, name: PolicyName) -> PolicyTraits | None:

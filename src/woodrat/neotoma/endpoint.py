@@ -30,7 +30,9 @@ ERROR_CODES: Final = {
 }
 """What our codes are called there."""
 
-
+OCTETS: Final = b"application/octet-stream"
+STATUS_CODES: Final = {401: "AUTH_REQUIRED", 501: "NOT_OFFERED"}
+"""What is called by its status."""
 KEY_USED: Final = "ERR_IDEMPOTENCY_MISMATCH"
 """What the second use of a key, for other content, is called there."""
 
@@ -43,11 +45,15 @@ class NeotomaEndpoint:
     async def answer(self, exchange: Exchange, gateway: HttpGateway) -> None:
         """Answer one call of a client; who it is is asked first."""
         try:
-            await exchange.answer(await _called(exchange, gateway.caller(exchange), gateway))
+            found = await _called(exchange, gateway.caller(exchange), gateway)
+            if isinstance(found, bytes):
+                await exchange.send(found, OCTETS)  # a file: data, whatever it looks like
+            else:
+                await exchange.answer(found)
         except WoodratError as error:
             status = error.status if isinstance(error, Rejected) else wire.http_status(error)
             headers = error.headers if isinstance(error, Rejected) else ()
-            code = "AUTH_REQUIRED" if status == 401 else KEY_USED if _is_key_used(error) else ERROR_CODES[error.code]
+            code = STATUS_CODES.get(status) or (KEY_USED if _is_key_used(error) else ERROR_CODES[error.code])
             problem = {"error_code": code, "message": str(error), "details": error.details, "trace_id": exchange.id}
             await exchange.answer(problem, status, headers)
 
@@ -65,41 +71,65 @@ def _document(body: bytes) -> Any:
 
 
 async def _called(exchange: Exchange, caller: Caller, gateway: HttpGateway) -> Any:
-    from woodrat.neotoma.verbs import VERBS, checked
+    from woodrat.neotoma import names, routes, types
+    from woodrat.neotoma.calls import checked, from_query
 
-    name = requests.plain(exchange.path[len(PREFIX) :])
-    verb = VERBS.get(name)
-    if verb is None:
-        known = ", ".join(sorted(VERBS))
-        raise NotFound(f"{shown(name)}: there is no such address or tool. {NOTHING_DONE} Call one of {known}.")
-    if exchange.method != "POST":
-        raise Rejected(405, f"{exchange.method}: not a method here. {NOTHING_DONE} Use POST.", ((b"allow", b"POST"),))
-    if exchange.content_type() != JSON:
+    address = requests.plain(exchange.path[len(PREFIX) :]).rstrip("/")
+    found = routes.find(exchange.method, address)
+    if found is None:
+        raise _no_call(exchange.method, address)
+    verb = found.verb
+    if exchange.method == "POST" and exchange.content_type() != JSON:
         raise Rejected(415, f"content-type: {NOTHING_DONE} Send {JSON.decode()}.")
     if not caller.holds(verb.grant):
-        gateway.allow(caller, name, verb.grant, {})  # before anything is read of the body
-    limits = gateway.body_limits(verb.write is not None)
-    given = checked(verb, await gateway.take(exchange, caller, limits, _document))
-    gateway.allow(caller, name, verb.grant, verb.about(given))
+        gateway.allow(caller, address, verb.grant, {})  # before anything is read of the body
+    if exchange.method == "GET":
+        said: Any = from_query(requests.query(exchange.query_string))
+    else:
+        limits = gateway.body_limits(verb.write is not None)
+        said = await gateway.take(exchange, caller, limits, _document)
+    given = checked(verb, {**said, **found.arguments} if isinstance(said, dict) else said)
     ledger, change = gateway.ledger(caller), verb.write
-    if verb.joins(given):
-        return await _store_one(caller, gateway, ledger, given)
-    done = await gateway.write(caller, lambda: change(ledger, given)) if change is not None else None
-    return await gateway.read(caller, lambda: verb.answer(ledger, given, done), None)
+    if names.has_foreign_ids(given):
+        given = await gateway.read(caller, lambda: names.resolved(ledger, given), None)
+    try:
+        given = names.known(given)
+        gateway.allow(caller, address, verb.grant, verb.about(given))
+        if verb.joins(given) and types.are_known(ledger, given["entities"]):
+            return await _store_one(caller, gateway, ledger, given)
+        done = await gateway.write(caller, lambda: change(ledger, given)) if change is not None else None
+        return await gateway.read(caller, lambda: verb.answer(ledger, given, done), None)
+    except NotFound:
+        if verb.empty is None:
+            raise
+        return dict(verb.empty)
+
+
+def _no_call(method: str, address: str) -> WoodratError:
+    """Return the error for what cannot be called: another method, something not offered, or nothing known."""
+    from woodrat.neotoma import routes
+
+    if allowed := routes.methods(address):
+        text = f"{method}: not a method here. {NOTHING_DONE} Use {' or '.join(allowed)}."
+        return Rejected(405, text, ((b"allow", ", ".join(allowed).encode()),))
+    if (reason := routes.reason(address)) is not None:
+        return Rejected(501, f"{shown(address)}: is not offered. {NOTHING_DONE} {reason}")
+    known = ", ".join(sorted(routes.POSTS))
+    return NotFound(f"{shown(address)}: there is no such address or tool. {NOTHING_DONE} Call one of {known}.")
 
 
 async def _store_one(caller: Caller, gateway: HttpGateway, ledger: Ledger, given: dict[str, Any]) -> Any:
     """Store one entity, merged with what others store at the same time, and answer at once where one look tells."""
-    from woodrat.neotoma import verbs
+    from woodrat.neotoma import storing
 
     named: list[Named] = []
 
     def write(into: Ledger) -> Report:
-        named[:] = verbs.names_of(ledger, given)
-        return verbs.store(into, given, named)
+        named[:] = storing.names_of(ledger, given)
+        return storing.store(into, given, named)
 
     report = await gateway.write_report(caller, ledger, write)
-    if gateway.reads_soon and (answer := verbs.soon(ledger, given, named, report)) is not None:
+    if gateway.reads_soon and (answer := storing.soon(ledger, given, named, report)) is not None:
         return answer
-    done = verbs.stored_one(named, report)
-    return await gateway.read(caller, lambda: verbs.VERBS["store"].answer(ledger, given, done), None)
+    done = storing.stored_one(named, report)
+    return await gateway.read(caller, lambda: storing.answer(ledger, given, done), None)

@@ -10,21 +10,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from weakref import WeakKeyDictionary
 
-from woodrat.canon import form, ids
+from woodrat.canon import form, ids, moment
 from woodrat.canon.digest import base32, digest
 from woodrat.canon.ids import ID_CHARACTERS
 from woodrat.errors import NotFound, Refused, shown
-from woodrat.ledger import entry_index, quick_reads, redaction
-from woodrat.state import builtin
-from woodrat.state.note import NOTE
+from woodrat.ledger import redaction
+from woodrat.neotoma import types
+from woodrat.state import packs
+from woodrat.state.identity_rules import key_by
 from woodrat.state.redaction import REDACTED
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
-    from woodrat.canon.ids import TenantId
-    from woodrat.engines.port import Engine
+    from woodrat.api.past import Past
+    from woodrat.state.schema import Schema
 
 IDS: Final = ("id", "uuid", "external_id")
 """Fields that identify an entity of any type."""
@@ -36,6 +36,8 @@ TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
     "context_event": ("turn_key", "event", "observed_at"),
 }
 """Types of its hooks that several fields identify together, as far as they are there."""
+FRAGMENTS: Final = "raw_fragments"
+"""The field that holds values of another type than the pack says."""
 FIRST: Final[Mapping[str, tuple[str, ...]]] = {"conversation": ("conversation_id", "session_id")}
 """Types of its hooks that one of these fields identifies, before a title that many share."""
 ISSUERS: Final = ("vendor_name", "vendor", "merchant_name", "merchant", "supplier", "seller", "issuer", "account_id")
@@ -57,8 +59,12 @@ NOTHING: Final = frozenset(
 )
 """Texts that stand for there being no value; none of them identifies anything."""
 
+FOREIGN_ID: Final = "neotoma_id"
+"""The field that holds the id an imported entity had in Neotoma."""
+
 _APART = re.compile(r"[^a-z0-9]+")
-_ENTITIES: Final = ("entity_id", "source_entity_id", "target_entity_id", "from_entity_id", "to_entity_id")
+_FOREIGN = re.compile(r"ent_[0-9a-f]{24}")
+_ENTITIES: Final = ("entity_id", "source_entity_id", "target_entity_id", "from_entity_id", "to_entity_id", "node_id")
 
 
 class Named(NamedTuple):
@@ -70,6 +76,8 @@ class Named(NamedTuple):
     """`target_id`, `stated`, `schema_rule`, `identifier` or `record`; none for what is refused."""
     rule: str | None = None
     """The fields whose values make the key, where some do."""
+    misfits: tuple[str, ...] = ()
+    """Fields whose values are of another type than the pack says, and so are kept apart."""
 
     def identity(self) -> dict[str, str]:
         """Return how the key was found, for an answer."""
@@ -82,19 +90,43 @@ def type_of(stated: str) -> str:
     return _APART.sub("_", stated.lower()).strip("_") or stated
 
 
-def known(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments with types as they are written here; an id that can be of no entity is not found."""
+def typed(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments with types as they are written here."""
     told = dict(given)
-    for name in _ENTITIES:
-        stated = told.get(name)
-        if isinstance(stated, str) and not ids.is_id("entity", stated) and "/" not in stated:
-            remedy = "`entities/query` lists them."
-            raise NotFound(f"{name} {shown(stated)}: there is no such entity. Nothing was done. {remedy}")
     if isinstance(told.get("entity_type"), str):
         told["entity_type"] = type_of(told["entity_type"])
     if isinstance(told.get("entities"), list):
         told["entities"] = [_typed(entity) for entity in told["entities"]]
     return told
+
+
+def known(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments; an id that can be of no entity is not found."""
+    for name in _ENTITIES:
+        stated = given.get(name)
+        if isinstance(stated, str) and not ids.is_id("entity", stated) and "/" not in stated:
+            remedy = "`entities/query` lists them."
+            raise NotFound(f"{name} {shown(stated)}: there is no such entity. Nothing was done. {remedy}")
+    return given
+
+
+def has_foreign_ids(given: Mapping[str, Any]) -> bool:
+    """Return whether arguments name an entity by the id it had in Neotoma."""
+    return any(_is_foreign(given.get(name)) for name in (*_ENTITIES, "identifier"))
+
+
+def resolved(past: Past, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments with our ids of the entities that were imported; others are left as they are."""
+    told = dict(given)
+    for name in (*_ENTITIES, "identifier"):
+        if _is_foreign(told.get(name)):
+            page = past.query(where={FOREIGN_ID: told[name]}, limit=1)
+            told[name] = page.items[0].entity.id if page.items else told[name]
+    return told
+
+
+def _is_foreign(stated: Any) -> bool:
+    return isinstance(stated, str) and _FOREIGN.fullmatch(stated) is not None
 
 
 def _typed(entity: Any) -> Any:
@@ -114,19 +146,63 @@ def record(ledger: Ledger, entity: Any) -> Named:
     stated: dict[str, Any] = said["$"] if isinstance(said.get("$"), dict) else {}
     if isinstance(target, str):
         return Named({**said, "$": {**stated, "key": ledger.show(target).entity.key}}, "target_id")
-    if _has_schema(ledger, kind):
+    schema = types.of_pack(ledger, kind)
+    if (when := said.get("observed_at")) is not None and "observed_at" not in stated and _is_time(when):
+        # It says when the record was seen; a few published types have it as a field, too.
+        if schema is None or "observed_at" not in schema.properties:
+            del said["observed_at"]
+        stated = {**stated, "observed_at": when}
+        said["$"] = stated
+    own = types.own_schema(ledger, kind)
+    if own is not None:
         # By null its callers mean that there is nothing to say; a schema has no null unless it says so.
-        basis = "stated" if "key" in stated else "schema_rule"
-        return Named({name: value for name, value in said.items() if value is not None}, basis)
-    if "key" in stated:
-        return Named(said, "stated")
+        said = {name: value for name, value in said.items() if value is not None}
+        fitting = [each.text for each in own.identity if key_by(each, said) is not None]
+        if "key" in stated:
+            return Named(said, "stated")
+        if fitting:
+            return Named(said, "schema_rule", fitting[0])
     fields = {name: value for name, value in said.items() if name not in ("entity_type", "$")}
+    key, basis, rule = ("", "stated", None) if "key" in stated else _identity(kind, fields)
+    if basis is None:
+        return Named(said)
+    misfits: dict[str, Any] = {}
+    if schema is not None:
+        misfits = _misfits(schema, fields)
+        said = {name: value for name, value in said.items() if value is not None and name not in misfits}
+        said |= {FRAGMENTS: misfits} if misfits else {}
+    keyed = said if basis == "stated" else {**said, "$": {**stated, "key": key}}
+    return Named(keyed, basis, rule, tuple(sorted(misfits)))
+
+
+def _is_time(value: Any) -> bool:
+    """Return whether a value is a time that an observation can have."""
+    return isinstance(value, str) and moment.fault(value) is None
+
+
+def _identity(kind: str, fields: Mapping[str, Any]) -> tuple[str, str | None, str | None]:
+    """Return the key of a record, how it was found and by which fields; no way for one that says nothing."""
+    sound = {name: value for name, value in fields.items() if _identifies(value)}
+    for rule in packs.identity(packs.NEOTOMA).get(kind, ()):
+        key = key_by(rule, sound)
+        if key is not None and not ids.ref_faults(kind, key):
+            return key, "schema_rule", rule.text
     found = identifying(kind, fields)
     if found is not None:
-        key, rule = found
-        return Named({**said, "$": {**stated, "key": key}}, "identifier", rule)
+        return found[0], "identifier", found[1]
     own = record_key(fields)
-    return Named(said) if own is None else Named({**said, "$": {**stated, "key": own}}, "record")
+    return ("", None, None) if own is None else (own, "record", None)
+
+
+def _misfits(schema: Schema, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that are of another type than the pack's schema says: they are kept apart."""
+    found = {}
+    for name, value in fields.items():
+        if value is not None and name in schema.properties:
+            one = str(schema.policy_of(name)) in packs.COLLECTIONS and not isinstance(value, list)
+            if schema.claim_fault(name, [value] if one else value) is not None:
+                found[name] = value
+    return found
 
 
 def identifying(kind: str, fields: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -189,44 +265,3 @@ def _text(value: Any) -> str:
 def _spelled(name: str, *values: Any) -> str:
     """Return a key that holds the name of its field, so that the same text in another field makes another."""
     return form.serialise([name, *values]).decode()
-
-
-def _has_schema(ledger: Ledger, entity_type: str) -> bool:
-    """Return whether a type has a schema; looked up again only when the log has a new one.
-
-    That of notes identifies few of what its clients call a note: these go by what they say, as without one.
-    """
-    if entity_type == NOTE:
-        return False
-    if entity_type in builtin.schemas():
-        return True
-    context = ledger.context
-    types = _types.get(context.engine)
-    if types is None:
-        types = _types[context.engine] = {}
-    stamp = quick_reads.stamp(context.engine)
-    known = types.get(context.tenant)
-    if known is None or stamp is None or known.stamp != stamp:
-        with context.engine.view(context.tenant) as view:
-            head = view.head().position
-            stands = known is not None and known.position <= head
-            if known is not None and stands and next(view.entries(known.position, kinds={"schema"}), None) is None:
-                known = _Types(stamp, head, known.named)
-            else:
-                known = _Types(stamp, head, frozenset(entry_index.schema_types(view, head)))
-        types[context.tenant] = known
-    return entity_type in known.named
-
-
-class _Types(NamedTuple):
-    """The types of a tenant that have a schema in the log."""
-
-    stamp: bytes | None
-    """The engine's stamp before they were looked up: while it stays, nothing was committed."""
-    position: int
-    """Where the log ended."""
-    named: frozenset[str]
-    """The types."""
-
-
-_types: WeakKeyDictionary[Engine, dict[TenantId, _Types]] = WeakKeyDictionary()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import reads
 from woodrat.neotoma import shapes
+from woodrat.neotoma.calls import PAGE, page
+from woodrat.state.relation import relation
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
@@ -22,6 +24,7 @@ _DIRECTIONS: Final = {OUTGOING: OUTGOING, "outbound": OUTGOING, INCOMING: INCOMI
 """What a direction is called, and what it means."""
 ENDS: Final = ("relationship_type", "source_entity_id", "target_entity_id")
 """What a relationship is known by."""
+_SIDES: Final = (("source_entity_id", "start"), ("target_entity_id", "end"))
 
 
 def direction(given: Given) -> str:
@@ -62,6 +65,46 @@ def listed(past: Past, given: Given, window: tuple[int, int]) -> dict[str, Any]:
     told = [shapes.relationship(item) for item in found]
     count = {"total": len(told), "total_count": len(told), "limit": limit, "offset": offset}
     return {"relationships": told[offset : offset + limit], **count}
+
+
+def every(past: Past, given: Given) -> dict[str, Any]:
+    """Return all relationships, or those of a type or at an end, by their keys."""
+    ends = {name: past.show(given[name]).entity for name in ENDS[1:] if name in given}
+    found: dict[str, dict[str, Any]] = {}
+    for item in _all(past):
+        fits = all(getattr(item, side) == ends[name] for name, side in _SIDES if name in ends)
+        if fits and given.get("relationship_type", item.type).lower() == item.type:
+            told = shapes.relationship(item)
+            for side, ref in (("source", item.start), ("target", item.end)):
+                told |= {f"{side}_canonical_name": ref.key, f"{side}_entity_type": ref.type}
+            found[told["id"]] = told
+    return page("relationships", [found[key] for key in sorted(found)], given)
+
+
+def by_key(past: Past, key: str) -> dict[str, Any]:
+    """Return one relationship by its type and ends."""
+    parts = key.split(":")
+    if len(parts) != len(ENDS):
+        raise NotFound(f"There is no relationship {key}. Nothing was read. `relationships` lists them.")
+    found: dict[str, Any] = snapshot(past, dict(zip(ENDS, parts, strict=True)))["snapshot"]
+    return found
+
+
+def _all(past: Past) -> Iterator[Related]:
+    """Yield every relationship once."""
+    cursor: str | None = None
+    while True:
+        page = past.query(limit=PAGE, cursor=cursor)
+        for one in page.items:
+            if shapes.is_relation(one):
+                yield from (
+                    item
+                    for item in reads.related(past.context, str(one.fields["from"]))
+                    if relation(item.start, item.type, item.end) == one.entity
+                )
+        cursor = page.cursor
+        if cursor is None:
+            return
 
 
 def snapshot(past: Past, given: Given) -> dict[str, Any]:
@@ -147,8 +190,6 @@ def mark(verb: str, ledger: Ledger, given: Given) -> Any:
 
 
 def _relation(past: Past, given: Given) -> Ref:
-    from woodrat.state.relation import relation
-
     start, end = (past.show(given[name]).entity for name in ENDS[1:])
     return relation(start, given["relationship_type"].lower(), end)
 

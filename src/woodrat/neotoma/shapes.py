@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon.ids import ID_CHARACTERS
 from woodrat.errors import NotFound
 from woodrat.ledger import reads
+from woodrat.neotoma.names import FRAGMENTS
+from woodrat.state import packs
 
 if TYPE_CHECKING:
     from woodrat.api.past import Past
@@ -15,6 +17,14 @@ if TYPE_CHECKING:
     from woodrat.merge.snapshot import Snapshot
     from woodrat.merge.timeline import Event
     from woodrat.state.asof import Stored
+    from woodrat.state.interpretation import Interpretation
+    from woodrat.state.observation import Observation
+    from woodrat.state.schema import Schema
+    from woodrat.state.source import Delivery
+
+REMARKS: Final = frozenset({"notes"})
+LINES, WORDS = "\n", ", "
+"""What stands between the elements of a collection that is shown as text: of remarks, and of words."""
 
 
 def entity(snapshot: Snapshot) -> dict[str, Any]:
@@ -26,14 +36,25 @@ def entity(snapshot: Snapshot) -> dict[str, Any]:
         "entity_id": said["entity_id"],
         "entity_type": said["entity_type"],
         "canonical_name": snapshot.entity.key,
-        "snapshot": said["fields"],
-        "raw_fragments": {},
+        "snapshot": fields(snapshot),
+        "raw_fragments": snapshot.fields.get(FRAGMENTS, {}),
         "provenance": {name: origin["observation"] for name, origin in said["blame"].items()},
         "last_observation_at": latest,
         "computed_at": latest,
         "merged_to_entity_id": None,
         "deleted": said["deleted"],
     }
+
+
+def fields(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the fields of an entity; a collection that is text in Neotoma's type of the name is shown as text."""
+    found = {name: value for name, value in snapshot.fields.items() if name != FRAGMENTS}
+    for name in packs.text_collections(packs.NEOTOMA).get(snapshot.entity.type, ()):
+        elements = found.get(name)
+        if isinstance(elements, list):
+            texts = [element for element in elements if isinstance(element, str)]
+            found[name] = (LINES if name in REMARKS else WORDS).join(texts) if len(texts) == len(elements) else elements
+    return found
 
 
 def whole(past: Past, snapshot: Snapshot) -> dict[str, Any]:
@@ -76,12 +97,16 @@ def observation(item: Stored) -> dict[str, Any]:
 
 def event(found: Event) -> dict[str, Any]:
     """Return what was seen at a time."""
-    said = found.observation
+    return event_of(found.observation)
+
+
+def event_of(said: Observation) -> dict[str, Any]:
+    """Return an observation as something that was seen at a time."""
     return {
         "id": said.id,
         "event_type": f"{said.entity.type}_{said.op}",
-        "event_timestamp": found.observed_at,
-        "event_date": found.observed_at[:10],
+        "event_timestamp": said.observed_at,
+        "event_date": said.observed_at[:10],
         "source_id": _short(said.optional.get("source")),
         "entity_id": said.entity.id,
         "entity_ids": [said.entity.id],
@@ -109,20 +134,67 @@ def related(type: str, start: str, end: str, said: Mapping[str, Any]) -> dict[st
     }
 
 
-def schema(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of a type."""
-    document = found["schema"]
-    required = set(document.get("required", ()))
-    fields = {
-        name: {**({"type": about["type"]} if "type" in about else {}), "required": name in required}
-        for name, about in document.get("properties", {}).items()
+def schema(found: Schema) -> dict[str, Any]:
+    """Return the schema of a type; what is required is told and not enforced there, and so it is here."""
+    fields = {}
+    for name, about in found.properties.items():
+        stated = about.get("type") if isinstance(about, dict) else None
+        kind = stated[0] if isinstance(stated, list) and stated else stated
+        fields[name] = {"type": _FIELD_TYPES.get(str(kind), "string"), "required": name in found.required}
+    policies = {
+        name: {"strategy": STRATEGIES.get(str(policy), "last_write")} for name, policy in found.policies.items()
     }
+    rules = [
+        {"composite": [part.field for part in rule.parts]} if len(rule.parts) > 1 else rule.parts[0].field
+        for rule in found.identity
+    ]
     return {
-        "entity_type": found["type"],
-        "schema_version": str(found["version"]),
+        "id": found.id,
+        "entity_type": found.type,
+        "schema_version": str(found.version),
         "field_names": sorted(fields),
         "field_summary": fields,
-        "schema_definition": {"fields": fields},
+        "schema_definition": {"fields": fields, "canonical_name_fields": rules},
+        "reducer_config": {"merge_policies": policies},
+        "active": True,
+        "metadata": {},
+    }
+
+
+_FIELD_TYPES: Final = {
+    **{name: name for name in ("string", "number", "boolean", "array", "object")},
+    "integer": "number",
+}
+STRATEGIES: Final = {"latest": "last_write", "highest_priority": "highest_priority", "union": "merge_array"}
+"""What our policies are called there, where they have a name."""
+
+
+def source(past: Past, found: Delivery) -> dict[str, Any]:
+    """Return one delivery of a source."""
+    return {
+        "id": found.source,
+        "content_hash": found.source_digest.hex(),
+        "mime_type": found.media_type,
+        "original_filename": found.name,
+        "source_type": "file_upload",
+        "created_at": found.received_at,
+        "provenance": {"client_name": found.agent},
+    }
+
+
+def interpretation(found: Interpretation) -> dict[str, Any]:
+    """Return one reading of a source."""
+    return {
+        "id": found.id,
+        "source_id": found.source,
+        "interpretation_config": {
+            **dict(found.configuration),
+            **({"model": found.model} if found.model is not None else {}),
+        },
+        "status": {"done": "completed", "error": "failed"}.get(found.status, "running"),
+        "started_at": found.started_at,
+        "completed_at": found.ended_at,
+        "error_message": found.error,
     }
 
 

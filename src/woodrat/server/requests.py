@@ -288,6 +288,12 @@ class Exchange:
         text = f"The body did not arrive within {self._wait_seconds:g} seconds. {NOTHING_DONE} Send it again."
         return Rejected(408, text, ((b"connection", b"close"),))
 
+    @property
+    def query_string(self) -> bytes:
+        """What follows the question mark of the address."""
+        found: bytes = self._scope.get("query_string", b"")
+        return found
+
     def content_type(self) -> bytes:
         """Return the media type of the body, without its parameters."""
         return (self.headers.get(b"content-type") or b"").partition(b";")[0].strip().lower()

@@ -42,7 +42,7 @@ GROUPS: dict[str, str] = {
     "entities": "Search and list entities.",
     "observations": "List observations.",
     "runs": "List, show, compare, import, judge, resume and replay runs.",
-    "schemas": "Register, list, show, infer and check schemas.",
+    "schemas": "Register, list, show, infer and check schemas, add packs.",
     "sources": "Add, list and show sources.",
     "interpretations": "List, show and compare interpretations of sources.",
     "export": "Write the log, or training data, to a file.",

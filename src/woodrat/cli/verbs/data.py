@@ -33,6 +33,7 @@ COMMANDS: tuple[Command, ...] = (
         rows=False,
     ),
     Command("schemas check", "schemas:check", ("woodrat schemas check contact.json",), verb="schemas.check"),
+    Command("schemas add-pack", "schemas:add_pack", ("woodrat schemas add-pack neotoma",), verb="schemas.add_pack"),
     Command(
         "sources add",
         "schemas:add_source",

@@ -1,0 +1,127 @@
+"""Calls: what one call of Neotoma's clients takes, and how its arguments are read.
+
+Arguments come as a JSON object, or in the address of a GET, where they are text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.errors import Fault, Refused, shown
+from woodrat.neotoma import names
+from woodrat.records import dataclass
+from woodrat.server.access import READ
+
+if TYPE_CHECKING:
+    from woodrat.api.ledger import Ledger
+    from woodrat.api.past import Past
+
+Given = dict[str, Any]
+
+LIMIT: Final = 100
+LIMIT_MAX: Final = 1_000
+"""How many of anything one answer holds, unless stated, and at most."""
+PAGE: Final = 500
+"""How many entities are read at a time where their number is asked for."""
+_UNHEEDED: Final = (
+    *("user_id", "strict", "include_snapshots", "include_merged", "external_actor", "format", "order_by", "by"),
+    *("identity_basis", "similarity_threshold", "collapse_by", "source_peer_id", "source_storage", "intake", "summary"),
+    *("published", "published_after", "published_before", "include_deleted", "expand_entities", "user_specific"),
+    *("migrate_existing", "force", "activate"),
+)
+"""What Neotoma takes and means nothing here: a key says whose ledger it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One thing that clients call."""
+
+    answer: Callable[[Past, Given, Any], dict[str, Any] | bytes]
+    """Gives the answer, from what is asked and what the write came to; bytes are a file."""
+    needs: tuple[str, ...] = ()
+    """Arguments it cannot do without."""
+    takes: tuple[str, ...] = ()
+    """Further arguments."""
+    grant: str = READ
+    """What a key needs for it."""
+    write: Callable[[Ledger, Given], Any] | None = None
+    """Writes, where it does."""
+    about: Callable[[Given], Mapping[str, Any]] = lambda given: {}
+    """The arguments by which a key's grants are looked at."""
+    joins: Callable[[Given], bool] = lambda given: False
+    """Whether a call is one `store` and its report, so that it may be merged in one pass with others."""
+    empty: Mapping[str, Any] | None = None
+    """The answer where the entity it asks about is not known; none where that is an error."""
+
+
+def checked(verb: Verb, body: Any) -> Given:
+    """Return the arguments of a call; what is unknown, missing or of another type is refused at once."""
+    if not isinstance(body, dict):
+        raise Refused([Fault("(body)", f"expected an object, got {shown(body)}", "Send a JSON object.")])
+    faults = []
+    known = (*verb.needs, *verb.takes, *_UNHEEDED)
+    for name in sorted(set(body) - set(known)):
+        faults.append(Fault(name, "unknown field", f"Send {', '.join((*verb.needs, *verb.takes)) or 'none'}."))
+    given = {name: value for name, value in body.items() if value is not None and name not in _UNHEEDED}
+    faults += [Fault(name, "is missing", "Send it.") for name in verb.needs if name not in given]
+    for name, value in given.items():
+        kind = _TYPES.get(name, str)
+        if name in known and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
+            faults.append(Fault(name, f"got {shown(value)}", f"Send {_WORDS[kind]}."))
+    for name, least in (("limit", 1), ("offset", 0)):
+        if type(given.get(name)) is int and given[name] < least:
+            faults.append(Fault(name, f"got {given[name]}", f"Send {least} or more."))
+    if faults:
+        raise Refused(faults, "Nothing was written." if verb.write is not None else "Nothing was read.")
+    return names.typed(given)
+
+
+def from_query(arguments: Mapping[str, list[str]]) -> Given:
+    """Return the arguments in an address: numbers, true and false, lists and objects as they are meant."""
+    return {name: _meant(name, values[-1]) for name, values in arguments.items()}
+
+
+def _meant(name: str, text: str) -> Any:
+    if _TYPES.get(name, str) is str:
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text  # the check says what it should be
+
+
+_TYPES: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("limit", "offset", "source_priority", "max_hops", "observations_limit"), int),
+    **dict.fromkeys(("entities", "relationships", "relationship_types", "entity_types", "fields_to_add"), list),
+    **dict.fromkeys(("fields_to_remove", "canonical_name_fields"), list),
+    **dict.fromkeys(("corrections", "metadata", "snapshot_filters", "interpretation_config", "interpretation"), dict),
+    **dict.fromkeys(("predicate", "new_entity", "schema_definition", "reducer_config", "fields"), dict),
+    **dict.fromkeys(("commit", "include_entities", "include_observations", "exclude_bookkeeping"), bool),
+    **dict.fromkeys(("include_relationships", "include_sources", "include_events"), bool),
+    "value": object,
+}
+_WORDS: Final = {int: "a whole number", list: "a list", dict: "an object", bool: "true or false", str: "text"}
+
+
+def window(given: Given) -> tuple[int, int]:
+    """Return how many are asked for, and after how many."""
+    return min(given.get("limit", LIMIT), LIMIT_MAX), given.get("offset", 0)
+
+
+def page(name: str, items: list[Any], given: Given) -> dict[str, Any]:
+    """Return a window of a list, with the number of all."""
+    limit, offset = window(given)
+    return {name: items[offset : offset + limit], "total": len(items), "limit": limit, "offset": offset}
+
+
+def moment(given: Given, *stated: str) -> str | None:
+    """Return the first of these times that is given, in fixed width; a date alone is its beginning."""
+    from woodrat.ledger.moments import timestamp
+
+    for name in stated:
+        if name in given:
+            text = given[name]
+            return timestamp(f"{text}T00:00:00Z" if len(text) == len("2026-01-05") else text, name)
+    return None

@@ -1,0 +1,282 @@
+"""Entities: how Neotoma's clients look for them and read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.ledger import reads
+from woodrat.neotoma import names as neotoma_names
+from woodrat.neotoma import relationships, shapes
+from woodrat.neotoma.calls import PAGE, Given, moment, window
+
+if TYPE_CHECKING:
+    from woodrat.api.past import Past
+    from woodrat.merge.snapshot import Snapshot
+
+BOOKKEEPING: Final = frozenset(
+    {
+        *("conversation", "conversation_message", "conversation_turn", "context_event"),
+        *("tool_invocation", "tool_invocation_failure"),
+    }
+)
+"""Types of what agents write about themselves."""
+
+
+def entities(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    limit, offset = window(given)
+    if given.get("cursor", "").isdecimal():
+        offset = int(given["cursor"])
+    order = _order(given)
+    since, until = moment(given, "since", "updated_since", "created_since"), moment(given, "until")
+    fits = _conditions(given)
+    found: Iterable[Snapshot] = (one for one in _all(past, given) if _seen_within(one, since, until) and fits(one))
+    if order is not None:
+        found = sorted(found, key=order, reverse=given.get("sort_order") == "desc")
+    shown_: list[dict[str, Any]] = []
+    total = 0
+    for snapshot in found:
+        if offset <= total < offset + limit:
+            shown_.append(shapes.entity(snapshot))
+        total += 1
+    end = offset + len(shown_)
+    more = {"next_cursor": str(end)} if end < total else {}
+    mode = "search" if _words(given) else "list"
+    return {"entities": shown_, "total": total, "limit": limit, "offset": offset, "search_mode": mode, **more}
+
+
+def _words(given: Given) -> str | None:
+    return given.get("search") or given.get("search_query") or given.get("query")
+
+
+def _conditions(given: Given) -> Callable[[Snapshot], bool]:
+    """Return whether an entity is of a type and has the values that are asked for."""
+    types = {neotoma_names.type_of(str(name)) for name in given.get("entity_types", ())}
+    left_out = BOOKKEEPING if given.get("exclude_bookkeeping") and "entity_type" not in given else frozenset()
+    filters = given.get("snapshot_filters", {})
+    faults = []
+    for name, condition in filters.items():
+        said = condition if isinstance(condition, dict) else {}
+        if said.get("op") not in _OPERATORS or "value" not in said:
+            remedy = f"Send an op ({', '.join(_OPERATORS)}) and a value."
+            faults.append(Fault(f"snapshot_filters/{name}", f"got {shown(condition)}", remedy))
+    if faults:
+        raise Refused(faults, "Nothing was read.")
+
+    def fits(snapshot: Snapshot) -> bool:
+        kind = snapshot.entity.type
+        if (types and kind not in types) or kind in left_out:
+            return False
+        fields = shapes.fields(snapshot) if filters else {}
+        return all(
+            _OPERATORS[condition["op"]](_followed(fields, name), condition["value"])
+            for name, condition in filters.items()
+        )
+
+    return fits
+
+
+def _followed(value: Any, path: str) -> Any:
+    """Return the member that a path with dots leads to; None where there is none."""
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def _same(value: Any, wanted: Any) -> bool:
+    return value is not None and (value == wanted or _text(value) == _text(wanted))
+
+
+def _text(value: Any) -> str:
+    return {True: "true", False: "false"}[value] if isinstance(value, bool) else str(value)
+
+
+def _before(value: Any, wanted: Any, *, or_same: bool) -> bool:
+    """Return whether a value is below another: as numbers where both are, else as text."""
+    if value is None or wanted is None:
+        return False
+    numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (value, wanted))
+    one, other = (value, wanted) if numbers else (_text(value), _text(wanted))
+    return bool(one < other or (or_same and one == other))
+
+
+def _contains(value: Any, wanted: Any) -> bool:
+    if isinstance(value, list):
+        return any(_same(one, wanted) for one in value)
+    return value is not None and _text(wanted).lower() in _text(value).lower()
+
+
+_OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "eq": _same,
+    "in": lambda value, wanted: isinstance(wanted, list) and any(_same(value, one) for one in wanted),
+    "gt": lambda value, wanted: _before(wanted, value, or_same=False),
+    "lt": lambda value, wanted: _before(value, wanted, or_same=False),
+    "gte": lambda value, wanted: _before(wanted, value, or_same=True),
+    "lte": lambda value, wanted: _before(value, wanted, or_same=True),
+    "contains": _contains,
+    "contains_word": lambda value, wanted: value is not None and _text(wanted).lower() in _text(value).lower().split(),
+}
+"""What a condition on a field may ask."""
+
+
+def _order(given: Given) -> Callable[[Snapshot], Any] | None:
+    """Return what entities are sorted by: a name, a time or a field, as text; without it the order of a list here."""
+    stated, way = given.get("sort_by"), given.get("sort_order", "asc")
+    known = ("entity_id", "canonical_name", "last_observation_at", "observation_count", "submitted_at")
+    faults = []
+    if way not in ("asc", "desc"):
+        faults.append(Fault("sort_order", f"got {shown(way)}", "Send asc or desc."))
+    if stated is not None and stated not in known and not stated.startswith("snapshot."):
+        faults.append(Fault("sort_by", f"got {shown(stated)}", f"Send {', '.join(known)} or snapshot.FIELD."))
+    if faults:
+        raise Refused(faults, "Nothing was read.")
+    if stated is None:
+        return None
+    if stated.startswith("snapshot."):
+        name = stated.removeprefix("snapshot.")
+        return lambda snapshot: (str(snapshot.fields.get(name, "")), snapshot.entity.id)
+    if stated == "observation_count":
+        return lambda snapshot: (sum(origin.claims for origin in snapshot.blame.values()), snapshot.entity.id)
+    if stated == "submitted_at":
+        return lambda snapshot: (str(snapshot.fields.get("created_at", "")), snapshot.entity.id)
+    return lambda snapshot: (str(shapes.entity(snapshot)[stated] or ""), snapshot.entity.id)
+
+
+def _all(past: Past, given: Given) -> Iterator[Snapshot]:
+    """Yield all entities that are asked for: Neotoma says how many there are, so all are read."""
+    words, kind = _words(given), given.get("entity_type")
+    descending = given.get("sort_order") == "desc"
+    cursor: str | None = None
+    while True:
+        if words:
+            hits = past.search(words, entity_type=kind, limit=PAGE, cursor=cursor)
+            found, cursor = [hit.snapshot for hit in hits.items], hits.cursor
+        else:
+            page = past.query(entity_type=kind, limit=PAGE, cursor=cursor, descending=descending)
+            found, cursor = list(page.items), page.cursor
+        yield from (snapshot for snapshot in found if not shapes.is_relation(snapshot))
+        if cursor is None:
+            return
+
+
+def _seen_within(snapshot: Snapshot, since: str | None, until: str | None) -> bool:
+    if since is None and until is None:
+        return True
+    latest = shapes.entity(snapshot)["last_observation_at"] or ""
+    return (since is None or latest >= since) and (until is None or latest < until)
+
+
+def by_identifier(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    words, kind = given["identifier"], given.get("entity_type")
+    found = _identified(past, words, kind)
+    if found is None:
+        return {"entities": [], "total": 0, "match_mode": "none"}
+    told = shapes.whole(past, found)
+    if given.get("include_observations"):
+        kept = sorted(reads.observations(past.context, found.entity), key=lambda item: item.observation.observed_at)
+        told["observations"] = [shapes.observation(item) for item in kept[::-1][: given.get("observations_limit", 20)]]
+    return {**told, "entities": [told], "total": 1, "match_mode": "direct"}
+
+
+def _identified(past: Past, words: str, kind: str | None) -> Snapshot | None:
+    """Return the entity that an id, a reference, a key or an identifying value means, exactly but for letter case."""
+    for ref in (words, f"{kind}/{words}" if kind else None):
+        if ref is not None and (ref.startswith("ent_") or "/" in ref):
+            try:
+                return past.show(ref)
+            except (NotFound, Refused):
+                continue
+    try:
+        hits = [hit.snapshot for hit in past.search(words, entity_type=kind, limit=20).items]
+    except Refused:
+        return None  # no word to look for in it
+    sought = words.strip().lower()
+    for snapshot in hits:
+        names = [
+            snapshot.entity.key,
+            *(
+                snapshot.fields.get(name)
+                for name in (*neotoma_names.IDS, *neotoma_names.NAMES, "canonical_name", "aliases")
+            ),
+        ]
+        said = [item for name in names for item in (name if isinstance(name, list) else [name])]
+        if any(isinstance(item, str) and item.lower() == sought for item in said):
+            return snapshot
+    return None
+
+
+def snapshot(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    """One entity, also as it was known (`at_ingested`) or true (`at`) at a time."""
+    known, true = moment(given, "at_ingested"), moment(given, "at")
+    then = past if known is None and true is None else past.at(known, valid_at=true)
+    return shapes.whole(then, then.show(given["entity_id"]))
+
+
+def related(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    limit, _ = window(given)
+    start, found = relationships.fitting(past, given, given.get("max_hops", 1))
+    others = dict.fromkeys(ref for item in found for ref in (item.start, item.end) if ref != start)
+    shown_ = list(others)[:limit] if given.get("include_entities", True) else []
+    return {
+        "entities": [shapes.entity(past.show(ref)) for ref in shown_],
+        "relationships": [shapes.relationship(item) for item in found],
+        "total_entities": len(others),
+        "hops_traversed": max((item.depth for item in found), default=0),
+    }
+
+
+def field_provenance(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    ref, name = given["entity_id"], given["field"]
+    verdicts = past.blame(ref, name).get(name, ())
+    told = {item.observation.id: item for item in reads.observations(past.context, ref)}
+    named = [verdict.observation for verdict in verdicts]
+    listed = [shapes.observation(told[id]) for id in named if id in told]
+    return {"field": name, "entity_id": ref, "observation_ids": named, "observations": listed}
+
+
+def one(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    """Return one entity with how many observations it has."""
+    return shapes.whole(past, past.show(given["entity_id"]))
+
+
+def edges(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    """Return the relationships from an entity and to it."""
+    start, found = relationships.fitting(past, given)
+    outgoing = [shapes.relationship(item) for item in found if item.start == start]
+    incoming = [shapes.relationship(item) for item in found if item.start != start]
+    return {"outgoing": outgoing, "incoming": incoming, "relationships": [*outgoing, *incoming]}
+
+
+def duplicates(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    """Return entities that share an identifying value and so may be one."""
+    limit, _ = window(given)
+    found = past.duplicates(given["entity_type"], limit=limit).items
+    told = [
+        {
+            "entity_a": {"id": ids[0], "entity_type": given["entity_type"]},
+            "entity_b": {"id": ids[1], "entity_type": given["entity_type"]},
+            "score": 1.0,
+            "matched_fields": item.rule.split("+"),
+        }
+        for item in found
+        if len(ids := [past.show(ref).entity.id for ref in item.entities]) > 1
+    ]
+    return {"candidates": told, "entity_type": given["entity_type"], "threshold": None}
+
+
+def neighborhood(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    """Return an entity with its relationships, neighbours, observations and what was seen of it."""
+    told = {"entity_id": given["node_id"], "limit": given.get("limit", 100)}
+    center = one(past, told, None)
+    around = related(past, told, None)
+    found = {"node_id": given["node_id"], "node_type": "entity", "entity": center, "entity_snapshot": center}
+    found["related_entities"] = around["entities"]
+    if given.get("include_relationships", True):
+        found["relationships"] = around["relationships"]
+    kept = reads.observations(past.context, given["node_id"])
+    if given.get("include_observations"):
+        found["observations"] = [shapes.observation(item) for item in kept]
+    if given.get("include_events", True):
+        found["timeline_events"] = [shapes.event_of(item.observation) for item in kept]
+    return found

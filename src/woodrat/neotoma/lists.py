@@ -1,0 +1,128 @@
+"""Lists: observations, what was seen when, sources, readings, recent changes and counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from woodrat.errors import NotFound
+from woodrat.ledger import reads, sources
+from woodrat.neotoma import shapes
+from woodrat.neotoma.calls import PAGE, Given, moment, page, window
+
+if TYPE_CHECKING:
+    from woodrat.api.past import Past
+
+
+def observations(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    """Return observations, the newest first: of an entity, a type or a source, or all."""
+    since = moment(given, "updated_since", "created_since")
+    kept = [
+        item
+        for item in reads.observations(past.context, given.get("entity_id"))
+        if (since is None or item.observation.observed_at >= since)
+        and ("entity_type" not in given or item.observation.entity.type == given["entity_type"])
+        and ("observation_id" not in given or item.observation.id == given["observation_id"])
+    ]
+    kept.sort(key=lambda item: item.observation.observed_at, reverse=True)
+    told = [shapes.observation(item) for item in kept]
+    if "source_id" in given:
+        told = [item for item in told if item["source_id"] == given["source_id"]]
+    return page("observations", told, given)
+
+
+def timeline(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    limit, offset = window(given)
+    found = reads.timeline(
+        past.context, since=moment(given, "since", "start_date"), until=moment(given, "until", "end_date")
+    )
+    if "entity_id" in given:
+        found = tuple(event for event in found if event.observation.entity.id == given["entity_id"])
+    told = [shapes.event(event) for event in reversed(found)]
+    if "event_type" in given:
+        told = [event for event in told if event["event_type"] == given["event_type"]]
+    return {"events": told[offset : offset + limit], "total": len(told), "limit": limit, "offset": offset}
+
+
+def event(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    """Return one event of the timeline: an observation."""
+    for item in reads.observations(past.context):
+        if item.observation.id == given["event_id"]:
+            return {"event": shapes.event_of(item.observation)}
+    raise NotFound(f"There is no event {given['event_id']}. Nothing was read. `timeline` lists them.")
+
+
+def recent(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    """Return what was recorded last."""
+    limit, offset = window({"limit": 50, **given})
+    kept = reads.observations(past.context)[::-1]
+    items = [
+        {
+            "record_type": "observation",
+            "id": item.observation.id,
+            "activity_at": item.observation.observed_at,
+            "title": f"{item.observation.entity}: {item.observation.op}",
+            "entity_id": item.observation.entity.id,
+            "entity_name": item.observation.entity.key,
+            "entity_type": item.observation.entity.type,
+            "source_id": shapes.observation(item)["source_id"],
+        }
+        for item in kept[offset : offset + limit]
+    ]
+    return {"items": items, "has_more": len(kept) > offset + limit, "limit": limit, "offset": offset}
+
+
+def source_list(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    """Return sources as they were delivered, the latest first."""
+    told = [shapes.source(past, item) for item in sources.deliveries(past.context)[::-1]]
+    for name, member in (("search", "original_filename"), ("mime_type", "mime_type")):
+        if name in given:
+            told = [item for item in told if given[name].lower() in str(item[member] or "").lower()]
+    return page("sources", told, given)
+
+
+def source(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    """Return one source."""
+    return shapes.source(past, sources.deliveries_of(past.context, given["source_id"])[0])
+
+
+def source_content(past: Past, given: Given, done: Any) -> bytes:
+    """Return the content of a source as it was received."""
+    return sources.content(past.context, given["source_id"])
+
+
+def interpretations(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    """Return readings of sources, the latest first."""
+    found = [item for item in sources.interpretations(past.context) if given.get("source_id") in (None, item.source)]
+    return page("interpretations", [shapes.interpretation(item) for item in found[::-1]], given)
+
+
+def stats(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    by_type: dict[str, int] = {}
+    relations = 0
+    cursor: str | None = None
+    while True:
+        page = past.query(limit=PAGE, cursor=cursor)
+        for snapshot in page.items:
+            if shapes.is_relation(snapshot):
+                relations += 1
+            else:
+                by_type[snapshot.entity.type] = by_type.get(snapshot.entity.type, 0) + 1
+        cursor = page.cursor
+        if cursor is None:
+            break
+    observations = len(reads.observations(past.context))
+    deliveries = len(sources.deliveries(past.context))
+    entities = sum(by_type.values())
+    last = past.log.entries(after=past.position - 1, limit=1)
+    return {
+        "entities_by_type": dict(sorted(by_type.items(), key=lambda item: (-item[1], item[0]))),
+        "total_entities": entities,
+        "total_observations": observations,
+        "total_relationships": relations,
+        "total_events": observations,
+        "total_interpretations": len(sources.interpretations(past.context)),
+        "timeline_events": observations,
+        "sources_count": deliveries,
+        "last_updated": last[0].recorded_at if last else None,
+        **{"entities": entities, "observations": observations, "relationships": relations, "sources": deliveries},
+    }

@@ -1,0 +1,346 @@
+"""Routes: every address and tool of Neotoma's clients, and the call behind it.
+
+An address may have parts in braces, which are arguments. What is not offered is named with what to use in its place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from woodrat.neotoma import changes, entities, lists, registry, relationships, storing
+from woodrat.neotoma.calls import Given, Verb, window
+from woodrat.server.access import CORRECT, MANAGE, WRITE
+
+_WINDOW: Final = ("limit", "offset")
+
+
+def _entity(given: Given) -> Mapping[str, Any]:
+    return {"ref": given["entity_id"]}
+
+
+def _ends(given: Given) -> Mapping[str, Any]:
+    return {"start": given["source_entity_id"], "end": given["target_entity_id"]}
+
+
+def _of_type(given: Given) -> Mapping[str, Any]:
+    return {"entity_type": given.get("entity_type")}
+
+
+def _names_ids(relation: Mapping[str, Any]) -> bool:
+    """Return whether a relationship is with an entity of no stated type."""
+    return any(isinstance(relation.get(name), str) for name in ("source_entity_id", "target_entity_id", "target_index"))
+
+
+def _about_records(given: Given) -> Mapping[str, Any]:
+    priority = storing.priority(given)
+    if any(isinstance(item, dict) and _names_ids(item) for item in given.get("relationships", ())):
+        return {"ref": "", "priority": priority}
+    return {"records": given.get("entities", []), "priority": priority}
+
+
+def _none(name: str) -> dict[str, Any]:
+    return {name: [], "total": 0, "limit": 100, "offset": 0}
+
+
+STORE: Final = Verb(
+    storing.answer,
+    takes=(
+        *("entities", "relationships", "idempotency_key", "source_priority", "observation_source", "observed_at"),
+        *("commit", "file_content", "file_path", "mime_type", "original_filename", "file_idempotency_key"),
+        "interpretation",
+    ),
+    grant=WRITE,
+    write=storing.stored,
+    about=_about_records,
+    joins=storing.is_one_entity,
+)
+_QUERY: Final = Verb(
+    entities.entities,
+    takes=(
+        *(*_WINDOW, "entity_type", "entity_types", "search", "search_query", "query", "since", "until", "cursor"),
+        *("updated_since", "created_since", "sort_by", "sort_order", "snapshot_filters", "exclude_bookkeeping"),
+    ),
+    about=_of_type,
+)
+_ONE: Final = Verb(entities.one, ("entity_id",), about=_entity)
+_SNAPSHOT: Final = Verb(entities.snapshot, ("entity_id",), ("at", "at_ingested"), about=_entity)
+_OF_ENTITY: Final = Verb(
+    lists.observations,
+    ("entity_id",),
+    (*_WINDOW, "updated_since", "created_since"),
+    about=_entity,
+    empty=_none("observations"),
+)
+_OBSERVATIONS: Final = Verb(
+    lists.observations,
+    takes=(*_WINDOW, "observation_id", "entity_id", "entity_type", "source_id", "updated_since", "created_since"),
+    empty=_none("observations"),
+)
+_EVENTS: Final = Verb(
+    lists.timeline,
+    takes=(*_WINDOW, "since", "until", "start_date", "end_date", "entity_id", "event_type"),
+    empty=_none("events"),
+)
+_TYPES: Final = Verb(registry.listed, takes=(*_WINDOW, "search", "keyword", "entity_type"))
+_TYPE: Final = Verb(registry.one, ("entity_type",), about=_of_type)
+_STATS: Final = Verb(lists.stats)
+_RECENT: Final = Verb(lists.recent, takes=(*_WINDOW, "record_types", "since", "entity_type"))
+_PROVENANCE: Final = Verb(entities.field_provenance, ("entity_id", "field"), about=_entity)
+_MERGE: Final = Verb(
+    changes.merged,
+    ("from_entity_id", "to_entity_id"),
+    ("merge_reason", "idempotency_key"),
+    CORRECT,
+    changes.merge,
+    lambda given: {"one": given["from_entity_id"], "other": given["to_entity_id"]},
+)
+_SPLIT: Final = Verb(
+    changes.split_answer,
+    ("source_entity_id", "predicate", "new_entity", "idempotency_key"),
+    ("reason",),
+    CORRECT,
+    changes.split,
+    lambda given: {"ref": given["source_entity_id"]},
+)
+_READING: Final = Verb(
+    storing.interpretation_answer,
+    ("source_id", "entities"),
+    ("interpretation_config", "relationships", "idempotency_key"),
+    WRITE,
+    storing.interpreted,
+    _about_records,
+)
+_SUBMIT: Final = Verb(
+    storing.submission_answer,
+    ("entity_type",),
+    ("fields", "initial_message"),
+    WRITE,
+    storing.submitted,
+    lambda given: {"records": [{"entity_type": given["entity_type"]}]},
+)
+_RELATIONS: Final = Verb(
+    lambda past, given, done: relationships.listed(past, given, window(given)),
+    takes=("entity_id", *relationships.ENDS, "direction", *_WINDOW),
+    empty={**_none("relationships"), "total_count": 0},
+)
+_RELATION: Final = Verb(lambda past, given, done: relationships.snapshot(past, given), relationships.ENDS)
+
+
+def _mark(verb: str) -> Verb:
+    return Verb(
+        changes.changed,
+        ("entity_id",),
+        ("entity_type", "reason", "idempotency_key"),
+        CORRECT,
+        changes.marked(verb),
+        _entity,
+    )
+
+
+def _mark_relation(verb: str) -> Verb:
+    return Verb(
+        changes.ended,
+        relationships.ENDS,
+        ("reason", "idempotency_key"),
+        CORRECT,
+        partial(relationships.mark, verb),
+        _ends,
+    )
+
+
+def _user(past: Any, given: Given, done: Any) -> dict[str, Any]:
+    return {"user_id": past.context.tenant, "agent": past.context.agent, "authenticated": True}
+
+
+POSTS: Final[Mapping[str, Verb]] = {
+    "store": STORE,
+    "store_structured": STORE,
+    "store_unstructured": STORE,
+    "entities/query": _QUERY,
+    "retrieve_entities": _QUERY,
+    "entities/merge": _MERGE,
+    "merge_entities": _MERGE,
+    "entities/split": _SPLIT,
+    "split_entity": _SPLIT,
+    "retrieve_entity_by_identifier": Verb(
+        entities.by_identifier, ("identifier",), ("entity_type", "limit", "include_observations", "observations_limit")
+    ),
+    "get_entity_snapshot": _SNAPSHOT,
+    "retrieve_entity_snapshot": _SNAPSHOT,
+    "list_observations": _OF_ENTITY,
+    "observations/query": _OBSERVATIONS,
+    "timeline": _EVENTS,
+    "list_timeline_events": _EVENTS,
+    "retrieve_related_entities": Verb(
+        entities.related,
+        ("entity_id",),
+        ("relationship_type", "relationship_types", "direction", "max_hops", "limit", "include_entities"),
+        empty={"entities": [], "relationships": [], "total_entities": 0, "hops_traversed": 0},
+    ),
+    "retrieve_graph_neighborhood": Verb(
+        entities.neighborhood,
+        ("node_id",),
+        (
+            *("node_type", "limit", "offset", "include_relationships", "include_sources", "include_events"),
+            "include_observations",
+        ),
+    ),
+    "list_relationships": _RELATIONS,
+    "relationships/snapshot": _RELATION,
+    "get_relationship_snapshot": _RELATION,
+    "create_relationship": Verb(
+        changes.relation, relationships.ENDS, ("metadata", "idempotency_key"), WRITE, relationships.relate, _ends
+    ),
+    "create_relationships": Verb(
+        relationships.all_told, ("relationships",), (), WRITE, relationships.relate_all, lambda given: {"ref": ""}
+    ),
+    "delete_relationship": _mark_relation("delete"),
+    "restore_relationship": _mark_relation("restore"),
+    "correct": Verb(
+        changes.changed,
+        ("entity_id",),
+        ("corrections", "entity_type", "field", "value", "reason", "idempotency_key"),
+        CORRECT,
+        changes.correct,
+        _entity,
+    ),
+    "schemas": _TYPES,
+    "list_entity_types": _TYPES,
+    "describe_entity_type": _TYPE,
+    "register_schema": Verb(
+        registry.answer,
+        ("entity_type", "schema_definition"),
+        ("reducer_config", "schema_version"),
+        MANAGE,
+        registry.register,
+        _of_type,
+    ),
+    "update_schema_incremental": Verb(
+        registry.answer,
+        ("entity_type",),
+        ("fields_to_add", "fields_to_remove", "canonical_name_fields", "schema_version"),
+        MANAGE,
+        registry.update,
+        _of_type,
+    ),
+    "interpretations/create": _READING,
+    "create_interpretation": _READING,
+    "submit/{entity_type}": _SUBMIT,
+    "submit_entity": _SUBMIT,
+    "stats": _STATS,
+    "get_entity_type_counts": _STATS,
+    "list_recent_changes": _RECENT,
+    "get_field_provenance": _PROVENANCE,
+    "retrieve_field_provenance": _PROVENANCE,
+    "delete_entity": _mark("delete"),
+    "restore_entity": _mark("restore"),
+    "get_authenticated_user": Verb(_user),
+    "get_session_identity": Verb(_user),
+}
+"""What is posted, by address and by the name of the tool."""
+
+GETS: Final[Mapping[str, Verb]] = {
+    "entities": _QUERY,
+    "entities/duplicates": Verb(entities.duplicates, ("entity_type",), ("limit", "threshold"), about=_of_type),
+    "entities/{entity_id}": _ONE,
+    "entities/{entity_id}/observations": _OF_ENTITY,
+    "entities/{entity_id}/relationships": Verb(entities.edges, ("entity_id",), about=_entity),
+    "observations": _OBSERVATIONS,
+    "timeline": _EVENTS,
+    "timeline/{event_id}": Verb(lists.event, ("event_id",)),
+    "relationships": Verb(
+        lambda past, given, done: relationships.every(past, given),
+        takes=(*relationships.ENDS, *_WINDOW),
+        empty=_none("relationships"),
+    ),
+    "relationships/{relationship_key}": Verb(
+        lambda past, given, done: relationships.by_key(past, given["relationship_key"]), ("relationship_key",)
+    ),
+    "schemas": _TYPES,
+    "schemas/{entity_type}": _TYPE,
+    "sources": Verb(lists.source_list, takes=(*_WINDOW, "search", "mime_type", "source_type")),
+    "sources/{source_id}": Verb(lists.source, ("source_id",)),
+    "sources/{source_id}/content": Verb(lists.source_content, ("source_id",)),
+    "interpretations": Verb(lists.interpretations, takes=(*_WINDOW, "source_id")),
+    "stats": _STATS,
+    "record_activity": _RECENT,
+    "session": Verb(_user),
+    "me": Verb(_user),
+    "health": Verb(lambda past, given, done: {"ok": True}),
+}
+"""What is got, by address."""
+
+NOT_OFFERED: Final[Mapping[str, str]] = {
+    "subscribe": "Webhooks are named by who runs the server: `woodrat webhooks add`. /v1/log streams new entries.",
+    "unsubscribe": "Webhooks are named by who runs the server: `woodrat webhooks`.",
+    "list_subscriptions": "Webhooks are named by who runs the server: `woodrat webhooks list`.",
+    "get_subscription_status": "Webhooks are named by who runs the server: `woodrat webhooks list`.",
+    "events/stream": "GET /v1/log with accept: text/event-stream streams new entries.",
+    "peers": "Ledgers exchange entries with `woodrat sync URL`, and state does not depend on order.",
+    "add_peer": "Ledgers exchange entries with `woodrat sync URL`, and state does not depend on order.",
+    "list_peers": "Ledgers exchange entries with `woodrat sync URL`, and state does not depend on order.",
+    "resolve_sync_conflict": "A sync leaves nothing to resolve: `woodrat conflicts` lists what agents disagree on.",
+    "agents": "Agents are named by API keys: `woodrat keys`.",
+    "issues": "It files issues of Neotoma itself.",
+    "analyze_schema_candidates": "`woodrat schemas infer TYPE` makes a schema of what is stored.",
+    "get_schema_recommendations": "`woodrat schemas infer TYPE` makes a schema of what is stored.",
+    "audit_undeclared_fragments": "Fields need no declaration here; `raw_fragments` has values of another type.",
+    "health_check_snapshots": "`woodrat verify` proves that snapshots agree with the log.",
+    "recompute_snapshots_by_type": "`woodrat rebuild` makes snapshots from the log again.",
+    "turn_summary": "`entities/query` lists what a conversation stored.",
+    "neotoma_turn_summary": "`entities/query` lists what a conversation stored.",
+    "instance-policy": "Grants of API keys say what may be stored: `woodrat keys`.",
+    "observations/create": "Send the record to `store`.",
+    "bundles": "`woodrat schemas add-pack` registers sets of schemas.",
+    "get_file_url": "GET sources/SOURCE_ID/content answers with the file.",
+}
+"""What is not offered here, by the beginning of its address, and what to use in its place."""
+
+
+class Found(NamedTuple):
+    """The call behind an address."""
+
+    verb: Verb
+    """What is called."""
+    arguments: dict[str, str]
+    """Those that stand in the address."""
+
+
+def find(method: str, address: str) -> Found | None:
+    """Return the call behind an address; none where there is none for this method."""
+    table = {"POST": POSTS, "GET": GETS}.get(method, {})
+    verb = table.get(address)
+    if verb is not None:
+        return Found(verb, {})
+    for pattern, path in _PATTERNS.get(method, ()):
+        match = pattern.fullmatch(address)
+        if match is not None:
+            return Found(table[path], match.groupdict())
+    return None
+
+
+def methods(address: str) -> list[str]:
+    """Return the methods that an address has."""
+    return [method for method in ("GET", "POST") if find(method, address) is not None]
+
+
+def reason(address: str) -> str | None:
+    """Return why an address is not offered; none for one that nobody knows."""
+    stated = (NOT_OFFERED.get(address), NOT_OFFERED.get(address.partition("/")[0]))
+    return next((text for text in stated if text is not None), None)
+
+
+def _patterns(table: Mapping[str, Verb]) -> Iterator[tuple[re.Pattern[str], str]]:
+    for path in table:
+        if "{" in path:
+            yield re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>.+?)", path)), path
+
+
+_PATTERNS: Final = {
+    method: sorted(_patterns(table), key=lambda found: -len(found[1]))
+    for method, table in (("GET", GETS), ("POST", POSTS))
+}
+"""Addresses with arguments, the longest first."""
