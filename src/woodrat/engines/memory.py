@@ -13,7 +13,7 @@ from woodrat.canon.ids import Ref, TenantId, digest_order, id_of
 from woodrat.engines import elements
 from woodrat.engines.memory_audit import MemoryAudit
 from woodrat.engines.memory_tables import MemoryIndex, MemoryTables, Versions
-from woodrat.engines.port import BEFORE_ALL, Head, IndexRow, Kept, LastKept, Receipt
+from woodrat.engines.port import BEFORE_ALL, Head, IndexRow, Kept, LastKept, Receipt, Standing
 from woodrat.errors import Unavailable
 from woodrat.log.check import Row
 from woodrat.log.entry import Entry, Write
@@ -235,6 +235,9 @@ class MemoryView:
     def namers(self, digest: bytes, through: int) -> Sequence[Stored]:
         return [stored for stored in self.tables.namers.get(digest, ()) if stored.position <= through]
 
+    def named(self, digests: Sequence[bytes], through: int) -> Collection[bytes]:
+        return {digest for digest in digests if self.namers(digest, through)}
+
     def observations(self, entity: bytes, after: int, through: int) -> Sequence[Stored]:
         found = self.tables.by_entity.get(entity, [])
         start = bisect_right(found, after, key=_position)
@@ -314,6 +317,13 @@ class MemoryView:
             index = bisect_right(lasting, through, key=lambda kept: kept.position)
             found = lasting[index - 1] if index else None
         return found if found is not None and found.state.schema == rules.schema.digest else None
+
+    def standings(self, refs: Sequence[Ref], through: int, rules: Mapping[str, Rules]) -> Sequence[Standing | None]:
+        versions = [self.version(ref.digest, through) for ref in refs]
+        return [
+            None if version is None else Standing(version, self.kept(ref, through, rules[ref.type]))
+            for ref, version in zip(refs, versions, strict=True)
+        ]
 
 
 class MemoryTransaction(MemoryView):
@@ -440,8 +450,8 @@ class MemoryTransaction(MemoryView):
                 size = len(packed_state.pack(state, rules, apart=True))
                 self._set(t.last_kept, root, LastKept(state.observations, state.body_bytes, size))
 
-    def last_kept(self, root: Ref) -> LastKept | None:
-        return self.tables.last_kept.get(root.digest)
+    def last_kept(self, roots: Sequence[Ref]) -> Sequence[LastKept | None]:
+        return [self.tables.last_kept.get(root.digest) for root in roots]
 
     def _keep_elements(self, root: bytes, position: int, state: MergeState, before: Collection[str]) -> MergeState:
         """Keep the parts of large collections one by one; return the state with its parts there."""

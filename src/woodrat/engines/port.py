@@ -89,6 +89,15 @@ class Kept(NamedTuple):
     """What they fold to."""
 
 
+class Standing(NamedTuple):
+    """What an engine holds of an entity that something was said of."""
+
+    version: int
+    """The position of its last observation."""
+    kept: Kept | None
+    """The latest merge state kept under it, as `kept` returns it."""
+
+
 class LastKept(NamedTuple):
     """The last merge state kept along a history, by its amounts."""
 
@@ -289,6 +298,9 @@ class View(Protocol):
     def namers(self, digest: bytes, through: int) -> Sequence[Stored]:
         """Return the observations that name this digest in `replaces`, by position."""
 
+    def named(self, digests: Sequence[bytes], through: int) -> Collection[bytes]:
+        """Return those of these digests that an observation names in `replaces`: those with `namers`."""
+
     def observations(self, entity: bytes, after: int, through: int) -> Sequence[Stored]:
         """Return the observations of one entity, by position."""
 
@@ -358,6 +370,12 @@ class View(Protocol):
         read when they are asked for, as long as the view is open.
         """
 
+    def standings(self, refs: Sequence[Ref], through: int, rules: Mapping[str, Rules]) -> Sequence[Standing | None]:
+        """Return what is held of each of these entities, in order: its version and what `kept` returns, in one look.
+
+        `rules` are those of each type. `None` stands for an entity of which nothing was said.
+        """
+
 
 class Transaction(View, Protocol):
     """One write: everything in it becomes durable together, or nothing of it ever was."""
@@ -382,8 +400,8 @@ class Transaction(View, Protocol):
         position of the state on. What follows from a state that was kept costs what changed since.
         """
 
-    def last_kept(self, root: Ref) -> LastKept | None:
-        """Return the amounts of the last merge state kept along the history under a fold's smallest entity."""
+    def last_kept(self, roots: Sequence[Ref]) -> Sequence[LastKept | None]:
+        """Return the amounts of the last merge states kept along histories, each under a fold's smallest entity."""
 
     def claim(self, agent: str, key: str, receipt: Receipt) -> None:
         """Note what an idempotency key was used for."""

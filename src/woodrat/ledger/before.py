@@ -13,10 +13,18 @@ from woodrat.state.observation import Observation
 class Before:
     """What a fold of these members knew through a position, of what an as-of selects."""
 
-    __slots__ = ("_asof", "_view", "members", "through")
+    __slots__ = ("_asof", "_unnamed", "_view", "members", "through")
 
-    def __init__(self, view: View, members: Sequence[Ref], through: int, asof: AsOf | None = None) -> None:
-        self._view, self._asof = view, asof
+    def __init__(
+        self,
+        view: View,
+        members: Sequence[Ref],
+        through: int,
+        asof: AsOf | None = None,
+        unnamed: Collection[bytes] = (),
+    ) -> None:
+        """`unnamed` are digests that no observation names, as far as the log goes: they are not asked about."""
+        self._view, self._asof, self._unnamed = view, asof, unnamed
         self.members = members
         """Whose observations it knows; who folds one entity after the other changes them."""
         self.through = through
@@ -27,6 +35,8 @@ class Before:
         return found.observation if found is not None and self._folded(found) else None
 
     def namers(self, digest: bytes) -> Collection[Observation]:
+        if digest in self._unnamed:
+            return ()
         found = self._view.namers(digest, self.through)
         return [stored.observation for stored in found if self._folded(stored)] if found else ()
 

@@ -9,16 +9,16 @@ goes through it (schemas, groups). Entities at hand are bounded, so memory does 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Final
 
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import KEPT_EVERY, Kept, Transaction, View
-from woodrat.ledger import entry_index, fingerprint_index, identifying_values, quick_reads
+from woodrat.ledger import entry_index, fingerprint_index, identifying_values
 from woodrat.ledger import find as finder
 from woodrat.ledger.before import Before
-from woodrat.ledger.read import Reader
+from woodrat.ledger.read import Reader, lone_state
 from woodrat.ledger.spacing import Spacing
 from woodrat.ledger.transitions import advance, is_old, note_values, spoken_of
 from woodrat.log.check import Row
@@ -184,8 +184,9 @@ class _Folds:
 
     def __init__(self, write: Transaction, policies: Mapping[str, Policy]) -> None:
         self._write, self._policies = write, policies
-        self._current_of = quick_reads.current_of(write)
         self._at_hand: dict[Ref, _Fold] = {}
+        self._unnamed: set[bytes] = set()
+        """Of what is taken in now, the digests that no observation names so far."""
         self._rules: dict[str, Rules] = {}
         self._spacing = Spacing(write.last_kept)
 
@@ -200,10 +201,13 @@ class _Folds:
             self._advance(first, last, meanings)
             return
         # Before the rows are indexed the state that was put down is still the present one, and need not be looked for.
-        for meaning in meanings:
-            if isinstance(meaning, Observation) and meaning.entity not in self._at_hand:
-                self._pick_up(meaning.entity, first - 1)
+        said = [meaning for meaning in meanings if isinstance(meaning, Observation)]
+        self._pick_up({one.entity for one in said if one.entity not in self._at_hand}, first - 1)
         entry_index.derive(self._write, rows, meanings)
+        digests = [one.digest for one in said]
+        self._unnamed.clear()
+        self._unnamed.update(digests)
+        self._unnamed.difference_update(self._write.named(digests, last))
         joined = self._fold(first, meanings)
         if joined:
             # What belongs to a group is folded with the others of it.
@@ -234,10 +238,8 @@ class _Folds:
             ref = said.entity
             fold = at_hand.get(ref)
             if fold is None:
-                fold = self._pick_up(ref, first - 1)
-                if fold is None:
-                    joined.add(ref)
-                    continue
+                joined.add(ref)
+                continue
             values = fold.values
             if values.wanted and (
                 fold.last >= 0 or not is_old(fold.state().strata, fold.rules.identifying, said.fields)
@@ -266,22 +268,22 @@ class _Folds:
             identifying_values.note(self._write, news)
         return joined
 
-    def _pick_up(self, ref: Ref, through: int) -> _Fold | None:
-        """Return an entity as it was at a position; none when it is joined with others."""
+    def _pick_up(self, refs: Collection[Ref], through: int) -> None:
+        """Take entities at hand as they were at a position, without those that are joined with others."""
         write = self._write
-        if entry_index.joined(write, ref.digest):
-            return None
-        rules = self._rules_at(ref.type, through)
-        kept = self._current_of(ref, through, rules)
-        if kept is not None:
-            state = kept[0]
-        elif write.version(ref.digest, through) is None:
-            state = merge.empty((ref,), rules)
-        else:
-            state = Reader(write, AsOf(through), self._policies).state(ref)
-        values = Identifying(ref, rules.identifying, rules.checker.shared_values)
-        fold = self._at_hand[ref] = _Fold(state, rules, Before(write, (ref,), through), values)
-        return fold
+        joined = entry_index.joined_among(write, [ref.digest for ref in refs])
+        alone = [ref for ref in refs if ref.digest not in joined]
+        by_type = {type: self._rules_at(type, through) for type in {ref.type for ref in alone}}
+        for ref, standing in zip(alone, write.standings(alone, through, by_type), strict=True):
+            rules = by_type[ref.type]
+            state = (
+                merge.empty((ref,), rules)
+                if standing is None
+                else lone_state(standing) or Reader(write, AsOf(through), self._policies).state(ref)
+            )
+            values = Identifying(ref, rules.identifying, rules.checker.shared_values)
+            known = Before(write, (ref,), through, None, self._unnamed)
+            self._at_hand[ref] = _Fold(state, rules, known, values)
 
     def _rules_at(self, type: str, position: int) -> Rules:
         """Return the rules of a type, which are the same from one schema to the next."""

@@ -7,7 +7,7 @@ again and again, such as the schema in force, is kept at hand as long as no row 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -242,6 +242,20 @@ def joins(view: View) -> bool:
     return found
 
 
+def joined_among(view: View, entities: Sequence[bytes]) -> Collection[bytes]:
+    """Return those of these entities that any `same_as` ever named, in one look; `joined` says it of one."""
+    if not joins(view):
+        return ()
+    at_hand = view.at_hand(SAME_AS)
+    prefixes = {entry_rows.digest_prefix(entity): entity for entity in entities if entity not in at_hand}
+    size = len(entry_rows.digest_prefix(bytes(32)))
+    found = {prefixes[key[:size]] for key, _ in view.find(SAME_AS, list(prefixes))} if prefixes else set()
+    for entity in prefixes.values():
+        if entity not in found:
+            _note_unjoined(at_hand, entity)
+    return found
+
+
 def joined(view: View, entity: bytes) -> bool:
     """Return whether any `same_as` ever named this entity; wrongly true costs time, wrongly false an answer."""
     at_hand = view.at_hand(SAME_AS)
@@ -250,8 +264,12 @@ def joined(view: View, entity: bytes) -> bool:
         return False
     if view.scan(SAME_AS, entry_rows.digest_prefix(entity), limit=1):
         return True
+    _note_unjoined(at_hand, entity)
+    return False
+
+
+def _note_unjoined(at_hand: dict[Any, Any], entity: bytes) -> None:
     if len(at_hand) >= UNJOINED_MAX:
         at_hand.clear()
         at_hand[_JOINS] = True
     at_hand[entity] = False
-    return False

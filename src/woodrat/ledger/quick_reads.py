@@ -22,7 +22,8 @@ Current = Callable[[Ref, int, Rules], tuple[MergeState, int] | None]
 
 def current_of(view: View) -> Current:
     """Return what finds the merge state kept of a lone entity, if nothing was said of it since; see `QuickStates`."""
-    return cast("QuickStates", view).current if hasattr(view, "current") else partial(_current, view)
+    found: Current | None = getattr(view, "current", None)
+    return partial(_current, view) if found is None else found
 
 
 def _current(view: View, ref: Ref, through: int, rules: Rules) -> tuple[MergeState, int] | None:

@@ -6,7 +6,7 @@ nothing kept fits (other members, another schema, an effective time) it folds fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -14,7 +14,7 @@ from woodrat.canon import ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines import cancellation
-from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Engine, Kept, View
+from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Engine, Kept, Standing, View
 from woodrat.errors import NotFound
 from woodrat.ledger import entry_index, quick_reads
 from woodrat.ledger.before import Before
@@ -94,15 +94,20 @@ class Reader:
 
     def remember(self, refs: Iterable[Ref]) -> None:
         """Note the states of entities as they are, for `follow` after a write."""
-        states, view, current, by_type = self._before, self.view, self._current_of, self._rules
-        joins, joined = entry_index.joins(view), entry_index.joined
-        position = self.asof.position
         assert self.asof.effective is None, "a write follows all that is known"
-        for ref in refs:
-            # As `state`, which costs a call more and can be cancelled.
-            rules = by_type.get(ref.type) or self.rules(ref.type)
-            kept = None if joins and joined(view, ref.digest) else current(ref, position, rules)
-            states[ref] = self.state(ref) if kept is None else kept[0]
+        states, view, by_type = self._before, self.view, self._rules
+        refs = list(refs)
+        for type in {ref.type for ref in refs}:
+            self.rules(type)
+        joined = entry_index.joined_among(view, [ref.digest for ref in refs]) if entry_index.joins(view) else ()
+        for ref, standing in zip(refs, view.standings(refs, self.asof.position, by_type), strict=True):
+            # As `state`, which asks for each.
+            if joined and ref.digest in joined:
+                states[ref] = self.state(ref)
+            elif standing is None:
+                states[ref] = fold.empty((ref,), by_type[ref.type])
+            else:
+                states[ref] = lone_state(standing) or self.state(ref)
 
     def go_on(self, transitions: Iterable[Transition]) -> None:
         """Note what became of entities, for what is said of them next."""
@@ -114,19 +119,30 @@ class Reader:
         spoken: Mapping[Ref, Sequence[Stored]],
         changed: Mapping[str, int],
         spacing: Spacing,
+        *,
+        joining: bool = False,
     ) -> tuple[list[Transition], list[Ref]]:
         """Fold what a write says into what an earlier reader of the same view remembers.
 
         Return what became of the entities that could be followed, and those that have to be read anew: entities of
-        types whose schemas `changed`, given with the position, what is joined or parted, and whatever only a whole
-        fold can tell.
+        types whose schemas `changed`, given with the position, everything where a `same_as` is spoken of (`joining`),
+        and whatever only a whole fold can tell.
         """
         self._rules = {type: rules for type, rules in before._rules.items() if type not in changed}
-        joining = any(ref.type == SAME_AS for ref in spoken)
         transitions: list[Transition] = []
         rest: list[Ref] = []
         groups: dict[tuple[Ref, ...], list[Ref]] = {}
-        remembered, known, extend, by_type = before._before, Before(self.view, (), -1), fold.extend, self._rules
+        remembered, extend, by_type = before._before, fold.extend, self._rules
+        digests = [one.observation.digest for stored in spoken.values() for one in stored]
+        unnamed = set(digests).difference(self.view.named(digests, self.asof.position))
+        known = Before(self.view, (), -1, None, unnamed)
+        spacing.look_up(
+            [
+                remembered[ref].members[0]
+                for ref, stored in spoken.items()
+                if (remembered[ref].observations + len(stored)) % KEPT_EVERY < len(stored)
+            ]
+        )
         for ref, stored in spoken.items():
             old, type = remembered[ref], ref.type
             rules = by_type.get(type) or self.rules(type)
@@ -146,7 +162,7 @@ class Reader:
                 was = rules
             else:
                 new = fold.empty((ref,), rules) if type in changed else old
-                now = self._followed(ref, new, old, stored, rules, changed.get(type, -1), spacing)
+                now = self._followed(ref, new, old, stored, rules, changed.get(type, -1), spacing, unnamed)
                 was = before.rules(type)
             if now is None:
                 rest.append(ref)
@@ -158,7 +174,7 @@ class Reader:
                 old, was, rules = before._before[refs[0]], before.rules(type), self.rules(type)
                 said = sorted((one for ref in refs for one in spoken[ref]), key=lambda one: one.position)
                 new = fold.empty(members, rules) if type in changed else old
-                now = self._followed(refs[0], new, old, said, rules, changed.get(type, -1), spacing)
+                now = self._followed(refs[0], new, old, said, rules, changed.get(type, -1), spacing, unnamed)
                 if now is None:
                     rest += refs
                 else:
@@ -176,10 +192,12 @@ class Reader:
         rules: Rules,
         since: int,
         spacing: Spacing,
+        unnamed: Collection[bytes],
     ) -> MergeState | None:
         """Fold some observations in one by one, and note the states that are due to be kept on the way.
 
-        What lies at or before `since` was folded under another schema. `None` asks for a whole fold.
+        What lies at or before `since` was folded under another schema, and no observation names those that are
+        `unnamed`. `None` asks for a whole fold.
         """
         view, members = self.view, state.members
         new: MergeState | None = state
@@ -187,7 +205,7 @@ class Reader:
         for number, (position, observation) in enumerate(stored, old.observations + 1):
             size += len(observation.body)
             if new is not None:
-                new = fold.extend(new, observation, rules, Before(view, members, position - 1))
+                new = fold.extend(new, observation, rules, Before(view, members, position - 1, None, unnamed))
             if position > since and spacing.is_due(members[0], number, size):
                 if new is None:
                     new = Reader(view, AsOf(position), self.policies).state(ref)
@@ -453,6 +471,12 @@ def glanced_back(
         return None
     corrected = packed is not None and packed_state.CORRECTS in packed
     return Snapshot.glanced(found, packed, dict(sorted(values.items())), rules, at, version, since, corrected)
+
+
+def lone_state(standing: Standing) -> MergeState | None:
+    """Return the merge state of an entity that was folded alone, if nothing was said of it since."""
+    version, kept = standing
+    return kept.state if kept is not None and version <= kept.position and len(kept.state.members) == 1 else None
 
 
 @lru_cache(maxsize=PLAIN_MAX)

@@ -67,15 +67,13 @@ class Report(Record):
         """`rest` gives the parts that are not given, when one of them is first asked for."""
         assert rest is not None or parts.keys() >= _STATED
         set_part = object.__setattr__
-        for name, value in {
-            "repeated": repeated,
-            "dry_run": False,
-            "id": None,
-            "matched": (),
-            "times": {},
-            "_rest": rest,
-            **parts,
-        }.items():
+        set_part(self, "repeated", repeated)
+        set_part(self, "dry_run", False)
+        set_part(self, "id", None)
+        set_part(self, "matched", ())
+        set_part(self, "times", {})
+        set_part(self, "_rest", rest)
+        for name, value in parts.items():
             set_part(self, name, value)
 
     @classmethod

@@ -17,7 +17,7 @@ from woodrat.engines.port import KEPT_EVERY, LastKept
 from woodrat.merge import packed_state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
     from woodrat.canon.ids import Ref
     from woodrat.merge.fold import MergeState
@@ -32,10 +32,16 @@ ENTRY_BYTES: Final = 144
 class Spacing:
     """Says for the entities of one write, or of one pass over the log, when a state is due to be kept."""
 
-    def __init__(self, last_kept: Callable[[Ref], LastKept | None]) -> None:
+    def __init__(self, last_kept: Callable[[Sequence[Ref]], Sequence[LastKept | None]]) -> None:
         self._find = last_kept
         self._last: dict[Ref, LastKept | None] = {}
         self._noted: dict[Ref, tuple[MergeState, Rules]] = {}
+
+    def look_up(self, roots: Iterable[Ref]) -> None:
+        """Find what was kept last of folds that will be asked about, in one look."""
+        unknown = [root for root in roots if root not in self._last and root not in self._noted]
+        if unknown:
+            self._last.update(zip(unknown, self._find(unknown), strict=True))
 
     def is_due(self, root: Ref, observations: int, body_bytes: int) -> bool:
         """Return whether the state of a fold is due, by how much was folded; `root` is its smallest entity."""
@@ -48,7 +54,7 @@ class Spacing:
             size = len(packed_state.pack(state, rules, apart=True))
             self._last[root] = LastKept(state.observations, state.body_bytes, size)
         elif root not in self._last:
-            self._last[root] = self._find(root)
+            self.look_up((root,))
         last = self._last[root]
         if last is None or observations <= last.observations:  # fewer than before: a group was parted
             return True

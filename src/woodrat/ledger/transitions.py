@@ -59,7 +59,7 @@ def advance(
             changed[meaning.type] = position
     spacing = Spacing(write.last_kept)
     joining = any(ref.type == relation.SAME_AS for ref in spoken)
-    transitions, others = after.follow(before, spoken, changed, spacing)
+    transitions, others = after.follow(before, spoken, changed, spacing, joining=joining)
     if others:
         found = {transition.ref: transition for transition in transitions}
         transitions = [found.get(ref) or after.transition(before, ref, spoken.get(ref, ())) for ref in touched(spoken)]

@@ -17,7 +17,7 @@ from woodrat.canon.digest import digest
 from woodrat.canon.form import Json, Spelled, serialise
 from woodrat.canon.ids import Ref
 from woodrat.clock import Clock, fresh_id, not_before
-from woodrat.engines.port import Receipt, Transaction, View
+from woodrat.engines.port import Head, Receipt, Transaction, View
 from woodrat.errors import Fault, Refused
 from woodrat.ledger import collector, entry_index, subscriptions, transitions
 from woodrat.ledger import report as reports
@@ -210,13 +210,13 @@ class Call:
     def draft(self, write: Transaction, before: Reader, since: str | None, log: str | None = None) -> Draft:
         """Plan it against the state before it; `since` is the time of the log's last entry.
 
-        `log` is the name of the log, where it was looked up already. A new one is made after the clock was asked, as
-        the golden logs have it.
+        `log` is the name of the log, where it goes on. A new one is made after the clock was asked, as the golden logs
+        have it.
         """
         context = self.context
         now = context.clock.now()
         recorded_at = not_before(now, since)
-        name = next_log(write, context.clock) if log is None else log
+        name = fresh_id(context.clock, "log_") if log is None else log
         draft = Draft(write, before, recorded_at, context.agent, context.clock, name)
         if recorded_at is not now:
             draft.skew = skew_hint(now, recorded_at)
@@ -284,15 +284,15 @@ class Call:
         if self.key is not None and (answered := self.answer(write, self.key)) is not None:
             return answered, None
         head = write.head()
-        before = Reader(write, AsOf(head.position), self.context.policies)
-        draft = self.draft(write, before, head.recorded_at)
+        before = Reader(write, AsOf(head.size - 1), self.context.policies)
+        draft = self.draft(write, before, head.recorded_at, own_log(write, head))
         if not draft.items:
             return nothing_new(draft), None
         self.stop_erased(draft)
         meanings = [item.meaning for item in draft.items]
         if draft.said:
             before.remember(transitions.spoken_of(meanings))
-        entries, nonce = self.entries(draft, head.position + 1)
+        entries, nonce = self.entries(draft, head.size)
         entry_index.append(write, [entries], meanings)
         report = _merge(draft, entries, meanings)
         if self.dry_run:
@@ -471,8 +471,12 @@ def next_log(view: View, clock: Clock) -> str:
 
     A log that another ledger wrote is theirs: what is written here begins one of its own.
     """
-    head = view.head()
-    return head.log if head.log is not None and view.cloned() < head.position else fresh_id(clock, "log_")
+    return own_log(view, view.head()) or fresh_id(clock, "log_")
+
+
+def own_log(view: View, head: Head) -> str | None:
+    """Return the name of the log at whose head a write goes on; `None` where it begins one."""
+    return head.log if head.log is not None and view.cloned() < head.size - 1 else None
 
 
 class _DryRun(Exception):

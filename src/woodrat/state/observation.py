@@ -44,10 +44,8 @@ _KIND: Final = digest_prefix("observation")
 _blank: Final = object.__new__
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _RUN_ID = re.compile(r"[a-z]{3}_[A-Za-z0-9_.-]{1,60}")
-_EVERY_PART = ("agent", "observed_at", "op", "priority", "valid_from")
-"""What every assertion says of itself."""
 PLAIN_PARTS: Final = 7
-"""How many parts a plain assertion has: those, its entity and its fields, and nothing else but `assigned`."""
+"""How many parts a plain assertion has without `assigned`: five that it says of itself, its entity and its fields."""
 _PLAIN_TYPES: Final = frozenset({(str, dict, dict, str, str, int, str), (str, bool, dict, dict, str, str, int, str)})
 """Their types, in canonical order, without `assigned` and with it."""
 _OPTIONAL = ("confidence", "interpretation", "locator", "match", "reason", "run", "source", "step")
@@ -265,7 +263,6 @@ class Voice:
 
     __slots__ = (
         "_head",
-        "_parts",
         "_tail",
         "agent",
         "assigned",
@@ -292,23 +289,9 @@ class Voice:
         self.valid_from = observed_at if valid_from is None else valid_from
         self.priority = priority
         self.saw = saw
-        self.optional = {key: value for key, value in optional.items() if value is not None}
-        parts: dict[str, Any] = {
-            "agent": agent,
-            "observed_at": observed_at,
-            "op": ASSERT,
-            "priority": priority,
-            "valid_from": self.valid_from,
-            **self.optional,
-        }
-        if saw:
-            parts["saw"] = sorted(ids.name("observation", digest) for digest in saw)
-        plain = len(parts) == len(_EVERY_PART)
-        if assigned:
-            parts["assigned"] = True
-        self._parts = parts
+        self.optional = {key: value for key, value in optional.items() if value is not None} if optional else _NOTHING
         # Keys are spelled in order: `entity` and `fields` stand between `confidence` and `interpretation`.
-        if plain:
+        if not self.optional and not saw:
             head = b'{"agent":%b,"assigned":true,"entity":{"key":' if assigned else b'{"agent":%b,"entity":{"key":'
             self._head = head % form.spell_text(agent)
             self._tail = b',"observed_at":"%b","op":"assert","priority":%d,"valid_from":"%b"}' % (
@@ -318,9 +301,25 @@ class Voice:
             )
             return
         # Inside a text quotation marks are escaped, so these bytes stand nowhere else.
-        before, _, after = form.serialise({**parts, "entity": 0}).partition(b',"entity":0,')
+        before, _, after = form.serialise({**self._parts(), "entity": 0}).partition(b',"entity":0,')
         self._head = before + b',"entity":{"key":'
         self._tail = b"," + after
+
+    def _parts(self) -> dict[str, Any]:
+        """Return what every assertion says besides what it is about."""
+        parts: dict[str, Any] = {
+            "agent": self.agent,
+            "observed_at": self.observed_at,
+            "op": ASSERT,
+            "priority": self.priority,
+            "valid_from": self.valid_from,
+            **self.optional,
+        }
+        if self.saw:
+            parts["saw"] = sorted(ids.name("observation", digest) for digest in self.saw)
+        if self.assigned:
+            parts["assigned"] = True
+        return parts
 
     def assertion(
         self,
@@ -367,7 +366,7 @@ class Voice:
     def _whole(
         self, entity: Ref, fields: Mapping[str, Json], removed: Mapping[str, tuple[Json, ...]]
     ) -> dict[str, Any]:
-        body = {**self._parts, "entity": entity.to_json()}
+        body = {**self._parts(), "entity": entity.to_json()}
         if fields:
             body["fields"] = fields
         if removed:

@@ -244,6 +244,8 @@ def parse_moment(value: object, path: str, faults: list[Fault]) -> str | None:
     """Return a timestamp in fixed width; add to `faults` what is wrong with it. `None` stays `None`."""
     if value is None:
         return None
+    if moment.is_fixed(value):
+        return value  # type: ignore[return-value]
     try:
         return moment.parse(value, path)
     except Refused as refusal:

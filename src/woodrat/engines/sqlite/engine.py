@@ -83,6 +83,7 @@ class SqliteEngine:
         self.sound: set[TenantId] = set()
         """Tenants whose log was found sound at its end since the file was opened."""
         self.shared: Together | None = None
+        self._make: type[SqliteTransaction] | None = None
         self._unchanging: Unchanging | None = None
         if vfs is None and readonly:
             self._unchanging = Unchanging.of(self.path)
@@ -167,9 +168,12 @@ class SqliteEngine:
 
     def opening(self, writer: Connected, tenant: TenantId) -> SqliteTransaction:
         """Return what one write goes through."""
-        from woodrat.engines.sqlite.write import SqliteTransaction  # most commands only read
+        make = self._make
+        if make is None:
+            from woodrat.engines.sqlite.write import SqliteTransaction  # most commands only read
 
-        return SqliteTransaction(writer, self.queries, tenant, writer.remember(tenant), self.sound)
+            make = self._make = SqliteTransaction
+        return make(writer, self.queries, tenant, writer.remember(tenant), self.sound)
 
     def _check_writable(self) -> None:
         self._check()

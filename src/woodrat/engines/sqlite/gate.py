@@ -28,7 +28,7 @@ _AT_ONCE = 0 if fcntl is None else fcntl.LOCK_EX | fcntl.LOCK_NB
 SUFFIX = "-queue"
 """What the name of the queue file ends in, after that of the database."""
 TURNSTILE, GATE = 0, 1
-"""Bytes of the queue file that are locked."""
+"""Bytes of the queue file that are locked, one beside the other."""
 PATIENCE_SECONDS = 10.0
 """How long to queue behind other processes at the turnstile, and again at the gate."""
 
@@ -121,23 +121,18 @@ class _Queue:
     def pass_gate(self) -> int | None:
         """Hold the gate against other processes; return the descriptor that holds it, for `free_gate`."""
         descriptor = self._descriptor
-        if descriptor is None:
-            first = self._pass(TURNSTILE)
-        else:
-            # Mostly nobody is in the way.
+        if descriptor is not None:
+            # Mostly nobody is in the way, and both are had at once.
             try:
-                fcntl.lockf(descriptor, _AT_ONCE, 1, TURNSTILE)
-                first = descriptor
+                fcntl.lockf(descriptor, _AT_ONCE, 2, TURNSTILE)
             except OSError:
-                first = self._pass(TURNSTILE)
-        try:
-            if descriptor is None:
-                return self._pass(GATE)
-            try:
-                fcntl.lockf(descriptor, _AT_ONCE, 1, GATE)
+                pass
+            else:
+                fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, TURNSTILE)
                 return descriptor
-            except OSError:
-                return self._pass(GATE)
+        first = self._pass(TURNSTILE)
+        try:
+            return self._pass(GATE)
         finally:
             if first is not None:
                 fcntl.lockf(first, fcntl.LOCK_UN, 1, TURNSTILE)

@@ -157,6 +157,11 @@ WHERE said.id BETWEEN :low AND :high;
 -- What observations of a tenant name, by the beginning of the digest.
 SELECT DISTINCT target FROM naming WHERE id BETWEEN :low AND :high LIMIT :limit;
 
+-- name: named_of
+-- Which of these beginnings of digests observations of a tenant name.
+SELECT DISTINCT naming.target FROM json_each(:targets) AS sought CROSS JOIN naming ON naming.target = sought.value
+WHERE naming.id BETWEEN :low AND :high;
+
 -- name: namers
 -- Observations of a tenant that name a digest that begins so.
 SELECT naming.id, body.body, said.digest
@@ -308,8 +313,11 @@ SELECT position, state,
 FROM kept WHERE entity = :entity AND position <= :through ORDER BY position DESC LIMIT 1;
 
 -- name: last_kept
--- The beginning of the last merge state kept along the history of an entity, as far as `amounts` reads it, and its size.
-SELECT substr(state, 1, 48), length(state) FROM kept WHERE entity = :entity ORDER BY position DESC LIMIT 1;
+-- The beginning of the last merge state kept along the history of each entity, as far as `amounts` reads it, and its size.
+SELECT kept.entity, substr(state, 1, 48), length(state)
+FROM json_each(?1) AS sought CROSS JOIN kept ON kept.rowid = (
+    SELECT rowid FROM kept WHERE entity = sought.value ORDER BY position DESC LIMIT 1
+);
 
 -- name: kept_by
 -- The latest merge state kept at or before a position, all of which was true by a time.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from heapq import merge
 from types import NoneType
@@ -14,7 +14,7 @@ import orjson
 
 from woodrat.canon import moment
 from woodrat.canon.ids import Ref, TenantId
-from woodrat.engines.port import BEFORE_ALL, Head, Kept, Receipt
+from woodrat.engines.port import BEFORE_ALL, Head, Kept, Receipt, Standing
 from woodrat.engines.sqlite import codec
 from woodrat.engines.sqlite.cache import Known, Memory
 from woodrat.engines.sqlite.indexes import Indexes
@@ -225,9 +225,10 @@ class SqliteView(Indexes):
     def known(self, observations: Sequence[Observation]) -> Collection[bytes]:
         # What begins to hold after everything that was said of its entity is new: nothing has to be looked up.
         spoken_of = [one.entity.digest for one in observations]
-        self.find_entities(spoken_of)
         digests: list[bytes] = []
         entities = self.memory.entities
+        if not all(map(entities.__contains__, spoken_of)):
+            self.find_entities(spoken_of)
         for one, spoken in zip(observations, spoken_of, strict=True):
             entity = entities.get(spoken)
             if entity is not None and (one.valid_from <= entity.until or one.op == RETRACT):
@@ -265,13 +266,27 @@ class SqliteView(Indexes):
                     break
         return found
 
-    def namers(self, digest: bytes, through: int) -> Sequence[Stored]:
+    def _named_heads(self) -> Collection[int] | None:
+        """Return the beginnings of the digests that observations name; `None` if there are too many to hold."""
         memory = self.memory
         if memory.named is None:
             found = {row[0] for row in self.select("named", limit=NAMED_MAX + 1, **self.bounds())}
             memory.named = found if len(found) <= NAMED_MAX else frozenset()
             memory.names_many = len(found) > NAMED_MAX
-        if not memory.names_many and (not memory.named or codec.head(digest) not in memory.named):
+        return None if memory.names_many else memory.named
+
+    def named(self, digests: Sequence[bytes], through: int) -> Collection[bytes]:
+        heads = self._named_heads()
+        if heads is None:
+            targets = orjson.dumps(list(map(codec.head, digests))).decode()
+            heads = {row[0] for row in self.select("named_of", targets=targets, **self.bounds(through=through))}
+        if not heads:
+            return ()
+        return {digest for digest in digests if codec.head(digest) in heads and self.namers(digest, through)}
+
+    def namers(self, digest: bytes, through: int) -> Sequence[Stored]:
+        heads = self._named_heads()
+        if heads is not None and (not heads or codec.head(digest) not in heads):
             return ()
         rows = self.select("namers", target=codec.head(digest), **self.bounds(through=through))
         return [stored for stored in map(self._stored, rows) if digest in stored.observation.replaces]
@@ -466,6 +481,28 @@ class SqliteView(Indexes):
             self._anchor_at = (known.number, through, anchor)
         past = self._unpacked(packed, root, rules, known.number, position)
         return None if past is None else Kept(position, past)
+
+    def standings(self, refs: Sequence[Ref], through: int, rules: Mapping[str, Rules]) -> Sequence[Standing | None]:
+        digests = [ref.digest for ref in refs]
+        entities = self.memory.entities
+        if not all(map(entities.__contains__, digests)):
+            self.find_entities(digests)
+        found: list[Standing | None] = []
+        for ref, digest in zip(refs, digests, strict=True):
+            known = entities.get(digest)
+            if known is None:  # it is missing
+                found.append(None)
+                continue
+            entities.move_to_end(digest)
+            at, last, state = known.at, known.last, known.state
+            if at is not None and state is not None and 0 <= last <= through and at <= through:
+                # As below, of an entity that is at hand as it is now.
+                kept = _MAKE(Kept, (at, state)) if state.schema == rules[ref.type].schema.digest else None
+                found.append(_MAKE(Standing, (last, kept)))
+            else:
+                version = self.version(digest, through)
+                found.append(None if version is None else Standing(version, self.kept(ref, through, rules[ref.type])))
+        return found
 
     def current(self, ref: Ref, through: int, rules: Rules) -> tuple[MergeState, int] | None:
         digest, entities = ref.digest, self.memory.entities

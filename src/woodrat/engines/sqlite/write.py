@@ -12,6 +12,7 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 import apsw
+import orjson
 
 from woodrat.canon import moment
 from woodrat.canon.ids import Ref, TenantId
@@ -359,20 +360,21 @@ class SqliteTransaction(SqliteView):
         if lasting:
             self._many(self.queries["add_kept"], lasting)
 
-    def last_kept(self, root: Ref) -> LastKept | None:
-        known = self.known_entity(root.digest)
-        if known is None:
-            return None
-        if known.along is UNASKED:
-            known.along = None
-            row = self.first_row("last_kept", entity=known.number)
-            if row is not None:
+    def last_kept(self, roots: Sequence[Ref]) -> Sequence[LastKept | None]:
+        found = [self.known_entity(root.digest) for root in roots]
+        unasked = {known.number: known for known in found if known is not None and known.along is UNASKED}
+        if unasked:
+            for known in unasked.values():
+                known.along = None
+            numbers = orjson.dumps(list(unasked)).decode()
+            for number, beginning, size in self.execute(self.queries["last_kept"], (numbers,)):
+                known = unasked[number]
                 try:
-                    amounts = packed_state.amounts(row[0])
+                    amounts = packed_state.amounts(beginning)
                 except UNREADABLE as error:
-                    raise garbled(f"{root}: the state kept of it") from error
-                known.along = None if amounts is None else LastKept(*amounts, row[1])
-        return known.along
+                    raise garbled(f"{known.ref}: the state kept of it") from error
+                known.along = None if amounts is None else LastKept(*amounts, size)
+        return [None if known is None else known.along for known in found]
 
     def _last_said(self, known: Known, position: int) -> int:
         """Return the position of the last observation of an entity not after another, which this write passed by."""

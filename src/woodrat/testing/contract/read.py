@@ -246,6 +246,43 @@ class ReadingContract(Contract):
                         found for found in known if found.type == type
                     ]
 
+    def test_what_is_asked_for_many_is_what_is_asked_for_one(self, engine: Engine) -> None:
+        """Standings, named digests and the amounts of kept states are those of each one alone, in the order asked."""
+        told_on(engine)
+        with engine.view(TenantId("t")) as view:
+            head = view.head().position
+            known = view.entities(None, head)
+            refs = [Ref("note", "nobody"), *known, Ref("thing", "nobody"), *reversed(known)]
+            digests = [s.observation.digest for ref in known for s in view.observations(ref.digest, BEFORE_ALL, head)]
+            assert any(view.namers(digest, head) for digest in digests)
+            for through in range(BEFORE_ALL, head + 1):
+                reader = Reader(view, AsOf(through), registry(()))
+                rules = {ref.type: reader.rules(ref.type) for ref in refs}
+                found = view.standings(refs, through, rules)
+                assert len(found) == len(refs)
+                for ref, standing in zip(refs, found, strict=True):
+                    version, kept = view.version(ref.digest, through), view.kept(ref, through, rules[ref.type])
+                    if standing is None:
+                        assert version is None
+                        continue
+                    assert standing.version == version
+                    assert (standing.kept is None) == (kept is None)
+                    if standing.kept is not None and kept is not None:
+                        assert standing.kept.position == kept.position
+                        assert same_state(standing.kept.state, kept.state, rules[ref.type])
+                named = {digest for digest in digests if view.namers(digest, through)}
+                assert set(view.named([*digests, bytes(32)], through)) == named
+            assert not view.standings([], head, {})
+            assert not view.named([], head)
+        ledger = ledger_on(engine)
+        for number in range(2 * KEPT_EVERY):
+            ledger.store([{"entity_type": "memo", "id": key, "text": f"{key} {number}"} for key in "abc"])
+        with engine.transaction(ledger.tenant) as write:
+            refs = [Ref("thing", "nobody"), *write.entities(None, write.head().position)]
+            assert list(write.last_kept(refs)) == [one for ref in refs for one in write.last_kept([ref])]
+            assert any(write.last_kept(refs)) and write.last_kept(refs)[0] is None
+            assert not write.last_kept([])
+
     def test_entities_are_ordered_by_utf8_bytes(self, engine: Engine) -> None:
         """Entities come by type and then key, both as UTF-8 bytes, not as UTF-16, folded or by locale."""
         keys = ["\ue000", "😀", "\uffff", "Z", "a", "é", "e\u0301", "z", "B", "ab", "a/b", "ß", "ss", "10", "9"]

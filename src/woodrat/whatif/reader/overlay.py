@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
+from woodrat.engines.port import Standing
 from woodrat.errors import Fault, NotFound, Refused
 from woodrat.explain.reader.tracer import observations_named
 from woodrat.ledger import entry_index
@@ -18,7 +19,7 @@ from woodrat.state.asof import AsOf
 from woodrat.state.relation import SAME_AS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
@@ -52,12 +53,20 @@ class _Without:
     def namers(self, digest: bytes, through: int) -> list[Stored]:
         return self._left(self._view.namers(digest, through))
 
+    def named(self, digests: Sequence[bytes], through: int) -> set[bytes]:
+        return {digest for digest in digests if self.namers(digest, through)}
+
     def observation(self, name: bytes | str, through: int | None = None) -> Stored | None:
         found = self._view.observation(name, through)
         return None if found is None or found.observation.digest in self._gone else found
 
     def kept(self, root: Ref, through: int, rules: Rules) -> None:
         return None
+
+    def standings(self, refs: Sequence[Ref], through: int, rules: Mapping[str, Rules]) -> list[Standing | None]:
+        # A version is where the observations left end.
+        ends = [[stored.position for stored in self.observations(ref.digest, -1, through)] for ref in refs]
+        return [Standing(positions[-1], None) if positions else None for positions in ends]
 
     def current(self, ref: Ref, through: int, rules: Rules) -> None:
         return None
