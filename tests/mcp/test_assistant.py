@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +164,61 @@ def test_every_request_is_answered_at_the_first_call(assisted: Server) -> None:
     run(story())
 
 
+WORDINGS: list[tuple[str, dict[str, Any], Callable[[dict[str, Any]], object]]] = [
+    (
+        "store",
+        {"entity_type": "contact", "name": "ana rivera", "phone": "555"},
+        lambda a: [match["entity"] for match in a["matched"]] == ["contact/Ana Rivera"],
+    ),
+    ("show", {"ref": "ana rivera"}, lambda a: a["fields"]["name"] == "Ana Rivera"),
+    ("show", {"ref": "Ana Rivera", "field": "city"}, lambda a: a["fields"]["city"] == "Barcelona"),
+    (
+        "show",
+        {"ref": "contact/Ana Rivera", "as_of": "in March"},
+        lambda a: a["times"]["as_of"].startswith("2026-04-01"),
+    ),
+    ("related", {"ref": "acme", "type": "works at"}, lambda a: a["items"][0]["from"] == "contact/Ana Rivera"),
+    ("search", {"where": ["works_at=company/Acme"]}, lambda a: "related" in a["remark"]),
+    ("diff", {"from": "Monday"}, lambda a: a["times"]["from"] == "2026-11-16T00:00:00.000000Z"),
+    ("history", {"action": "timeline", "since": "yesterday"}, lambda a: a["times"]["since"].startswith("2026-11-16")),
+    ("history", {"action": "blame", "ref": "cleo#city"}, lambda a: a["claims"]["city"][0]["value"] == "Olot"),
+    ("history", {"entity": "ana rivera"}, lambda a: a["matched"]["entity"] == "contact/Ana Rivera"),
+    ("why", {"ref": "42"}, lambda a: a["items"][0]["chosen"] == "rejected"),
+    ("explain", {"action": "lineage", "of": "ana rivera#city"}, lambda a: a["id"] == "contact/Ana Rivera#city"),
+    ("explain", {"action": "impact", "of": "cleo"}, lambda a: a["id"] == "contact/Cleo"),
+    ("explain", {"action": "what_if", "set": {"loan 42#creditScore": 640}}, lambda a: a["flip"] == 1),
+    ("runs", {"action": "show", "run": "last"}, lambda a: a["subject"] == "loan/43"),
+    ("runs", {"status": "failed", "since": "this week"}, lambda a: len(a["items"]) == 1),
+    ("remember", {"text": "We chose Postgres: many writers", "about": "apollo"}, lambda a: a["matched"]),
+    ("remember", {"content": "prefers tabs", "about": "user"}, lambda a: "topic/user" in a["hints"][0]),
+    (
+        "store",
+        {
+            "records": {
+                "entity_type": "contact",
+                "name": "Ana Rivera",
+                "city": "Vic",
+                "$": {"observed_at": "last friday"},
+            }
+        },
+        lambda a: a["times"] == {"/0/$/observed_at": "2026-11-13T00:00:00.000000Z"},
+    ),
+    ("sources", {"action": "add", "text": "Rent is 900.", "title": "lease.txt"}, lambda a: a["source"]),
+]
+"""Requests in further words, and what their answers must say."""
+
+
+def test_further_words_are_answered_at_the_first_call(assisted: Server) -> None:
+    """Calls that a model makes from the descriptions alone are taken, and their answers say how."""
+
+    async def story() -> None:
+        async with over_http(assisted) as client:
+            answers = [(sent, right, await told(client, tool, **sent)) for tool, sent, right in WORDINGS]
+            assert [(sent, answer) for sent, right, answer in answers if not right(answer)] == []
+
+    run(story())
+
+
 ANA = {"entity_type": "contact", "name": "Ana"}
 
 
@@ -223,7 +278,11 @@ def test_what_can_mean_two_things_is_refused() -> None:
         ({"as_of": "March"}, {"as_of": "2026-04-01T00:00:00.000000Z"}),
         ({"as_of": "2026-11"}, {"as_of": "2026-11-17T10:00:00.000000Z"}),
         ({"as_of": "2026-03-05 10:00"}, {"as_of": "2026-03-05T10:00:00Z"}),
-        ({"as_of": "yesterday"}, None),
+        ({"as_of": "yesterday"}, {"as_of": "2026-11-16T00:00:00.000000Z"}),
+        ({"as_of": "now"}, None),
+        ({"as_of": "@release"}, None),
+        ({"before": "Monday"}, {"before": "2026-11-16T00:00:00.000000Z"}),
+        ({"since": "since monday"}, {"since": "2026-11-16T00:00:00.000000Z"}),
         ({"as_of": "128"}, None),
         ({"since": "last week"}, {"since": "2026-11-09T00:00:00.000000Z"}),
         (
@@ -240,5 +299,6 @@ def test_what_can_mean_two_things_is_refused() -> None:
 )
 def test_times_are_taken_as_people_say_them(given: dict[str, Any], understood: dict[str, str] | None) -> None:
     """A period means its end where knowledge is asked for, and its beginning where something starts."""
-    told_as = {} if understood is None else {"times": understood}
+    spelled = {"before": "from", "after": "to"}
+    told_as = {spelled.get(name, name): time for name, time in (understood or {}).items()}
     assert intent.timed(given, TUESDAY) == ({**given, **(understood or {})}, told_as)

@@ -21,6 +21,8 @@ TIMES: Final = ("observed_at", "valid_from", "since", "until", "valid_at")
 """Parameters that are times."""
 MOMENTS: Final = ("as_of", "before", "after", "against", "moment")
 """Parameters that are moments; `now` stays what it is until the log is looked at."""
+SPELLED: Final = {"before": "from", "after": "to"}
+"""What surfaces call them, where that is another word."""
 RECORD_TIMES: Final = ("observed_at", "valid_from")
 """What `$` of a record may hold that is a time."""
 TOLD_MAX: Final = 20
@@ -33,7 +35,7 @@ def resolved(given: Mapping[str, Any], clock: Clock) -> tuple[dict[str, Any], di
     for name in (*TIMES, *MOMENTS):
         said = given.get(name)
         if said is not None and not (name in MOMENTS and said == "now"):
-            found[name] = _resolved(said, name, clock, told)
+            found[name] = _resolved(said, SPELLED.get(name, name), clock, told)
     if "records" in given:
         found["records"] = in_records(given["records"], clock, told)
     return found, told

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import ids, moment, moment_words
+from woodrat.ledger.spoken_times import SPELLED
 from woodrat.mcp.argument_schema import schema_of
 
 if TYPE_CHECKING:
@@ -344,8 +345,14 @@ _MOMENTS: Final = ("as_of", "before", "after")
 """Arguments that are a moment, by their names in the library: words that are no period it understands itself."""
 
 
-def timed(given: Given, now: str, zone: str | None = None) -> tuple[Given, dict[str, Any]]:
-    """Return arguments with times instead of words, and what an answer says of how these were understood.
+def _spoken(text: str, now: str, zone: str | None) -> str | None:
+    """Return the time that words mean; `Monday` and `on Monday` are the latest one."""
+    words = text.strip().lower().removeprefix("on ").removeprefix("since ")
+    return moment_words.resolve(words, now, zone) or moment_words.resolve(f"last {words}", now, zone)
+
+
+def timed(given: Given, now: str, zone: str | None = None) -> tuple[Given, dict[str, str]]:
+    """Return arguments with times instead of words, and what these turned out to be, by the names that agents send.
 
     A period means its end where the question is what was known or true by then, but never the future; it means its
     beginning where something starts or ends with it, and its end again where it ends what began with it. Days are those
@@ -365,9 +372,9 @@ def timed(given: Given, now: str, zone: str | None = None) -> tuple[Given, dict[
                 known[name] = end if isinstance(first, str) and first >= start else start
         elif _WITHOUT_ZONE.fullmatch(text):
             known[name] = f"{text[:10]}T{text[11:]}{':00' if len(text) == 16 else ''}Z"
-        elif name in _INSTANTS and (spoken := moment_words.resolve(text, now, zone)) is not None:
+        elif text != "now" and (spoken := _spoken(text, now, zone)) is not None:
             known[name] = spoken
         else:
             continue
-        understood[name] = known[name]
-    return known, {"times": understood} if understood else {}
+        understood[SPELLED.get(name, name)] = known[name]
+    return known, understood

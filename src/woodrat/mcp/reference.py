@@ -21,8 +21,26 @@ if TYPE_CHECKING:
 
 REFS: Final = ("ref", "about", "subject", "one", "other", "start", "end")
 """Arguments that name an entity, by their names in the library."""
+RUNS: Final = ("run", "first", "second")
+"""Arguments that name a run."""
 CANDIDATES_MAX: Final = 5
 """How many entities are named that may be meant."""
+
+
+def completed(past: Past, given: Given) -> Given:
+    """Return arguments with the latest run for `last`, and `loan 42#score` as the reference that it spells."""
+    found = dict(given)
+    for name in RUNS:
+        if given.get(name) in ("last", "latest"):
+            found[name] = next(iter(past.ids("last")), given[name])
+    if isinstance(given.get("set"), Mapping):
+        found["set"] = {_field(past, name): value for name, value in given["set"].items()}
+    return found
+
+
+def _field(past: Past, name: str) -> str:
+    ref, mark, field = name.rpartition("#")
+    return f"{_with_type(past, ref)}#{field}" if mark and "/" not in ref else name
 
 
 def unknown(past: Past, given: Given) -> list[str]:

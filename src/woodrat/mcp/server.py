@@ -18,6 +18,7 @@ from mcp.shared.exceptions import MCPError
 
 from woodrat.clock import zone_of
 from woodrat.errors import Fault, Forbidden, NotFound, Refused, Unavailable, WoodratError, shown
+from woodrat.ledger import spoken_times
 from woodrat.ledger.arguments import EXISTING
 from woodrat.ledger.report import Report
 from woodrat.mcp import CALLER, TOLD, arguments, intent, messages, tools
@@ -121,6 +122,9 @@ async def _called(gateway: Gateway, caller: Caller, name: str, sent: dict[str, A
     action = tool.actions[named]
     clock = gateway.ledger(caller).context.clock
     given, understood = intent.timed(given, clock.now(), zone_of(clock))
+    if "records" in given:
+        given["records"] = spoken_times.in_records(given["records"], clock, understood)
+    stated = {"times": understood} if understood else {}
     if "match" in action.parameters and not given.get("details") and caller.may(READ, None):
         # Whole records are asked for by whoever wants exactly what the library does.
         given.setdefault("match", EXISTING)
@@ -135,7 +139,7 @@ async def _called(gateway: Gateway, caller: Caller, name: str, sent: dict[str, A
         if heavy_reads.may_be_heavy(operation, given):
             job = Job(operation, partial(tools.answer, name, named), ledger.tenant, ledger.agent, dict(given))
         answer: dict[str, Any] = await gateway.read(caller, lambda: tools.read(name, named, ledger, relay, given), job)
-        return {**answer, **understood}
+        return {**answer, **stated}
 
     async def write(given: dict[str, Any]) -> dict[str, Any]:
         def call() -> dict[str, Any]:
@@ -158,7 +162,7 @@ async def _called(gateway: Gateway, caller: Caller, name: str, sent: dict[str, A
         if "records" in given and reads and not (given.get("dry_run") or given.get("details")):
             written = answer
             answer = await gateway.read(caller, lambda: tools.hinted(written, ledger), None)
-        return {**answer, **understood}
+        return {**answer, **stated}
     except (Refused, NotFound, Forbidden):
         raise
     except BaseException:

@@ -35,6 +35,10 @@ HIDDEN: Final = (
     "is done on the command line: woodrat erase '{ref}' --reason …"
 )
 """What the answer to a deletion says."""
+TOPIC: Final = "topic"
+"""The type of what a note is about that is known under no name."""
+NOTHING_FOUND: Final = "No entity has these words or values. related lists who is related to one; recall asks in words."
+"""What the answer to a search says that found nothing."""
 RECALL: Final = "Ask in words: what was decided and why, what is believed of X, notes, documents."
 """What recall is for."""
 ANSWER_BYTES_MAX: Final = 1_000_000
@@ -56,6 +60,19 @@ def _blame(past: Past, sent: Given) -> Any:
             return past.blame(**sent)
         except NotFound:
             raise missing from None
+
+
+def _shown(past: Past, sent: Given) -> Any:
+    """Return what is believed about an entity; with a field, its elements, or its value where it is no collection."""
+    if "field" not in sent:
+        return past.show(sent["ref"])
+    try:
+        return past.elements(**sent)
+    except Refused:
+        snapshot = past.show(sent["ref"])
+        if sent["field"] not in snapshot.fields:
+            raise
+        return snapshot
 
 
 def _same(answer: Any) -> Any:
@@ -90,11 +107,12 @@ def _made() -> tuple[Tool, ...]:
                 compact=compact.entity,
                 instead=("field", "elements"),
                 defaults={"limit": ELEMENTS_SHOWN},
+                call=_shown,
             ),
         ),
         Tool(
             "search",
-            "Find entities by words (query), or by type and values (where), such as who works at Acme.",
+            "Find entities by words (query), or by type and values (where).",
             VerbAction("query", compact=compact.found_entity, instead=("query", "search"), limited=True),
             rare=("sort",),
         ),
@@ -140,7 +158,7 @@ def _made() -> tuple[Tool, ...]:
         ),
         Tool(
             "related",
-            "List relations of an entity from either end, and the notes about it.",
+            "List relations of an entity from either end, such as who works at Acme, and the notes about it.",
             VerbAction("related", compact=compact.related, limited=True),
             rare=("valid_at",),
         ),
@@ -295,6 +313,7 @@ EMPTY_IS_UNKNOWN: Final = ("why", "runs.list")
 def read(tool: str, named: str, ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:
     """Return what an action that reads answers; a loose name is taken for the one entity that it can mean."""
     action = tools()[tool].actions[named]
+    given = reference.completed(ledger, given)
     try:
         found = action.call(ledger, relay, given)
         unknown = getattr(action, "name", "") in EMPTY_IS_UNKNOWN and not found.items
@@ -310,7 +329,10 @@ def read(tool: str, named: str, ledger: Ledger, relay: Relay, given: Given) -> d
             return bounded({**action.written(action.call(ledger, relay, given), given), "matched": matched})
         if problem is not None:
             raise reference.refused(past, problem, tool, named, action, given) from None
-    return bounded(action.written(found, given))
+    written = action.written(found, given)
+    if tool == "search" and not written.get("items", True):
+        written["remark"] = NOTHING_FOUND
+    return bounded(written)
 
 
 def reworded(tool: str, named: str, ledger: Ledger, given: Given, problem: NotFound | Refused) -> Given:
@@ -319,6 +341,9 @@ def reworded(tool: str, named: str, ledger: Ledger, given: Given, problem: NotFo
     A write names its entities in full. Only what a note is about is taken for the one entity that it can mean.
     """
     names = reference.unknown(ledger, given)
+    if names == ["about"] and "/" not in given["about"] and not reference.candidates(ledger, given["about"]):
+        # A sentence is not lost because nothing is known of its subject; the report says that it waits for it.
+        return {**given, "about": f"{TOPIC}/{given['about'].strip()}"}
     meant = reference.only_one(ledger, given, names) if names == ["about"] else None
     if meant is None:
         raise reference.refused(ledger, problem, tool, named, tools()[tool].actions[named], given)
