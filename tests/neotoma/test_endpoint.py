@@ -12,7 +12,7 @@ import pytest
 from tests.server.conftest import Start, engine, keyring, start
 from tests.server.server import Server
 
-from woodrat.neotoma.routes import GETS, NOT_OFFERED, POSTS
+from woodrat.neotoma.call_table import GETS, NOT_OFFERED, POSTS
 from woodrat.server.keys import Keyring
 
 __all__ = ["engine", "keyring", "start"]

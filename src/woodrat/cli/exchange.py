@@ -221,3 +221,47 @@ def _backup(call: Call, outcome: str) -> Engine:
         remedy = "Name a file that `woodrat backup create` wrote."
         raise NotFound(f"There is no backup {path}. {outcome} {remedy}", {"file": path})
     return engine_for(path, readonly=True)
+
+
+def import_neotoma(call: Call) -> Answer:
+    """Import a Neotoma database, or compare one with what is here."""
+    from woodrat.api.ledger import Ledger
+    from woodrat.neotoma.comparison import compare
+    from woodrat.neotoma.database import NOTHING_IMPORTED, opened
+    from woodrat.neotoma.importer import Importer
+
+    given = call.given
+    with opened(given.file, given.user) as database:  # before a ledger is made, so that a bad file leaves nothing
+        ledger = call.ledger(CREATE)
+        if not isinstance(ledger, Ledger):
+            remedy = "Import into a file with --db, then `woodrat sync` it with the server."
+            raise Refused([Fault("--db", "a database is imported where the ledger is", remedy)], NOTHING_IMPORTED)
+        with bar("Importing", "rows") as tell:
+            found = Importer(ledger, database, tell).run()
+        checked = None
+        if given.check:
+            with bar("Comparing", "snapshots") as tell:
+                checked = compare(ledger, database, tell)
+
+    def text(paper: Paper) -> None:
+        rows = ", ".join(f"{count} {table.replace('_', ' ')}" for table, count in found.rows.items() if count)
+        paper.line(f"Read {rows or 'no rows'}: {found.added} new entries.", GREEN if found.added else YELLOW)
+        if found.apart:
+            paper.line(
+                f"  {found.apart} entities share an identifying value with another and have their id in their key", DIM
+            )
+        if found.unread:
+            paper.line(f"  not Neotoma's, and not read: {', '.join(found.unread)}", YELLOW)
+        for problem in found.problems:
+            paper.line(f"  {problem}", YELLOW)
+        if found.not_kept > len(found.problems):
+            paper.line(f"  and {found.not_kept - len(found.problems)} more", YELLOW)
+        if checked is not None:
+            paper.line(f"{checked.same} of {checked.snapshots} snapshots are the same here.", GREEN)
+            for reason, count in checked.reasons.items():
+                paper.line(f"  {count}: {reason}", DIM)
+            for item in checked.differences:
+                paper.line(f"  {item.entity}#{item.field} is {item.here!r}, there {item.there!r}")
+
+    told = found.to_json() | ({"check": checked.to_json()} if checked is not None else {})
+    return Answer(told, text)

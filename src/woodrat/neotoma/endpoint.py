@@ -71,11 +71,11 @@ def _document(body: bytes) -> Any:
 
 
 async def _called(exchange: Exchange, caller: Caller, gateway: HttpGateway) -> Any:
-    from woodrat.neotoma import names, routes, types
+    from woodrat.neotoma import call_table, names, types
     from woodrat.neotoma.calls import checked, from_query
 
     address = requests.plain(exchange.path[len(PREFIX) :]).rstrip("/")
-    found = routes.find(exchange.method, address)
+    found = call_table.find(exchange.method, address)
     if found is None:
         raise _no_call(exchange.method, address)
     verb = found.verb
@@ -107,29 +107,29 @@ async def _called(exchange: Exchange, caller: Caller, gateway: HttpGateway) -> A
 
 def _no_call(method: str, address: str) -> WoodratError:
     """Return the error for what cannot be called: another method, something not offered, or nothing known."""
-    from woodrat.neotoma import routes
+    from woodrat.neotoma import call_table
 
-    if allowed := routes.methods(address):
+    if allowed := call_table.methods(address):
         text = f"{method}: not a method here. {NOTHING_DONE} Use {' or '.join(allowed)}."
         return Rejected(405, text, ((b"allow", ", ".join(allowed).encode()),))
-    if (reason := routes.reason(address)) is not None:
+    if (reason := call_table.reason(address)) is not None:
         return Rejected(501, f"{shown(address)}: is not offered. {NOTHING_DONE} {reason}")
-    known = ", ".join(sorted(routes.POSTS))
+    known = ", ".join(sorted(call_table.POSTS))
     return NotFound(f"{shown(address)}: there is no such address or tool. {NOTHING_DONE} Call one of {known}.")
 
 
 async def _store_one(caller: Caller, gateway: HttpGateway, ledger: Ledger, given: dict[str, Any]) -> Any:
     """Store one entity, merged with what others store at the same time, and answer at once where one look tells."""
-    from woodrat.neotoma import storing
+    from woodrat.neotoma import store_calls
 
     named: list[Named] = []
 
     def write(into: Ledger) -> Report:
-        named[:] = storing.names_of(ledger, given)
-        return storing.store(into, given, named)
+        named[:] = store_calls.names_of(ledger, given)
+        return store_calls.store(into, given, named)
 
     report = await gateway.write_report(caller, ledger, write)
-    if gateway.reads_soon and (answer := storing.soon(ledger, given, named, report)) is not None:
+    if gateway.reads_soon and (answer := store_calls.soon(ledger, given, named, report)) is not None:
         return answer
-    done = storing.stored_one(named, report)
-    return await gateway.read(caller, lambda: storing.answer(ledger, given, done), None)
+    done = store_calls.stored_one(named, report)
+    return await gateway.read(caller, lambda: store_calls.answer(ledger, given, done), None)

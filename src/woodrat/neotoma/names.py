@@ -166,13 +166,22 @@ def record(ledger: Ledger, entity: Any) -> Named:
     key, basis, rule = ("", "stated", None) if "key" in stated else _identity(kind, fields)
     if basis is None:
         return Named(said)
-    misfits: dict[str, Any] = {}
+    apart: dict[str, Any] = {}
     if schema is not None:
-        misfits = _misfits(schema, fields)
-        said = {name: value for name, value in said.items() if value is not None and name not in misfits}
-        said |= {FRAGMENTS: misfits} if misfits else {}
+        apart = misfits(schema, fields)
+        said = {name: value for name, value in said.items() if value is not None and name not in apart}
+        said |= {FRAGMENTS: apart} if apart else {}
     keyed = said if basis == "stated" else {**said, "$": {**stated, "key": key}}
-    return Named(keyed, basis, rule, tuple(sorted(misfits)))
+    return Named(keyed, basis, rule, tuple(sorted(apart)))
+
+
+def key_of(ledger: Past, kind: str, fields: Mapping[str, Any]) -> str | None:
+    """Return the key of a record by its fields alone; none for one that says nothing."""
+    own = types.own_schema(ledger, kind)
+    for rule in () if own is None else own.identity:
+        if (key := key_by(rule, fields)) is not None and not ids.ref_faults(kind, key):
+            return key
+    return _identity(kind, fields)[0] or None
 
 
 def _is_time(value: Any) -> bool:
@@ -194,7 +203,7 @@ def _identity(kind: str, fields: Mapping[str, Any]) -> tuple[str, str | None, st
     return ("", None, None) if own is None else (own, "record", None)
 
 
-def _misfits(schema: Schema, fields: Mapping[str, Any]) -> dict[str, Any]:
+def misfits(schema: Schema, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values that are of another type than the pack's schema says: they are kept apart."""
     found = {}
     for name, value in fields.items():

@@ -120,6 +120,22 @@ COMMANDS: tuple[Command, ...] = (
         more="An empty ledger becomes a clone of it; any other ledger merges its entries.",
     ),
     Command(
+        "import neotoma",
+        "exchange:import_neotoma",
+        (
+            "woodrat import neotoma neotoma.db --check",
+            "woodrat import neotoma neotoma.db --user 0000-0001 --tenant ann",
+        ),
+        what="Import the SQLite database of a Neotoma server.",
+        own=(
+            argument("file", metavar="FILE", help="database of a Neotoma server, such as neotoma.db"),
+            argument("--user", metavar="ID", help="whose data to import, if the file has data of several users"),
+            argument("--check", action="store_true", help="then compare every snapshot, and say why values differ"),
+        ),
+        writes=True,
+        more="Importing it again adds only what is new in it. The file is only read.",
+    ),
+    Command(
         "import otlp",
         "agents:import_otlp",
         ("woodrat import otlp traces.json", "woodrat import otlp spans.pb --as support-bot"),

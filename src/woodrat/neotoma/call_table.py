@@ -1,4 +1,4 @@
-"""Routes: every address and tool of Neotoma's clients, and the call behind it.
+"""The call table: every address and tool of Neotoma's clients, and the call behind it.
 
 An address may have parts in braces, which are arguments. What is not offered is named with what to use in its place.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from woodrat.neotoma import changes, entities, lists, registry, relationships, storing
+from woodrat.neotoma import changes, entities, lists, registry, relationships, store_calls
 from woodrat.neotoma.calls import Given, Verb, window
 from woodrat.server.access import CORRECT, MANAGE, WRITE
 
@@ -35,7 +35,7 @@ def _names_ids(relation: Mapping[str, Any]) -> bool:
 
 
 def _about_records(given: Given) -> Mapping[str, Any]:
-    priority = storing.priority(given)
+    priority = store_calls.priority(given)
     if any(isinstance(item, dict) and _names_ids(item) for item in given.get("relationships", ())):
         return {"ref": "", "priority": priority}
     return {"records": given.get("entities", []), "priority": priority}
@@ -46,16 +46,16 @@ def _none(name: str) -> dict[str, Any]:
 
 
 STORE: Final = Verb(
-    storing.answer,
+    store_calls.answer,
     takes=(
         *("entities", "relationships", "idempotency_key", "source_priority", "observation_source", "observed_at"),
         *("commit", "file_content", "file_path", "mime_type", "original_filename", "file_idempotency_key"),
         "interpretation",
     ),
     grant=WRITE,
-    write=storing.stored,
+    write=store_calls.stored,
     about=_about_records,
-    joins=storing.is_one_entity,
+    joins=store_calls.is_one_entity,
 )
 _QUERY: Final = Verb(
     entities.entities,
@@ -106,19 +106,19 @@ _SPLIT: Final = Verb(
     lambda given: {"ref": given["source_entity_id"]},
 )
 _READING: Final = Verb(
-    storing.interpretation_answer,
+    store_calls.interpretation_answer,
     ("source_id", "entities"),
     ("interpretation_config", "relationships", "idempotency_key"),
     WRITE,
-    storing.interpreted,
+    store_calls.interpreted,
     _about_records,
 )
 _SUBMIT: Final = Verb(
-    storing.submission_answer,
+    store_calls.submission_answer,
     ("entity_type",),
     ("fields", "initial_message"),
     WRITE,
-    storing.submitted,
+    store_calls.submitted,
     lambda given: {"records": [{"entity_type": given["entity_type"]}]},
 )
 _RELATIONS: Final = Verb(

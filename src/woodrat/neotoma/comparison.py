@@ -1,0 +1,145 @@
+"""Comparison: the snapshots of a Neotoma database beside what is believed here, and why they differ.
+
+State there depends on row ids, and later writes override corrections. Here neither is so: differences are expected,
+and each is given the rule that chooses the value here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.errors import NotFound
+from woodrat.ledger import reads
+from woodrat.neotoma import names, shapes
+from woodrat.neotoma.database import Database, parsed
+from woodrat.neotoma.importer import Importer
+from woodrat.record_json import Record
+from woodrat.records import dataclass
+from woodrat.state.packs import COLLECTIONS
+
+if TYPE_CHECKING:
+    from woodrat.api.ledger import Ledger
+    from woodrat.ledger.progress import Progress
+    from woodrat.merge.snapshot import Snapshot
+    from woodrat.state.observation import Observation
+
+DIFFERENCES_MAX: Final = 10_000
+"""How many differences are listed; all are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference(Record):
+    """A value that is another one here."""
+
+    entity: str
+    """The entity here."""
+    neotoma_id: str
+    """Its id there."""
+    field: str
+    """The field; empty where the whole entity differs."""
+    there: Any
+    """The value there; null for none."""
+    here: Any
+    """The value here; null for none."""
+    reason: str
+    """Which rule chooses the value here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(Record):
+    """What a comparison of all snapshots came to."""
+
+    snapshots: int
+    """How many snapshots the database has."""
+    same: int
+    """How many are the same here."""
+    differing: int
+    """How many values, or whole entities, are not."""
+    reasons: Mapping[str, int]
+    """How many differ for each reason."""
+    differences: tuple[Difference, ...]
+    """The differences."""
+
+
+def compare(ledger: Ledger, database: Database, progress: Progress | None = None) -> Comparison:
+    """Compare every snapshot of a database with what is believed here."""
+    importer = Importer(ledger, database)
+    importer.name_entities()
+    found: list[Difference] = []
+    reasons: dict[str, int] = {}
+    same = done = 0
+    whole = database.count("entity_snapshots")
+    for row in database.rows("entity_snapshots", "entity_id"):
+        differences = list(_differences(ledger, importer, row))
+        same += not differences
+        for difference in differences:
+            reasons[difference.reason] = reasons.get(difference.reason, 0) + 1
+        found += differences[: max(0, DIFFERENCES_MAX - len(found))]
+        done += 1
+        if progress is not None:
+            progress(done, whole)
+    return Comparison(done, same, sum(reasons.values()), dict(sorted(reasons.items())), tuple(found))
+
+
+def _differences(ledger: Ledger, importer: Importer, row: Mapping[str, Any]) -> Iterator[Difference]:
+    id = row["entity_id"]
+    there = parsed(row["snapshot"])
+    there = there if isinstance(there, dict) else {}
+    ref = importer.refs.get(id)
+    if ref is None:
+        yield Difference("", id, "", there, None, "the database has a snapshot without an entity or an observation")
+        return
+    try:
+        snapshot = ledger.show(ref)
+    except NotFound:
+        yield Difference(str(ref), id, "", there, None, "the entity is not here: import the database first")
+        return
+    if snapshot.deleted:
+        if there:
+            reason = "it was deleted, and here only a restore takes that back: a later correction does not"
+            yield Difference(str(ref), id, "", there, None, reason)
+        return
+    here = {**snapshot.fields, **_fragments(snapshot)}
+    shown = shapes.fields(snapshot)
+    said = [item.observation for item in reads.observations(ledger.context, ref)]
+    for name in sorted(there):
+        if not _equal(there[name], here.get(name)) and not _equal(there[name], shown.get(name)):
+            yield Difference(
+                str(ref), id, name, there[name], here.get(name), _reason(snapshot, name, there[name], said)
+            )
+
+
+def _fragments(snapshot: Snapshot) -> dict[str, Any]:
+    found = snapshot.fields.get(names.FRAGMENTS)
+    return (
+        {name: value for name, value in found.items() if name not in snapshot.fields} if isinstance(found, dict) else {}
+    )
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Return whether two values are the same; elements of a list may stand in any order."""
+    if isinstance(one, list) and isinstance(other, list):
+        return sorted(map(repr, one)) == sorted(map(repr, other))
+    return bool(one == other)
+
+
+def _reason(snapshot: Snapshot, name: str, there: Any, said: list[Observation]) -> str:
+    """Return which rule chooses the value here."""
+    origin = snapshot.blame.get(name)
+    if origin is None:
+        return "no value here: null clears a field there, or the row could not be kept"
+    claims = [one for one in said if name in (one.fields or {})]
+    winner = next((one for one in claims if one.id == origin.observation), None)
+    if winner is not None and winner.op == "correct":
+        return "a correction holds here until it is corrected or withdrawn, whatever is said later"
+    if str(origin.policy) in COLLECTIONS:
+        return f"{origin.policy}: elements of all observations are kept here, not those of one"
+    if winner is not None and any(
+        one.observed_at == winner.observed_at and one.id != winner.id and _equal((one.fields or {})[name], there)
+        for one in claims
+    ):
+        return "several observations have one time: the larger priority, then the larger value holds, there a row id"
+    if not any(_equal((one.fields or {})[name], there) for one in claims):
+        return "no observation says it: the value there was converted, or its snapshot is out of date"
+    return f"{origin.policy}: the value here is the one that this policy ranks highest"
