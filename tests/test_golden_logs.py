@@ -69,7 +69,7 @@ def test_the_golden_logs_hold_what_they_are_for() -> None:
     schemas: list[Any] = [form.decode(entry.body or b"") for entry in entries if entry.kind == "schema"]
     assert [value["schema"]["x-woodrat-version"] for value in schemas if value["type"] == "stock"] == [1, 2]
     parts = {part for value in values for part in value}
-    assert parts >= {"fields", "remove", "replaces", "saw", "source", "interpretation", "confidence", "reason"}
+    assert parts >= {"fields", "remove", "replaces", "saw", "source", "interpretation", "confidence", "reason", "match"}
 
 
 @pytest.mark.parametrize("name", NAMES)

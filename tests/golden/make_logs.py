@@ -1,4 +1,4 @@
-"""Golden logs: two small logs that must come out the same, byte for byte, wherever and whenever they are written.
+"""Golden logs: three small logs that must come out the same, byte for byte, wherever and whenever they are written.
 
     python tests/golden/make_logs.py            write tests/golden/logs anew: a format decision, and reads like one
     python tests/golden/make_logs.py --print    write all files to standard output instead, as one JSON object
@@ -190,12 +190,42 @@ def collections(engine: MemoryEngine, ada: Ledger) -> None:
     ada.admit(("observation", one.body) for one in (early, blind, misfit))
 
 
+def objects_by_key(engine: MemoryEngine, ada: Ledger) -> None:
+    """Steps of a pipeline merge by name, member by member; a contact is attached to the one that it can mean."""
+    bob = opened(engine, "bob", FixedClock("2026-01-01T00:00:00.500000Z", seed="bob"))
+    nightly: dict[str, Any] = {"entity_type": "pipeline", "name": "nightly"}
+    first = ada.store(
+        {**nightly, "steps": [{"name": "load", "retries": 3}, {"name": "fetch", "retries": 1, "owner": None}]},
+        observed_at=MARCH,
+    )
+    bob.store({**nightly, "steps": {"name": "fetch", "state": "failed", "retries": True}}, observed_at=JUNE)
+    bob.store({**nightly, "steps": [{"name": "é", "n": {"😀": 1}}, {"name": ""}, {"name": "e\u0301"}]})
+    ada.store({**nightly, "$": {"remove": {"steps": ["load", {"name": "é"}]}, "observed_at": SEPTEMBER}})
+    wrong = ada.correct("pipeline/nightly", {"steps": [{"name": "fetch", "retries": 2}, {"name": "é"}]}, reason="read")
+    better = bob.correct("pipeline/nightly", {"steps": [{"name": "fetch", "retries": 4, "owner": "ada"}]})
+    bob.retract(wrong.observations[0])
+    ada.store({**nightly, "steps": [{"name": "load", "state": "done"}, {"name": "fetch", "retries": 9}]})
+    ada.retract(better.observations[0], reason="it was 2 after all")
+    ref = Ref("pipeline", "nightly")
+    when = "2025-07-01T00:00:00.000000Z"
+    twice: Any = [{"name": "load", "retries": 5}, {"name": "load", "retries": 7}]
+    for stated in (twice, ["fetch"], [{"retries": 1}]):
+        ada.admit([("observation", say(ref, ASSERT, agent="cyd", observed_at=when, fields={"steps": stated}).body)])
+    ada.admit([("observation", say(ref, ASSERT, agent="cyd", observed_at=when, remove={"steps": [1]}).body)])
+    ada.retract(first.observations[0])
+
+    ada.store({"entity_type": "contact", "name": "Ana Rivera", "email": "ana@example.com"}, observed_at=MARCH)
+    bob.store({"entity_type": "contact", "name": " ana  RIVERA", "city": "Reus"}, match="existing", observed_at=JUNE)
+    bob.store({"entity_type": "contact", "name": "Bo", "city": "Vic"}, match="existing", observed_at=JUNE)
+
+
 STORIES: Final[Mapping[str, tuple[Callable[[MemoryEngine, Ledger], None], Callable[[], Clock]]]] = {
     "two-agents": (two_agents, FixedClock),
     "collections": (
         collections,
         lambda: JumpingClock(["2026-01-01T00:00:00Z", "2024-12-01T00:00:00Z", "2026-05-01T00:00:00Z"], seed="ada"),
     ),
+    "objects-by-key": (objects_by_key, FixedClock),
 }
 """What is told in each log, and by which clock."""
 

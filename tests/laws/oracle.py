@@ -127,6 +127,12 @@ class _Field:
     live: Callable[[Observation], bool]
     fits_schema: Fits
 
+    @property
+    def key(self) -> str | None:
+        """The member that tells objects apart under `by_key`."""
+        found = self.policy if isinstance(self.policy, str) else ""
+        return found.removeprefix("by_key:") if found.startswith("by_key:") else None
+
     # -- claims ------------------------------------------------------------------------------------------------------
 
     def stating(self) -> list[Observation]:
@@ -134,11 +140,19 @@ class _Field:
         return [o for o in self.speaking if self.name in o.fields or self.name in o.remove]
 
     def fitting(self, o: Observation) -> bool:
-        if self.name in o.remove and self.policy != "union":
+        if self.name in o.remove and self.policy != "union" and self.key is None:
+            return False
+        if self.key is not None and not all(isinstance(text, str) for text in o.remove.get(self.name, ())):
             return False
         if self.name not in o.fields:
             return True
         value = o.fields[self.name]
+        if self.key is not None:
+            if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+                return False
+            texts = [each.get(self.key) for each in value]  # type: ignore[union-attr]
+            if not all(isinstance(text, str) for text in texts):
+                return False
         if self.policy in ("union", "append") and not isinstance(value, list):
             return False
         if self.policy == "sum" and exact(value) is None:
@@ -176,6 +190,8 @@ class _Field:
             return _NOTHING
         if self.policy == "union":
             return self.union()
+        if self.key is not None:
+            return [self.object(text) for text in self.texts() if self.present(text)]
         if self.policy in ("sum", "append"):
             return self.terms()
         if self.standing():
@@ -235,6 +251,66 @@ class _Field:
         best = max((o.observed_at, o.priority) for o in deciding)
         return any(self.says(o, element) is True for o in deciding if (o.observed_at, o.priority) == best)
 
+    # -- objects told apart by a member: each part of one (`member`, or None for whether it is in) is decided by itself
+
+    def texts(self) -> list[str]:
+        """Return the texts of the objects that any live claim speaks of, in order of their UTF-8 bytes."""
+        claims = self.claims("assert") + self.claims("correct")
+        stated = {str(each[self.key]) for o in claims for each in o.fields.get(self.name, [])}  # type: ignore
+        removed = {str(text) for o in claims for text in o.remove.get(self.name, ())}
+        return sorted(stated | removed, key=lambda text: text.encode())
+
+    def part(self, o: Observation, text: str, member: str | None) -> Any:
+        """Return what `o` says of a part of an object: of the object itself whether it is in; `_NOTHING` if nothing."""
+        meant: list[Any] = [each for each in o.fields.get(self.name, []) if each[self.key] == text]  # type: ignore
+        if meant and member is None:
+            return True
+        if meant:  # where one claim has it twice, the largest counts
+            return max((each[member] for each in meant if member in each), key=order_key, default=_NOTHING)
+        return False if member is None and text in o.remove.get(self.name, ()) else _NOTHING
+
+    def parts(self, text: str) -> list[str]:
+        """Return the members that any live claim states of an object, but for the one that names it."""
+        found: set[str] = set()
+        for o in self.claims("assert") + self.claims("correct"):
+            for each in o.fields.get(self.name, []):  # type: ignore[union-attr]
+                if each[self.key] == text:  # type: ignore[index, call-overload]
+                    found |= each.keys() - {self.key}  # type: ignore[union-attr]
+        return sorted(member for member in found if self.settling(text, member))
+
+    def settling(self, text: str, member: str | None) -> list[tuple[Any, ...]]:
+        """Return what decides a part, the highest last: time, priority, order of what is said, digest, and who says so.
+
+        Of equal ones the smallest digest is the highest.
+        """
+
+        def says(o: Observation) -> bool:
+            return self.part(o, text, member) is not _NOTHING
+
+        def replaced(o: Observation) -> bool:
+            return any(says(c) and (self.live(c) or replaced(c)) for c in self.replacers(o))
+
+        corrections = [c for c in self.claims("correct") if says(c) and not replaced(c)]
+        deciding = corrections or [a for a in self.claims("assert") if says(a)]
+        ranked = [
+            (o.observed_at, o.priority, order_key(self.part(o, text, member)), [-byte for byte in o.digest], o)
+            for o in deciding
+        ]
+        return sorted(ranked, key=lambda rank: rank[:4])
+
+    def present(self, text: str) -> bool:
+        return self.part(self.settling(text, None)[-1][-1], text, None) is True
+
+    def object(self, text: str) -> dict[str, Json]:
+        members = {m: self.part(self.settling(text, m)[-1][-1], text, m) for m in self.parts(text)}
+        return {**members, str(self.key): text}
+
+    def part_by_arrival(self, text: str, member: str | None) -> bool:
+        *rest, top = self.settling(text, member)
+        others = [rank[-1] for rank in rest if rank[2] != top[2]]
+        winner: Observation = top[-1]
+        return winner.assigned and bool(others) and all(o.observed_at < winner.observed_at for o in others)
+
     def original(self, c: Observation) -> Observation | None:
         """Return the one assertion that a correction of a sum or a list stands in for."""
         named = [a for a in self.stating() if a.op == "assert" and a.digest in c.replaces]
@@ -277,6 +353,12 @@ class _Field:
         """Return whether only arrival decided the value, or an element of it."""
         if self.policy == "union":
             return any(self.element_by_arrival(element) for element in self.spoken())
+        if self.key is not None:
+            return any(
+                self.part_by_arrival(text, None)
+                or (self.present(text) and any(self.part_by_arrival(text, member) for member in self.parts(text)))
+                for text in self.texts()
+            )
         if self.policy in ("sum", "append"):
             originals = [a for a in self.stating() if a.op == "assert"]
             return any(self.later_by_arrival(self.stand_ins(original)) for original in originals)
@@ -327,6 +409,11 @@ class _Field:
             if not elements:
                 return [self.top(self.claims("assert") + self.claims("correct"))]
             return [self.puts_in(element) for element in elements]
+        if self.key is not None:
+            texts = [text for text in self.texts() if self.present(text)]
+            if not texts:
+                return [self.top(self.claims("assert") + self.claims("correct"))]
+            return [self.settling(text, member)[-1][-1] for text in texts for member in (None, *self.parts(text))]
         if self.policy in ("sum", "append"):
             originals = [a for a in self.stating() if a.op == "assert"]
             counting = {a.digest: a for a in originals if self.counted(a) is not None}

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
+from typing import Any
 
 from woodrat.canon.ids import Ref
+from woodrat.canon.order import order_bytes
 from woodrat.merge import Claim, Held, Policy, claim_of, fold
+from woodrat.merge.by_key import ByKey
 from woodrat.merge.claim import label, latest_rank, top
 from woodrat.merge.ranked import LATEST, Ranked
 from woodrat.merge.rules import Rules
@@ -70,6 +73,8 @@ def verdict(policy: Policy, held: Held, claim: Claim, claims: Sequence[Claim]) -
         return _ranked(policy, held, claim, claims)
     if isinstance(policy, Terms):
         return _term(policy, held, claim, claims)
+    if isinstance(policy, ByKey):
+        return _by_key(policy, held, claim)
     assert isinstance(policy, Union)
     return _union(policy, held, claim)
 
@@ -136,6 +141,37 @@ def _union(policy: Union, held: Held, claim: Claim) -> tuple[bool, str]:
     others = sorted({slot.winner.said.digest for slot in slots})
     more = " and others" if len(others) > 1 else ""
     return False, f"every element it speaks of is decided by {label(others[0])}{more}"
+
+
+def _by_key(policy: ByKey, held: Held, claim: Claim) -> tuple[bool, str]:
+    mine: list[str] = []
+    others: list[bytes] = []
+    stated = arrived = 0
+    elements: dict[Any, Any] = dict.fromkeys(claim.removed)
+    for each in claim.value or ():  # type: ignore
+        elements[each[policy.member]] = {**(elements.get(each[policy.member]) or {}), **each}  # type: ignore
+    for text in sorted(elements):
+        element = elements[text]
+        part = held.parts[order_bytes(text)]
+        members = [] if element is None else [name for name in element if name != policy.member]
+        stated += 1 + len(members)
+        slots = {text: part.presence}
+        if part.presence.winner.stated:
+            slots |= {f"{text}.{name}": slot for name, slot in part.members.items() if name in members}
+        for name, slot in slots.items():
+            if slot.winner.said.digest == claim.digest:
+                mine.append(name)
+                arrived += slot.by_arrival
+            else:
+                others.append(slot.winner.said.digest)
+    if not elements:
+        return False, "speaks of no object"
+    if mine:
+        how = f", {arrived} of them because it arrived later; no observation time was given" if arrived else ""
+        more = f" and {len(mine) - 5} more" if len(mine) > 5 else ""
+        return True, f"decides {', '.join(mine[:5])}{more} of the {stated} objects and members it speaks of{how}"
+    more = " and others" if len(set(others)) > 1 else ""
+    return False, f"every object it speaks of is decided by {label(min(others))}{more}"
 
 
 def _replaced_by(claim: Claim, claims: Sequence[Claim]) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 
 from woodrat.canon.form import Json
 from woodrat.merge import Claim, Held, JoinPolicy, Known, Policy, Shown
-from woodrat.merge.claim import latest_rank, top
+from woodrat.merge.by_key import ByKey, Keyed
+from woodrat.merge.claim import Said, latest_rank, top
 from woodrat.merge.elements import Parts
 from woodrat.merge.packing import Packer
 from woodrat.merge.policy import Fits
@@ -233,8 +234,60 @@ class ForgetfulUnion(Union):
 
     def extend(self, held: Held, claim: Claim, name: str, known: Known, fits: Fits) -> Held:
         extended = super().extend(held, claim, name, known, fits)
-        kept = {element: slot for element, slot in extended.parts.items() if slot.winner.present}
+        kept = {element: slot for element, slot in extended.parts.items() if slot.winner.stated}
         return extended.but(Parts.of(kept))
+
+
+class ForgetfulObjects(ByKey):
+    """An object that is taken out is forgotten with its members, so that it comes back without them."""
+
+    def __init__(self) -> None:
+        super().__init__("name")
+        self.name = _named("forgetful_objects")
+
+    def extend(self, held: Held, claim: Claim, name: str, known: Known, fits: Fits) -> Held:
+        extended = super().extend(held, claim, name, known, fits)
+        kept = {key: part if part.is_in else part._replace(members={}) for key, part in extended.parts.items()}
+        return extended.but(Parts.of(kept))
+
+
+class SweepingCorrection(ByKey):
+    """A correction of an object takes the place of earlier ones in all its members, not only in those it states."""
+
+    def __init__(self) -> None:
+        super().__init__("name")
+        self.name = _named("sweeping_correction")
+
+    def _extend(self, old: Keyed | None, text: str, members: Mapping[str, Json] | None, said: Said) -> Keyed:
+        new = super()._extend(old, text, members, said)
+        if not said.corrects:
+            return new
+        rest = {
+            name: slot._replace(standing=tuple(s for s in slot.standing if s.said.digest not in said.replaces))
+            for name, slot in new.members.items()
+        }
+        kept = {name: slot for name, slot in rest.items() if slot.said is not None or slot.standing}
+        return new._replace(members=kept)
+
+
+class FirstMember(ByKey):
+    """Of members stated at the same time the one that arrived first is shown."""
+
+    def __init__(self) -> None:
+        super().__init__("name")
+        self.name = _named("first_member")
+
+    def _extend(self, old: Keyed | None, text: str, members: Mapping[str, Json] | None, said: Said) -> Keyed:
+        new = super()._extend(old, text, members, said)
+        if old is None or said.corrects:
+            return new
+        first = {
+            name: slot
+            if slot.said is None or slot.said.observed_at != said.observed_at
+            else old.members.get(name, slot)
+            for name, slot in new.members.items()
+        }
+        return new._replace(members=first)
 
 
 class LossyPacking(Union):
@@ -316,6 +369,9 @@ BAD: Sequence[Callable[[], Policy]] = (
     LateAppend,
     NoRemoval,
     ForgetfulUnion,
+    ForgetfulObjects,
+    SweepingCorrection,
+    FirstMember,
     LossyPacking,
     CorrectionByClock,
     RevivingChain,

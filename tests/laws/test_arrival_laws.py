@@ -13,7 +13,7 @@ from tests.laws.records import regular
 from tests.laws.test_merge_laws import ALL, _allowed
 
 from woodrat.canon.ids import Ref
-from woodrat.merge import claim, fold, incremental, packed_state, ranked, snapshot, union
+from woodrat.merge import claim, fold, incremental, packed_state, ranked, slots, snapshot, union
 from woodrat.merge.packing import Unpacker
 from woodrat.state import observation
 from woodrat.testing.generators import MOMENTS, History, arrivals, histories
@@ -26,7 +26,7 @@ POLICIES = {name: policy for name, policy in ALL.items() if name != "own"}
 
 def by_arrival(history: History) -> set[str]:
     """Return what the oracle says was decided only by arrival."""
-    names = {name: name for name in POLICIES}
+    names = {name: str(policy.name) for name, policy in POLICIES.items()}
     found = oracle.answer(
         history.observations, names, lambda name, value: _allowed(value, names[name]), history.members
     )
@@ -115,8 +115,8 @@ def _lost_in_packing(patch: pytest.MonkeyPatch) -> None:
 
 def _one_sided(patch: pytest.MonkeyPatch) -> None:
     """A union forgets that the opposite was said of an element."""
-    stated: Any = union._stated
-    patch.setattr(union, "_stated", lambda slot, *word: stated(slot, *word)._replace(against=""))
+    stated: Any = slots.state_again
+    patch.setattr(union, "state_again", lambda slot, *word: stated(slot, *word)._replace(against=""))
 
 
 def test_true_is_not_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,6 +75,8 @@ def _busy(size: int, policy: str) -> list[Observation]:
             value = number
         elif policy in ("union", "append"):
             value = [number]
+        elif policy == "by_key:name":
+            value = [{"name": f"{number}"}]
         at = MOMENTS[number % 2]
         original = say(THING, ASSERT, agent=f"agent {number}", observed_at=at, fields={"x": value})  # type: ignore[dict-item]
         observations.append(original)

@@ -32,7 +32,7 @@ from woodrat.merge.rules import Rules
 from woodrat.merge.snapshot import Snapshot
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, Observation, say, stored
 from woodrat.testing import laws
-from woodrat.testing.generators import MISFITS, MOMENTS, History, arrivals, histories
+from woodrat.testing.generators import MISFITS, MOMENTS, POLICIES, History, arrivals, histories
 from woodrat.testing.laws import KnownSet, rules_for
 
 pytestmark = pytest.mark.laws
@@ -56,12 +56,12 @@ class Case:
         return histories(self.policies, entity_type=self.entity_type)
 
 
-ALL: Mapping[str, Policy] = {**BUILTIN, "own": LONGEST}
+ALL: Mapping[str, Policy] = {**POLICIES, "own": LONGEST}
 MIXED = Case("mixed", ALL)
 RANKED = Case("ranked", {name: policy for name, policy in ALL.items() if isinstance(policy, Ranked)})
 LATEST_ALONE = Case("latest", {"x": BUILTIN["latest"], "y": BUILTIN["latest"]})
 AUDIT = Case("audit", ALL, "audit_event")
-CASES = [*(Case(name, {"x": policy}) for name, policy in BUILTIN.items()), Case("own", {"x": LONGEST}), MIXED]
+CASES = [*(Case(name, {"x": policy}) for name, policy in POLICIES.items()), Case("own", {"x": LONGEST}), MIXED]
 
 
 def changed() -> Case:
@@ -267,6 +267,12 @@ def test_provenance(case: Case, data: st.DataObject) -> None:
                 assert any(_in(element, value) for element in _list(o.fields[name])), "it put nothing in"
             assert all(any(_in(element, o.fields.get(name)) for o in setting) for element in _list(value))
             assert winners >= set(shown.observations), "blame says that one of them lost"
+        elif str(policy.name) == "by_key:name" and value:
+            assert winners >= set(shown.observations), "blame says that one of them lost"
+            for element in _list(value):
+                parts = [each for o in setting for each in _list(o.fields[name]) if each["name"] == element["name"]]  # type: ignore
+                for member, found in element.items():  # type: ignore[union-attr]
+                    assert any(_in(found, [each.get(member, _NOBODY)]) for each in parts), "nobody set a member"  # type: ignore
         elif str(policy.name) == "append":
             stated = [element for o in setting for element in _list(o.fields[name])]
             assert sorted(map(order_key, stated)) == sorted(map(order_key, _list(value)))
@@ -290,6 +296,9 @@ def test_provenance_of_a_corrected_sum() -> None:
     shown = rules.policy("x").show(_held(state, "x"))
     assert shown.value == 20
     assert shown.said.digest == stand_in.digest
+
+
+_NOBODY = "nobody said this"
 
 
 def _rank(claim: Claim) -> tuple[object, ...]:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import settings
 from tests.laws.planted import BAD, LONGEST, ByArrival
 
-from woodrat.merge import BUILTIN, Policy
+from woodrat.merge import Policy
+from woodrat.testing.generators import POLICIES
 from woodrat.testing.laws import check_policy
 
 pytestmark = pytest.mark.laws
@@ -34,7 +35,7 @@ def test_a_refutation_is_told_by_a_small_history() -> None:
     assert all(line.startswith("  ") and " assert x=" in line for line in told[-2:])
 
 
-@pytest.mark.parametrize("policy", [*BUILTIN.values(), LONGEST], ids=lambda policy: str(policy.name))
+@pytest.mark.parametrize("policy", [*POLICIES.values(), LONGEST], ids=lambda policy: str(policy.name))
 def test_a_good_policy_passes(policy: Policy) -> None:
     """Every built-in policy and a good policy of a user's own pass all checks."""
     check_policy(policy, EXAMPLES)

@@ -280,7 +280,7 @@ def test_removals_where_nothing_can_be_removed() -> None:
     """A removal on a field that is not a union does not fit, and is shown with what it would have removed."""
     removal = say(BOAT, ASSERT, agent="crm", observed_at=when(2), remove={FIELD: ["a"]})
     found = verdicts(rules("latest"), claim("a"), removal)[removal.id]
-    assert found.reason == "does not fit: only union takes elements out; this field merges by latest"
+    assert found.reason == "does not fit: only union and by_key take elements out; this field merges by latest"
     assert (found.value, found.removed) == (None, ("a",))
 
 

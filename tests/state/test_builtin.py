@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from woodrat.merge import BUILTIN
+from woodrat.merge import BUILTIN, known_policy
 from woodrat.state import builtin
 from woodrat.state.identity import identify
 from woodrat.state.schema import parse_schema
@@ -51,7 +51,10 @@ RECORDS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "evaluation": ({"name": "credit", "subject": "agent/x", "verdict": "passed", "score": 0.9}, '["credit","agent/x"]'),
     "note": ({"id": 7, "text": "Ana prefers calls before noon", "about": "contact/Ana Rivera"}, "7"),
-    "pipeline": ({"name": "nightly", "status": "succeeded", "runs_started": 1, "longest_run_ms": 900}, "nightly"),
+    "pipeline": (
+        {"name": "nightly", "status": "succeeded", "runs_started": 1, "steps": [{"name": "fetch", "retries": 3}]},
+        "nightly",
+    ),
     "runbook": ({"name": "refunds", "status": "active", "steps": ["ask"], "thresholds": {"max": 100}}, "refunds"),
     "task": ({"id": 42, "title": "Ship", "status": "todo", "priority": "high", "tags": []}, "42"),
     "tool_config": ({"name": "search", "environment": "production", "enabled": True}, '["search","production"]'),
@@ -59,7 +62,8 @@ RECORDS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 def known(name: PolicyName) -> PolicyTraits | None:
-    return BUILTIN[name.name].traits if name.name in BUILTIN and name.version is None else None
+    found = known_policy(name, BUILTIN)
+    return found.traits if found is not None else None
 
 
 def test_every_file_is_a_built_in_type() -> None:

@@ -562,12 +562,16 @@ def honest_run(rng: Random) -> Story:
 # Fields and observations
 
 
+MEMBERS: list[dict[str, Any]] = [{}, {"s": 1}, {"s": True, "t": None}, {"t": [1], "": "x"}, {"s": {"n": "a"}}]
+"""Members of objects, but for the one that tells them apart."""
+
+
 def field_story(rng: Random, policy: Any = None, plain: bool = False) -> Story:
     """Tell a field: claims, corrections, retractions and markers on an entity or a group of two."""
-    names = ["latest", "highest_priority", "first", "max", "min", "union", "sum", "append", "own"]
+    names = ["latest", "highest_priority", "first", "max", "min", "union", "sum", "append", "by_key", "own"]
     policy = policy or rng.choice(names)
     own = {"code": "0" * 64, "name": "mine", "version": 1}
-    chosen = own if policy == "own" else policy
+    chosen: Any = {"own": own, "by_key": {"by_key": "n"}}.get(policy, policy)
     story = Story({"kind": "field", "entity": "loan/1", "field": "f", "misfits": []})
     story.add("tag", {}, shown=False)
     subschema: dict[str, Any] = {"x-woodrat-merge": chosen}
@@ -597,6 +601,10 @@ def field_story(rng: Random, policy: Any = None, plain: bool = False) -> Story:
     def value() -> Any:
         if policy in ("union", "append"):
             return [rng.choice(["a", "b", 1, None]) for _ in range(rng.randrange(3))] if rng.random() < 0.9 else "x"
+        if policy == "by_key":
+            found = [{"n": text, **rng.choice(MEMBERS)} for text in ("a", "é", "😀") if rng.random() < 0.5]
+            broken = [{}, [*found, {"n": 1}], [*found, {"n": "a"}, {"n": "a"}], "x"]
+            return found if plain or rng.random() < 0.9 else rng.choice(broken)
         if policy == "sum":
             return rng.choice([1, 5, -3, "0.10", "-2.5", "12", "x" if not plain else 2])
         return rng.choice([None, True, 1, 2.5, 3, "a", "é", [1], {"x": 1}])
@@ -607,7 +615,7 @@ def field_story(rng: Random, policy: Any = None, plain: bool = False) -> Story:
         given: dict[str, Any] = {"fields": {"f": value()}, "priority": rng.randrange(3), "agent": rng.choice("xy")}
         draw = rng.random()
         ours = [(n, b) for n, b in said_before if b["entity"]["key"] == entity[-1]]
-        if draw < 0.15 and policy == "union":
+        if draw < 0.15 and policy in ("union", "by_key"):
             given["remove"] = {"f": ["a"]}
             if rng.random() < 0.5:
                 del given["fields"]

@@ -480,7 +480,7 @@ def entity_deleted(story: Story, rng: Random) -> None:
 
 def collection_base(rng: Random) -> Story:
     return forge.field_story(
-        rng, rng.choice(["union", "sum", "append", "max", "min", "first", "highest_priority"]), plain=True
+        rng, rng.choice(["union", "by_key", "sum", "append", "max", "min", "first", "highest_priority"]), plain=True
     )
 
 

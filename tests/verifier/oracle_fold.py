@@ -167,9 +167,23 @@ def is_own(policy: Any) -> bool:
     return isinstance(policy, dict) and set(policy) == {"name", "version", "code"}
 
 
+def key_member(policy: Any) -> str | None:
+    """Return the member by whose text a policy tells objects apart, if it does (schema.md)."""
+    if not isinstance(policy, dict) or list(policy) != ["by_key"] or not is_text(policy["by_key"]):
+        return None
+    member: str = policy["by_key"]
+    controls = any(ord(letter) < 0x20 or 0x7F <= ord(letter) <= 0x9F for letter in member)
+    return member if 1 <= len(member.encode()) <= 256 and not controls else None
+
+
+def is_collection(policy: Any) -> bool:
+    """Whether a policy makes collections or sums."""
+    return key_member(policy) is not None or (is_text(policy) and policy in COLLECTIONS)
+
+
 def is_policy(policy: Any) -> bool:
     """Whether it is a policy at all."""
-    return is_own(policy) or (is_text(policy) and policy in ONE_WINNER + COLLECTIONS)
+    return is_own(policy) or is_collection(policy) or (is_text(policy) and policy in ONE_WINNER)
 
 
 def is_hidden_field(schema: dict[str, Any] | None, field: str) -> bool:
@@ -180,11 +194,19 @@ def is_hidden_field(schema: dict[str, Any] | None, field: str) -> bool:
 
 def takes(policy: Any, claim: Said, field: str) -> bool:
     """Whether a policy takes a claim (merge.md 4)."""
-    if field in claim.body.get("remove", {}) and policy != "union":
+    member = key_member(policy)
+    if field in claim.body.get("remove", {}) and policy != "union" and member is None:
+        return False
+    if member is not None and not all(is_text(text) for text in claim.body.get("remove", {}).get(field, [])):
         return False
     if field not in claim.fields:
         return True
     value = claim.fields[field]
+    if member is not None:
+        if not isinstance(value, list):
+            return False
+        texts = [each.get(member) if isinstance(each, dict) else None for each in value]
+        return all(is_text(text) for text in texts)
     if policy in ("union", "append"):
         return isinstance(value, list)
     if policy == "sum":
@@ -229,7 +251,10 @@ class Fold:
 
     def value(self, policy: Any) -> list[Any]:
         """Return the field's value in a list, or an empty list where it has none."""
-        if policy in COLLECTIONS:
+        member = key_member(policy)
+        if member is not None:
+            return self.by_key(member)
+        if is_collection(policy):
             return {"union": self.union, "sum": self.sum, "append": self.append}[policy]()
         standing = self.standing(self.corrections)
         if standing:
@@ -279,6 +304,41 @@ class Fold:
             if statements and max(statements)[2]:
                 found.append(element)
         return [sorted(found, key=rank)]
+
+    def by_key(self, key: str) -> list[Any]:
+        if not any(o.name in self.live for o in self.fitting):
+            return []
+        objects: dict[str, set[str]] = {}
+        for one in self.fitting:
+            for text in one.body.get("remove", {}).get(self.field, []):
+                objects.setdefault(text, set())
+            for each in one.fields.get(self.field, []):
+                objects.setdefault(each[key], set()).update(each.keys() - {key})
+        found = []
+        for text in sorted(objects, key=lambda text: text.encode()):
+            if self.settled(key, text, None) == [True]:
+                members = {member: self.settled(key, text, member) for member in objects[text]}
+                found.append({key: text, **{member: held[0] for member, held in members.items() if held}})
+        return [found]
+
+    def settled(self, key: str, text: str, member: str | None) -> list[Any]:
+        """Return what holds of a member of an object, or of whether it is in, in a list; an empty one if nothing."""
+        stated: dict[str, Any] = {}
+        for one in self.fitting:
+            if member is None and text in one.body.get("remove", {}).get(self.field, []):
+                stated[one.name] = False
+            meant = [each for each in one.fields.get(self.field, []) if each[key] == text]
+            if member is None and meant:
+                stated[one.name] = True
+            elif member is not None and any(member in each for each in meant):
+                stated[one.name] = max((each[member] for each in meant if member in each), key=rank)
+        speaking = [o for o in self.fitting if o.name in stated]
+        standing = self.standing([o for o in speaking if o.op == "correct"])
+        heard = standing or [o for o in speaking if o.op == "assert" and o.name in self.live]
+        if not heard:
+            return []
+        best = max(heard, key=lambda o: (o.body["observed_at"], o.body["priority"], rank(stated[o.name])))
+        return [stated[best.name]]
 
     def originals(self) -> list[tuple[Said, Any]]:
         """Return (original, what it contributes) for `sum` and `append`."""

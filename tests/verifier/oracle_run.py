@@ -7,15 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.verifier.oracle_fold import (
-    COLLECTIONS,
     ONE_WINNER,
     Said,
     ends,
     fits,
     group,
+    is_collection,
     is_hidden_field,
     is_own,
     is_policy,
+    key_member,
     policy_of,
 )
 from tests.verifier.oracle_values import (
@@ -271,7 +272,7 @@ class RunItems:
         self.check(is_policy(policy), "schema", f"entry {r}")
         if is_own(policy):
             self.lowers("policy", r)
-        elif policy in COLLECTIONS:
+        elif is_collection(policy):
             self.lowers("collection", r)
 
     def R6(self, read: Entry, field: str, shown: dict[str, Any]) -> bool:
@@ -326,12 +327,14 @@ class RunItems:
             self.check(fits(schema, field, one.fields[field]) is not False, "evidence", record)
 
     def R9(self, read: Entry, field: str, shown: dict[str, Any]) -> None:
-        """Every element of a union or append is in a list of the observations named."""
+        """Every element of a union or append, and every member of an object, is in a list of the observations named."""
+        policy = policy_of(self.schema_of(read), field)
+        key = key_member(policy)
         ids = shown.get("observations", [shown["observation"]] if "observation" in shown else [])
         ones = [one for one in map(self.by_id, ids) if one is not None]
         value = shown["value"]
         if (
-            policy_of(self.schema_of(read), field) not in ("union", "append")
+            (policy not in ("union", "append") and key is None)
             or not 0 < len(ids) < 1000
             or self.is_again(read, *ones)
             or not isinstance(value, list)
@@ -339,8 +342,21 @@ class RunItems:
             or occurs(REDACTED, value)
         ):
             return
-        listed = {canonical(item) for one in ones for item in as_list(one.fields.get(field))}
-        self.check(all(canonical(item) in listed for item in value), "evidence", f"entry {read['position']}")
+        listed = [item for one in ones for item in as_list(one.fields.get(field))]
+        if key is None:
+            good = all(any(same(item, other) for other in listed) for item in value)
+        else:
+            objects = [item for item in listed if isinstance(item, dict) and is_text(item.get(key))]
+            good = all(
+                isinstance(item, dict)
+                and is_text(item.get(key))
+                and all(
+                    any(o[key] == item[key] and member in o and same(o[member], item[member]) for o in objects)
+                    for member in item
+                )
+                for item in value
+            )
+        self.check(good, "evidence", f"entry {read['position']}")
 
     # Decisions (D)
 

@@ -25,12 +25,13 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.errors import NotFound
 from woodrat.ledger.write import Draft, Writer
 from woodrat.merge import BUILTIN
+from woodrat.merge.rules import find_policy
 from woodrat.proofs.verbs.keys import make
 from woodrat.state import schema
 from woodrat.state.observation import ASSERT, say
 from woodrat.state.relation import SAME_AS, relation
 from woodrat.testing.clock import FixedClock
-from woodrat.testing.generators import MOMENTS, History, histories
+from woodrat.testing.generators import MOMENTS, POLICIES, History, histories
 
 KEY = (FOLDER / "vkey").read_text("ascii")
 FILES = {path.name: path.read_bytes() for path in sorted(FOLDER.iterdir()) if path.name not in ("vkey", "verdicts")}
@@ -428,7 +429,7 @@ def test_numbers_are_spelled_as_the_log_spells_them() -> None:
     assert spell({text: text, "\uff21": 1, "😀": 2}) == form.serialise({text: text, "\uff21": 1, "😀": 2}).decode()
 
 
-FIELDS = {policy: BUILTIN[policy] for policy in sorted(BUILTIN)}
+FIELDS = {policy: POLICIES[policy] for policy in sorted(POLICIES)}
 
 
 def _document(kinds: dict[str, Any]) -> dict[str, Any]:
@@ -473,7 +474,8 @@ def _merged(history: History) -> list[Case]:
         _SHARED.extend([folder, make(folder.name, FixedClock(), "k").keys])
     keys = _SHARED[1]
     ledger = signed_ledger(MemoryEngine(), keys, clock=FixedClock(seed=str(len(_SHARED))))
-    parsed = schema.parse_schema(_document({name: name for name in FIELDS}), policies=lambda n: BUILTIN[str(n)].traits)
+    kinds = {name: policy.name.to_json() for name, policy in FIELDS.items()}
+    parsed = schema.parse_schema(_document(kinds), policies=lambda name: find_policy(name, BUILTIN).traits)
     edges = [
         say(relation(one, SAME_AS, other), ASSERT, agent="a", observed_at=MOMENTS[0], fields={"same": True})
         for one, other in pairwise(sorted(history.members, key=str))

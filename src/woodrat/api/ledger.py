@@ -274,7 +274,8 @@ class Ledger(Maintenance):
         The values override every assertion until they are corrected again or withdrawn.
 
         Under `sum` and `append`, `replaces` names the one observation that was wrong. Under `union`, the list is the
-        whole collection: elements that it does not name are removed.
+        whole collection: elements that it does not name are removed. So it is under `by_key`; of the objects that it
+        names, the members that it states are corrected, and the others stay as they are.
         """
         return facts.correct(
             self._write_context(),

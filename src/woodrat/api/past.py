@@ -213,8 +213,8 @@ class Past:
     ) -> Elements:
         """List the elements of a collection, page by page.
 
-        Works for collections (`union`, `append`), in their order. Later pages are read as of the position of the first.
-        A page costs what it holds, not what the collection holds.
+        Works for collections (`union`, `by_key`, `append`), in their order. Later pages are read as of the position of
+        the first. A page costs what it holds, not what the collection holds.
         """
         return reads.elements(self.context, ref, field, limit=limit, cursor=cursor)
 
@@ -250,8 +250,8 @@ class Past:
 
         `where` holds values by field, or texts `field=value`, whose value is read as JSON where possible. Other
         conditions are `{"age": {"gte": 18}}` or the text `age gte 18`, with the operators `eq`, `in`, `lt`, `lte`,
-        `gt`, `gte`, `prefix` and `exists`; all must hold. A collection (`union`, `append`) matches when it contains a
-        value that does.
+        `gt`, `gte`, `prefix` and `exists`; all must hold. A collection (`union`, `by_key`, `append`) matches when it
+        contains a value that does.
 
         With a condition on a text, number, boolean or null, or sorted by a field, a page costs what it returns. For
         elements of collections the schema has to index the field (`x-woodrat-index`); otherwise a page costs the

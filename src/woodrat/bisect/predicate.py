@@ -30,8 +30,6 @@ CONDITIONS_MAX: Final = 100
 """Most entities, values, conditions or rules that one predicate holds of each."""
 UNKNOWN_SAID_MAX: Final = 3
 """How many reasons why nothing can be decided a sentence names."""
-COLLECTING: Final = frozenset({"union", "append"})
-"""Policies whose values are collections: a value asked for is looked for among the elements."""
 NOT_ASKED: Final = "Nothing was read."
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from woodrat.bisect.predicate import COLLECTING, Believed
+from woodrat.bisect.predicate import Believed
 from woodrat.canon.ids import Ref
 from woodrat.merge import fold, snapshot
 from woodrat.merge.fold import MergeState
 from woodrat.merge.rules import Rules
 from woodrat.state import fingerprint, relation
 from woodrat.state.observation import RETRACT, Observation
+from woodrat.state.schema_keywords import COLLECTIONS
 
 RulesOf = Callable[[str], Rules]
 """Answers by which rules an entity type is merged."""
@@ -19,7 +20,7 @@ RulesOf = Callable[[str], Rules]
 def believed_of(state: MergeState, rules: Rules) -> Believed:
     """Return merge state as predicates look at it."""
     fields = snapshot.fields_of(state, rules) if state.exists else {}
-    collections = frozenset(name for name in fields if rules.schema.policy_of(name).name in COLLECTING)
+    collections = frozenset(name for name in fields if rules.schema.policy_of(name).name in COLLECTIONS)
     return Believed(state.exists, state.exists and state.deleted, fields, collections)
 
 

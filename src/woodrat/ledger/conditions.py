@@ -1,8 +1,8 @@
 """Conditions: what a query asks of fields, how people write it, and when it holds.
 
 A condition is `field=value`, or a field, an operator and an operand: `{"age": {"gte": 18, "lt": 65}}`, as text
-`age gte 18`. A collection (`union`, `append`) fulfils a condition when it does as a whole or one of its elements does.
-A range holds for numbers against a number and for texts against a text, and for nothing else.
+`age gte 18`. A collection (`union`, `by_key`, `append`) fulfils a condition when it does as a whole or one of its
+elements does. A range holds for numbers against a number and for texts against a text, and for nothing else.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from woodrat.merge import snapshot
 from woodrat.merge.fold import MergeState
 from woodrat.merge.rules import Rules
 from woodrat.state import observation
+from woodrat.state.schema_keywords import COLLECTIONS
 
 CONDITIONS_MAX: Final = 100
 """Most conditions of one query."""
@@ -27,8 +28,6 @@ IN_VALUES_MAX: Final = 1_000
 EQ, IN, LT, LTE, GT, GTE, PREFIX, EXISTS = "eq", "in", "lt", "lte", "gt", "gte", "prefix", "exists"
 OPERATORS: Final = (EQ, IN, LT, LTE, GT, GTE, PREFIX, EXISTS)
 RANGES: Final = frozenset({LT, LTE, GT, GTE})
-COLLECTIONS: Final = frozenset({"union", "append"})
-"""Policies whose values are collections."""
 _FORM: Final = "Write the field, = and the value: city=Barcelona; or a field, an operator and a value: age gte 18."
 _TEXT: Final = re.compile(rf"(?P<field>[^\s=]+)\s+(?P<op>{'|'.join(OPERATORS)})\s+(?P<operand>.*)", re.DOTALL)
 

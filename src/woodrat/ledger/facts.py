@@ -201,7 +201,8 @@ def correct(
     """Correct fields of an entity; the values hold against every assertion until corrected or withdrawn.
 
     Under `sum` and `append` `replaces` names the one observation that was wrong. Under `union` the list given is
-    what the collection holds: the other elements seen are removed.
+    what the collection holds: the other elements seen are removed. So it is under `by_key`, where a correction holds
+    for the members that it states.
     """
     arguments = Arguments(within)
     arguments.refer(ref=ref)

@@ -76,11 +76,11 @@ def query(
     """Return entities by type and key, or sorted by a field with those that lack it last; deleted ones left out.
 
     `where` holds values by field, or texts `field=value` whose value is JSON where it reads as JSON. A collection
-    (`union`, `append`) fulfils a condition when it holds the value. Other conditions are objects of operators, or
-    texts `field operator value`: `eq`, `in`, `lt`, `lte`, `gt`, `gte`, `prefix`, `exists`. With a condition on a
-    field whose values are listed, or sorted by one, a page costs what it returns (`state_rows.py`). Otherwise a page
-    without `sort` costs what it passes over on the way, and one with `sort` folds every entity of the type, or of the
-    ledger. So does `valid_at`.
+    (`union`, `by_key`, `append`) fulfils a condition when it holds the value. Other conditions are objects of
+    operators, or texts `field operator value`: `eq`, `in`, `lt`, `lte`, `gt`, `gte`, `prefix`, `exists`. With a
+    condition on a field whose values are listed, or sorted by one, a page costs what it returns (`state_rows.py`).
+    Otherwise a page without `sort` costs what it passes over on the way, and one with `sort` folds every entity of the
+    type, or of the ledger. So does `valid_at`.
     """
     from woodrat.ledger import query as queries
     from woodrat.ledger import state_rows

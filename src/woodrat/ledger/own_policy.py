@@ -11,7 +11,7 @@ from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused
 from woodrat.merge import BUILTIN, Claim, JoinPolicy, Policy
 from woodrat.merge.policy import ALL_TYPES
-from woodrat.state.schema_keywords import PolicyName
+from woodrat.state.schema_keywords import BY_KEY, PolicyName
 
 
 def own_policy(
@@ -29,7 +29,7 @@ def own_policy(
     `lift` turns a claim into a JSON value, `join` combines two such values, `read` turns the result into the
     field's value. `code` is the SHA-256 of the source text of the three unless it is stated.
     """
-    if name in BUILTIN:
+    if name in BUILTIN or name == BY_KEY:
         problem = f"{name} is a built-in policy"
         raise Refused([Fault("name", problem, "Choose another name.")], outcome="No policy was made.")
     return JoinPolicy(

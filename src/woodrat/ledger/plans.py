@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from woodrat.canon import form, ids, moment
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.canon.order import order_key
 from woodrat.errors import Fault, NotFound, Outdated, Refused, pointer_part, shown
 from woodrat.ledger import entry_index
 from woodrat.ledger.arguments import KNOWN, NEW, About, Expected
@@ -29,6 +29,7 @@ from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT,
 from woodrat.state.record import Record
 from woodrat.state.relation import GROUP_MEMBERS_MAX, SAME_AS
 from woodrat.state.schema import Schema
+from woodrat.state.validator import RECORD_FAULTS_MAX
 
 AHEAD_MICROS = 5 * 60 * 1_000_000
 """How far ahead of the log's time an `observed_at` may lie."""
@@ -140,6 +141,8 @@ def _checked(draft: Draft, record: Record, faults: list[Fault], *, strict: bool)
     fields = rules.with_elements(record.fields)
     if fields is not record.fields:
         record = record._replace(fields=dict(fields), spelled=None)
+    if record.remove:
+        record = record._replace(remove=rules.with_removals(record.remove), spelled=None)
     if record.type == SAME_AS:
         faults.append(Fault(f"{record.path}/entity_type", "same_as is not stored as a record", _USE_MERGE))
         return record, None
@@ -284,7 +287,7 @@ def correct(
     """Plan the correction of fields of an entity: one observation for each `valid_from` it corrects."""
     draft.before.check_exists(ref)
     rules = draft.before.rules(ref.type)
-    fields = rules.with_elements(fields)
+    fields, remove = rules.with_elements(fields), rules.with_removals(remove)
     state = draft.before.state(ref)
     faults = _frozen(ref, "corrected") + _ahead(draft, about.observed_at, "observed_at")
     if not fields and not remove:
@@ -587,27 +590,25 @@ def _value_faults(rules: Rules, fields: Mapping[str, Json], path: str) -> list[F
     found = rules.schema.record_faults(fields, path)
     told = {fault.path for fault in found}
     for name, value in fields.items():
-        policy = rules.policy(name)
-        refused = policy.refuses(value)
-        if refused is not None and (here := f"{path}/{pointer_part(name)}") not in told:
-            problem = f"{rules.schema.type}.{name}: {refused}, got {shown(value)}"
-            remedy = f'Send that, or change the field\'s policy in a new version of schema "{rules.schema.type}".'
-            found.append(Fault(here, problem, remedy))
-            told.add(here)
+        for where, problem in islice(rules.policy(name).problems(value), RECORD_FAULTS_MAX):
+            here = f"{path}/{pointer_part(name)}{where}"
+            if here not in told:
+                remedy = f'Send that, or change the field\'s policy in a new version of schema "{rules.schema.type}".'
+                found.append(Fault(here, f"{rules.schema.type}.{name}: {problem}", remedy))
+                told.add(here)
     return found + [fault for fault in rules.format_faults(fields, path) if fault.path not in told]
 
 
 def _remove_faults(rules: Rules, remove: Mapping[str, Sequence[Json]], path: str) -> list[Fault]:
-    """Return the fields elements cannot be taken out of."""
-    return [
-        Fault(
-            f"{path}/{pointer_part(name)}",
-            f"{rules.schema.type}.{name}: only union can remove elements, and it merges by {rules.policy(name).name}",
-            "Send the whole value, or a correction.",
-        )
-        for name in remove
-        if not rules.policy(name).removes
-    ]
+    """Return the fields elements cannot be taken out of, or not these."""
+    found = []
+    for name, elements in remove.items():
+        policy = rules.policy(name)
+        problem = policy.refuses_removal(elements)
+        if problem is not None:
+            remedy = "Send their texts." if policy.removes else "Send the whole value, or a correction."
+            found.append(Fault(f"{path}/{pointer_part(name)}", f"{rules.schema.type}.{name}: {problem}", remedy))
+    return found
 
 
 def _relation_faults(draft: Draft, type: str, fields: Mapping[str, Json], path: str) -> list[Fault]:
@@ -624,16 +625,14 @@ def _relation_faults(draft: Draft, type: str, fields: Mapping[str, Json], path: 
 def _without_others(
     state: fold.MergeState, rules: Rules, fields: Mapping[str, Json], remove: Mapping[str, Sequence[Json]]
 ) -> dict[str, list[Json]]:
-    """Return what a correction takes out: what it says, and under union the other elements it saw."""
+    """Return what a correction takes out: what it says, and of a collection the other elements it saw."""
     found = {name: list(elements) for name, elements in remove.items()}
     for name, value in fields.items():
         field = state.field(name)
         policy = rules.policy(name)
-        if policy.removes and field is not None and field.held is not None and isinstance(value, list):
-            wanted = {form.serialise(element) for element in value}
-            others = [element for element in policy.elements(field.held) if form.serialise(element) not in wanted]
-            others.sort(key=order_key)
+        if policy.removes and field is not None and field.held is not None and policy.refuses(value) is None:
             taken = {form.serialise(element) for element in found.get(name, [])}
+            others = policy.others(field.held, value)
             found[name] = [*found.get(name, []), *(e for e in others if form.serialise(e) not in taken)]
     return {name: elements for name, elements in found.items() if elements}
 

@@ -101,7 +101,7 @@ def glance(context: Context, ref: str | Ref) -> Snapshot | None:
 def elements(
     context: Context, ref: str | Ref, field: str, *, limit: int = 1_000, cursor: str | None = None
 ) -> Elements:
-    """Return the elements of a collection (`union`, `append`), some at a time, in its order.
+    """Return the elements of a collection (`union`, `by_key`, `append`), some at a time, in its order.
 
     The pages that follow are read as of the position of the first. A page costs what it holds, not what the
     collection has.

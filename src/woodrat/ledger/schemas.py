@@ -10,6 +10,7 @@ from woodrat.ledger import entry_index
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.facts import write
 from woodrat.ledger.moments import open_reader
+from woodrat.merge import known_policy
 from woodrat.state import builtin, packs
 from woodrat.state import schema as schema_form
 from woodrat.state.schema_keywords import VERSION, PolicyName, PolicyTraits
@@ -114,8 +115,8 @@ def add_pack(
 
 
 def _traits(context: Context, name: PolicyName) -> PolicyTraits | None:
-    found = context.policies.get(str(name))
-    return found.traits if found is not None and found.name == name else None
+    found = known_policy(name, context.policies)
+    return found.traits if found is not None else None
 
 
 def schema(context: Context, entity_type: str) -> Schema:

@@ -33,6 +33,7 @@ from woodrat.merge.packing import garbled
 from woodrat.merge.rules import Rules
 from woodrat.state import relation
 from woodrat.state.schema import Schema
+from woodrat.state.schema_keywords import COLLECTIONS
 from woodrat.state.schema_keywords import INDEX as KEYWORD
 
 FIELD, ELEMENT, CONFLICT, ARRIVAL = "field", "element", "conflict", "arrival"
@@ -40,8 +41,6 @@ IDENTITY, DUPLICATE = "identity", "duplicate"
 UNSPOKEN = "unspoken"
 INDEXES: Final = (FIELD, ELEMENT, CONFLICT, ARRIVAL, IDENTITY, DUPLICATE, UNSPOKEN)
 """The indexes of state; the keys of all begin with the type."""
-COLLECTIONS: Final = frozenset({"union", "append"})
-"""Policies whose values fulfil a condition when they hold an element that does."""
 VALUE_BYTES_MAX: Final = 128
 """How much of a value stands in a row."""
 ELEMENTS_MAX: Final = 1_000

@@ -17,6 +17,7 @@ from woodrat.canon.ids import Ref
 from woodrat.engines.port import Kept, View
 from woodrat.ledger.before import Before
 from woodrat.merge import claim_of, fold
+from woodrat.merge.claim import differ
 from woodrat.merge.fold import MergeState
 from woodrat.merge.incremental import Laying
 from woodrat.merge.ranked import LATEST
@@ -88,13 +89,13 @@ def _keeps_rivals(
     said = target.observation
     earlier = state.rivals.get(field)
     value = fold.values(state, rules, frozenset({field}))[field]
-    if earlier is None or not fold.differ(said.fields[field], value):
+    if earlier is None or not differ(said.fields[field], value):
         return True
     if not earlier:
         # One of the same time as the winner is left, unless it is this one.
         top = max(s.said.observed_at for s in state.strata if field in s.values)
         return said.observed_at < top
-    if any(field in stratum.values and fold.differ(stratum.values[field], value) for stratum in state.strata):
+    if any(field in stratum.values and differ(stratum.values[field], value) for stratum in state.strata):
         return True
     ref = state.members[0]
     for window in LOOKED_BACK:
@@ -103,7 +104,7 @@ def _keeps_rivals(
                 other.op == ASSERT
                 and field in other.fields
                 and other.digest not in withdrawn
-                and fold.differ(other.fields[field], value)
+                and differ(other.fields[field], value)
                 and rules.misfit(field, claim_of(other, field), True) is None
                 and not view.namers(other.digest, through)
             ):

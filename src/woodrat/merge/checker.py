@@ -75,7 +75,7 @@ class Checker:
                 return None
         others = self._others
         for name in fields if others is None else others:
-            if name in fields and self._policy(name).refuses(fields[name]) is not None:
+            if name in fields and not self._policy(name).takes(fields[name]):
                 return None
         formats = self._formats
         if formats and not formats.keys().isdisjoint(fields):

@@ -190,6 +190,18 @@ def smaller_digest(a: Claim, b: Claim) -> Claim:
     return a if a.said.digest < b.said.digest else b
 
 
+def differ(one: Json, other: Json) -> bool:
+    """Return whether two values are not the same; Python takes 1 and true for equal."""
+    kind = type(one)
+    if kind is type(other) and kind in PLAIN:
+        return one != other
+    return order_key(one) != order_key(other)
+
+
+PLAIN: Final = frozenset({str, int, bool, type(None)})
+"""Types whose values have the same place in the order of values exactly when Python calls them equal."""
+
+
 def label(digest: bytes) -> str:
     """Return how a sentence names an observation."""
     return ids.id_of("observation", digest)

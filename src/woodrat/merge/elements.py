@@ -1,8 +1,8 @@
 """Elements: what a policy holds of a collection, part by part, so that one more part costs one part.
 
-A part is what is held about one element of a union, or one contribution to a list. Parts lie in memory, or one by one
-in rows that an engine keeps; those that changed since lie in layers above them. A map of parts is never changed: `put`
-returns another one that shares all but what is new.
+A part is what is held about one element of a union, one object under `by_key`, or one contribution to a list. Parts lie
+in memory, or one by one in rows that an engine keeps; those that changed since lie in layers above them. A map of parts
+is never changed: `put` returns another one that shares all but what is new.
 """
 
 from __future__ import annotations

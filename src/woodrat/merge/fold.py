@@ -17,9 +17,8 @@ from typing import Any, Final, NamedTuple
 
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.canon.order import order_key
 from woodrat.merge import Claim, Held, Known, claim_of
-from woodrat.merge.claim import Said, later, replaced, said_of, top
+from woodrat.merge.claim import PLAIN, Said, differ, later, replaced, said_of, top
 from woodrat.merge.elements import Gathered, Parts
 from woodrat.merge.ranked import LATEST, RankedHeld
 from woodrat.merge.rules import Rules
@@ -512,14 +511,6 @@ def _rivals_below(
     return {**rivals, **new} if new else rivals
 
 
-def differ(one: Json, other: Json) -> bool:
-    """Return whether two values are not the same; Python takes 1 and true for equal."""
-    kind = type(one)
-    if kind is type(other) and kind in _PLAIN:
-        return one != other
-    return order_key(one) != order_key(other)
-
-
 def by_arrival(state: MergeState, rules: Rules, names: Iterable[str] | None = None) -> set[str]:
     """Return which of some fields, or of all, were decided only by arrival."""
     rivals, kept, strata = state.rivals, state.held, state.strata
@@ -576,7 +567,7 @@ def is_contested(strata: Sequence[Stratum], name: str) -> bool:
         return False
     first = claims[0][1]
     kind = type(first)
-    if kind not in _PLAIN or any(type(value) is not kind for _, value in claims):
+    if kind not in PLAIN or any(type(value) is not kind for _, value in claims):
         return bool(LATEST.contest(_gathered(strata, name)))
     if all(value == first for _, value in claims):
         return False
@@ -587,10 +578,6 @@ def is_contested(strata: Sequence[Stratum], name: str) -> bool:
         for index, (said, value) in enumerate(claims)
         for saying, other in claims[:index]
     )
-
-
-_PLAIN = frozenset({str, int, bool, type(None)})
-"""Types whose values have the same place in the order of values exactly when Python calls them equal."""
 
 
 def _without(strata: Iterable[Stratum], name: str) -> tuple[Stratum, ...]:

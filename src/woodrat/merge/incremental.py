@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from woodrat.merge import Claim, Held, Known, fold
-from woodrat.merge.claim import said_of
+from woodrat.merge.claim import differ, said_of
 from woodrat.merge.fold import MergeState, Stratum
 from woodrat.merge.policy import Fits
 from woodrat.merge.ranked import LATEST, Ranked
@@ -197,7 +197,7 @@ class Laying:
         new: list[str] | None = None
         for name in self._open:
             value, other = fields[name], before[name]
-            if value is other or (type(value) is str and value == other) or not fold.differ(value, other):
+            if value is other or (type(value) is str and value == other) or not differ(value, other):
                 continue
             if new is None:
                 new = []

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from woodrat.canon.form import Json
+from woodrat.errors import shown
 from woodrat.merge.claim import Claim, Said
 from woodrat.records import dataclass
 from woodrat.state.observation import Observation
@@ -80,11 +81,29 @@ class Policy(ABC):
             return None
         return f"{self.name} takes {either(TYPE_WORDS[name] for name in sorted(self.json_types))}"
 
+    def takes(self, value: Json) -> bool:
+        """Return whether a surface takes a value; it may ask for more than a merge does."""
+        return self.refuses(value) is None
+
+    def problems(self, value: Json) -> Iterator[tuple[str, str]]:
+        """Yield why a surface does not take a value, part by part: where in it, as a pointer, and the problem."""
+        refused = self.refuses(value)
+        if refused is not None:
+            yield "", f"{refused}, got {shown(value)}"
+
     def misfit(self, claim: Claim, states_value: bool) -> str | None:
         """Return why this policy cannot take a claim, or `None`."""
-        if claim.removed and not self.removes:
-            return f"only union takes elements out; this field merges by {self.name}"
+        if claim.removed and (refused := self.refuses_removal(claim.removed)) is not None:
+            return refused
         return self.refuses(claim.value) if states_value else None
+
+    def removal_of(self, element: Json) -> Json:
+        """Return how an element that is to be taken out stands in an observation, given as people write it."""
+        return element
+
+    def refuses_removal(self, removed: Sequence[Json]) -> str | None:
+        """Return why this policy cannot take these elements out, or `None`."""
+        return None if self.removes else f"only union and by_key take elements out; this field merges by {self.name}"
 
     def outranks(self, held: Held, value: Json) -> bool:
         """Return whether it is plain that one more assertion of a value changes nothing; False says nothing."""
@@ -112,8 +131,11 @@ class Policy(ABC):
         """Return the merged value alone."""
         return self.show(held).value
 
-    def elements(self, held: Held) -> list[Json]:
-        """Return the elements a collection has, or would have if corrections did not keep them out."""
+    def others(self, held: Held, value: Json) -> list[Json]:
+        """Return what a correction takes out that states all that a collection is to have, in order.
+
+        That is every element but the stated ones that is in, or would be if corrections did not keep it out.
+        """
         return []
 
     @abstractmethod

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, Unavailable, pointer_part
-from woodrat.merge import BUILTIN, Claim, Policy
+from woodrat.merge import BUILTIN, Claim, Policy, known_policy
 from woodrat.merge.packing import digest_text
 from woodrat.merge.policy import Fits
 from woodrat.merge.ranked import LATEST, Ranked
@@ -144,7 +144,7 @@ class Rules:
     def take(self, fields: Mapping[str, Json], length: int | None = None) -> bool:
         """Return whether the schema takes a record as sent, and every field's policy its value."""
         return self.schema.takes(fields, length) and all(
-            self.policy(name).refuses(fields[name]) is None for name in self.others(fields)
+            self.policy(name).takes(fields[name]) for name in self.others(fields)
         )
 
     @property
@@ -177,6 +177,10 @@ class Rules:
         ]
         return {**fields, **{name: [fields[name]] for name in single}} if single else fields
 
+    def with_removals(self, remove: Mapping[str, Sequence[Json]]) -> dict[str, list[Json]]:
+        """Return elements to be taken out as they stand in an observation."""
+        return {name: list(map(self.policy(name).removal_of, elements)) for name, elements in remove.items()}
+
     def acts(self, observation: Observation) -> bool:
         """Return whether an observation has any effect; on a frozen type only assertions do."""
         return not self.frozen or observation.op == ASSERT
@@ -198,8 +202,8 @@ def rules_of(schema: Schema, policies: Mapping[str, Policy]) -> Rules:
 
 def find_policy(name: PolicyName, policies: Mapping[str, Policy]) -> Policy:
     """Return the policy of this name, version and code."""
-    found = policies.get(str(name))
-    if found is None or found.name != name:
+    found = known_policy(name, policies)
+    if found is None:
         raise Unavailable(
             f"Merge policy {name} with code {name.code} is not loaded here, so nothing that needs it can be merged. "
             "Nothing was written. Open the ledger with that policy.",

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.merge import BUILTIN, Claim, Policy, fold, packed_state
+from woodrat.merge import Claim, Policy, fold, packed_state
 from woodrat.merge.elements import Parts
 from woodrat.merge.fold import FieldState, MergeState
 from woodrat.merge.policy import Held
@@ -25,12 +25,10 @@ from woodrat.state.fact import Fact
 from woodrat.state.match import Match
 from woodrat.state.observation import Observation
 from woodrat.state.schema import schema_name
+from woodrat.state.schema_keywords import COLLECTIONS
 
 TOLD_MAX = 1_000
 """How many elements of a collection, and observations behind it, JSON shows of a snapshot unless it is `whole`."""
-
-_COLLECTIONS: Final = frozenset(name for name, policy in BUILTIN.items() if policy.gathered is not None)
-"""Policies whose values are collections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,7 +361,7 @@ class Snapshot:
         blame = {}
         for name, origin in self.blame.items():
             blame[name] = origin_json = _ORIGIN.write(origin)
-            if origin.policy not in _COLLECTIONS or self._is_whole:
+            if origin.policy.partition(":")[0] not in COLLECTIONS or self._is_whole:
                 continue
             value = fields[name]
             if isinstance(value, list) and len(value) > TOLD_MAX:

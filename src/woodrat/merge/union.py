@@ -2,155 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import reduce
-from typing import Any, Final, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
 
 import orjson
 
 from woodrat.canon.form import Json
 from woodrat.canon.order import order_bytes, order_key
-from woodrat.merge.claim import Claim, Said, arrived_later, claim_of, label, later, replaced, top
-from woodrat.merge.elements import Gathered, Parts
+from woodrat.merge.claim import Claim, Said, label, top
+from woodrat.merge.elements import Parts
 from woodrat.merge.packing import Packer, Unpacker, pack_said, spelled, unpack_said
 from woodrat.merge.policy import Fits, Held, Known, Policy, Shown
+from woodrat.merge.slots import (
+    Slot,
+    SlotsHeld,
+    Statement,
+    best,
+    correct,
+    latest_claim,
+    pack_slot,
+    settle,
+    state_again,
+    unpack_slot,
+)
 from woodrat.state.schema_keywords import PolicyName
 
 _make: Final = tuple.__new__
 
 
-class Statement(NamedTuple):
-    """One observation's word on one element of a collection."""
-
-    present: bool
-    """Whether the element is said to be in."""
-    said: Said
-    """The observation that says so; its time and priority rank the statement."""
-
-    @property
-    def rank(self) -> tuple[Any, ...]:
-        """As `latest`; at equal rank the assertion beats the removal."""
-        return self.said.observed_at, self.said.priority, self.present
+def _is_in(slot: Slot) -> bool:
+    """Return whether an element is in."""
+    return bool(slot.winner.stated if slot.standing else slot.stated)
 
 
-class Slot(NamedTuple):
-    """What is held about one element."""
-
-    value: Json
-    """The element."""
-    said: Said | None
-    """Who made the highest live statement of an assertion; None where only corrections speak of the element."""
-    present: bool
-    """Whether that statement says the element is in."""
-    standing: tuple[Statement, ...] = ()
-    """Live corrections of this element that nothing replaces, by digest."""
-    against: str = ""
-    """The latest `observed_at` of a live assertion that says the opposite of the highest; empty without one."""
-
-    @property
-    def by_arrival(self) -> bool:
-        """Whether only arrival decided that the element is in, or out."""
-        if not self.standing:
-            assert self.said is not None
-            return self.said.assigned and "" != self.against < self.said.observed_at
-        winner = _best(self.standing)
-        others = [statement for statement in self.standing if statement.present != winner.present]
-        return bool(others) and arrived_later(winner.said, _best(others).said)
-
-    @property
-    def winner(self) -> Statement:
-        """The statement that decides whether the element is in."""
-        if self.standing:
-            return _best(self.standing)
-        assert self.said is not None, "a slot holds at least one statement"
-        return Statement(self.present, self.said)
-
-
-def _best(statements: Iterable[Statement]) -> Statement:
-    def better(a: Statement, b: Statement) -> Statement:
-        if a.rank == b.rank:
-            return a if a.said.digest < b.said.digest else b
-        return a if a.rank > b.rank else b
-
-    return reduce(better, statements)
-
-
-def _stated(slot: Slot, present: bool, said: Said) -> Slot:
-    """Return a slot once one more assertion spoke of its element."""
-    value, highest, was_present, standing, against = slot
-    if highest is None:
-        return Slot(value, said, present, standing, against)
-    if said.observed_at > highest.observed_at:  # mostly
-        if present != was_present:
-            # What was highest so far is later than all that said the same; it has become the opposite.
-            against = highest.observed_at
-        found: Slot = _make(Slot, (value, said, present, standing, against))
-        return found
-    best = _best((Statement(was_present, highest), Statement(present, said)))
-    new = best.said is said
-    if present != was_present:
-        against = highest.observed_at if new else max(against, said.observed_at)
-    if not new and against == slot.against:
-        return slot
-    return Slot(value, best.said, best.present, standing, against)
-
-
-class UnionHeld(Gathered[Slot]):
+class UnionHeld(SlotsHeld[Slot]):
     """What a union keeps: a slot for each element anyone spoke of."""
 
-    __slots__ = ("arrived", "at_hand", "latest", "parts", "size")
-
-    def __init__(self, parts: Parts[Slot], size: int, arrived: int, latest: Said, at_hand: Claim | None = None) -> None:
-        self.parts = parts
-        self.size = size
-        self.arrived = arrived
-        """How many elements are in, or out, only by arrival."""
-        self.latest = latest
-        """Who made the latest live claim; shown while no element is in."""
-        self.at_hand = at_hand
-        """That claim, where it need not be looked up. It may be as long as the collection, so it is not kept."""
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, UnionHeld):
-            return NotImplemented
-        mine, theirs = (self.size, self.arrived, self.latest), (other.size, other.arrived, other.latest)
-        return mine == theirs and self.parts == other.parts
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def but(self, parts: Parts[Slot]) -> UnionHeld:
-        return UnionHeld(parts, self.size, self.arrived, self.latest, self.at_hand)
+    __slots__ = ()
 
     @staticmethod
     def pack_part(part: Slot) -> bytes:
-        return orjson.dumps([spelled(part.value), *_pack_slot(part, pack_said)[1:]])
+        return orjson.dumps([spelled(part.about), *pack_slot(part, pack_said)[1:]])
 
     @staticmethod
     def unpack_part(packed: bytes) -> Slot:
-        return _unpack_slot(orjson.loads(packed), unpack_said)
+        return unpack_slot(orjson.loads(packed), unpack_said)
 
     @staticmethod
     def show_part(part: Slot) -> list[Json]:
-        return [part.value] if part.winner.present else []
-
-
-def _pack_slot(slot: Slot, say: Callable[[Said], Any]) -> list[Any]:
-    value, said, present, standing, against = slot
-    found = [
-        value,
-        None if said is None else [say(said), present],
-        [[say(statement.said), statement.present] for statement in standing] if standing else (),
-    ]
-    if against:
-        found.append(against)
-    return found
-
-
-def _unpack_slot(packed: list[Any], said_of: Callable[[Any], Said]) -> Slot:
-    value, asserted, standing, *against = packed
-    said, present = (None, False) if asserted is None else (said_of(asserted[0]), asserted[1])
-    stood = tuple([Statement(present, said_of(said)) for said, present in standing]) if standing else ()
-    return Slot(value, said, present, stood, *against)
+        return [part.about] if part.winner.stated else []
 
 
 class Union(Policy):
@@ -185,18 +85,11 @@ class Union(Policy):
                 values[element] = value
         slots: dict[bytes, Slot] = {}
         for element, statements in spoken.items():
-            corrected = {s.said.digest: s for s in statements if s.said.corrects}
-            gone = replaced({digest: s.said.replaces for digest, s in corrected.items()}, live)
-            standing = tuple(corrected[d] for d in sorted(corrected) if d in live and d not in gone)
-            asserted = [s for s in statements if not s.said.corrects and s.said.digest in live]
-            if asserted:
-                best = _best(asserted)
-                against = max((s.said.observed_at for s in asserted if s.present != best.present), default="")
-                slots[element] = Slot(values[element], best.said, best.present, standing, against)
-            elif standing:
-                slots[element] = Slot(values[element], None, False, standing)
+            slot = settle(values[element], statements, live)
+            if slot is not None:
+                slots[element] = slot
         latest = top(alive)
-        size = sum(slot.winner.present for slot in slots.values())
+        size = sum(slot.winner.stated is True for slot in slots.values())
         arrived = sum(slot.by_arrival for slot in slots.values())
         return UnionHeld(Parts.of(slots), size, arrived, latest.said, latest)
 
@@ -215,69 +108,48 @@ class Union(Policy):
                     size += present
                     continue
                 slot = Slot(value, None, False)
-            elif not (corrects or slot.standing or slot.against) and present and slot.present:
+            elif not (corrects or slot.standing or slot.against) and present and slot.stated:
                 # Nearly always: one that is in is said to be in again, and nobody ever said that it is not.
                 highest = slot.said
                 if highest is not None and observed_at > highest.observed_at:
-                    changed[element] = _make(Slot, (slot.value, said, True, (), ""))  # as `_stated` does
+                    changed[element] = _make(Slot, (slot.about, said, True, (), ""))  # as `state_again` does
                     continue
-                new = _stated(slot, True, said)
+                new = state_again(slot, True, said)
                 if new is not slot:
                     changed[element] = new
                 continue
             else:
-                size -= slot.winner.present if slot.standing else slot.present
+                size -= _is_in(slot)
                 arrived -= slot.by_arrival
             if corrects:
-                standing = [s for s in slot.standing if s.said.digest not in claim.replaces]
-                standing = sorted([*standing, Statement(present, said)], key=lambda s: s.said.digest)
-                new = slot._replace(standing=tuple(standing))
+                new = correct(slot, present, said)
             else:
-                new = _stated(slot, present, said)
-            size += new.winner.present if new.standing else new.present
+                new = state_again(slot, present, said)
+            size += _is_in(new)
             arrived += new.by_arrival
             if new is not slot:
                 changed[element] = new
-        return UnionHeld(slots.put(changed, added), size, arrived, *self._latest(held, claim, name, known))
-
-    @staticmethod
-    def _latest(held: UnionHeld | None, claim: Claim, name: str, known: Known) -> tuple[Said, Claim | None]:
-        """Return the later of the latest claim and another one, and the claim itself where it is at hand."""
-        if held is None:
-            return claim.said, claim
-        said, new = held.latest, claim.said
-        if (new.observed_at, new.priority) > (said.observed_at, said.priority):
-            return new, claim
-        latest = held.at_hand
-        if latest is None:
-            # Only claims of equal time and priority are told apart by their values, and have to be looked up.
-            if (new.observed_at, new.priority) < (said.observed_at, said.priority):
-                return said, None
-            found = known.find(said.digest)
-            assert found is not None, "what is held was folded"
-            latest = claim_of(found, name)
-        latest = later(latest, claim)
-        return latest.said, latest
+        return UnionHeld(slots.put(changed, added), size, arrived, *latest_claim(held, claim, name, known))
 
     def show(self, held: Held) -> Shown:
         slots = held.parts.values()
-        present = [winner for slot in slots if (winner := slot.winner).present]
-        best = _best(present).said if present else held.latest
+        present = [winner for slot in slots if (winner := slot.winner).stated]
+        shown = best(present).said if present else held.latest
         return Shown(
             value=self.value(held),
-            said=best,
-            observations=tuple(sorted({winner.said.digest for winner in present} or {best.digest})),
+            said=shown,
+            observations=tuple(sorted({winner.said.digest for winner in present} or {shown.digest})),
             corrected=any(slot.standing for slot in slots),
         )
 
     def value(self, held: Held) -> Json:
-        present = [
-            slot.value for slot in held.parts.values() if (slot.winner.present if slot.standing else slot.present)
-        ]
+        present = [slot.about for slot in held.parts.values() if _is_in(slot)]
         return sorted(present, key=order_key) if len(present) > 1 else present
 
-    def elements(self, held: Held) -> list[Json]:
-        return [slot.value for slot in held.parts.values() if slot.winner.present or slot.present]
+    def others(self, held: Held, value: Json) -> list[Json]:
+        stated = {order_bytes(element) for element in value} if isinstance(value, list) else set()
+        slots = [(key, slot) for key, slot in held.parts.items() if slot.winner.stated or slot.stated]
+        return [slot.about for key, slot in sorted(slots) if key not in stated]
 
     def standing(self, held: Held) -> frozenset[bytes]:
         return frozenset(s.said.digest for slot in held.parts.values() for s in slot.standing)
@@ -288,15 +160,15 @@ class Union(Policy):
         for slot in held.parts.values():
             value, said, present, standing, against = slot
             if standing or against or said is None:
-                slots.append(_pack_slot(slot, say))
-            else:  # as `_pack_slot`, which would be called for every element of every state
+                slots.append(pack_slot(slot, say))
+            else:  # as `pack_slot`, which would be called for every element of every state
                 place = places.get(said[0])
                 slots.append((value, (say(said) if place is None else place, present), ()))
         return [slots, self.pack_rest(held, packer)]
 
     def unpack(self, packed: Any, unpacker: Unpacker) -> Held:
-        slots = (_unpack_slot(slot, unpacker.said) for slot in packed[0])
-        parts = {order_bytes(slot.value): slot for slot in slots}
+        slots = (unpack_slot(slot, unpacker.said) for slot in packed[0])
+        parts = {order_bytes(slot.about): slot for slot in slots}
         return self.unpack_rest(packed[1], Parts.of(parts), unpacker)
 
     def pack_rest(self, held: Held, packer: Packer) -> Any:
@@ -320,7 +192,7 @@ class Union(Policy):
             if slot.by_arrival:
                 winner = slot.winner
                 _, present, gone = found.setdefault(winner.said.digest, (winner.said, [], []))
-                (present if winner.present else gone).append(slot.value)
+                (present if winner.stated else gone).append(slot.about)
         ordered = sorted(found.values(), key=lambda each: (each[0].observed_at, each[0].digest), reverse=True)
         return tuple(
             Claim(said, sorted(present, key=order_key), tuple(sorted(gone, key=order_key)))

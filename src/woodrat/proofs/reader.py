@@ -16,7 +16,7 @@ from woodrat.ledger import entry_index
 from woodrat.ledger.matches import find_ref
 from woodrat.ledger.read import Reader
 from woodrat.log import erasure, tree
-from woodrat.merge import BUILTIN, claim_of
+from woodrat.merge import BUILTIN, claim_of, known_policy
 from woodrat.proofs.proof import NO_CAPSULE, NOT_PROVEN, Proof
 from woodrat.state.asof import AsOf
 from woodrat.state.observation import STATING
@@ -163,7 +163,7 @@ class Gathered:
             )
         rules = reader.rules(ref.type)
         policy = rules.schema.policy_of(name)
-        if policy.name not in BUILTIN or policy.version is not None:
+        if known_policy(policy, BUILTIN) is None:
             problem = f"{ref}#{name} is merged by {policy}, whose code no verifier has"
             raise Refused([Fault("what", problem, "Make capsules of the observations that `blame` shows.")], NO_CAPSULE)
         misfits: list[int] = []

@@ -33,10 +33,15 @@ _NESTING_MAX = 64
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Merge:
-    """Marks a field's merge policy: `tags: Annotated[list[str], Merge("union")]`."""
+    """Marks a field's merge policy: `tags: Annotated[list[str], Merge("union")]`.
+
+    Objects told apart by a member: `steps: Annotated[list[Step], Merge("by_key", "name")]`.
+    """
 
     name: str
     """Name of the policy."""
+    member: str | None = None
+    """Of `by_key`, the member whose text tells objects apart."""
 
 
 def document_of(model: object) -> tuple[dict[str, Any], str | None]:
@@ -155,7 +160,7 @@ def _mark_markers(document: dict[str, Any], field: str, markers: Sequence[object
     """Put what `Annotated` says of a field's merge policy on its property."""
     for marker in markers:
         if isinstance(marker, Merge) and field in document.get("properties", {}):
-            _mark(document, field, MERGE, marker.name)
+            _mark(document, field, MERGE, marker.name if marker.member is None else {marker.name: marker.member})
 
 
 def _plain(value: object) -> Json:

@@ -200,7 +200,7 @@ class Schema:
     def record_faults(self, fields: Mapping[str, Json], path: str) -> list[Fault]:
         """Return every fault of a record as it was sent, apart from missing required fields.
 
-        `path` is where the record stands in the input. An array under `union` or `append` is checked as given.
+        `path` is where the record stands in the input. A collection is checked as given.
         """
         if self.takes(fields):
             return []

@@ -188,10 +188,24 @@ def policy_faults(document: dict[str, Any], field: str, policy: PolicyName, trai
     takes = traits.json_types | ({"integer"} if "number" in traits.json_types else frozenset())
     possible = _possible_types(document["properties"][field], document, {})
     if takes & possible:
-        return []
+        return [] if policy.member is None else _keyed_faults(document, field, policy.member, path)
     taken = either(TYPE_WORDS[name] for name in sorted(traits.json_types))
     problem = f"{field}: the policy {policy} takes {taken}, which its field never holds"
     return [Fault(path, problem, "Change the policy or the field's type.")]
+
+
+def _keyed_faults(document: dict[str, Any], field: str, member: str, path: str) -> list[Fault]:
+    """Return what is wrong with a field whose elements are told apart by a member, by what its schema says of them."""
+    items = document["properties"][field].get("items", True)
+    if "object" not in _possible_types(items, document, {}):
+        problem = f"{field}: by_key takes objects, which its elements never are"
+        return [Fault(path, problem, "Change the policy or the type of its items.")]
+    members = items.get("properties") if isinstance(items, dict) else None
+    stated = members.get(member, True) if isinstance(members, dict) else True
+    if "string" not in _possible_types(stated, document, {}):
+        problem = f'{field}: by_key tells objects apart by the text of "{member}", which never is text'
+        return [Fault(path, problem, "Name another member, or let it be text.")]
+    return []
 
 
 def _possible_types(schema: object, document: dict[str, Any], known: dict[str, frozenset[str]]) -> frozenset[str]:

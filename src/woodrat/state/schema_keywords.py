@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from woodrat.canon import ids
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, pointer_part, shown
 from woodrat.records import dataclass, field
@@ -21,6 +22,8 @@ REDACT: Final = "x-woodrat-redact"
 TOP: Final = "at the top level of the schema"
 PROPERTY: Final = "on a property directly under the top-level `properties`"
 ELSEWHERE: Final = "elsewhere"
+MEMBER_BYTES_MAX: Final = 256
+"""Longest name of the member that tells objects apart under `by_key`."""
 PLACES: Final = {VERSION: TOP, IDENTITY: TOP, MERGE: PROPERTY, INDEX: PROPERTY, TEXT: PROPERTY, REDACT: PROPERTY}
 
 
@@ -34,14 +37,20 @@ class PolicyName:
     """Version of a user's own policy."""
     code: str | None = None
     """SHA-256 of the code of a user's own policy, in lower-case hex."""
+    member: str | None = None
+    """Of `by_key`, the member whose text tells objects apart."""
 
     def to_json(self) -> Json:
         """Return the name as a schema writes it."""
+        if self.member is not None:
+            return {self.name: self.member}
         if self.version is None and self.code is None:
             return self.name
         return {"code": self.code, "name": self.name, "version": self.version}
 
     def __str__(self) -> str:
+        if self.member is not None:
+            return f"{self.name}:{self.member}"
         return self.name if self.version is None else f"{self.name}@{self.version}"
 
 
@@ -57,6 +66,10 @@ class PolicyTraits:
 
 LATEST: Final = PolicyName("latest")
 """The policy of every field that names none."""
+BY_KEY: Final = "by_key"
+"""The policy that tells objects apart by the text of a member, which a schema names: `{"by_key": "name"}`."""
+COLLECTIONS: Final = frozenset({"union", "append", BY_KEY})
+"""Names of the policies whose values are collections."""
 
 
 @dataclass(slots=True)
@@ -120,9 +133,15 @@ def _only_fields(document: dict[str, Any]) -> frozenset[str] | None:
 
 def _policy_name(stated: object, path: str, faults: list[Fault]) -> PolicyName | None:
     """Return the policy stated at `path`; what is wrong with it is added to `faults`."""
-    remedy = 'Write the name of a policy, or {"name", "version", "code"} for one of your own.'
+    remedy = 'Write the name of a policy, {"by_key": "name"}, or {"name", "version", "code"} for one of your own.'
+    if stated == BY_KEY:
+        problem = "by_key does not say which member tells objects apart"
+        faults.append(Fault(path, problem, 'Write {"by_key": "name"}, with the name of that member.'))
+        return None
     if isinstance(stated, str) and stated:
         return PolicyName(stated)
+    if isinstance(stated, dict) and stated.keys() == {BY_KEY}:
+        return _keyed(stated[BY_KEY], f"{path}/{BY_KEY}", faults)
     if not isinstance(stated, dict) or stated.keys() != {"name", "version", "code"}:
         faults.append(Fault(path, f"expected a merge policy, got {shown(stated)}", remedy))
         return None
@@ -138,3 +157,14 @@ def _policy_name(stated: object, path: str, faults: list[Fault]) -> PolicyName |
         problem = f"a policy's code is named by 64 lower-case hex digits, got {shown(code)}"
         faults.append(Fault(f"{path}/code", problem, "State the SHA-256 of the policy's code."))
     return PolicyName(name, version, code) if len(faults) == before else None
+
+
+def _keyed(member: object, path: str, faults: list[Fault]) -> PolicyName | None:
+    """Return the policy that tells objects apart by the text of a member."""
+    if not isinstance(member, str):
+        problem = f"by_key names the member that tells objects apart, got {shown(member)}"
+        faults.append(Fault(path, problem, "Write the name of a member as text."))
+        return None
+    found = ids.text_faults(member, path, MEMBER_BYTES_MAX, "member name")
+    faults += found
+    return None if found else PolicyName(BY_KEY, member=member)

@@ -7,7 +7,7 @@ has seen. Most claims fit their policy; some do not, on purpose.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final, TypeVar
@@ -18,7 +18,8 @@ from hypothesis.strategies import SearchStrategy
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.merge import Policy
+from woodrat.merge import BUILTIN, Policy, by_key
+from woodrat.merge.by_key import ByKey
 from woodrat.merge.policy import ALL_TYPES
 from woodrat.records import dataclass
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, MARKERS, RESTORE, RETRACT, Observation, say
@@ -138,14 +139,28 @@ def values() -> SearchStrategy[Json]:
     return _VALUES
 
 
-def elements() -> SearchStrategy[Json]:
-    """Return elements of collections: few enough that two collections often share one."""
-    return _ELEMENTS
+def elements_of(policy: Policy) -> SearchStrategy[Json]:
+    """Return elements of collections under a policy: few enough that two collections often share one."""
+    return objects(policy.member) if isinstance(policy, ByKey) else _ELEMENTS
+
+
+@lru_cache(maxsize=64)
+def objects(member: str) -> SearchStrategy[Json]:
+    """Return objects told apart by a member: few texts and few other members, whose values are easily mistaken."""
+    values = st.sampled_from((1, True, "1", "é", None, [1], {"a": 1}, {member: "a"}))
+    others = st.dictionaries(st.sampled_from(("a", "A", "")), values, max_size=2)
+    return st.builds(lambda text, rest: {**rest, member: text}, st.sampled_from(("a", "A", "", "😀", "\uffff")), others)
+
+
+def _text_of(member: str) -> Callable[[Any], str]:
+    return lambda element: str(element[member])
 
 
 @lru_cache(maxsize=64)
 def claims_of(policy: Policy) -> SearchStrategy[Json]:
     """Return values that the policy takes."""
+    if isinstance(policy, ByKey):
+        return st.lists(objects(policy.member), max_size=ELEMENTS_MAX, unique_by=_text_of(policy.member))
     if policy.json_types == frozenset({"array"}):
         return _COLLECTIONS
     if str(policy.name) == "sum":
@@ -164,7 +179,7 @@ def palettes_of(policy: Policy) -> SearchStrategy[list[Json]]:
     For a policy that takes arrays they are elements, of which its claims are made.
     """
     if policy.json_types == frozenset({"array"}):
-        return st.lists(_ELEMENTS, min_size=2, max_size=4, unique_by=form.serialise)
+        return st.lists(elements_of(policy), min_size=2, max_size=4, unique_by=form.serialise)
     claims = claims_of(policy)
     groups = [group for each in CONFUSED if len(group := [v for v in each if _takes(policy, v)]) > 1]
     if str(policy.name) == "sum" or not groups:
@@ -176,6 +191,9 @@ def misfits_of(policy: Policy) -> Sequence[Json]:
     """Return values that do not fit a field under the policy, because of the policy or of the schema."""
     if str(policy.name) == "sum":
         return NO_TERMS + MISFITS
+    if isinstance(policy, ByKey):
+        name = policy.member
+        return (*MISFITS, None, {name: "a"}, [{name: 1}], [{name: "a"}, "a"], [{"a": 1}], [{}])
     if policy.json_types == frozenset({"array"}):
         return (*MISFITS, None, 1, "a", {})
     return MISFITS
@@ -213,6 +231,8 @@ _VALUES: SearchStrategy[Any] = st.one_of(
     ),
 )
 _ELEMENTS: SearchStrategy[Any] = st.sampled_from((1, "1", True, "a", "A", None, "😀", "\uffff", [1], {"a": 1}, 1.5, ""))
+POLICIES: Final[Mapping[str, Policy]] = {**BUILTIN, "by_key": by_key("name")}
+"""One of every policy that is built in, by name."""
 _COLLECTIONS: SearchStrategy[Any] = st.lists(_ELEMENTS, max_size=ELEMENTS_MAX)
 
 
@@ -348,12 +368,17 @@ class _Writer:
         for name in sorted(names):
             policy, chance = self.policies[name], dice.chance()
             if chance >= (7 if policy.removes else 11):
-                remove[name] = [dice.pick(self.palettes[name]) for _ in range(dice.below(2) + 1)]
+                taken = [dice.pick(self.palettes[name]) for _ in range(dice.below(2) + 1)]
+                # An object is taken out by its text; given itself, the claim does not fit.
+                remove[name] = taken if dice.chance() == 11 else [policy.removal_of(element) for element in taken]
             if chance < 10 or name not in remove or dice.below(3) == 0:
                 if chance == 6:
                     fields[name] = dice.pick(misfits_of(policy))
                 elif policy.json_types == frozenset({"array"}):
-                    fields[name] = [self.turned(dice, self.palettes[name]) for _ in range(dice.pick((1, 2, 3, 0)))]
+                    stated = [self.turned(dice, self.palettes[name]) for _ in range(dice.pick((1, 2, 3, 0)))]
+                    if isinstance(policy, ByKey):
+                        stated = list({_text_of(policy.member)(each): each for each in stated}.values())
+                    fields[name] = stated
                 else:
                     fields[name] = self.turned(dice, self.palettes[name])
         return fields, remove

@@ -13,7 +13,7 @@ from woodrat.state import relation
 from woodrat.state.observation import ASSERT, DELETE, RESTORE, RETRACT, Observation, say
 from woodrat.state.relation import SAME_AS
 from woodrat.state.schema import Schema
-from woodrat.testing.generators import AGENTS, MOMENTS, histories, told
+from woodrat.testing.generators import AGENTS, MOMENTS, POLICIES, histories, told
 from woodrat.testing.laws import rules_for
 
 
@@ -40,10 +40,10 @@ def _told(one: Observation | Schema) -> str:
 
 
 _FIELDS: Final = {
-    name: BUILTIN[policy] for name, policy in zip("abcd", ("latest", "union", "sum", "append"), strict=True)
+    name: POLICIES[policy] for name, policy in zip("abcde", ("latest", "union", "sum", "append", "by_key"), strict=True)
 }
 _OTHER_FIELDS: Final = {"a": BUILTIN["highest_priority"], "b": BUILTIN["first"]}
-_POLICIES: Final = ("latest", "highest_priority", "first", "max", "min", "union", "sum", "append")
+_POLICIES: Final = tuple(POLICIES.values())
 
 
 @st.composite
@@ -70,7 +70,7 @@ def _schema(draw: st.DrawFn) -> Schema:
     policies = dict(fields)
     if draw(st.booleans()):
         name = draw(st.sampled_from(sorted(policies)))
-        policies[name] = BUILTIN[draw(st.sampled_from(_POLICIES))]
+        policies[name] = draw(st.sampled_from(_POLICIES))
     return rules_for(policies, kind, draw(st.integers(1, 2))).schema
 
 

@@ -25,7 +25,8 @@ from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.canon.order import order_key
-from woodrat.merge import BUILTIN, Policy, Shown, fold, packed_state, snapshot
+from woodrat.merge import BUILTIN, Policy, Shown, fold, known_policy, packed_state, snapshot
+from woodrat.merge.by_key import ByKey
 from woodrat.merge.fold import MergeState
 from woodrat.merge.rules import Rules
 from woodrat.merge.terms import Terms
@@ -41,7 +42,7 @@ from woodrat.testing.generators import (
     History,
     arrivals,
     claims_of,
-    elements,
+    elements_of,
     histories,
     told,
 )
@@ -101,7 +102,7 @@ def rules_for(policies: Policy | Mapping[str, Policy], entity_type: str = "thing
             properties[name]["type"] = sorted(policy.json_types)
 
     def traits(name: PolicyName) -> PolicyTraits | None:
-        found = by_name.get(str(name))
+        found = known_policy(name, by_name)
         return found.traits if found is not None else None
 
     document = {"properties": properties}
@@ -252,7 +253,8 @@ def sticking(case: Correcting, rules: Rules) -> None:
         others: list[Json] = []
         if policy.removes:
             put = [e for o in (*said, *more) for e in _elements(o.fields.get(name))]
-            others = [e for e in _distinct(put) if not _has(stated, e)]
+            taken = [policy.removal_of(e) for e in _distinct(put) if not _has(stated, e, policy)]
+            others = _distinct([e for e in taken if policy.refuses_removal([e]) is None])
         if original is None:
             named = fold.standing_corrections(state, [name], rules)
         else:
@@ -267,7 +269,10 @@ def sticking(case: Correcting, rules: Rules) -> None:
     a, b = values
     first = correction(a)
     held = value(first)
-    if policy.removes:
+    if isinstance(policy, ByKey):
+        # Members that nobody corrects stay as they are: what the correction states is all it has to hold.
+        expected = held if held is not None and _part(policy, held, a) == _part(policy, form.serialise(a), a) else b""
+    elif policy.removes:
         expected = form.serialise(sorted(_distinct(a), key=order_key))
     elif original is None:
         expected = form.serialise(a)
@@ -289,11 +294,20 @@ def sticking(case: Correcting, rules: Rules) -> None:
 
     later = [_claim(member, name, ASSERT, v, "later", clock=t, priority=p) for v, t, p in tail]
     if policy.removes:
-        spoken = _distinct([*_list(a), *first.remove.get(name, ())])
         found = shown(first, *later)
-        assert found and all(_has(found.value, e) == _has(a, e) for e in spoken), fail(
-            f"assertions moved a corrected element: {_text(value(first, *later))}", first, *later
+        gone = first.remove.get(name, ())
+        assert found and all(_has(found.value, e, policy) for e in _list(a)), fail(
+            f"assertions took out a corrected element: {_text(value(first, *later))}", first, *later
         )
+        back = [e for e in _list(found.value) if any(_same_element(policy.removal_of(e), taken) for taken in gone)]
+        assert not [e for e in back if not _has(a, e, policy)], fail(
+            f"assertions put back a corrected element: {_text(value(first, *later))}", first, *later
+        )
+        if isinstance(policy, ByKey):
+            ours = form.serialise([e for e in _list(found.value) if _has(a, e, policy)])
+            assert _part(policy, ours, a) == _part(policy, held, a), fail(
+                f"assertions changed a corrected member: {_text(ours)}", first, *later
+            )
     elif original is None:
         assert value(first, *later) == held, fail(
             f"assertions overrode a correction: {_text(value(first, *later))}", first, *later
@@ -309,34 +323,38 @@ def sticking(case: Correcting, rules: Rules) -> None:
     third = correction(a, first, second)
     chain = (first, second, third)
     assert len({o.digest for o in chain}) == 3, fail("A→B→A is not three facts", *chain)
-    assert value(*chain) == held, fail(f"A→B→A does not end in A: {_text(value(*chain))}", *chain)
+    assert _part(policy, value(*chain), a) == _part(policy, held, a), fail(
+        f"A→B→A does not end in A: {_text(value(*chain))}", *chain
+    )
     end, middle, start = (
         say(member, RETRACT, agent="editor", observed_at=case.clock, replaces=[o.digest])
         for o in (third, second, first)
     )
-    for withdrawn, as_if, problem in (
-        ((middle,), chain, "withdrawing the middle of a chain changed its end"),
-        ((start, middle), chain, "withdrawing all below the end of a chain changed its end"),
-        ((end,), (first, second), "withdrawing the end of a chain did not revive the one before"),
-        ((end, start), (first, second), "withdrawing the end and the start of a chain lost its middle"),
-        ((end, middle), (first,), "withdrawing the last two of a chain did not revive the first"),
-        ((end, middle, start), (), "withdrawing all corrections did not revive what was there before"),
+    for withdrawn, as_if, stated, problem in (
+        ((middle,), chain, a, "withdrawing the middle of a chain changed its end"),
+        ((start, middle), chain, a, "withdrawing all below the end of a chain changed its end"),
+        ((end,), (first, second), None, "withdrawing the end of a chain did not revive the one before"),
+        ((end, start), (first, second), b, "withdrawing the end and the start of a chain lost its middle"),
+        ((end, middle), (first,), None, "withdrawing the last two of a chain did not revive the first"),
+        ((end, middle, start), (), None, "withdrawing all corrections did not revive what was there before"),
     ):
-        assert value(*chain, *withdrawn) == value(*as_if), fail(
-            f"{problem}: {_text(value(*chain, *withdrawn))}", *chain, *withdrawn
-        )
+        # Under by_key each correction of a chain holds what it alone states; what it has in common with none is aside.
+        now, then = value(*chain, *withdrawn), value(*as_if)
+        alike = now == then if stated is None else _part(policy, now, stated) == _part(policy, then, stated)
+        assert alike, fail(f"{problem}: {_text(now)}", *chain, *withdrawn)
 
 
 def removal(history: History, element: Json, other: Json, rules: Rules) -> None:
     """An element is out while its highest statement is a removal; at equal rank it is in, and others are untouched."""
-    member = history.members[0]
+    member, policy = history.members[0], rules.policy(FIELD)
     early, late = MOMENTS[0], MOMENTS[2]
 
     def put(clock: str, priority: int = 0, op: str = ASSERT) -> Observation:
         return _claim(member, FIELD, op, [element, other], "keeper", clock=clock, priority=priority)
 
     def take(clock: str, priority: int = 0, op: str = ASSERT) -> Observation:
-        return _claim(member, FIELD, op, None, "taker", clock=clock, priority=priority, remove=[element])
+        taken = [rules.policy(FIELD).removal_of(element)]
+        return _claim(member, FIELD, op, None, "taker", clock=clock, priority=priority, remove=taken)
 
     for said, is_in, problem in (
         ([put(early)], True, "an element that was put in is not in"),
@@ -349,16 +367,17 @@ def removal(history: History, element: Json, other: Json, rules: Rules) -> None:
         ([take(late, 9), put(early, -9, CORRECT)], True, "a correction does not put the element in"),
     ):
         found = _field(fold.fold(said, [member], rules), rules, FIELD)
-        assert found and _has(found.value, element) == is_in, _broken("removal", problem, said)
-        assert _has(found.value, other), _broken("removal", "another element went with it", said)
+        assert found and _has(found.value, element, policy) == is_in, _broken("removal", problem, said)
+        assert _has(found.value, other, policy), _broken("removal", "another element went with it", said)
 
     state = fold.fold(history.observations, history.members, rules)
     before = _field(state, rules, FIELD)
     named = fold.standing_corrections(state, [FIELD], rules)
-    taken = _claim(member, FIELD, CORRECT, None, "taker", replaces=named, remove=[element])
+    gone = [policy.removal_of(element)]
+    taken = _claim(member, FIELD, CORRECT, None, "taker", replaces=named, remove=gone)
     said = [*history.observations, taken]
     after = _field(fold.fold(said, history.members, rules), rules, FIELD)
-    rest = [e for e in (_list(before.value) if before else []) if not _has([element], e)]
+    rest = [e for e in (_list(before.value) if before else []) if not _has([element], e, policy)]
     assert after and form.serialise(after.value) == form.serialise(rest), _broken(
         "removal", f"taking out {_text(form.serialise(element))} left more or less than the rest", said
     )
@@ -404,8 +423,8 @@ def check_removal(policy: Policy, examples: int = 200, *, shrink: bool = True) -
 
     def law(data: st.DataObject, fresh: Fresh) -> None:
         history = data.draw(histories(policy, markers=False))
-        element, other = data.draw(elements()), data.draw(elements())
-        assume(not _has([element], other))
+        element, other = data.draw(elements_of(policy)), data.draw(elements_of(policy))
+        assume(not _has([element], other, policy))
         removal(history, element, other, fresh())
 
     _try(policy, law, examples, shrink)
@@ -548,8 +567,27 @@ def _list(value: Json) -> list[Json]:
     return value
 
 
-def _has(collection: Json, element: Json) -> bool:
-    return any(order_key(each) == order_key(element) for each in _list(collection))
+def _same_element(one: Json, other: Json) -> bool:
+    return order_key(one) == order_key(other)
+
+
+def _has(collection: Json, element: Json, policy: Policy) -> bool:
+    """Return whether a collection has an element, or under `by_key` an object of the same text."""
+    return any(_same_element(policy.removal_of(each), policy.removal_of(element)) for each in _list(collection))
+
+
+def _part(policy: Policy, value: bytes | None, stated: Json) -> bytes | None:
+    """Return of the value of a field what a claim states: under `by_key` which objects are in, and its members."""
+    if value is None or not isinstance(policy, ByKey):
+        return value
+    members: dict[Json, Any] = {policy.removal_of(each): each for each in _list(stated)}
+    shown = _list(form.parse(value))
+    found: list[Any] = [
+        {name: each[name] for name in (policy.member, *members.get(each[policy.member], ())) if name in each}
+        for each in shown
+        if isinstance(each, dict)
+    ]
+    return form.serialise(sorted(found, key=lambda each: str(each[policy.member])))
 
 
 def _distinct(collection: Json) -> list[Json]:

@@ -20,6 +20,7 @@ const REDACTED = "[REDACTED]";
 const ERASED = "[ERASED]";
 const RANKED = ["latest", "highest_priority", "first", "max", "min"];
 const COLLECTIONS = ["union", "sum", "append"];
+const BY_KEY = "by_key:";
 const OWN = "of the user's own";
 
 class Broken extends Error {
@@ -714,18 +715,28 @@ function endsOf(ref) {
 const states = (body, field) =>
   ["assert", "correct"].includes(body.op) && (has(get(body, "fields"), field) || has(get(body, "remove"), field));
 
+// The member that tells objects apart; null under any policy but `by_key`
+const keyedBy = (policy) => (isText(policy) && policy.startsWith(BY_KEY) ? policy.slice(BY_KEY.length) : null);
+const isKeyed = (item, key) => isText(get(item, key));
+
 function policyMisfit(body, field, policy) {
-  if (has(get(body, "remove"), field) && policy !== "union") return true;
+  const key = keyedBy(policy);
+  const gone = get(get(body, "remove"), field);
+  if (gone !== null && policy !== "union" && !(key !== null && gone.every(isText))) return true;
   if (!has(get(body, "fields"), field) || isObject(policy) || RANKED.includes(policy)) return false;
   const value = body.fields[field];
+  if (key !== null) return !Array.isArray(value) || !value.every((item) => isKeyed(item, key));
   if (policy === "sum") return !(isInt(value) || (isText(value) && value.length <= 400 && DECIMAL.test(value)));
   return !Array.isArray(value);
 }
+
+const isMember = (text) => isText(text) && /^[^\u0000-\u001f\u007f-\u009f]+$/.test(text) && Buffer.byteLength(text) <= 256;
 
 function policyOf(schema, field, record) {
   const property = schema === null ? null : get(get(schema.body.schema, "properties"), field);
   if (!has(property, "x-woodrat-merge")) return "latest";
   const policy = property["x-woodrat-merge"];
+  if (sameKeys(policy, ["by_key"]) && isMember(policy.by_key)) return BY_KEY + policy.by_key;
   const good = isText(policy)
     ? [...RANKED, ...COLLECTIONS].includes(policy)
     : sameKeys(policy, ["code", "name", "version"]);
@@ -1041,6 +1052,7 @@ class Fold {
   value() {
     const stating = this.stating();
     if (this.policy === "union") return this.union(stating);
+    if (keyedBy(this.policy) !== null) return this.objects(stating);
     if (["sum", "append"].includes(this.policy)) return this.contributions(stating);
     const [corrections, assertions] = this.standing(stating);
     if (!corrections.length && !assertions.length) return [false, null, null];
@@ -1061,6 +1073,43 @@ class Fold {
       if (ranked.length && ranked.at(-1).inside) inside.push(JSON.parse(element));
     }
     return [live.length > 0, inside.sort(order), null];
+  }
+
+  // Objects told apart by a member: whether each is in, and each of its other members, is settled by itself.
+  objects(stating) {
+    const key = keyedBy(this.policy);
+    const fitting = stating.filter((name) => this.fits(name));
+    const spoken = new Map();
+    const speak = (text, member, name, stated) => {
+      const object = spoken.get(text) ?? spoken.set(text, new Map()).get(text);
+      const part = object.get(member) ?? object.set(member, new Map()).get(member);
+      if (!part.has(name) || member === key || order(stated, part.get(name)) > 0) part.set(name, stated);
+    };
+    for (const name of fitting) {
+      for (const text of get(this.part(name, "remove"), this.field) ?? []) speak(text, key, name, false);
+      for (const item of get(this.part(name, "fields"), this.field) ?? [])
+        for (const member of Object.keys(item)) speak(item[key], member, name, member === key ? true : item[member]);
+    }
+    const found = [];
+    for (const text of [...spoken.keys()].sort(order)) {
+      const held = [...spoken.get(text)].map(([member, stated]) => [member, this.settled(stated)]);
+      const counting = held.filter(([, stated]) => stated.length > 0);
+      const inside = counting.some(([member, [stated]]) => member === key && stated);
+      if (inside)
+        found.push(Object.fromEntries(counting.map(([member, [stated]]) => [member, member === key ? text : stated])));
+    }
+    return [fitting.some((name) => this.live.get(name)), found, null];
+  }
+
+  // What holds of what some claims say of one thing, in a list that is empty where none of them counts
+  settled(stated) {
+    const corrects = (by) => stated.has(by) && this.op(by) === "correct";
+    const replaced = this.settle(corrects, (by, found) => this.live.get(by) || found.get(by));
+    const live = [...stated.keys()].filter((name) => this.live.get(name));
+    const corrections = live.filter((name) => this.op(name) === "correct" && !replaced.get(name));
+    const deciding = corrections.length ? corrections : live.filter((name) => this.op(name) === "assert");
+    const ranked = deciding.map((name) => ({ ...this.claim(name), value: stated.get(name) })).sort(latest);
+    return ranked.length ? [ranked.at(-1).value] : [];
   }
 
   contributions(stating) {
@@ -1360,16 +1409,19 @@ class RunCapsule {
     }
     const whole = behind.length < 1000 && !read.again && !behind.some((entry) => entry.again);
     const value = item.value; // R9
+    const key = keyedBy(policy);
     if (
-      (policy === "union" || policy === "append") &&
+      (policy === "union" || policy === "append" || key !== null) &&
       whole &&
       Array.isArray(value) &&
       !anywhere(value, (one) => isMark(one) || one === REDACTED)
     ) {
-      const elements = new Set(
-        behind.flatMap((entry) => [get(get(entry.body, "fields"), field) ?? []].flat()).map((one) => spell(one)),
+      const members = (one) => (isKeyed(one, key) ? Object.keys(one).map((name) => [one[key], name, one[name]]) : []);
+      const parts = (one) => (key === null ? [one] : members(one)).map((part) => spell(part));
+      const stated = new Set(
+        behind.flatMap((entry) => [get(get(entry.body, "fields"), field) ?? []].flat()).flatMap(parts),
       );
-      if (value.some((one) => !elements.has(spell(one))))
+      if (value.map(parts).some((each) => !each.length || each.some((part) => !stated.has(part))))
         wrong("an element of its value is in none of its observations");
     }
   }

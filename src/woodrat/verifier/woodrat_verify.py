@@ -1306,13 +1306,34 @@ def schema_rank(entry: dict[str, Any]) -> tuple[int, bytes]:
 
 
 def policy_of(schema: dict[str, Any] | None, field: str) -> Any:
-    """Return the merge policy of a field: a name, an object for the user's own, or None for what is no policy."""
+    """Return the merge policy of a field: a name, an object for the user's own, or None for what is no policy.
+
+    The name of `{"by_key": member}` is `by_key:` and the member.
+    """
     document = None if schema is None else schema["body"]["schema"]
     subschema = get(get(document, "properties"), field)
     policy = subschema.get("x-woodrat-merge", "latest") if isinstance(subschema, dict) else "latest"
     if isinstance(policy, str):
         return policy if policy in RANKED or policy in COLLECTIONS else None
-    return policy if isinstance(policy, dict) and set(policy) == {"code", "name", "version"} else None
+    if not isinstance(policy, dict):
+        return None
+    if set(policy) == {"by_key"}:
+        member = policy["by_key"]
+        return BY_KEY + member if isinstance(member, str) and is_member_name(member) else None
+    return policy if set(policy) == {"code", "name", "version"} else None
+
+
+BY_KEY = "by_key:"
+_MEMBER = re.compile("[^\x00-\x1f\x7f-\x9f]+")
+
+
+def is_member_name(text: str) -> bool:
+    return _MEMBER.fullmatch(text) is not None and len(text.encode()) <= 256
+
+
+def keyed_by(policy: Any) -> str | None:
+    """Return the member that tells objects apart under a policy; None under any other."""
+    return policy[len(BY_KEY) :] if isinstance(policy, str) and policy.startswith(BY_KEY) else None
 
 
 def type_of(entity: str) -> str:
@@ -1530,6 +1551,8 @@ class Fold:
         stating = [name for name, body in self.said.items() if self.states(body) and body["ref"] not in gone]
         if self.policy == "union":
             return self._union(stating)
+        if keyed_by(self.policy) is not None:
+            return self._objects(stating)
         if self.policy in ("sum", "append"):
             return self._contributions(stating)
         corrections, assertions = self.standing(stating)
@@ -1572,6 +1595,41 @@ class Fold:
             if ranks and max(ranks)[2]:
                 inside.append(json.loads(element))
         return bool(live), sorted(inside, key=order), None
+
+    def _objects(self, stating: list[str]) -> tuple[bool, Any, str | None]:
+        """Merge objects told apart by a member: whether each is in, and each of its other members, by itself."""
+        key = keyed_by(self.policy)
+        fitting = [name for name in stating if self.fits(self.said[name])]
+        spoken: dict[tuple[str, ...], dict[str, Any]] = {}
+        for name in fitting:
+            for text in (get(self.said[name], "remove") or {}).get(self.field, ()):
+                spoken.setdefault((text,), {})[name] = False
+            for item in (get(self.said[name], "fields") or {}).get(self.field, ()):
+                spoken.setdefault((item[key],), {})[name] = True
+                for member in item:
+                    if member != key:
+                        said = spoken.setdefault((item[key], member), {})
+                        said[name] = max(said.get(name, item[member]), item[member], key=order)
+        settled = {part: found for part, said in spoken.items() for found in self._settled(said)}
+        objects = [text for (text, *member), inside in settled.items() if not member and inside]
+        value = [
+            {key: text, **{part[1]: found for part, found in settled.items() if len(part) > 1 and part[0] == text}}
+            for text in sorted(objects, key=order)
+        ]
+        return any(self.live[name] for name in fitting), value, None
+
+    def _settled(self, said: dict[str, Any]) -> list[Any]:
+        """Return what holds of what some claims say of one thing, in a list; an empty one where none of them counts."""
+
+        def corrects(by: str, name: str) -> bool:
+            return by in said and self.said[by]["op"] == "correct"
+
+        replaced = self._settle(corrects, lambda by, found: self.live[by] or found[by])
+        live = [name for name in said if self.live[name]]
+        corrections = [name for name in live if self.said[name]["op"] == "correct" and not replaced[name]]
+        deciding = corrections or [name for name in live if self.said[name]["op"] == "assert"]
+        ranks = [(self.said[n]["observed_at"], self.said[n]["priority"], order(said[n]), n) for n in deciding]
+        return [said[max(ranks, key=lambda rank: rank[:3])[3]]] if ranks else []
 
     def _contributions(self, stating: list[str]) -> tuple[bool, Any, str | None]:
         originals = [name for name in stating if self.said[name]["op"] == "assert"]
@@ -1655,11 +1713,16 @@ def total(values: list[Any]) -> Any:
 
 def misfits_policy(body: Any, field: str, policy: Any) -> bool:
     """Say whether a policy cannot take a claim."""
-    if field in body.get("remove", {}) and policy != "union":
+    key = keyed_by(policy)
+    if field in body.get("remove", {}) and policy != "union" and (key is None or not is_texts(body["remove"][field])):
         return True
     if field not in body.get("fields", {}):
         return False
     value = body["fields"][field]
+    if key is not None:
+        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+            return True
+        return not is_texts([item.get(key) for item in value])
     if policy in ("union", "append"):
         return not isinstance(value, list)
     if policy == "sum":
@@ -2021,7 +2084,8 @@ def cited_by(run: Run, read: dict[str, Any], field: str, item: Any, policy: Any)
 
 def check_elements(read: dict[str, Any], field: str, item: Any, policy: Any, cited: list[Any]) -> None:
     """R9: every element of a collection was stated by an observation that the read names."""
-    if policy not in ("union", "append") or len(cited) >= OBSERVATIONS_MAX:
+    key = keyed_by(policy)
+    if (policy not in ("union", "append") and key is None) or len(cited) >= OBSERVATIONS_MAX:
         return
     value = item["value"]
     if read["again"] or any(entry["again"] for entry in cited) or not isinstance(value, list):
@@ -2029,9 +2093,20 @@ def check_elements(read: dict[str, Any], field: str, item: Any, policy: Any, cit
     if occurs(value, is_mark) or occurs(value, is_redacted):
         return
     stated = [entry["body"].get("fields", {}).get(field) for entry in cited]
-    known = {spell(element) for each in stated if isinstance(each, list) for element in each}
-    if any(spell(element) not in known for element in value):
+    elements = [element for each in stated if isinstance(each, list) for element in each]
+    known = {spell(part) for element in elements for part in parts_of(element, key)}
+    shown = [parts_of(element, key) for element in value]
+    if any(not each or any(spell(part) not in known for part in each) for each in shown):
         refuse_read(read, f"it read elements of {field} that none of its observations states")
+
+
+def parts_of(element: Any, key: str | None) -> list[Any]:
+    """Return an element by itself; of an object told apart by a member its members, each with the object's text."""
+    if key is None:
+        return [element]
+    if not isinstance(element, dict) or not is_text(element.get(key)):
+        return []
+    return [[element[key], name, element[name]] for name in element]
 
 
 # -------------------------------------------------------------------------------------------------------- decisions (D)

@@ -355,8 +355,8 @@ _READING = (
     *(
         f"woodrat.merge.{name}"
         for name in (
-            *("claim", "elements", "fold", "incremental", "packed_state", "packing", "policy"),
-            *("ranked", "rules", "snapshot", "terms", "union"),
+            *("by_key", "claim", "elements", "fold", "incremental", "packed_state", "packing", "policy"),
+            *("ranked", "rules", "slots", "snapshot", "terms", "union"),
         )
     ),
     "woodrat.state.fingerprint",

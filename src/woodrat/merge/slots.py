@@ -1,0 +1,190 @@
+"""Slots: what is held of one thing that observations speak of by itself.
+
+Such a thing is an element of a union, an object of a collection under `by_key`, or a member of such an object. Of the
+first two it is stated whether they are in, of a member what its value is. Statements rank as `latest` does, and
+standing corrections of the same thing come first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import reduce
+from typing import Any, Final, NamedTuple, Self, TypeVar
+
+from woodrat.canon.form import Json
+from woodrat.canon.order import order_key
+from woodrat.merge.claim import Claim, Said, arrived_later, claim_of, differ, later, replaced
+from woodrat.merge.elements import Gathered, Parts
+from woodrat.merge.policy import Known
+
+_make: Final = tuple.__new__
+Part = TypeVar("Part")
+
+
+class Statement(NamedTuple):
+    """One observation's word on one thing."""
+
+    stated: Json
+    """Whether the thing is said to be in; of a member, its value."""
+    said: Said
+    """The observation that says so; its time and priority rank the statement."""
+
+    @property
+    def rank(self) -> tuple[Any, ...]:
+        """As `latest`: at equal time and priority the larger value, so that being in beats being out."""
+        return self.said.observed_at, self.said.priority, order_key(self.stated)
+
+
+class Slot(NamedTuple):
+    """What is held about one thing."""
+
+    about: Json
+    """The thing: an element, the text that names an object, or the name of a member."""
+    said: Said | None
+    """Who made the highest live statement of an assertion; None where only corrections speak of the thing."""
+    stated: Json
+    """What that statement says."""
+    standing: tuple[Statement, ...] = ()
+    """Live corrections of this thing that nothing replaces, by digest."""
+    against: str = ""
+    """The latest `observed_at` of a live assertion that says something else than the highest; empty without one."""
+
+    @property
+    def by_arrival(self) -> bool:
+        """Whether only arrival decided what holds."""
+        if not self.standing:
+            assert self.said is not None
+            return self.said.assigned and "" != self.against < self.said.observed_at
+        if len(self.standing) == 1:
+            return False
+        winner = best(self.standing)
+        others = [statement for statement in self.standing if differ(statement.stated, winner.stated)]
+        return bool(others) and arrived_later(winner.said, best(others).said)
+
+    @property
+    def winner(self) -> Statement:
+        """The statement that holds."""
+        if self.standing:
+            return best(self.standing)
+        assert self.said is not None, "a slot holds at least one statement"
+        return Statement(self.stated, self.said)
+
+
+def best(statements: Iterable[Statement]) -> Statement:
+    """Return the highest statement; of equal ones that with the smallest digest."""
+
+    def better(a: Statement, b: Statement) -> Statement:
+        if a.rank == b.rank:
+            return a if a.said.digest < b.said.digest else b
+        return a if a.rank > b.rank else b
+
+    return reduce(better, statements)
+
+
+def settle(about: Json, statements: Sequence[Statement], live: Collection[bytes]) -> Slot | None:
+    """Return what is held about a thing, given all statements about it; `None` where none of them is live."""
+    corrected = {s.said.digest: s for s in statements if s.said.corrects}
+    standing: tuple[Statement, ...] = ()
+    if corrected:
+        gone = replaced({digest: s.said.replaces for digest, s in corrected.items()}, live)
+        standing = tuple(corrected[d] for d in sorted(corrected) if d in live and d not in gone)
+    asserted = [s for s in statements if not s.said.corrects and s.said.digest in live]
+    if asserted:
+        highest = best(asserted)
+        against = max((s.said.observed_at for s in asserted if differ(s.stated, highest.stated)), default="")
+        return Slot(about, highest.said, highest.stated, standing, against)
+    return Slot(about, None, False, standing) if standing else None
+
+
+def state_again(slot: Slot, stated: Json, said: Said) -> Slot:
+    """Return a slot once one more assertion spoke of its thing."""
+    about, highest, was, standing, against = slot
+    if highest is None:
+        return Slot(about, said, stated, standing, against)
+    if said.observed_at > highest.observed_at:  # mostly
+        if differ(stated, was):
+            # What was highest so far is later than all that said the same; it has become something else.
+            against = highest.observed_at
+        found: Slot = _make(Slot, (about, said, stated, standing, against))
+        return found
+    winner = best((Statement(was, highest), Statement(stated, said)))
+    new = winner.said is said
+    if differ(stated, was):
+        against = highest.observed_at if new else max(against, said.observed_at)
+    if not new and against == slot.against:
+        return slot
+    return Slot(about, winner.said, winner.stated, standing, against)
+
+
+def correct(slot: Slot, stated: Json, said: Said) -> Slot:
+    """Return a slot once one more correction spoke of its thing, which nothing names."""
+    standing = [s for s in slot.standing if s.said.digest not in said.replaces]
+    standing = sorted([*standing, Statement(stated, said)], key=lambda s: s.said.digest)
+    return slot._replace(standing=tuple(standing))
+
+
+def pack_slot(slot: Slot, say: Callable[[Said], Any]) -> list[Any]:
+    """Return a slot as JSON; `say` spells an observation."""
+    about, said, stated, standing, against = slot
+    found = [
+        about,
+        None if said is None else [say(said), stated],
+        [[say(statement.said), statement.stated] for statement in standing] if standing else (),
+    ]
+    if against:
+        found.append(against)
+    return found
+
+
+def unpack_slot(packed: Sequence[Any], said_of: Callable[[Any], Said]) -> Slot:
+    """Return the slot that was packed."""
+    about, asserted, standing, *against = packed
+    said, stated = (None, False) if asserted is None else (said_of(asserted[0]), asserted[1])
+    stood = tuple([Statement(stated, said_of(said)) for said, stated in standing]) if standing else ()
+    return Slot(about, said, stated, stood, *against)
+
+
+class SlotsHeld(Gathered[Part]):
+    """What is held of a collection whose elements are spoken of by themselves."""
+
+    __slots__ = ("arrived", "at_hand", "latest", "parts", "size")
+
+    def __init__(self, parts: Parts[Part], size: int, arrived: int, latest: Said, at_hand: Claim | None = None) -> None:
+        self.parts = parts
+        self.size = size
+        self.arrived = arrived
+        """How much of it was decided only by arrival: elements that are in or out, members of those that are in."""
+        self.latest = latest
+        """Who made the latest live claim; shown while no element is in."""
+        self.at_hand = at_hand
+        """That claim, where it need not be looked up. It may be as long as the collection, so it is not kept."""
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        mine, theirs = (self.size, self.arrived, self.latest), (other.size, other.arrived, other.latest)
+        return mine == theirs and self.parts == other.parts
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def but(self, parts: Parts[Part]) -> Self:
+        return type(self)(parts, self.size, self.arrived, self.latest, self.at_hand)
+
+
+def latest_claim(held: SlotsHeld[Any] | None, claim: Claim, name: str, known: Known) -> tuple[Said, Claim | None]:
+    """Return the later of the latest claim and another one, and the claim itself where it is at hand."""
+    if held is None:
+        return claim.said, claim
+    said, new = held.latest, claim.said
+    if (new.observed_at, new.priority) > (said.observed_at, said.priority):
+        return new, claim
+    latest = held.at_hand
+    if latest is None:
+        # Only claims of equal time and priority are told apart by their values, and have to be looked up.
+        if (new.observed_at, new.priority) < (said.observed_at, said.priority):
+            return said, None
+        found = known.find(said.digest)
+        assert found is not None, "what is held was folded"
+        latest = claim_of(found, name)
+    latest = later(latest, claim)
+    return latest.said, latest
