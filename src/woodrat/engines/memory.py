@@ -315,6 +315,18 @@ class MemoryView:
             found = lasting[index - 1] if index else None
         return found if found is not None and found.state.schema == rules.schema.digest else None
 
+    def states(
+        self, refs: Sequence[Ref], through: int, rules: Callable[[str], Rules]
+    ) -> dict[Ref, tuple[MergeState, int]]:
+        found: dict[Ref, tuple[MergeState, int]] = {}
+        for ref in refs:
+            kept, last = self.tables.current.get(ref.digest), self.version(ref.digest, self.head().position)
+            if kept is None or last is None or not last <= kept.position <= through or len(kept.state.members) > 1:
+                continue
+            if kept.state.schema == rules(ref.type).schema.digest:
+                found[ref] = kept.state, last
+        return found
+
 
 class MemoryTransaction(MemoryView):
     """One write; every change notes how to take it back."""

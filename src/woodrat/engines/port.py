@@ -358,6 +358,15 @@ class View(Protocol):
         read when they are asked for, as long as the view is open.
         """
 
+    def states(
+        self, refs: Sequence[Ref], through: int, rules: Callable[[str], Rules]
+    ) -> Mapping[Ref, tuple[MergeState, int]]:
+        """Return the merge states kept of many entities, each with the position of its last observation, in one look.
+
+        Left out is an entity that was folded with others, or under another schema than that of the `rules` of its type,
+        and one of which something was said after its state, or after `through`: `kept` and `observations` tell of it.
+        """
+
 
 class Transaction(View, Protocol):
     """One write: everything in it becomes durable together, or nothing of it ever was."""

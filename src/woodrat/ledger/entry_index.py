@@ -242,6 +242,22 @@ def joins(view: View) -> bool:
     return found
 
 
+def unjoined(view: View, entities: Sequence[bytes]) -> list[bytes]:
+    """Return those of these entities that no `same_as` ever named, found in one look."""
+    if not joins(view):
+        return list(entities)
+    at_hand = view.at_hand(SAME_AS)
+    asked = sorted({entity for entity in entities if entity not in at_hand})
+    if asked:
+        named = {entry_rows.digest_of(key) for key, _ in view.find(SAME_AS, list(map(entry_rows.digest_prefix, asked)))}
+        if len(at_hand) + len(asked) >= UNJOINED_MAX:
+            at_hand.clear()
+            at_hand[_JOINS] = True
+        at_hand.update(dict.fromkeys((entity for entity in asked if entity not in named), False))
+        return [entity for entity in entities if entity not in named]
+    return list(entities)
+
+
 def joined(view: View, entity: bytes) -> bool:
     """Return whether any `same_as` ever named this entity; wrongly true costs time, wrongly false an answer."""
     at_hand = view.at_hand(SAME_AS)

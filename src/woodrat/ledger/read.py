@@ -72,6 +72,8 @@ class Reader:
         self._rules: dict[str, Rules] = {}
         self._current_of = quick_reads.current_of(view)
         self._states: dict[tuple[Ref, ...], MergeState] = {}
+        self._gathered: dict[Ref, tuple[MergeState, int]] = {}
+        """Of lone entities that are to be read, what `current` would tell."""
         self._groups: dict[Ref, tuple[Ref, ...]] = {}
         self._before: dict[Ref, MergeState] = {}
         self.matched: Match | None = None
@@ -201,6 +203,8 @@ class Reader:
 
     def group(self, ref: Ref) -> tuple[Ref, ...]:
         """Return all entities that `same_as` joins with this one, itself included, by digest."""
+        if ref in self._gathered:
+            return (ref,)
         found = self._groups.get(ref)
         if found is None:
             found = relation.group(ref, self._same) if entry_index.joined(self.view, ref.digest) else (ref,)
@@ -215,8 +219,19 @@ class Reader:
                 if state.exists and not state.deleted:
                     yield ends[0] if ends[1] == ref else ends[1]
 
+    def gather(self, refs: Iterable[Ref]) -> None:
+        """Look up entities that are about to be read, many at once; what was gathered before is forgotten."""
+        cancellation.check()
+        if self.asof.effective is None:
+            by_digest: dict[bytes, Ref] = {ref.digest: ref for ref in refs}
+            alone = [by_digest[digest] for digest in entry_index.unjoined(self.view, list(by_digest))]
+            self._gathered = dict(self.view.states(alone, self.asof.position, self.rules))
+
     def state(self, ref: Ref) -> MergeState:
         """Return the merge state of an entity with all that it is joined with."""
+        gathered = self._gathered.get(ref)
+        if gathered is not None:
+            return gathered[0]
         cancellation.check()
         if self.asof.effective is None:  # as `_current`, which costs a call more
             view, digest, position = self.view, ref.digest, self.asof.position
@@ -231,6 +246,9 @@ class Reader:
 
     def _current(self, ref: Ref) -> tuple[MergeState, int] | None:
         """Return the state kept of a lone entity and its version, if that is the present."""
+        gathered = self._gathered.get(ref)
+        if gathered is not None:
+            return gathered
         if self.asof.effective is not None or entry_index.joined(self.view, ref.digest):
             return None
         return self._current_of(ref, self.asof.position, self.rules(ref.type))
@@ -320,6 +338,9 @@ class Reader:
 
     def version(self, ref: Ref) -> int:
         """Return the position of the last entry that touched an entity or its group; the one before all if none did."""
+        gathered = self._gathered.get(ref)
+        if gathered is not None:
+            return gathered[1]
         if not entry_index.joined(self.view, ref.digest):
             return self._version(ref)
         last = -1

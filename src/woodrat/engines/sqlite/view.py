@@ -484,6 +484,17 @@ class SqliteView(Indexes):
             return None
         return state, known.last
 
+    def states(
+        self, refs: Sequence[Ref], through: int, rules: Callable[[str], Rules]
+    ) -> dict[Ref, tuple[MergeState, int]]:
+        self.find_entities([ref.digest for ref in refs])
+        found: dict[Ref, tuple[MergeState, int]] = {}
+        for ref in refs:
+            current = self.current(ref, through, rules(ref.type))
+            if current is not None:
+                found[ref] = current
+        return found
+
     def unlike(self, old: View) -> Iterator[tuple[Ref, bool]]:
         from woodrat.engines.sqlite import state_comparison
 

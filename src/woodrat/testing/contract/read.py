@@ -417,6 +417,32 @@ class ReadingContract(Contract):
             ledger.store({"entity_type": "memo", "id": "stamp"})
             assert before is None or engine.stamp() != before
 
+    def test_states_of_many_are_those_of_each(self, engine: Engine) -> None:
+        """In one look the states come that `kept` tells of each, where nothing was said since; others are left out."""
+        ledger = told_on(engine)
+        with engine.view(ledger.tenant) as view:
+            head = view.head().position
+            refs = [*view.entities(None, head), Ref("thing", "that nobody knows")]
+            found_any = left_any = False
+            for through in range(-1, head + 1):
+                reader = Reader(view, AsOf(through), registry(()))
+                expected = {}
+                for ref in refs:
+                    kept = view.kept(ref, head, reader.rules(ref.type))
+                    last = view.version(ref.digest, head)
+                    if kept is None or last is None or len(kept.state.members) > 1:
+                        continue
+                    if last <= kept.position <= through:
+                        expected[ref] = kept.state, last
+                found = view.states(refs, through, reader.rules)
+                assert dict(found) == expected, through
+                assert dict(view.states(refs[:3], through, reader.rules)) == {
+                    ref: expected[ref] for ref in refs[:3] if ref in expected
+                }
+                found_any, left_any = found_any or bool(found), left_any or len(found) < len(refs) - 1
+            assert found_any and left_any
+            assert not view.states([], head, reader.rules)
+
     # The verbs of a transaction
 
     def test_what_is_kept_comes_back_equal(self, engine: Engine) -> None:
