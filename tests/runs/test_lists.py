@@ -303,7 +303,12 @@ def test_a_page_of_ended_runs_reads_their_lines(monkeypatch: pytest.MonkeyPatch)
     ledger.runs.list()
     looked: list[str] = []
     look = run_reader._looked_at
-    monkeypatch.setattr(run_reader, "_looked_at", lambda *given: looked.append(given[3]) or look(*given))
+
+    def noted(*given: Any) -> Any:
+        looked.append(given[3])
+        return look(*given)
+
+    monkeypatch.setattr(run_reader, "_looked_at", noted)
     listed = ledger.runs.list().items
     assert (looked, [run.cut for run in listed]) == ([], [("answer",)] * 3 + [()])
     assert all(len(str(run.answer)) < 1_000 for run in listed), "of a long answer there is a preview"
