@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-START_SECONDS = 20.0
+START_SECONDS = 180.0
 """How long a server may take until it listens."""
 END_SECONDS = 20.0
 """How long a server may take until it ended."""

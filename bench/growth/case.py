@@ -59,6 +59,8 @@ class Case:
     """Makes ready what is not measured, in a process of its own; returns further facts."""
     repeats: bool = True
     """Whether the call can be made again on the same ledger; else only the first is measured."""
+    is_bare: bool = False
+    """Whether the ledger is as it was written; else all indexes are up to date before the first call."""
     keys: bool = False
     """Whether the ledger is opened with signing and erasure keys."""
     unit: str = "ms"

@@ -171,7 +171,7 @@ def _measured_once(case: Case, stock: Stock, sizes: Sequence[int], seconds_max: 
 
 def try_out(case: Case, stock: Stock) -> None:
     """Make the call on a tiny ledger, twice where it can be repeated, in this process; raise what it raises."""
-    with stock.copy(case.world, SMALL) as (path, facts):
+    with stock.copy(case.world, SMALL, is_bare=case.is_bare) as (path, facts):
         _Stage(case, path, {**facts, **SMALL_FACTS}).try_out()
 
 
@@ -217,7 +217,10 @@ def _first_call(
 
 def _measure_at(case: Case, stock: Stock, size: int, smallest: int, limit: float) -> Outcome:
     known = {"smallest": smallest, "page": min(PAGE_ITEMS, max(2, smallest // case.world.pages_min))}
-    with stock.copy(case.world, size) as (path, facts), stock.copy(case.world, SMALL) as (small_path, small_facts):
+    with (
+        stock.copy(case.world, size, is_bare=case.is_bare) as (path, facts),
+        stock.copy(case.world, SMALL, is_bare=case.is_bare) as (small_path, small_facts),
+    ):
         large = _Stage(case, path, {**facts, **known})
         small = _Stage(case, small_path, {**small_facts, **SMALL_FACTS})
         for stage in (large,) if case.surface != LIBRARY else (small, large):

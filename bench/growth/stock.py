@@ -1,6 +1,7 @@
 """The stock: the ledgers of a run, each built once, from which every case gets a copy of its own.
 
-A copy, because a first search or a fingerprint leaves something in the file that the next case would find there.
+A copy, because a write or a first recall leaves something in the file that the next case would find there. A ledger is
+kept as it was written, and once more with all indexes up to date, which is what nearly every case is measured on.
 """
 
 from __future__ import annotations
@@ -19,9 +20,16 @@ from typing import Any
 import woodrat
 from bench.growth.case import Facts, World
 from bench.growth.meter import in_child
+from woodrat.api.ledger import Ledger
+from woodrat.api.trailing_indexes import TRAILING
+from woodrat.ledger import indexer
 
 BUILD_SECONDS_MAX = 3_600
+INDEXES = tuple(index for index in TRAILING if index.name != "recall vectors")
+"""What is up to date before a case; vectors are not, since the embedder alone decides what they cost."""
 LEDGER = "ledger.db"
+INDEXED = "indexed.db"
+"""The same, after the indexer has taken in all of it."""
 ROOMS = ("canon", "log", "state", "merge", "engines", "ledger", "runs")
 """Where it is decided what a write leaves in a file, beside the indexes of other rooms."""
 MEMORY = Path("/dev/shm")
@@ -53,7 +61,11 @@ class Stock:
         with tempfile.TemporaryDirectory(prefix="woodrat-growth-", dir=_building_place(self.folder)) as made:
 
             def work() -> Iterator[dict[str, Any]]:
-                yield dict(world.build(Path(made) / LEDGER, size))
+                facts = dict(world.build(Path(made) / LEDGER, size))
+                shutil.copy(Path(made) / LEDGER, Path(made) / INDEXED)
+                with woodrat.open(Path(made) / INDEXED, agent="indexer") as ledger:
+                    index_all(ledger)
+                yield facts
 
             outcome = in_child(work, BUILD_SECONDS_MAX)
             if outcome.problem is not None:
@@ -69,14 +81,22 @@ class Stock:
         return home, outcome.results
 
     @contextmanager
-    def copy(self, world: World, size: int) -> Iterator[tuple[Path, Facts]]:
-        """Make a copy of a ledger that is gone afterwards; yield its path and what is known of it."""
+    def copy(self, world: World, size: int, *, is_bare: bool = False) -> Iterator[tuple[Path, Facts]]:
+        """Make a copy of a ledger that is gone afterwards; yield its path and what is known of it.
+
+        One that `is_bare` is as it was written: nobody has asked anything of it.
+        """
         home, facts = self.ledger(world, size)
         with tempfile.TemporaryDirectory(prefix="case-", dir=self.folder) as folder:
-            for file in home.glob(f"{LEDGER}*"):
-                shutil.copy(file, folder)
             path = Path(folder) / LEDGER
+            shutil.copy(home / (LEDGER if is_bare else INDEXED), path)
             yield path, {**facts, "size": size, "path": str(path)}
+
+
+def index_all(ledger: Ledger) -> None:
+    """Bring the indexes up to date, as a server does while nobody asks."""
+    while indexer.go_on(ledger.context, INDEXES):
+        pass
 
 
 def _building_place(folder: Path) -> Path:

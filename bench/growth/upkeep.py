@@ -8,9 +8,12 @@ from pathlib import Path
 
 import woodrat
 from bench.growth.case import Case, Facts
+from bench.growth.loans import LOANS
 from bench.growth.people import AGENTS, PEOPLE, person, picked
 from bench.growth.slope import ALL, ANSWER
+from bench.growth.stock import INDEXES, index_all
 from woodrat.api.ledger import Ledger
+from woodrat.ledger.indexer import positions
 
 
 def cases() -> Iterator[Case]:
@@ -19,6 +22,9 @@ def cases() -> Iterator[Case]:
     yield Case("erase, dry run", "erase", ANSWER, PEOPLE, _erase_dry, keys=True)
     yield Case("erase_again, nothing left", "erase_again", ANSWER, PEOPLE, _erase_again, _erase_first, keys=True)
     yield Case("finish_erasure", "finish_erasure", ANSWER, PEOPLE, _finish_erasure, _erase_first, keys=True)
+    for world in (PEOPLE, LOANS):
+        name = f"all indexes of {world.name}, from nothing"
+        yield Case(name, "rebuild", ALL, world, _index, repeats=False, is_bare=True)
     yield Case("rebuild", "rebuild", ALL, PEOPLE, _rebuild, repeats=False)
     yield Case("verify", "verify", ALL, PEOPLE, _verify, repeats=False)
     yield Case("verify, deep", "verify", ALL, PEOPLE, _verify_deep, repeats=False)
@@ -57,6 +63,12 @@ def _erase_again(ledger: Ledger, facts: Facts, _: int) -> None:
 
 def _finish_erasure(ledger: Ledger, facts: Facts, _: int) -> None:
     ledger.finish_erasure()
+
+
+def _index(ledger: Ledger, facts: Facts, _: int) -> None:
+    index_all(ledger)
+    with ledger.context.engine.view(ledger.tenant) as view:
+        assert not any(found.lacking for found in positions(view, INDEXES))
 
 
 def _rebuild(ledger: Ledger, facts: Facts, _: int) -> None:

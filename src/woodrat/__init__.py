@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from woodrat.runs.recorder.tools import tool
     from woodrat.runs.rules import Rule, Verdict
     from woodrat.runs.steps import Decision, Judgement
+    from woodrat.runs.summary import RunSummary
     from woodrat.state.fact import Fact
     from woodrat.state.models import Merge
     from woodrat.training.exports import Exported
@@ -108,6 +109,7 @@ __all__ = [
     "Rule",
     "Run",
     "RunRecord",
+    "RunSummary",
     "Signed",
     "Snapshot",
     "StaleWarning",
@@ -179,6 +181,7 @@ _HOMES = {
     "Rule": "runs.rules",
     "Run": "runs.recorder.run",
     "RunRecord": "runs.record",
+    "RunSummary": "runs.summary",
     "Signed": "proofs.proof",
     "Snapshot": "merge.snapshot",
     "StaleWarning": "explain.workers.subscription",

@@ -308,7 +308,8 @@ def test_a_kept_ledger_is_used_again(tmp_path: Path) -> None:
     """A ledger is built once, and anew when the way it is built has changed."""
 
     def build(path: Path, size: int) -> Mapping[str, Any]:
-        path.write_bytes(b"%d" % size)
+        with woodrat.open(path, agent="builder") as ledger:
+            ledger.store({"entity_type": "thing", "id": str(size)})
         return {"size": size}
 
     world = World("toy", "things", (1, 2, 3), build, ordinary.shown)

@@ -135,7 +135,7 @@ def test_any_run_can_be_compared(spans: tuple[Span, ...]) -> None:
     """Whatever was recorded is shown, told and compared with itself."""
     ledger = taken_in(spans)
     for run in ledger.runs.list().items:
-        assert run.narrative
+        assert ledger.runs.show(run.id).narrative
         assert ledger.runs.diff(run.id, run.id).same
 
 

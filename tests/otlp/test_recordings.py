@@ -35,7 +35,8 @@ NAMELESS = {*WITHOUT_TOOLS, "openinference-langchain", "langsmith", "google-adk"
 
 def runs(name: str) -> list[Any]:
     """Return the runs of a recording, the first one first."""
-    return list(taken_in(RECORDED[name]).runs.list().items)[::-1]
+    ledger = taken_in(RECORDED[name])
+    return [ledger.runs.show(run.id) for run in ledger.runs.list().items][::-1]
 
 
 @pytest.mark.parametrize("name", PAIRS)

@@ -44,7 +44,8 @@ def shown(ledger: woodrat.Ledger) -> list[Any]:
             }
         return [placeless(item) for item in value] if isinstance(value, list) else value
 
-    return sorted((placeless(run.to_json()) for run in ledger.runs.list().items), key=lambda run: str(run["id"]))
+    runs = (ledger.runs.show(run.id) for run in ledger.runs.list().items)
+    return sorted((placeless(run.to_json()) for run in runs), key=lambda run: str(run["id"]))
 
 
 def only(ledger: woodrat.Ledger) -> Any:
@@ -139,7 +140,7 @@ def test_a_root_that_comes_last_completes_the_run() -> None:
     """Until the root arrives, if ever, the run is listed as interrupted, with its steps; then it has its end."""
     root, inner = [s for s in GENAI if s.parent is None], tuple(s for s in GENAI if s.parent is not None)
     ledger = taken_in(inner)
-    (begun,) = ledger.runs.list().items
+    begun = only(ledger)
     assert (begun.status, begun.query, len(begun.tool_calls)) == ("interrupted", "Is a refund due for order #42?", 1)
     assert begun.started_at == begun.steps[0].started_at
     record(ledger, Batch(tuple(root)), named=True)

@@ -49,7 +49,7 @@ def small_model(prompt: str) -> str:
 
 def runs_of(ledger: woodrat.Ledger) -> list[Any]:
     """Return all run records, the first first."""
-    return list(ledger.runs.list(limit=1000).items)[::-1]
+    return [ledger.runs.show(run.id) for run in ledger.runs.list(limit=1000).items][::-1]
 
 
 def test_a_whole_turn(ledger: woodrat.Ledger) -> None:

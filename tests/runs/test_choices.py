@@ -54,7 +54,7 @@ def test_who_chose_why_and_on_what(ledger: woodrat.Ledger) -> None:
     assert made.by(str) == "by model small-1 in step 3"
     assert made.rationale == "many writers"
     assert not made.default
-    call = ledger.runs.list().items[0].models[0]
+    call = ledger.runs.show(ledger.runs.list().items[0].id).models[0]
     assert made.chosen_by == {"model": "small-1", "span": call.span, "step": call.step}
     assert made.evidence == {"id": "42", "score": 580, "status": "open", "writers": 40, "load.score": 7, "budget": 10}
     kinds = {name: origin["kind"] for name, origin in made.facts_origin.items()}

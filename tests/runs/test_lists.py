@@ -20,7 +20,8 @@ from woodrat.proofs.verbs.keys import make as make_keys
 from woodrat.runs import index as run_index
 from woodrat.runs import reader as run_reader
 from woodrat.runs.index import decisions, listing
-from woodrat.runs.reader import ask_runs, matching, open_recounter
+from woodrat.runs.reader import ask_runs, matching, open_recounter, summaries
+from woodrat.runs.summary import line_of, summary_of
 from woodrat.testing.clock import FixedClock
 
 RUNS = [f"run_{letter * 26}" for letter in "abcd"]
@@ -167,6 +168,9 @@ def lists(ledger: woodrat.Past, position: int) -> list[list[str]]:
             found.append([record.id for _, record in records])
             records = matching(recounter, ask_runs(**filters), oldest_first=True)
             assert [record.id for _, record in records] == found[-1][::-1], filters
+            read = {record.id: summary_of(record) for _, record in matching(recounter, ask_runs(**filters))}
+            listed = [summary for _, summary in summaries(recounter, ask_runs(**filters), None, 2)]
+            assert listed == [read[id] for id in found[-1]], "a line says what the record does"
     return found
 
 
@@ -189,11 +193,20 @@ def decided(ledger: woodrat.Past, position: int) -> None:
                 for made in record.decisions
                 if record.subject in names or names.intersection(made.entities)
             )
-            found = list(run_reader._decided_about(recounter, ref, None))
+            found = list(run_reader._decided_about(recounter, ref, None, 2))
             assert [(place, record.id) for place, record, _ in found] == [item[:2] for item in expected[::-1]], position
             for number, (place, _, _) in enumerate(found):
-                rest = run_reader._decided_about(recounter, ref, place)
-                assert list(rest) == found[number + 1 :], "a page goes on where the last one ended"
+                rest = run_reader._decided_about(recounter, ref, place, 1)
+                assert [_told(one) for one in rest] == [_told(one) for one in found[number + 1 :]]
+            assert [_told(one)[1:] for one in found] == [
+                (_told((place, recounter.judged(id), made))[1:]) for place, id, made in expected[::-1]
+            ], "what is told of a run by its line is what its record says"
+
+
+def _told(found: tuple[Any, Any, Any]) -> tuple[Any, Any]:
+    """Return the place of a decision, and what `why` tells of it and its run."""
+    place, record, decision = found
+    return place, run_reader._reason(record, decision)
 
 
 def agree(acts: list[Act], part: int, behind: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,8 +250,9 @@ def test_the_index_lists_what_the_records_say(
     agree(acts, part, behind, patch)
 
 
+@pytest.mark.parametrize("term", [b"list/status/done", b"list/line/"])
 @pytest.mark.parametrize("fault", ["left out", "added", "ended", "ended later", "begun too early", "another value"])
-def test_verify_finds_rows_that_the_log_does_not_ask_for(fault: str) -> None:
+def test_verify_finds_rows_that_the_log_does_not_ask_for(fault: str, term: bytes) -> None:
     """A row of a list that is missing, one too many, or not true from where to where it should be is damage."""
     ledger = opened()
     for kind, said in STORY[:10]:
@@ -247,9 +261,10 @@ def test_verify_finds_rows_that_the_log_does_not_ask_for(fault: str) -> None:
     assert ledger.verify(deep=True).sound
     name, context = run_index.LIST_INDEX.name, ledger.context
     with context.engine.transaction(context.tenant) as write:
-        state = b"interrupted" if fault == "ended later" else b"done"
-        row = next(row for row in write.lives(name, b"list/status/" + state) if row.until or state == b"done")
-        other = row._replace(key=row.key.replace(b"done", b"gone"))
+        if fault == "ended later" and b"done" in term:
+            term = b"list/status/interrupted"
+        row = next(row for row in write.lives(name, term) if row.until or fault != "ended later")
+        other = row._replace(key=row.key[:-9] + b"x" + row.key[-9:])
         if fault == "added":
             write.put([other])
         else:
@@ -264,17 +279,64 @@ def test_verify_finds_rows_that_the_log_does_not_ask_for(fault: str) -> None:
     assert not ledger.verify(deep=True).sound
 
 
-def test_the_rows_of_lists_spell_no_values() -> None:
-    """What a run was asked, by whom and in which conversation is found by digest; its rows do not say it."""
+def test_the_terms_of_lists_spell_no_values() -> None:
+    """What a run was asked, by whom and in which conversation is found by digest; only its line says it."""
     ledger = opened()
     said = {"query": "Where does Zoe live?", "conversation": "Zoe", "principal": "Zoe", "subject": "person/Zoe"}
     write_entry(ledger, "run.started", _body(RUNS[0], 1, **said))
     write_entry(ledger, "run.judged", _body(RUNS[0], 2, verdict="kind to Zoe"))
-    assert [record.id for record in ledger.runs.list(conversation="Zoe", verdict="kind to Zoe").items] == [RUNS[0]]
+    write_entry(ledger, "run.ended", _body(RUNS[0], 3, status="done", answer="With Zoe."))
+    (run,) = ledger.runs.list(conversation="Zoe", verdict="kind to Zoe").items
+    assert (run.id, run.answer) == (RUNS[0], "With Zoe.")
     with ledger.context.engine.view(ledger.context.tenant) as view:
         rows = view.lives(run_index.LIST_INDEX.name)
     assert len(rows) > 5
-    assert not [row for row in rows if b"Zoe" in row.key + row.value]
+    assert [row.key.partition(b"/run_")[0] for row in rows if b"Zoe" in row.key + row.value] == [b"list/line"]
+
+
+def test_a_page_of_ended_runs_reads_their_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No entry of a run is read for its line in a list of the present; a run that goes on is read."""
+    ledger = opened()
+    for number, run in enumerate(RUNS):
+        write_entry(ledger, "run.started", _body(run, 1, query=f"question {number}"))
+        write_entry(ledger, "run.ended", _body(run, 2, status="done", answer="x" * (3_000 if number else 3)))
+    ledger.runs.list()
+    looked: list[str] = []
+    look = run_reader._looked_at
+
+    def noted(*given: Any) -> Any:
+        looked.append(given[3])
+        return look(*given)
+
+    monkeypatch.setattr(run_reader, "_looked_at", noted)
+    listed = ledger.runs.list().items
+    assert (looked, [run.cut for run in listed]) == ([], [("answer",)] * 3 + [()])
+    assert all(len(str(run.answer)) < 1_000 for run in listed), "of a long answer there is a preview"
+    write_entry(ledger, "run.started", _body("run_" + "e" * 26, 3))
+    assert [run.status for run in ledger.runs.list().items] == ["interrupted", *["done"] * 4]
+    assert looked == ["run_" + "e" * 26]
+
+
+def test_what_was_erased_is_in_no_line(tmp_path: Path) -> None:
+    """Of a run that quoted a person, nothing of them is left in the rows of lists, and the rows are sound."""
+    make_keys(tmp_path / "keys", FixedClock())
+    with woodrat.open(tmp_path / "a.db", agent="ann", keys=tmp_path / "keys") as ledger:
+        ledger.store([{"entity_type": "loan", "id": str(number), "score": number} for number in range(300)])
+        ledger.store({"entity_type": "loan", "id": "zoe", "owner": "Zoe Zweigmann"})
+        for number in (1, 2):
+            with ledger.run("Who is it?", subject=f"loan/{number}") as run:
+                run.show("loan/zoe" if number == 1 else "loan/2")
+                run.answer("Zoe Zweigmann" if number == 1 else "nobody")
+        assert [run.answer for run in ledger.runs.list().items] == ["nobody", "Zoe Zweigmann"]
+        ledger.erase("loan/zoe", reason="a request")
+        context = ledger.context
+        for _ in range(2):
+            with context.engine.view(context.tenant) as view:
+                assert not [row for row in view.lives(run_index.LIST_INDEX.name) if b"Zweigmann" in row.value]
+            listed = ledger.runs.list().items
+            assert listed[0].answer == "nobody"
+            assert [run.answer for run in listed] == [ledger.runs.show(run.id).answer for run in listed]
+        assert ledger.verify(deep=True, jobs=1).sound
 
 
 def test_a_forged_cursor_is_refused_or_finds_nothing() -> None:
@@ -315,6 +377,9 @@ STORY: list[Act] = [
     ("run.decided", _body(RUNS[3], 8, **_reading("loan/1"))),
     ("run.started", _body(RUNS[3], 6, subject="loan/2")),
     ("join", {}),
+    ("run.ended", _body(RUNS[3], 9, status="done", answer="The owner is Zoe Zweigmann.")),
+    ("run.decided", _body(RUNS[3], 10, **_reading("loan/1"))),
+    ("run.model", _body(RUNS[3], 11, messages=[], usage={"input": 3, "output": 1})),
 ]
 """A history in which every part of a listing changes."""
 
@@ -341,6 +406,8 @@ def _without(term: str) -> Any:
     [
         ("touched_by", _deaf("run.ended")),
         ("touched_by", _deaf("run.judged")),
+        ("touched_by", _deaf("run.decided")),
+        ("_line", lambda self, id, position, judgements: line_of(id, self._told[id], judgements)),
         ("touched_by", _deaf("observation")),
         ("_below", lambda self, run, position: []),
         ("subjects", lambda self, refs, position: set()),

@@ -1787,13 +1787,13 @@ def test_a_generator_can_be_a_run(ledger: Ledger) -> None:
     assert ledger.runs.list().items[0].status == "running"
     assert "".join(said) == "1 2 "
     record = ledger.runs.list().items[0]
-    assert (record.query, record.answer, record.status, len(record.decisions)) == ("Say 3?", "0 1 2 ", "done", 3)
+    assert (record.query, record.answer, record.status, record.counts.decisions) == ("Say 3?", "0 1 2 ", "done", 3)
 
     async def read() -> list[int]:
         return [number async for number in count()]
 
     assert asyncio.run(read()) == [1, 2]
-    assert (ledger.runs.list().items[0].answer, len(ledger.runs.list().items[0].decisions)) == ([1, 2], 1)
+    assert (ledger.runs.list().items[0].answer, ledger.runs.list().items[0].counts.decisions) == ([1, 2], 1)
     stopped: Any = say(3)
     next(stopped)
     stopped.close()

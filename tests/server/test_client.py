@@ -25,6 +25,7 @@ from woodrat.cli.main import main
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.own_policy import registry
+from woodrat.runs.summary import summary_of
 from woodrat.server.keys import Keyring
 from woodrat.testing.ledgers import answers_about, tell
 
@@ -463,7 +464,7 @@ def test_code_for_the_library_runs_unchanged(agents: tuple[Any, Any, Ledger]) ->
     assert [step.step for step in there.steps] == [step.step for step in local.steps]
     assert a.runs.show(there.id) == there
     assert a.show("loan/42").fields["status"] == "rejected"
-    assert a.runs.list(subject="loan/42").items == (there,)
+    assert a.runs.list(subject="loan/42").items == here.runs.list(subject="loan/42").items == (summary_of(there),)
 
 
 def test_a_run_goes_on_though_the_server_was_away(agents: tuple[Any, Any, Ledger], monkeypatch: Any) -> None:

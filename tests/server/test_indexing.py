@@ -32,9 +32,15 @@ def told(engine: Engine, tenant: str, count: int) -> Ledger:
 
 
 def lacks(ledger: Ledger) -> bool:
-    """Return whether any index of a ledger is behind its log."""
+    """Return whether any index of a ledger that is wanted is behind its log."""
+    wanted = [index for index in TRAILING if index.is_wanted(ledger.context)]
     with ledger.context.engine.view(ledger.tenant) as view:
-        return any(one.lacking for one in indexer.positions(view, TRAILING))
+        return any(one.lacking for one in indexer.positions(view, wanted))
+
+
+def is_behind(work: Indexing) -> bool:
+    """Return whether work is left on an index that needs no first question."""
+    return any(lacking for name, lacking in work.lacking.items() if not name.startswith("recall"))
 
 
 async def tended(engine: Engine, *ledgers: Ledger) -> Indexing:
@@ -44,7 +50,7 @@ async def tended(engine: Engine, *ledgers: Ledger) -> Indexing:
         work = Indexing(engine, lambda tenant: ledger_on(engine, tenant=tenant), thread, closing)
         task = asyncio.create_task(work.tend())
         async with asyncio.timeout(60):
-            while any(map(lacks, ledgers)) or any(work.lacking.values()) or not work.lacking:
+            while any(map(lacks, ledgers)) or is_behind(work) or not work.lacking:
                 await asyncio.sleep(0.01)
         closing.set()
         await task
@@ -90,9 +96,24 @@ def test_a_rebuild_is_noticed_though_nobody_writes(engine: Engine) -> None:
         work = Indexing(engine, lambda tenant: ledger_on(engine, tenant=tenant), thread, asyncio.Event())
         for _ in range(20):
             work._go_on()
-        assert not any(work.lacking.values())
+        assert not is_behind(work)
         ledger.rebuild()
         assert lacks(ledger)
         for _ in range(20):
             work._go_on()
         assert not lacks(ledger)
+
+
+def test_recall_is_brought_on_once_somebody_recalled(engine: Engine) -> None:
+    """Its index is held in memory as a whole, so that a server in which nobody recalls does without it."""
+    ledger = told(engine, "one", 20)
+    with ThreadPoolExecutor(1) as thread:
+        work = Indexing(engine, lambda tenant: ledger_on(engine, tenant=tenant), thread, asyncio.Event())
+        for _ in range(20):
+            work._go_on()
+        assert (is_behind(work), work.lacking["recall"]) == (False, 20)
+        assert ledger.recall("which word was it?", threshold=0).position == ledger.position
+        ledger.store({"entity_type": "memo", "id": "late", "text": "another word"})
+        for _ in range(20):
+            work._go_on()
+        assert (work.lacking["recall"], lacks(ledger)) == (0, False)

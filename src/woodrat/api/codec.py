@@ -193,6 +193,7 @@ _ELSEWHERE: Final = {
     "Reindexed": "woodrat.recall.index",
     "Report": "woodrat.ledger.report",
     "RunRecord": "woodrat.runs.record",
+    "RunSummary": "woodrat.runs.summary",
     "Schema": "woodrat.state.schema",
     "Signed": "woodrat.proofs.proof",
     "Snapshot": "woodrat.merge.snapshot",

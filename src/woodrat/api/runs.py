@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from woodrat.runs.recorder.fork import Forked
     from woodrat.runs.recorder.resume import Resumed
     from woodrat.runs.recorder.run import Run
+    from woodrat.runs.summary import RunSummary
 
 
 class PastRuns:
@@ -85,10 +86,11 @@ class PastRuns:
         verdict: OfVerdict | None = None,
         limit: Limit = 20,
         cursor: Cursor | None = None,
-    ) -> Page[RunRecord]:
-        """List runs, the latest first.
+    ) -> Page[RunSummary]:
+        """List runs, the latest first, a summary of each.
 
-        The order is that in which the log last heard of them. `since` and `until` compare when a run began.
+        `runs.show` has all of a run. The order is that in which the log last heard of them. `since` and `until` compare
+        when a run began.
 
         A `session` includes the runs that name it, those it lists, and those of its conversation that name no other
         session. A `pipeline` includes the runs that name it, and the runs that these started.
@@ -304,7 +306,7 @@ class Runs(PastRuns):
 
     def replay(
         self,
-        runs: str | RunRecord | Iterable[str | RunRecord],
+        runs: str | RunRecord | RunSummary | Iterable[str | RunRecord | RunSummary],
         agent: Callable[..., Any],
         *,
         live: Iterable[str] = (),

@@ -16,7 +16,7 @@ TRAILING: tuple[Trailing, ...] = (
     of_log(source_index.INDEX),
     of_log(source_index.SAID),
     of_log(trace_index.INDEX),
-    Trailing("recall", recall_index.passages_position, recall_index.passages_go_on),
-    Trailing("recall vectors", recall_index.vectors_position, recall_index.vectors_go_on),
+    Trailing("recall", recall_index.passages_position, recall_index.passages_go_on, recall_index.is_in_memory),
+    Trailing("recall vectors", recall_index.vectors_position, recall_index.vectors_go_on, recall_index.is_in_memory),
 )
 """Everything that the indexer brings up to date."""

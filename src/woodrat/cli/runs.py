@@ -17,7 +17,7 @@ from woodrat.server import wire
 if TYPE_CHECKING:
     from woodrat.api.past import Past
     from woodrat.runs.reader import Reason
-    from woodrat.runs.record import RunRecord
+    from woodrat.runs.summary import RunSummary
     from woodrat.training.exports import Exported
 
 NO_READ = "Nothing was read."
@@ -66,7 +66,7 @@ def runs(call: Call) -> Answer:
                 _agents(record),
                 record.subject or "",
                 record.status,
-                "; ".join(run_page.choice(decision) for decision in record.decisions),
+                _decided(record),
                 record.verdict or "",
                 (record.query or "")
                 + ("" if record.forked_from is None else f" (fork of {record.forked_from.get('run')})"),
@@ -84,7 +84,13 @@ def runs(call: Call) -> Answer:
     return Answer(wire.listing(rows, page.position, page.cursor), text, rows, note=note)
 
 
-def _agents(record: RunRecord) -> str:
+def _decided(record: RunSummary) -> str:
+    """Return what a run decided, in a word each."""
+    more = record.counts.decisions - len(record.choices)
+    return "; ".join([*map(run_page.choice, record.choices), *([f"and {more} more"] if more else [])])
+
+
+def _agents(record: RunSummary) -> str:
     """Return whose run it is, and what agents inside call themselves: --agent finds it by each of these names."""
     inside = [name for name in record.names if name != record.agent]
     return (record.agent or "") + (f" ({', '.join(inside)})" if inside else "")

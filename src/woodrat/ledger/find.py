@@ -7,6 +7,7 @@ Order never depends on the engine or on how much else there is. A cursor of a se
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from woodrat.canon import form, ids
@@ -31,6 +32,8 @@ QUERY_BYTES_MAX: Final = ids.KEY_BYTES_MAX
 """Longest query, in UTF-8; as long as a key, so that every key can be looked for."""
 READER_FOLDS: Final = 1_000
 """After so many folds a walk begins with a fresh reader, since a reader keeps all it has folded."""
+GATHERED: Final = 64
+"""How many entities are looked up at once: a page of the usual length and a few more."""
 WALK_ENTITIES: Final = 128
 """How many entities a walk asks the engine for at first; each time it asks for twice as many, up to `READER_FOLDS`."""
 
@@ -171,7 +174,8 @@ def folds_in_order(
         refs = reader.view.entities(type, reader.asof.position, after=after, limit=count, reverse=reverse)
         is_last = len(refs) < count
         fresh = Reader(reader.view, reader.asof, reader.policies)
-        for ref in _with_unspoken(refs, unspoken, is_last=is_last, reverse=reverse) if unspoken else refs:
+        all_refs = _with_unspoken(refs, unspoken, is_last=is_last, reverse=reverse) if unspoken else refs
+        for ref in gathered(fresh, all_refs):
             if fresh.group(ref)[0] == ref:  # the others of a group are shown under it
                 state = fresh.state(ref)
                 if state.exists:
@@ -179,6 +183,20 @@ def folds_in_order(
         if is_last:
             return
         after, count = refs[-1], min(2 * count, READER_FOLDS)
+
+
+def gathered(reader: Reader, refs: Iterable[Ref]) -> Iterator[Ref]:
+    """Yield entities that a reader is to read each at a time, after it has looked some of them up at once."""
+    for some in chunks(refs):
+        reader.gather(some)
+        yield from some
+
+
+def chunks(refs: Iterable[Ref]) -> Iterator[list[Ref]]:
+    """Yield entities in parts that are looked up at once."""
+    left = iter(refs)
+    while some := list(islice(left, GATHERED)):
+        yield some
 
 
 def _order(ref: Ref) -> tuple[bytes, bytes]:

@@ -40,6 +40,10 @@ STATE: Final = (search_index.INDEX, state_rows.INDEX, fingerprint_index.INDEX)
 """The indexes of state."""
 
 
+def _always(_: Context) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Trailing:
     """Something that trails the log."""
@@ -50,6 +54,8 @@ class Trailing:
     """Returns how far it goes."""
     go_on: Callable[[Context, int], bool]
     """Takes in about so many entries more; returns whether it went on. It raises `Unavailable` if it cannot write."""
+    is_wanted: Callable[[Context], bool] = _always
+    """Whether to bring it on before somebody asks: what is held in memory as a whole waits for a first question."""
 
 
 def of_state(index: state_index.StateIndex) -> Trailing:

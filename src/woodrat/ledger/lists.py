@@ -6,6 +6,7 @@ Where `reads.py` has a list of the same name, that one is whole, for rooms that 
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import ids
@@ -57,8 +58,10 @@ def search(
     asked = replace(asked, page=_brought_on(context, asked.page, search_index.INDEX))
 
     def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Hit]]:
-        for hit in search.search(reader, asked, place):
-            yield hit.rank, hit.show(reader)
+        hits = search.search(reader, asked, place)
+        while some := list(islice(hits, asked.page.limit + 1)):
+            reader.gather(hit.ref for hit in some)
+            yield from ((hit.rank, hit.show(reader)) for hit in some)
 
     return walked_page(context, asked.page, (bool, int, str), walk)
 
@@ -90,8 +93,8 @@ def query(
         asked = replace(asked, page=_brought_on(context, asked.page, state_rows.INDEX))
 
     def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Snapshot]]:
-        for ref in queries.Answer(reader, asked, None if place is None else Ref(*place)).refs():
-            yield (ref.type, ref.key), reader.snapshot(ref)
+        found = queries.Answer(reader, asked, None if place is None else Ref(*place)).snapshots()
+        return (((ref.type, ref.key), snapshot) for ref, snapshot in found)
 
     def reopen() -> AbstractContextManager[Reader]:
         return open_reader(asked.page.pin(context))
@@ -103,7 +106,7 @@ def query(
     with reopen() as reader:
         answer = queries.Answer(reader, asked, None if place is None else Ref(*place))
         if answer.is_walked():
-            return walked_page(context, asked.page, (str, str), walk)
+            return walked_page(context, asked.page, (str, str), walk, reader)
         # Everything is folded, so what is found serves the pages that follow too, as far as it fits into memory.
         count = asked.page.limit * max(1, queries.SORTED_MAX // asked.page.limit)
         ranked = answer.first(count + 1)

@@ -9,6 +9,7 @@ is computed anyway, the rank of the last item where it is not.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
@@ -196,13 +197,16 @@ def read_list(context: Context, request: PageRequest, compute: Callable[[Context
     return cut(compute(request.pin(context)), request)
 
 
-def walked_page(context: Context, request: PageRequest, kinds: Sequence[type], walk: Walk[T]) -> Page[T]:
+def walked_page(
+    context: Context, request: PageRequest, kinds: Sequence[type], walk: Walk[T], opened: Reader | None = None
+) -> Page[T]:
     """Return the page asked for of a list that is found item by item, from any place on: it costs what it returns.
 
-    A place is made of values of `kinds`. Iterating walks on from where a page ended.
+    A place is made of values of `kinds`. Iterating walks on from where a page ended. `opened` is a reader at the
+    position of the request, where there is one.
     """
     place = request.place_of(*kinds)
-    with open_reader(request.pin(context)) as reader:
+    with open_reader(request.pin(context)) if opened is None else nullcontext(opened) as reader:
         found = list(islice(walk(reader, place), request.limit + 1))
     items, matched = tuple(item for _, item in found[: request.limit]), reader.matched
     if len(found) <= request.limit:

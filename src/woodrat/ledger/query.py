@@ -28,7 +28,14 @@ from woodrat.ledger.conditions import (
     collects,
     read_conditions,
 )
-from woodrat.ledger.find import READER_FOLDS, folds_in_order, text_or_none, type_faults, types_in_order
+from woodrat.ledger.find import (
+    READER_FOLDS,
+    chunks,
+    folds_in_order,
+    text_or_none,
+    type_faults,
+    types_in_order,
+)
 from woodrat.ledger.pages import PageRequest, page_request
 from woodrat.ledger.read import LAST_KEY, Reader
 from woodrat.ledger.state_index import Coverage, coverage
@@ -59,6 +66,7 @@ from woodrat.state import observation
 if TYPE_CHECKING:
     from woodrat.context import Context
     from woodrat.engines.port import View
+    from woodrat.merge.snapshot import Snapshot
 
 SCAN_ROWS: Final = 64
 """How many rows a scan asks for at first; each time it asks for twice as many, up to `READER_FOLDS`."""
@@ -131,7 +139,8 @@ class _Turned:
 
 
 Rank = tuple[Any, ...]
-Ranked = tuple[Rank, Ref]
+Ranked = tuple[Rank, Ref, Reader]
+"""An entity with its place, and who read it."""
 
 
 def _rank(asked: Query, ref: Ref, state: MergeState, rules: Rules) -> Rank:
@@ -181,20 +190,19 @@ class Answer:
             return False
         return sort in rules.schema.indexed or is_listed(rules, sort)
 
-    def refs(self) -> Iterator[Ref]:
-        """Yield the entities, in order."""
+    def snapshots(self) -> Iterator[tuple[Ref, Snapshot]]:
+        """Yield the entities with what is believed of them, in order."""
         if self._asked.sort is None:
-            for type in self._types():
-                if not self._is_past(type):
-                    yield from (ref for _, ref in self._by_key(type))
+            found = (item for type in self._types() if not self._is_past(type) for item in self._by_key(type))
         else:
             limit = self._asked.page.limit + 1
-            yield from (ref for _, ref in merge(*(self._sorted(type, limit) for type in self._types()), key=_by_rank))
+            found = merge(*(self._sorted(type, limit) for type in self._types()), key=_by_rank)
+        yield from ((ref, reader.snapshot(ref)) for _, ref, reader in found)
 
     def first(self, count: int) -> list[Ref]:
         """Return the first entities, where every entity of a type is folded for them."""
         found = (item for type in self._types() for item in self._sorted(type, count))
-        return [ref for _, ref in nsmallest(count, found, key=_by_rank)]
+        return [ref for _, ref, _ in nsmallest(count, found, key=_by_rank)]
 
     def _is_past(self, type: str) -> bool:
         """Return whether all of a type comes before the place to go on from."""
@@ -204,14 +212,17 @@ class Answer:
 
     def _look(self, ref: Ref) -> Ranked | None:
         """Return an entity with its place, if it fulfils the query and comes after the place to go on from."""
-        self._folds += 1
-        if self._folds % READER_FOLDS == 0:  # a reader keeps all it has folded
-            self._fresh = Reader(self._view, self._reader.asof, self._reader.policies)
         state, rules = self._fresh.state(ref), self._fresh.rules(ref.type)
         if not state.exists or state.deleted or not all_hold(state, rules, self._asked.where):
             return None
         rank = _rank(self._asked, ref, state, rules)
-        return (rank, ref) if self._place is None or self._place < rank else None
+        return (rank, ref, self._fresh) if self._place is None or self._place < rank else None
+
+    def _renew(self, count: int) -> None:
+        """Take a new reader after many folds, before so many more: a reader keeps all it has folded."""
+        self._folds += count
+        if self._folds > READER_FOLDS:
+            self._fresh, self._folds = Reader(self._view, self._reader.asof, self._reader.policies), count
 
     def _fold_all(self, type: str) -> Iterator[Ranked]:
         """Yield what fulfils the query of all entities of a type, folded one after the other, by key."""
@@ -222,7 +233,7 @@ class Answer:
             if not state.deleted and all_hold(state, rules, self._asked.where):
                 rank = _rank(self._asked, ref, state, rules)
                 if self._place is None or self._place < rank:
-                    yield rank, ref
+                    yield rank, ref, fresh
 
     # By key
 
@@ -233,16 +244,23 @@ class Answer:
         if rows is None or keys is None:
             yield from self._fold_all(type)
             return
-        found = (item for key in keys if (item := self._candidate(rows, Ref(type, key))) is not None)
-        yield from merge(found, self._laid_over(rows, type), key=_by_rank)
+        yield from merge(self._candidates(rows, type, keys), self._laid_over(rows, type), key=_by_rank)
 
-    def _candidate(self, rows: Coverage, ref: Ref) -> Ranked | None:
-        return None if ref in rows.laid_over else self._look(ref)
+    def _candidates(self, rows: Coverage, type: str, keys: Iterable[str]) -> Iterator[Ranked]:
+        """Yield what fulfils the query of that which rows lead to, looked up some at a time."""
+        refs = (ref for key in keys if (ref := Ref(type, key)) not in rows.laid_over)
+        for some in chunks(refs):
+            self._renew(len(some))
+            self._fresh.gather(some)
+            yield from (item for ref in some if (item := self._look(ref)) is not None)
 
     def _laid_over(self, rows: Coverage, type: str) -> list[Ranked]:
         """Return what fulfils the query of that which the rows are not asked about, in order."""
-        looked = (self._look(root) for root in rows.roots if root.type == type)
-        return sorted((item for item in looked if item is not None), key=_by_rank)
+        found: list[Ranked] = []
+        for some in chunks(root for root in rows.roots if root.type == type):
+            self._renew(len(some))
+            found += (item for root in some if (item := self._look(root)) is not None)
+        return sorted(found, key=_by_rank)
 
     def _keys(self, rows: TypeRows) -> Iterator[str] | None:
         """Return the keys of candidates in order, each once; none when no condition leads to them."""
@@ -281,13 +299,11 @@ class Answer:
             if condition.field != sort:
                 gathered = rows.gather(condition, conditions, MATCHES_MAX)
                 if gathered is not None:
-                    looked = (self._candidate(coverage, Ref(rows.type, key)) for key in gathered)
-                    yield from sorted((item for item in looked if item is not None), key=_by_rank)
+                    yield from sorted(self._candidates(coverage, rows.type, gathered), key=_by_rank)
                     return
         start = self._start(rows, sort)
         for keys, is_ordered in rows.groups(sort, conditions, self._asked.descending, start):
-            looked = (self._candidate(coverage, Ref(rows.type, key)) for key in keys)
-            items = (item for item in looked if item is not None)
+            items = self._candidates(coverage, rows.type, keys)
             yield from items if is_ordered else sorted(items, key=_by_rank)
         needs_value = any(
             each.field == sort and (each.op != EXISTS or each.operand is True) for each in self._asked.where
@@ -304,7 +320,7 @@ class Answer:
                 continue
             rank = _rank(self._asked, ref, state, rules)
             if rank[0] and (self._place is None or self._place < rank):
-                yield rank, ref
+                yield rank, ref, fresh
 
     def _start(self, rows: TypeRows, sort: str) -> tuple[bytes, str] | None:
         """Return the value to go on from, as its row has it, and the key after which to go on in it."""

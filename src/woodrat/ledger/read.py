@@ -72,6 +72,8 @@ class Reader:
         self._rules: dict[str, Rules] = {}
         self._current_of = quick_reads.current_of(view)
         self._states: dict[tuple[Ref, ...], MergeState] = {}
+        self._gathered: dict[Ref, tuple[MergeState, int]] = {}
+        """Of lone entities that are to be read, what `current` would tell."""
         self._groups: dict[Ref, tuple[Ref, ...]] = {}
         self._before: dict[Ref, MergeState] = {}
         self.matches: dict[str, Match] = {}
@@ -95,19 +97,23 @@ class Reader:
     def remember(self, refs: Iterable[Ref]) -> None:
         """Note the states of entities as they are, for `follow` after a write."""
         assert self.asof.effective is None, "a write follows all that is known"
-        states, view, by_type = self._before, self.view, self._rules
         refs = list(refs)
-        for type in {ref.type for ref in refs}:
-            self.rules(type)
-        joined = entry_index.joined_among(view, [ref.digest for ref in refs]) if entry_index.joins(view) else ()
-        for ref, standing in zip(refs, view.standings(refs, self.asof.position, by_type), strict=True):
+        states, joined, standings = self._before, *self._look_up(refs)
+        for ref, standing in zip(refs, standings, strict=True):
             # As `state`, which asks for each.
             if joined and ref.digest in joined:
                 states[ref] = self.state(ref)
             elif standing is None:
-                states[ref] = fold.empty((ref,), by_type[ref.type])
+                states[ref] = fold.empty((ref,), self._rules[ref.type])
             else:
                 states[ref] = lone_state(standing) or self.state(ref)
+
+    def _look_up(self, refs: Sequence[Ref]) -> tuple[Collection[bytes], Sequence[Standing | None]]:
+        """Return which of these entities are joined with others, by digest, and what is held of each, in two looks."""
+        for type in {ref.type for ref in refs}:
+            self.rules(type)
+        joined = entry_index.joined_among(self.view, [ref.digest for ref in refs])
+        return joined, self.view.standings(refs, self.asof.position, self._rules)
 
     def go_on(self, transitions: Iterable[Transition]) -> None:
         """Note what became of entities, for what is said of them next."""
@@ -224,6 +230,8 @@ class Reader:
 
     def group(self, ref: Ref) -> tuple[Ref, ...]:
         """Return all entities that `same_as` joins with this one, itself included, by digest."""
+        if ref in self._gathered:
+            return (ref,)
         found = self._groups.get(ref)
         if found is None:
             found = relation.group(ref, self._same) if entry_index.joined(self.view, ref.digest) else (ref,)
@@ -238,8 +246,23 @@ class Reader:
                 if state.exists and not state.deleted:
                     yield ends[0] if ends[1] == ref else ends[1]
 
+    def gather(self, refs: Iterable[Ref]) -> None:
+        """Look up entities that are about to be read, many at once; what was gathered before is forgotten."""
+        cancellation.check()
+        if self.asof.effective is None:
+            several = list(dict.fromkeys(refs))
+            joined, standings = self._look_up(several)
+            self._gathered = {
+                ref: (state, standing.version)
+                for ref, standing in zip(several, standings, strict=True)
+                if standing is not None and ref.digest not in joined and (state := lone_state(standing)) is not None
+            }
+
     def state(self, ref: Ref) -> MergeState:
         """Return the merge state of an entity with all that it is joined with."""
+        gathered = self._gathered.get(ref)
+        if gathered is not None:
+            return gathered[0]
         cancellation.check()
         if self.asof.effective is None:  # as `_current`, which costs a call more
             view, digest, position = self.view, ref.digest, self.asof.position
@@ -254,6 +277,9 @@ class Reader:
 
     def _current(self, ref: Ref) -> tuple[MergeState, int] | None:
         """Return the state kept of a lone entity and its version, if that is the present."""
+        gathered = self._gathered.get(ref)
+        if gathered is not None:
+            return gathered
         if self.asof.effective is not None or entry_index.joined(self.view, ref.digest):
             return None
         return self._current_of(ref, self.asof.position, self.rules(ref.type))
@@ -343,6 +369,9 @@ class Reader:
 
     def version(self, ref: Ref) -> int:
         """Return the position of the last entry that touched an entity or its group; the one before all if none did."""
+        gathered = self._gathered.get(ref)
+        if gathered is not None:
+            return gathered[1]
         if not entry_index.joined(self.view, ref.digest):
             return self._version(ref)
         last = -1

@@ -122,7 +122,8 @@ class _Indexed:
                     continue
                 last = id
                 if join.is_sure:
-                    yield RankedHit((True, -count, search_index.id_text(id)), self._ref(id), join.fields)
+                    text = search_index.id_text(id)
+                    yield RankedHit((True, -count, text), self._ref(id, text), join.fields)
                     continue
                 hit = self._evaluate(id)
                 # One with more fields than these lists tell has come before.
@@ -160,7 +161,8 @@ class _Indexed:
         place = None if after is None else (after[1], search_index.id_bytes(after[2]))
         ranks = ((-len(fields), id) for id, fields in found.items() if id not in self._apart)
         for count, id in sorted(rank for rank in ranks if place is None or rank > place):
-            yield RankedHit((True, count, search_index.id_text(id)), self._ref(id), found[id])
+            text = search_index.id_text(id)
+            yield RankedHit((True, count, text), self._ref(id, text), found[id])
 
     def _all(self, word: str, limit: int | None = None) -> dict[bytes, frozenset[str]] | None:
         found: dict[bytes, frozenset[str]] = {}
@@ -172,10 +174,10 @@ class _Indexed:
         return found
 
     def _evaluate(self, id: bytes) -> RankedHit | None:
-        return _evaluated(self._reader, self._ref(id), self._asked)
+        return _evaluated(self._reader, self._ref(id, search_index.id_text(id)), self._asked)
 
-    def _ref(self, id: bytes) -> Ref:
-        found = search_index.ref_of(self._view, id, self._through)
+    def _ref(self, id: bytes, text: str) -> Ref:
+        found = search_index.ref_of(self._view, id, text, self._through)
         if found is None:
             raise garbled("The search index")
         return found

@@ -50,6 +50,8 @@ _ID_SHIFT: Final = _ID_BYTES * 8 - _ID_CHARACTERS * 5
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuv"
 _TO_DIGITS: Final = str.maketrans("234567abcdefghijklmnopqrstuvwxyz", _DIGITS)
 _CHARACTERS: Final = "234567abcdefghijklmnopqrstuvwxyz"
+_PAIRS: Final = [one + other for one in _CHARACTERS for other in _CHARACTERS]
+_PLACES: Final = range(5 * _ID_CHARACTERS - 10, -10, -10)
 
 
 def id_bytes(id: str) -> bytes:
@@ -60,7 +62,7 @@ def id_bytes(id: str) -> bytes:
 def id_text(id: bytes) -> str:
     """Return the id of an entity, given how it stands in a row."""
     number = int.from_bytes(id, "big") >> _ID_SHIFT
-    return PREFIX + "".join([_CHARACTERS[number >> at & 31] for at in range(5 * _ID_CHARACTERS - 5, -5, -5)])
+    return PREFIX + "".join([_PAIRS[number >> at & 1023] for at in _PLACES])
 
 
 class List(NamedTuple):
@@ -290,9 +292,9 @@ def all_postings(
         after = rows[-1][0]
 
 
-def ref_of(view: View, id: bytes, through: int | None) -> Ref | None:
-    """Return the entity with the id of a row."""
-    found = view.entity(id_text(id))
+def ref_of(view: View, id: bytes, text: str, through: int | None) -> Ref | None:
+    """Return the entity with the id of a row, which is also given as text."""
+    found = view.entity(text)
     if found is None:
         rows = view.scan(ROOTS, id, through=through, limit=1)
         found = parse_ref(rows[0][1].decode()) if rows else None

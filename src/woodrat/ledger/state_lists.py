@@ -72,13 +72,10 @@ def _contested(
     start = None if after is None else conflict_key(type, after.key) + b"\xff"
     listed = (key for key in _keys(reader, rows, index, type, start) if Ref(type, key) not in rows.laid_over)
     over = [root.key for root in rows.roots if root.type == type and _follows(root, after)]
-    fresh = reader
-    for number, key in enumerate(merge(listed, over, key=str.encode), 1):
-        if number % READER_FOLDS == 0:  # a reader keeps all it has folded
-            fresh = Reader(reader.view, reader.asof, reader.policies)
-        ref = Ref(type, key)
-        if fresh.exists(ref):
-            yield ref, fresh
+    for some in find.chunks(Ref(type, key) for key in merge(listed, over, key=str.encode)):
+        fresh = Reader(reader.view, reader.asof, reader.policies)  # a reader keeps all it has folded
+        fresh.gather(some)
+        yield from ((ref, fresh) for ref in some if fresh.exists(ref))
 
 
 def _follows(ref: Ref, after: Ref | None) -> bool:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from woodrat.runs.record import RunRecord
     from woodrat.runs.rules import Verdict
     from woodrat.runs.steps import Decision
+    from woodrat.runs.summary import Choice, RunSummary
     from woodrat.state.asof import Stored
     from woodrat.state.match import Match
     from woodrat.state.observation import Observation
@@ -72,7 +73,7 @@ def stated(**parts: Any) -> Compact:
 _EMPTY: Final[tuple[Any, ...]] = ((), [], {}, "")
 
 
-def _answer(record: RunRecord | Reason | AffectedRun) -> Compact:
+def _answer(record: RunSummary | Reason | AffectedRun) -> Compact:
     """What a run answered, false and empty text included."""
     return {} if record.answer is None else {"answer": short(record.answer)}
 
@@ -363,14 +364,14 @@ def decision(record: Decision) -> Compact:
     return {"stage": record.stage, "chosen": short(record.chosen), **stated(rule=record.rule, evidence=evidence)}
 
 
-def _choice(record: Decision) -> Compact:
+def _choice(record: Choice | Decision) -> Compact:
     return {"stage": record.stage, "chosen": short(record.chosen)}
 
 
-def listed_run(record: RunRecord) -> Compact:
+def listed_run(record: RunSummary) -> Compact:
     """One run of many."""
     about = listed(
-        {"decisions": (record.decisions, _choice)},
+        {"decisions": (record.choices, _choice)},
         id=record.id,
         status=record.status,
         agent=record.agent,

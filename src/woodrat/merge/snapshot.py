@@ -106,7 +106,7 @@ class Conflict(Record):
 class Snapshot:
     """What is believed about one entity at one moment; never changed once made.
 
-    Provenance is worked out when it is first asked for.
+    Values and provenance are worked out when they are first asked for.
     """
 
     COMPACT: ClassVar = ("entity", "fields", "more", "version")
@@ -118,8 +118,6 @@ class Snapshot:
     """All entities folded into it, by digest; itself alone unless joined by `same_as`."""
     deleted: bool
     """Whether it is deleted; it then shows no fields."""
-    fields: Mapping[str, Json]
-    """The value of each field, by name."""
     position: int
     """The log position it was read at."""
     version: int
@@ -135,7 +133,6 @@ class Snapshot:
             entity=entity,
             members=state.members,
             deleted=deleted,
-            fields={} if deleted else dict(sorted(fold.values(state, rules).items())),
             position=position,
             version=version,
             more={},
@@ -176,6 +173,11 @@ class Snapshot:
         if may_be_corrected:
             found.__dict__["may_be_corrected"] = True
         return found
+
+    @cached_property
+    def fields(self) -> Mapping[str, Json]:
+        """The value of each field, by name."""
+        return {} if self.deleted else dict(sorted(fold.values(self._state, self._rules).items()))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a snapshot is not changed; {name} stays as it is")
@@ -222,7 +224,7 @@ class Snapshot:
         """Return the corrections that stand on its fields, large collections aside."""
         found: set[bytes] = set()
         for name, held in self._state.held.items():
-            if name in self.fields and len(getattr(held, "parts", ())) <= TOLD_MAX:
+            if not self.deleted and len(getattr(held, "parts", ())) <= TOLD_MAX:
                 found |= self._rules.policy(name).standing(held)
         return found
 
@@ -298,8 +300,12 @@ class Snapshot:
     @cached_property
     def conflicts(self) -> tuple[Conflict, ...]:
         """The fields in conflict, by name."""
-        contests = ((name, self._rules.policy(name).contest(held.held)) for name, held in self._held.items())
-        found = [(name, tuple(map(self._contender, claims))) for name, claims in contests if claims]
+        found: list[tuple[str, tuple[Contender, ...]]] = []
+        for name in sorted(contested(self._state, self._rules)):
+            field = self._state.field(name)
+            assert field is not None, "a field in conflict has claims"
+            claims = self._rules.policy(name).contest(field.held)
+            found.append((name, tuple(map(self._contender, claims))))
         if not found:
             return ()
         by_arrival = fold.by_arrival(self._state, self._rules)
@@ -396,7 +402,7 @@ class Snapshot:
                 if (
                     isinstance(value, list)
                     and len(value) > TOLD_MAX
-                    and str(self._rules.policy(name).name) in _COLLECTIONS
+                    and str(self._rules.policy(name).name).partition(":")[0] in COLLECTIONS
                 ):
                     fields[name], more[name] = value[:TOLD_MAX], len(value)
         return {"entity": str(self.entity), "fields": fields, "more": more, "version": self.version}

@@ -631,6 +631,12 @@ def other_dimension(kept: int, given: int) -> Fault:
     return Fault("embedder", problem, "Reindex with this embedder, or give it an id of its own.")
 
 
+def is_in_memory(context: Context) -> bool:
+    """Return whether this process holds an index of what a tenant remembers: somebody recalled here."""
+    with _CACHED_INDEXES_LOCK:
+        return any(tenant == context.tenant for tenant, _, _ in CACHED_INDEXES.get(context.engine, ()))
+
+
 STEP_PASSAGES: Final = 64
 """How many passages one step of the indexer embeds: about half a second."""
 

@@ -22,6 +22,7 @@ from woodrat.runs import values
 from woodrat.runs.record import RunRecord
 from woodrat.runs.recorder import threads
 from woodrat.runs.recorder.recording import in_order
+from woodrat.runs.summary import RunSummary
 from woodrat.state.run_owner import owner_of
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ UNKNOWN_SAID_MAX: Final = 5
 
 def replay(
     log: LocalLog,
-    runs: str | RunRecord | Iterable[str | RunRecord],
+    runs: str | RunRecord | RunSummary | Iterable[str | RunRecord | RunSummary],
     agent: Callable[..., Any],
     *,
     live: Iterable[str] = (),
@@ -132,13 +133,13 @@ def outer_runs(context: Context, **asked: Any) -> list[str]:
 
 def ids_of(runs: object) -> list[str]:
     """Return the runs to be replayed by id, each once."""
-    given = [runs] if isinstance(runs, str | RunRecord) else runs
+    given = [runs] if isinstance(runs, str | RunRecord | RunSummary) else runs
     if not isinstance(given, Iterable):
         problem = f"expected a run's id or several, got {shown(runs)}"
         raise Refused([Fault("runs", problem, "Send ids as text, or run records.")], NOTHING_REPLAYED)
     found: dict[str, None] = {}
     for item in given:
-        id = item.id if isinstance(item, RunRecord) else item
+        id = item.id if isinstance(item, RunRecord | RunSummary) else item
         if not isinstance(id, str):
             problem = f"expected a run's id, got {shown(id)}"
             raise Refused([Fault("runs", problem, "Send it as text.")], NOTHING_REPLAYED)

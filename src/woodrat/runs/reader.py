@@ -10,17 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import contextmanager
 from heapq import merge
-from itertools import islice
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from woodrat.canon import form
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import entry_index
-from woodrat.ledger.index import WALK_ROWS, WALK_ROWS_MIN, Lookup, term_key
+from woodrat.ledger.index import WALK_ROWS, WALK_ROWS_MIN, Lookup, term_key, term_prefix
 from woodrat.ledger.matches import find_ref, ref_faults
 from woodrat.ledger.moments import NO_READ, open_reader, timestamp
 from woodrat.ledger.pages import Page, page_request
+from woodrat.merge.packing import garbled
 from woodrat.record_json import Record, derived
 from woodrat.records import dataclass
 from woodrat.runs import steps, trace
@@ -39,6 +40,8 @@ from woodrat.runs.index.terms import (
     EVERY,
     INSIDE,
     JUDGED,
+    LINE,
+    LISTS,
     STATUS,
     TALK,
     TRACED,
@@ -50,12 +53,13 @@ from woodrat.runs.index.terms import (
 from woodrat.runs.record import RunRecord, record_of, status_of
 from woodrat.runs.recorder import current
 from woodrat.runs.steps import Decision, Judgement, Write
+from woodrat.runs.summary import Line, RunSummary, read_line, summary_of
 from woodrat.state import observation
 from woodrat.state.entry_rows import position_of
 from woodrat.state.run_owner import owned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from woodrat.canon.form import Json
     from woodrat.context import Context
@@ -80,6 +84,7 @@ class Recounter:
         self.through = reader.asof.position
         self.index = Lookup(self.view, self.through, INDEX)
         self.lists = Lookup(self.view, self.through, LIST_INDEX)
+        self._recent: dict[str, None] | None = None
 
     def find(self, id: str) -> RunRecord | None:
         """Return a run's record; `None` when no entry is part of it."""
@@ -228,6 +233,40 @@ class Recounter:
             if began:
                 yield Candidate(min(began), id)
 
+    def lines(self, runs: Iterable[str]) -> dict[str, Line]:
+        """Return the lines of runs, by id, of those that have one which holds at the as-of."""
+        if self.reader.asof.effective is not None:
+            return {}
+        recent = self.recent
+        prefixes = sorted({term_prefix(LINE + id) for id in runs if id not in recent})
+        if self.lists.through is None:
+            rows = self.view.find(LISTS, prefixes)
+        else:
+            rows = [row for prefix in prefixes for row in self.lists.scan(prefix, limit=1)]
+        try:
+            found = [read_line(value) for _, value in rows]
+        except (TypeError, ValueError) as error:
+            raise garbled(f"The index {LISTS}") from error
+        return {line.summary.id: line for line in found}
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether the index of lists goes far enough to ask it."""
+        return self.through - self.lists.covered <= TAIL_MAX
+
+    @property
+    def recent(self) -> Collection[str]:
+        """The runs that what the index of lists does not cover yet may list otherwise."""
+        if self._recent is None:
+            lists, found = self.lists, dict[str, None]()
+            if lists.tail:
+                changes = Changes(
+                    self.view, self.through, after=lists.covered, entries=lists.tail, positions=lists.positions
+                )
+                found = dict.fromkeys(id for entry in lists.tail for id in changes.touched_by(entry))
+            self._recent = found
+        return self._recent
+
     def members(self, ref: str | Ref) -> tuple[Ref, ...]:
         """Return an entity with all that it is joined with, by whatever names it; it need not be known."""
         return self.reader.group(find_ref(self.reader, ref))
@@ -359,21 +398,22 @@ def _time(name: str, value: object, faults: list[Fault]) -> str | None:
         return None
 
 
-def runs_page(context: Context, *, limit: object, cursor: object, **filters: Any) -> Page[RunRecord]:
+def runs_page(context: Context, *, limit: object, cursor: object, **filters: Any) -> Page[RunSummary]:
     """Return the runs that fit a question, those the log heard of last first.
 
-    A page costs what it shows: runs are found by an index, whatever is asked for, and each is looked at before it is
-    shown. With a valid time, those asked for by verdict are read one after the other, since evaluations are merged.
+    A page costs what it shows: runs are found by an index, whatever is asked for, which has a line of each that has
+    ended; others are read. With a valid time, those asked for by verdict are read one after the other, since
+    evaluations are merged.
     """
     faults: list[Fault] = []
     asked = ask_runs(faults, **filters)
     request = page_request(context, asked.question, limit, cursor, faults)
     (before,) = request.place_of(int) or (None,)
     with open_recounter(context, request.position, lists=True) as recounter:
-        matches = list(islice(matching(recounter, asked, before=before), request.limit + 1))
-    records = tuple(record for _, record in matches[: request.limit])
+        matches = list(islice(summaries(recounter, asked, before, request.limit + 1), request.limit + 1))
+    listed = tuple(summary for _, summary in matches[: request.limit])
     cursor = request.cursor_at([matches[request.limit - 1][0]]) if len(matches) > request.limit else None
-    page = Page(records, cursor, request.position, matched=_one_match(recounter))
+    page = Page(listed, cursor, request.position, matched=_one_match(recounter))
     return page.followed_by(lambda: runs_page(context, limit=limit, cursor=page.cursor, **filters))
 
 
@@ -410,31 +450,55 @@ def matching(
         order = Order(recounter.lists, oldest_first)
         candidates = _listed(recounter, asked, fits, order, end)
     for place, id in candidates:
-        entries = entry_index.run_entries(recounter.view, id, recounter.through)
-        began = owned(id, (entry for entry in entries if entry.kind == "run.started" and entry.body is not None))
-        first = min(began, key=lambda entry: entry.position, default=None)
-        if (
-            first is not None
-            and first.position == place
-            and fits.is_about(first)
-            and (asked.status is None or asked.status == status_of(id, entries, recording=current.is_recorded(id)))
-        ):
-            record = recounter.record(id, entries)
-            if fits(record):
-                yield place, record
+        record = _looked_at(recounter, fits, place, id)
+        if record is not None:
+            yield place, record
+
+
+def _looked_at(recounter: Recounter, fits: _Fits, place: int, id: str) -> RunRecord | None:
+    """Return the record of a candidate, if its place is this one and it fits."""
+    entries = entry_index.run_entries(recounter.view, id, recounter.through)
+    began = owned(id, (entry for entry in entries if entry.kind == "run.started" and entry.body is not None))
+    first = min(began, key=lambda entry: entry.position, default=None)
+    if (
+        first is None
+        or first.position != place
+        or not fits.is_about(first)
+        or not fits.stands(status_of(id, entries, recording=current.is_recorded(id)))
+    ):
+        return None
+    record = recounter.record(id, entries)
+    return record if fits(record) else None
+
+
+def summaries(recounter: Recounter, asked: Runs, before: int | None, count: int) -> Iterator[tuple[int, RunSummary]]:
+    """Yield what lists say of every run before a place that fits a question, the latest first, so many at a time."""
+    if not recounter.has_lines:
+        yield from ((place, summary_of(record)) for place, record in matching(recounter, asked, before=before))
+        return
+    end = recounter.through + 1 if before is None else min(before, recounter.through + 1)
+    fits = _Fits(recounter, asked)
+    candidates = _listed(recounter, asked, fits, Order(recounter.lists, oldest_first=False), end)
+    while some := list(islice(candidates, count)):
+        lines = recounter.lines(id for _, id in some)
+        for place, id in some:
+            line = lines.get(id)
+            if line is not None:
+                # A run with a line began once, so that its place and its subject are what its rows say.
+                if fits.stands(line.summary.status) and fits(line.summary):
+                    yield place, line.summary
+                continue
+            record = _looked_at(recounter, fits, place, id)
+            if record is not None:
+                yield place, summary_of(record)
 
 
 def _listed(recounter: Recounter, asked: Runs, fits: _Fits, order: Order, end: int) -> Iterator[tuple[int, str]]:
     """Yield the runs before a place that may fit a question, by index, and those that it does not cover yet."""
     streams = list(_streams(recounter, asked, fits, order))
     stream: Stream = AllOf(order, streams) if streams else Listed(order, EVERY)
-    lists = recounter.lists
-    if lists.tail:
-        changes = Changes(
-            recounter.view, recounter.through, after=lists.covered, entries=lists.tail, positions=lists.positions
-        )
-        recent = dict.fromkeys(id for entry in lists.tail for id in changes.touched_by(entry))
-        stream = AnyOf(order, [stream, Few(order, recounter.candidates(recent))])
+    if recounter.recent:
+        stream = AnyOf(order, [stream, Few(order, recounter.candidates(recounter.recent))])
     for place, id in walk(order, stream, 0 if order.oldest_first else end - 1):
         if place < end:
             yield place, id
@@ -468,7 +532,7 @@ def _streams(recounter: Recounter, asked: Runs, fits: _Fits, order: Order) -> It
         yield either("started_at", [window(order, asked.since, asked.until)])
 
 
-def _says(record: RunRecord, name: str, value: str) -> bool:
+def _says(record: RunRecord | RunSummary, name: str, value: str) -> bool:
     """Return whether a record says a thing; its agent is its owner, and whoever is named in its trace."""
     return bool(getattr(record, name) == value) or (name == "agent" and value in record.names)
 
@@ -485,6 +549,10 @@ class _Fits:
             None if asked.pipeline is None else frozenset(str(ref) for ref in recounter.members(asked.pipeline))
         )
 
+    def stands(self, status: str) -> bool:
+        """Return whether a run that stands so can fit."""
+        return self._asked.status is None or self._asked.status == status
+
     def is_about(self, started: Entry) -> bool:
         """Return whether the beginning that the log heard of first is about the subject asked for."""
         if self.subjects is None:
@@ -492,7 +560,7 @@ class _Fits:
         assert started.body is not None
         return steps.ref(form.decode(started.body).get("subject")) in self.subjects
 
-    def __call__(self, record: RunRecord) -> bool:
+    def __call__(self, record: RunRecord | RunSummary) -> bool:
         asked = self._asked
         began = record.started_at or ""
         return (
@@ -514,15 +582,15 @@ class _Fits:
         return frozenset(map(str, members)), runs, steps.text(fields.get("conversation"))
 
     def _in_session(
-        self, record: RunRecord, names: frozenset[str], runs: frozenset[str], conversation: str | None
+        self, record: RunRecord | RunSummary, names: frozenset[str], runs: frozenset[str], conversation: str | None
     ) -> bool:
         if record.session in names or record.id in runs:
             return True
         # A run that names another session is not of this one, whatever conversation they share.
         return record.session is None and conversation is not None and record.conversation == conversation
 
-    def _in_pipeline(self, record: RunRecord, names: frozenset[str]) -> bool:
-        found: RunRecord | None = record
+    def _in_pipeline(self, record: RunRecord | RunSummary, names: frozenset[str]) -> bool:
+        found: RunRecord | RunSummary | None = record
         for _ in range(ANCESTORS_MAX):
             if found is None or found.pipeline is not None:
                 break
@@ -597,8 +665,8 @@ def why_page(
     assert named is not None
 
     after = request.place_of(str, int)
-    with open_recounter(context, request.position) as recounter:
-        decided = list(islice(_decided_about(recounter, named, after), request.limit + 1))
+    with open_recounter(context, request.position, lists=True) as recounter:
+        decided = list(islice(_decided_about(recounter, named, after, request.limit + 1), request.limit + 1))
         reasons = explain(tuple(_reason(record, made) for _, record, made in decided[: request.limit]), recounter)
     end = decided[request.limit - 1][0] if len(decided) > request.limit else None
     matched = recounter.reader.matched
@@ -606,35 +674,52 @@ def why_page(
     return page.followed_by(lambda: why_page(context, ref, limit=limit, cursor=page.cursor, explain=explain))
 
 
-_Decided = tuple[tuple[str, int], RunRecord, Decision]
+_Decided = tuple[tuple[str, int], RunRecord | RunSummary, Decision]
 """A decision, after its place (time and position) and its run."""
 
 
-def _decided_about(recounter: Recounter, ref: str | Ref, after: tuple[Any, ...] | None) -> Iterator[_Decided]:
-    """Yield the decisions about a subject after a place, the latest first."""
+def _decided_about(
+    recounter: Recounter, ref: str | Ref, after: tuple[Any, ...] | None, count: int
+) -> Iterator[_Decided]:
+    """Yield the decisions about a subject after a place, the latest first; they are looked up so many at a time."""
     members = recounter.members(ref)
     names = {str(ref) for ref in members}
     records: dict[str, tuple[RunRecord, dict[int, Decision]]] = {}
-    last: tuple[str, int] | None = None
-    for place in recounter.decided(members, after):
-        if place == last:
-            continue  # its evidence was read from there, and its run is about it
-        last = place
-        entry = recounter.view.entry(place[1])
-        body: Any = None if entry is None or entry.body is None else form.decode(entry.body)
-        id = body.get("run") if isinstance(body, dict) else None
-        if not isinstance(id, str):
-            continue
-        if id not in records:
-            made = recounter.judged(id)
-            records[id] = made, {decision.position: decision for decision in made.decisions}
-        record, decisions = records[id]
-        decision = decisions.get(place[1])
-        if decision is not None and (record.subject in names or names.intersection(decision.entities)):
-            yield place, record, decision
+    # One that rests on the subject, of a run about it, is listed twice.
+    places = (place for place, _ in groupby(recounter.decided(members, after)))
+    while some := list(islice(places, count)):
+        entries = {place: entry for place in some if (entry := recounter.view.entry(place[1])) is not None}
+        bodies: dict[tuple[str, int], Any] = {
+            place: form.decode(entry.body) for place, entry in entries.items() if entry.body is not None
+        }
+        runs = {place: body["run"] for place, body in bodies.items() if isinstance(body.get("run"), str)}
+        lines = recounter.lines(runs.values()) if recounter.has_lines else {}
+        for place, id in runs.items():
+            record: RunRecord | RunSummary
+            decision = _plain_decision(lines.get(id), place[1], bodies[place])
+            if decision is not None:
+                record = lines[id].summary
+            else:
+                if id not in records:
+                    made = recounter.judged(id)
+                    records[id] = made, {each.position: each for each in made.decisions}
+                record, decisions = records[id]
+                decision = decisions.get(place[1])
+            if decision is not None and (record.subject in names or names.intersection(decision.entities)):
+                yield place, record, decision
 
 
-def _reason(record: RunRecord, decision: Decision) -> Reason:
+def _plain_decision(line: Line | None, position: int, body: Mapping[str, Any]) -> Decision | None:
+    """Return the decision that an entry records, where its run need not be read for it; else none."""
+    if line is None or not line.plain or line.summary.cut or body.get("agent") != line.summary.agent:
+        return None
+    decision = steps.part_of("run.decided", position, body)
+    if not isinstance(decision, Decision) or any("span" in origin for origin in decision.origins):
+        return None  # a value that came from a call is told with the call
+    return decision
+
+
+def _reason(record: RunRecord | RunSummary, decision: Decision) -> Reason:
     return Reason(
         run=record.id,
         agent=record.agent,

@@ -82,7 +82,10 @@ class Indexing:
         from woodrat.api.trailing_indexes import TRAILING
 
         found = self._found[tenant]
-        return not any(one.lacking for one in found) and TRAILING[0].position(view) == found[0].position
+        context = self._ledgers[tenant].context
+        wanted = {index.name for index in TRAILING if index.is_wanted(context)}
+        is_behind = any(one.lacking for one in found if one.name in wanted)
+        return not is_behind and TRAILING[0].position(view) == found[0].position
 
     def _tenant(self, tenant: str, due: set[str]) -> None:
         """Take a step in one log, if it is quiet or far behind."""
@@ -99,9 +102,11 @@ class Indexing:
                 return
             self._heads[tenant] = head
             found = self._found[tenant] = indexer.positions(view, TRAILING)
-        most = max(one.lacking for one in found)
+        wanted = [index for index in TRAILING if index.is_wanted(context)]
+        names = {index.name for index in wanted}
+        most = max(one.lacking for one in found if one.name in names)
         if most and (is_quiet or most > LACKING_MAX):
-            if indexer.go_on(context, TRAILING):
+            if indexer.go_on(context, wanted):
                 due.add(tenant)
             with self._engine.view(context.tenant) as view:
                 self._found[tenant] = indexer.positions(view, TRAILING)

@@ -495,6 +495,9 @@ class SqliteView(Indexes):
                 continue
             entities.move_to_end(digest)
             at, last, state = known.at, known.last, known.state
+            if state is None and at is not None and last <= at <= through:
+                self.current(ref, through, rules[ref.type])  # unpacks it
+                state = known.state
             if at is not None and state is not None and 0 <= last <= through and at <= through:
                 # As below, of an entity that is at hand as it is now.
                 kept = _MAKE(Kept, (at, state)) if state.schema == rules[ref.type].schema.digest else None

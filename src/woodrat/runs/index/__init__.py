@@ -26,6 +26,7 @@ from woodrat.runs.index.terms import (
     TRACED,
     WROTE,
 )
+from woodrat.state.meaning import RUN_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from woodrat.runs.steps import DecisionOrigins
 
 _KINDS: Final = frozenset({"observation", "run.started", "run.decided"})
-_LIST_KINDS: Final = frozenset({"observation", "schema", "run.started", "run.ended", "run.judged"})
+_LIST_KINDS: Final = frozenset({"observation", "schema", *RUN_KINDS})
 
 
 def _terms(entry: Entry) -> set[str]:

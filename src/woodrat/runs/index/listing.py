@@ -1,7 +1,8 @@
 """Listing: under which terms a run is listed, from which position on, and until which.
 
 What lists ask of a run changes when it begins, ends or is judged: by an entry, or by an `evaluation`, which is merged
-like every entity. Each such change is worked out from the log as it was at that position, by the same functions that
+like every entity. What they say of one that has ended, its line, changes with every step that comes later, too. Each
+such change is worked out from the log as it was at that position, by the same functions that
 make a record, and compared with what was listed before it. So append, rebuild and verify agree by construction.
 """
 
@@ -24,6 +25,7 @@ from woodrat.runs.index.terms import (
     EVERY,
     INSIDE,
     JUDGED,
+    LINE,
     LISTS,
     STATUS,
     TALK,
@@ -32,9 +34,11 @@ from woodrat.runs.index.terms import (
     value_term,
 )
 from woodrat.runs.record import OUTLINED, Outline, Statement, outline_of, statements
+from woodrat.runs.summary import ENTRIES_MAX, line_of
 from woodrat.state import observation, relation
 from woodrat.state.asof import AsOf
 from woodrat.state.entry_rows import position_of
+from woodrat.state.meaning import RUN_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -60,16 +64,22 @@ def follow(view: View, after: int, through: int, entries: Sequence[Entry]) -> It
     """Yield the rows of lists that begin or end with some entries."""
     changes = Changes(view, through, after=after, entries=entries)
     touched: dict[str, list[int]] = {}
+    outlined: set[str] = set()
     for entry in entries:
         for id in changes.touched_by(entry):
             touched.setdefault(id, []).append(entry.position)
+            if entry.kind not in RUN_KINDS or entry.kind in OUTLINED:
+                outlined.add(id)
     for id, positions in touched.items():
-        yield from changes.of(id, after, positions)
+        # A step changes nothing but a line; a run that goes on is not read for each part of the log.
+        if id in outlined or view.scan(LISTS, term_prefix(LINE + id), through=after, limit=1):
+            yield from changes.of(id, after, positions)
 
 
 def touched_runs(view: View, through: int, entries: Iterable[Entry], judging: Iterable[Ref]) -> set[str]:
     """Return the runs that some entries may list otherwise, or evaluations among some entities."""
-    changes = Changes(view, through, after=through, entries=())
+    entries = list(entries)
+    changes = Changes(view, through, after=through, entries=entries)
     evaluations = [ref for ref in judging if ref.type == EVALUATION]
     found = {id for entry in entries for id in changes.touched_by(entry)}
     return found | changes.subjects(evaluations, through)
@@ -104,13 +114,15 @@ class Changes:
         """Returns the positions of the entries under a term; by default the index is taken to go far enough."""
         self._listings: dict[str, list[int]] = {}
         self._histories: dict[str, list[Statement]] = {}
+        self._told: dict[str, list[Entry]] = {}
+        """The entries of runs as far as a line is made of them, and one more."""
         self._recent: dict[str, list[Entry]] = {}
         """The entries of runs among them, by run."""
         self._runs: dict[int, str] = {}
         """The runs that these are of, by position."""
         self._kinds: dict[str, bool] = {}
         for entry in entries:
-            if entry.kind in OUTLINED and entry.body is not None:
+            if entry.kind in RUN_KINDS and entry.body is not None:
                 run = form.decode(entry.body).get("run")
                 if isinstance(run, str):
                     self._recent.setdefault(run, []).append(entry)
@@ -140,7 +152,7 @@ class Changes:
         data = entry.body
         if data is None:
             return ()
-        if entry.kind in OUTLINED:
+        if entry.kind in RUN_KINDS:
             run = self._runs.get(entry.position)
             if run is None:
                 return ()
@@ -196,6 +208,8 @@ class Changes:
             if above is None:
                 break
             found.update(said.position for said in self._history(above))
+            if above == id:
+                found.update(entry.position for entry in self._told[id])
             outline = self._outline(above, self._through)
             above = None if outline is None else outline.parent
         judging = {member for ref in self._evaluations(id, self._through) for member in self._ever_joined(ref)}
@@ -220,7 +234,11 @@ class Changes:
         One that was listed at `after` and ends is marked as `STANDING`.
         """
         live = dict.fromkeys(self.rows(id, after), STANDING)
+        ended = min((item.position for item in self._history(id) if item.kind == "run.ended"), default=None)
+        steps = {entry.position for entry in self._told[id] if entry.kind not in OUTLINED}
         for position in positions:
+            if position in steps and (ended is None or position < ended):
+                continue  # lists do not ask for steps, and there is no line yet
             rows = self.rows(id, position)
             for row in [row for row in live if row not in rows]:
                 since = live.pop(row)
@@ -257,10 +275,18 @@ class Changes:
         terms.add(STATUS + outline.status)
         terms.add(BEGAN + (outline.started_at or ""))
         terms.update(UNSETTLED + name for name in outline.unsettled | problems)
+        line = None if judgements is None or "agent" in outline.unsettled else self._line(id, position, judgements)
         return {
             *((term, place, run) for term in terms),
             (EVERY, place, run + b"\0" + (outline.started_at or "").encode()),
+            *(() if line is None else ((LINE + id, place, line),)),
         }
+
+    def _line(self, id: str, position: int, judgements: Sequence[Judgement]) -> bytes | None:
+        """Return the line of a run at a position; none where it has to be read."""
+        if not any(item.kind == "run.ended" and item.position <= position for item in self._history(id)):
+            return None
+        return line_of(id, [entry for entry in self._told[id] if entry.position <= position], judgements)
 
     def _outline(self, id: str, position: int, judgements: Sequence[Judgement] = ()) -> Outline | None:
         said = [item for item in self._history(id) if item.position <= position]
@@ -280,10 +306,9 @@ class Changes:
         """Return what is said of how a run began, ended and was judged, in order, as far as the log is read."""
         said = self._histories.get(id)
         if said is None:
-            entries = [
-                entry for entry in entry_index.run_entries(self._view, id, self._after) if entry.kind in OUTLINED
-            ]
-            said = self._histories[id] = statements(id, entries + self._recent.get(id, []))
+            entries = entry_index.run_entries(self._view, id, self._after) + self._recent.get(id, [])
+            said = self._histories[id] = statements(id, entries)
+            self._told[id] = entries[: ENTRIES_MAX + 1]
         return said
 
     def _evaluations(self, id: str, position: int) -> list[Ref]:
