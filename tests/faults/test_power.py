@@ -15,7 +15,7 @@ from tests.faults.disk import ACKNOWLEDGED, SYNC, TRUNCATE, UNLINK, WRITE, Crash
 from tests.faults.processes import FULL
 
 from woodrat.engines.sqlite import connection
-from woodrat.engines.sqlite.write import SqliteTransaction
+from woodrat.engines.sqlite.transaction import SqliteTransaction
 
 SESSIONS: Final = 12 if FULL else 2
 """How many sessions are cut."""

@@ -15,7 +15,7 @@ from woodrat.merge import packed_state
 if TYPE_CHECKING:
     import apsw
 
-    from woodrat.engines.sqlite.tables import Tables
+    from woodrat.engines.sql.tables import Tables
 
 
 def unlike(new: Tables, old: Tables) -> Iterator[tuple[Ref, bool]]:
