@@ -74,7 +74,7 @@ class SqlTransaction(SqlView):
         """Take away all rows that are derived from the tenant's log."""
         raise NotImplementedError
 
-    def select(self, query: str, **values: Any) -> Iterable[tuple[Any, ...]]:
+    def select(self, query: str, **values: Any) -> Any:
         if (self._new or self._changed) and _reads_entities(self.queries[query]):
             self.flush()
         return super().select(query, **values)
