@@ -352,7 +352,7 @@ def lock(arguments: Sequence[str]) -> int:
     LOCK.parent.mkdir(exist_ok=True)
     # Not every extra: onnx is heavy, and its tests are asked for by name.
     frameworks = ("openai", "langgraph", "openai-agents", "pydantic-ai")
-    named = ("testing", "recall", "proof", "server", "mcp", "otlp", *frameworks)
+    named = ("testing", "recall", "proof", "server", "mcp", "otlp", "postgres", *frameworks)
     extras = tuple(word for name in named for word in ("--extra", name))
     what = ("pyproject.toml", "--universal", *extras, "--group", "dev", "--generate-hashes")
     # The oldest Python is named, so the lock does not depend on the one that happens to be in .venv.

@@ -8,12 +8,19 @@ WOODRAT_LAWS=full.
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.kinds import KindTable
 from tests.slow import SlowTests
+
+if TYPE_CHECKING:
+    from tests.postgres import Databases
 
 pytest_plugins = ["tests.commands"]
 
@@ -33,6 +40,9 @@ if _chosen not in ("fast", "quick", "full"):
     )
 settings.load_profile(_chosen)
 
+RUN_FOLDER = "WOODRAT_TESTS_FOLDER"
+"""The variable that names a folder which all processes of this run have in common."""
+
 # No test sees the keys of whoever runs it; those that need some make them.
 os.environ.pop("WOODRAT_SIGNING_KEYS", None)
 os.environ["XDG_CONFIG_HOME"] = os.path.join(tempfile.gettempdir(), "woodrat-tests-no-configuration")
@@ -45,6 +55,30 @@ def _without_the_model(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
         monkeypatch.setattr("woodrat.recall.minilm.is_installed", lambda: False)
 
 
+@pytest.fixture(scope="session")
+def postgres_server() -> str:
+    """The address of the one PostgreSQL server of this run, whichever process asks for it first."""
+    from tests import postgres
+
+    return postgres.shared(Path(os.environ[RUN_FOLDER]))
+
+
+@pytest.fixture(scope="session")
+def _postgres_databases(postgres_server: str) -> Iterator[Databases]:
+    from tests.postgres import Databases
+
+    databases = Databases(postgres_server)
+    yield databases
+    databases.drop()
+
+
+@pytest.fixture
+def postgres_database(_postgres_databases: Databases) -> Iterator[Callable[[], str]]:
+    """What hands out empty databases with woodrat's tables in them, by address."""
+    with _postgres_databases.lent() as lend:
+        yield lend
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Take the option that measures which tests are slow."""
     parser.addoption("--write-slow", action="store_true", help="write which of the tests that ran are slow")
@@ -54,3 +88,16 @@ def pytest_configure(config: pytest.Config) -> None:
     """Count what tests take, and mark the slow ones."""
     config.pluginmanager.register(KindTable(), "woodrat-kinds")
     config.pluginmanager.register(SlowTests(), "woodrat-slow")
+    if RUN_FOLDER not in os.environ:  # not in the processes that this one starts
+        os.environ[RUN_FOLDER] = tempfile.mkdtemp(prefix="woodrat-tests-")
+        config.add_cleanup(_end_run)
+
+
+def _end_run() -> None:
+    """End what the processes of this run had in common."""
+    folder = Path(os.environ.pop(RUN_FOLDER))
+    if any(folder.iterdir()):
+        from tests import postgres
+
+        postgres.end_shared(folder)
+    shutil.rmtree(folder)

@@ -15,7 +15,7 @@ from tests.faults.disk import ACKNOWLEDGED, SYNC, TRUNCATE, UNLINK, WRITE, Crash
 from tests.faults.processes import FULL
 
 from woodrat.engines.sqlite import connection
-from woodrat.engines.sqlite.write import SqliteTransaction
+from woodrat.engines.sqlite.transaction import SqliteTransaction
 
 SESSIONS: Final = 12 if FULL else 2
 """How many sessions are cut."""
@@ -100,7 +100,7 @@ def in_two_parts() -> Iterator[None]:
 
     def init(self: SqliteTransaction, *given: Any) -> None:
         real(self, *given)
-        run, many, added = self.execute, self._many, self.queries["add_entry"]
+        run, many, added = self.execute, self._executemany, self.queries["add_entry"]
 
         def halved(statement: str, rows: Iterable[Any]) -> Any:
             rows = list(rows)
@@ -111,7 +111,7 @@ def in_two_parts() -> Iterator[None]:
                 rows = rows[len(rows) // 2 :]
             return many(statement, rows)
 
-        self._many = halved  # type: ignore[assignment]
+        self._executemany = halved  # type: ignore[assignment]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SqliteTransaction, "__init__", init)

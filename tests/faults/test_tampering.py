@@ -29,10 +29,10 @@ from woodrat import Corrupt, Refused, Unavailable, Verified
 from woodrat.canon import form, moment
 from woodrat.canon.ids import Position
 from woodrat.cli.main import main
-from woodrat.engines.sqlite import codec
-from woodrat.engines.sqlite.audit import SqliteAudit
+from woodrat.engines.sql import codec
+from woodrat.engines.sql.nodes import NODE_STEP
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.engines.sqlite.nodes import NODE_STEP
+from woodrat.engines.sqlite.file_audit import SqliteAudit
 from woodrat.log import check as log_check
 from woodrat.log import tree
 from woodrat.log.check import Walk

@@ -17,7 +17,7 @@ from woodrat.api.ledger import with_stand_in
 from woodrat.engines.memory import MemoryEngine, MemoryTransaction
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.engines.sqlite.write import SqliteTransaction
+from woodrat.engines.sqlite.transaction import SqliteTransaction
 from woodrat.ledger import batch
 from woodrat.ledger.batch import Batch
 from woodrat.ledger.committer import Committer

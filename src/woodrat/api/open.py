@@ -48,9 +48,9 @@ def open_ledger(
 ) -> Ledger:
     """Open a ledger for one tenant, written to by one agent.
 
-    `db` is a path, `sqlite:///path` or `:memory:`; left out, it is a file in the platform's folder for user data.
-    `policies` are merge policies of your own that schemas here may name; `strict` refuses types without a schema;
-    `readonly` refuses every write. `keys` is the folder that `woodrat init` made; left out, it is
+    `db` is a path, `sqlite:///path`, `postgresql://…` or `:memory:`; left out, it is a file in the platform's folder
+    for user data. `policies` are merge policies of your own that schemas here may name; `strict` refuses types without
+    a schema; `readonly` refuses every write. `keys` is the folder that `woodrat init` made; left out, it is
     `WOODRAT_SIGNING_KEYS`, or the user's own if there is one. With keys a checkpoint is signed every
     `checkpoint_every` entries (1,000) and at close. `redact` are keys whose values never reach the log, such as
     `["password", "*_token"]`; left out, they are those of `WOODRAT_REDACT`, with commas between them. A file that

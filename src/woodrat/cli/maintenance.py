@@ -166,6 +166,10 @@ def prove_order(call: Call) -> Answer:
 
 def migrate(call: Call) -> Answer:
     """Bring the database to the present layout."""
+    from woodrat.engines.open import is_postgres
+
+    if is_postgres(call.db):
+        return _migrate_server(str(call.db))
     path = call.path
     before = _file_facts(path).get("layout") if path is not None and os.path.isfile(path) else None
     call.engine(UPDATE)
@@ -179,6 +183,29 @@ def migrate(call: Call) -> Answer:
             paper.line(f"{path} already has layout {after}, the newest one. Nothing was changed.", GREEN)
         else:
             paper.line(f"Migrated {path} from layout {before} to layout {after}.", GREEN)
+
+    return Answer(found, text)
+
+
+def _migrate_server(url: str) -> Answer:
+    """Bring a database of a PostgreSQL server to the present layout."""
+    from woodrat.engines.open import check_driver
+
+    check_driver()
+    from woodrat.engines.postgres.migration import migrate
+
+    done = migrate(url)
+    found = {"db": done.db, "before": done.before, "layout": done.after, "applied": done.applied, "roles": done.roles}
+
+    def text(paper: Paper) -> None:
+        if done.roles:
+            paper.line(f"Made the roles {', '.join(done.roles)}.", GREEN)
+        for step in done.applied:
+            paper.line(f"Applied {step}.", GREEN)
+        if done.applied:
+            paper.line(f"Migrated {done.db} from layout {done.before} to layout {done.after}.", GREEN)
+        else:
+            paper.line(f"{done.db} already has layout {done.after}, the newest one. No table was changed.", GREEN)
 
     return Answer(found, text)
 
@@ -209,7 +236,7 @@ def doctor(call: Call) -> Answer:
             found.update(_server_facts(call))
         else:
             path = call.path
-            found.update(db=path or MEMORY, files=_files(path), keys=_key_facts(call))
+            found.update(db=path or call.engine(READ).location or MEMORY, files=_files(path), keys=_key_facts(call))
             found.update(_engine_facts(call, path))
             if path is not None and found["files"]:
                 found["outgoing_addresses"] = _addresses(call)
@@ -230,7 +257,11 @@ def doctor(call: Call) -> Answer:
         for file in found["files"]:
             paper.line(f"    {file['bytes']:>12} bytes  {file['path']}")
         if not found["files"]:
-            none = "none here" if call.is_served else "none yet; the first `woodrat store` creates the database"
+            none = (
+                "none here"
+                if call.is_served or found["engine"] not in (None, "sqlite")
+                else "none yet; the first `woodrat store` creates the database"
+            )
             paper.line(f"    {none}", DIM)
         keys = found["keys"]
         if keys is not None:
@@ -302,11 +333,10 @@ def _addresses(call: Call) -> list[str]:
 def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:
     """Return the engine's name, versions and settings; an existing database is opened to see that it can be."""
     from woodrat.clock import SystemClock
-    from woodrat.engines.open import engine_for
     from woodrat.ledger.clock_skew import skew_of
 
     if path is None:
-        return {"engine": engine_for(call.db).name}
+        return {"engine": call.engine(READ).name}
     import apsw
 
     settings: dict[str, Any] = {

@@ -100,8 +100,9 @@ def serve(call: Call) -> Answer:
     )
     told = "with API keys" if keyed else f"without API keys, tenant {call.tenant} only"
     scheme = "http" if given.tls_cert is None else "https"
+    place = call.path or call.engine(CREATE).location or ":memory:"
     print(
-        f"Serving {call.path or ':memory:'} at {scheme}://{listen.spelled(given.host, port)}, {told}.",
+        f"Serving {place} at {scheme}://{listen.spelled(given.host, port)}, {told}.",
         file=sys.stderr,
     )
     if call.path is not None and private.is_open_to_all(call.path):

@@ -28,10 +28,15 @@ def default_path() -> str:
     return os.path.join(folder, "woodrat", "woodrat.db")
 
 
+def is_postgres(db: object) -> bool:
+    """Return whether a ledger is named by the address of a PostgreSQL server."""
+    return isinstance(db, str) and db.lower().startswith(("postgresql://", "postgres://"))
+
+
 def path_of(db: str | os.PathLike[str] | None) -> str | None:
     """Return the file that `db` names: a path or `sqlite:///path`; nothing means the default file.
 
-    What is kept in memory is in no file. Whatever names no engine we have is refused.
+    What is kept in memory or on a server is in no file. Whatever names no engine we have is refused.
     """
     if db is None:
         return default_path()
@@ -39,7 +44,7 @@ def path_of(db: str | os.PathLike[str] | None) -> str | None:
         problem = f"expected a path or an address, got {shown(db)}"
         raise Refused([Fault("db", problem, "Name a file, or :memory:.")], NOT_OPENED)
     text = os.fspath(db)
-    if text == MEMORY:
+    if text == MEMORY or is_postgres(text):
         return None
     if "://" not in text:
         return os.path.expanduser(text)
@@ -51,13 +56,14 @@ def path_of(db: str | os.PathLike[str] | None) -> str | None:
         return unquote(text.removeprefix("sqlite://").removeprefix("/")) or "."
     # Only scheme and host: the rest of an address may hold a password.
     problem = f"there is no engine for {address.scheme}://{address.hostname or ''} here"
-    raise Refused(
-        [Fault("db", problem, "Use a path, sqlite:///path, :memory:, or http(s)://… of a server.")], NOT_OPENED
-    )
+    remedy = "Use a path, sqlite:///path, postgresql://…, :memory:, or http(s)://… of a server."
+    raise Refused([Fault("db", problem, remedy)], NOT_OPENED)
 
 
 def engine_for(db: str | os.PathLike[str] | None, *, readonly: bool = False) -> Engine:
     """Return the engine that `db` names; see `path_of`."""
+    if is_postgres(db):
+        return _postgres(str(db), readonly=readonly)
     path = path_of(db)
     if path is None:
         from woodrat.engines.memory import MemoryEngine
@@ -76,3 +82,19 @@ def engine_for(db: str | os.PathLike[str] | None, *, readonly: bool = False) -> 
     from woodrat.engines.sqlite.engine import SqliteEngine
 
     return SqliteEngine(path, readonly=readonly)
+
+
+def check_driver() -> None:
+    """Refuse what needs PostgreSQL where its driver is not installed."""
+    try:
+        import psycopg_pool  # noqa: F401
+    except ImportError as error:
+        remedy = "Install it: pip install 'woodrat[postgres]'."
+        raise Refused([Fault("db", "the driver for PostgreSQL is not installed", remedy)], NOT_OPENED) from error
+
+
+def _postgres(url: str, *, readonly: bool) -> Engine:
+    check_driver()
+    from woodrat.engines.postgres.engine import PostgresEngine
+
+    return PostgresEngine(url, readonly=readonly)

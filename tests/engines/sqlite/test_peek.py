@@ -248,7 +248,7 @@ def test_stamps_keep_no_more_open_than_there_are_files(tmp_path: Path) -> None:
 
 def test_entities_used_lately_stay_at_hand(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the entities a connection keeps at hand, those that nobody asked for the longest time go first."""
-    monkeypatch.setattr("woodrat.engines.sqlite.cache.ENTITIES_READ_MAX", 2)
+    monkeypatch.setattr("woodrat.engines.sql.cache.ENTITIES_READ_MAX", 2)
     ledger = ledger_on(engine)
     ledger.store([person(name) for name in "abcd"])
     at = ledger.position
@@ -263,7 +263,7 @@ def test_entities_used_lately_stay_at_hand(engine: SqliteEngine, monkeypatch: py
 
 def test_a_walk_keeps_no_more_than_a_bound(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Entities are let go of inside the view, and what is looked up together is there, however much it is."""
-    monkeypatch.setattr("woodrat.engines.sqlite.cache.ENTITIES_READ_MAX", 3)
+    monkeypatch.setattr("woodrat.engines.sql.cache.ENTITIES_READ_MAX", 3)
     ledger = ledger_on(engine)
     names = [f"p{number}" for number in range(20)]
     ledger.store([person(name) for name in names])
@@ -283,8 +283,8 @@ def test_a_walk_keeps_no_more_than_a_bound(engine: SqliteEngine, monkeypatch: py
 
 def test_tenants_share_what_a_connection_keeps(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many tenants are read through one connection, it keeps no more entities than of one."""
-    monkeypatch.setattr("woodrat.engines.sqlite.cache.ENTITIES_READ_MAX", 4)
-    monkeypatch.setattr("woodrat.engines.sqlite.cache.SWITCHES", 1)
+    monkeypatch.setattr("woodrat.engines.sql.cache.ENTITIES_READ_MAX", 4)
+    monkeypatch.setattr("woodrat.engines.sql.cache.SWITCHES", 1)
     ledgers = [ledger_on(engine, tenant=f"t{number}") for number in range(6)]
     for ledger in ledgers:
         ledger.store([person(name) for name in "ab"])

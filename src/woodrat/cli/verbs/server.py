@@ -149,7 +149,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "migrate",
         "maintenance:migrate",
-        ("woodrat migrate --db agents.db",),
+        ("woodrat migrate --db agents.db", "woodrat migrate --db postgresql://db.example.com/agents"),
         what="Migrate the database to the layout of this version.",
     ),
     Command(

@@ -1,6 +1,8 @@
 -- Every statement by which derived data is compared with the log, by name, with a line of purpose. None of them writes.
 -- :low and :high bound a tenant's run of entry ids; :base is its first id, that of position 0.
 
+
+
 -- name: integrity
 -- What SQLite finds wrong with the file.
 PRAGMA integrity_check;
@@ -77,10 +79,6 @@ WHERE id BETWEEN :low AND :high AND digest IN (
 )
 ORDER BY id;
 
--- name: nodes
--- Roots of complete subtrees of one height, in order.
-SELECT place, hash FROM node WHERE tenant = :tenant AND height = :height AND place BETWEEN :low AND :high ORDER BY place;
-
 -- name: entity_numbers
 -- The lowest and the highest number an entity has.
 SELECT min(id), max(id) FROM entity;
@@ -125,10 +123,6 @@ SELECT 1 FROM late WHERE entity = ? AND valid_from = ? AND id = ?;
 -- Whether a walk back may begin at an observation.
 SELECT 1 FROM anchor WHERE entity = ? AND position = ?;
 
--- name: joins_since
--- Where the first `same_as` of a tenant stands.
-SELECT min(first) FROM entity WHERE tenant = :tenant AND type = :type AND first >= 0;
-
 -- name: has_index_row
 -- Whether an index has a row that is true from a position on.
 SELECT 1 FROM index_row WHERE tenant = ? AND name = ? AND key = ? AND since = ? AND value = ?;
@@ -136,20 +130,6 @@ SELECT 1 FROM index_row WHERE tenant = ? AND name = ? AND key = ? AND since = ? 
 -- name: has_index_past
 -- Whether an index has a row that was true from one position to another.
 SELECT 1 FROM index_past WHERE tenant = ? AND name = ? AND key = ? AND since = ? AND value = ? AND until = ?;
-
--- name: notes
--- What is noted about the derived data of a tenant.
-SELECT name, value FROM meta WHERE tenant = :tenant;
-
--- name: rows_of_index
--- How many rows an index has.
-SELECT 'index_row', count(*) FROM index_row WHERE tenant = :tenant AND name = :name
-UNION ALL SELECT 'index_past', count(*) FROM index_past WHERE tenant = :tenant AND name = :name;
-
--- name: index_names
--- The indexes of a tenant that have rows.
-SELECT DISTINCT name FROM index_row WHERE tenant = :tenant
-UNION SELECT DISTINCT name FROM index_past WHERE tenant = :tenant ORDER BY 1;
 
 -- name: counts
 -- How many rows of a tenant each part has.
@@ -165,3 +145,7 @@ UNION ALL SELECT 'node', count(*) FROM node WHERE tenant = :tenant;
 -- name: last_id
 -- The last entry of a tenant, whatever it holds.
 SELECT max(id) FROM entry WHERE id BETWEEN :low AND :high;
+
+-- name: said_ids
+-- Observations of a tenant in order of position.
+SELECT id FROM said WHERE id BETWEEN :low AND :high ORDER BY id;

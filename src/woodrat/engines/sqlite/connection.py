@@ -11,6 +11,7 @@ import os
 import apsw
 
 from woodrat.engines import private
+from woodrat.engines.sql import statements
 from woodrat.engines.sqlite.fence import is_flush
 from woodrat.engines.sqlite.medium import Unchanging
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable, WoodratError
@@ -318,19 +319,13 @@ def prepare(connection: apsw.Connection, path: str, *, readonly: bool) -> None:
 
 def sql(name: str) -> str:
     """Return one of the engine's SQL files."""
-    # As importlib.resources would; but that is slow to import, and every command reads one of these files.
-    data: bytes = __loader__.get_data(os.path.join(os.path.dirname(__file__), name))  # type: ignore[name-defined]
-    return data.decode("utf-8")
+    return statements.text("sqlite", name)
 
 
 def queries(name: str = "queries.sql") -> dict[str, str]:
-    """Return the named queries of one of the engine's SQL files."""
-    found: dict[str, str] = {}
-    for part in sql(name).split("-- name: ")[1:]:
-        head, _, text = part.partition("\n")
-        statement = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
-        found[head.strip()] = statement.strip().rstrip(";")
-    return found
+    """Return the named queries of one of the engine's SQL files, and those that all SQL engines share."""
+    shared = statements.text("sql", name) if name in statements.SHARED else ""
+    return statements.named(shared + sql(name))
 
 
 class translated:
@@ -351,6 +346,7 @@ class translated:
 
 _READING = (
     __name__.rpartition(".")[0] + ".",
+    "woodrat.engines.sql.",
     "woodrat.engines.elements",
     *(
         f"woodrat.merge.{name}"

@@ -17,7 +17,8 @@ import apsw
 
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.port import Glance
-from woodrat.engines.sqlite.cache import Connected, Memory
+from woodrat.engines.sql.cache import Memory
+from woodrat.engines.sqlite.connected import Connected
 from woodrat.engines.sqlite.connection import (
     check_place,
     check_version,
@@ -36,7 +37,7 @@ from woodrat.engines.sqlite.fence import Fence
 from woodrat.engines.sqlite.gate import Gate
 from woodrat.engines.sqlite.group import Part, Together
 from woodrat.engines.sqlite.medium import Unchanging, check_writable
-from woodrat.engines.sqlite.view import SqliteView
+from woodrat.engines.sqlite.tables import SqliteView
 from woodrat.engines.sqlite.write_ahead_log import WriteAheadLog
 from woodrat.errors import Unavailable
 from woodrat.merge.packing import UNREADABLE
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from woodrat.engines.port import Engine
     from woodrat.engines.sqlite.peek import Glancing
     from woodrat.engines.sqlite.storage import SqliteStorage
-    from woodrat.engines.sqlite.write import SqliteTransaction
+    from woodrat.engines.sqlite.transaction import SqliteTransaction
     from woodrat.state.schema import Schema
 
 
@@ -170,7 +171,7 @@ class SqliteEngine:
         """Return what one write goes through."""
         make = self._make
         if make is None:
-            from woodrat.engines.sqlite.write import SqliteTransaction  # most commands only read
+            from woodrat.engines.sqlite.transaction import SqliteTransaction  # most commands only read
 
             make = self._make = SqliteTransaction
         return make(writer, self.queries, tenant, writer.remember(tenant), self.sound)

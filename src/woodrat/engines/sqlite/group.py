@@ -16,10 +16,10 @@ from woodrat.errors import Unavailable
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
-    from woodrat.engines.sqlite.cache import Connected
+    from woodrat.engines.sqlite.connected import Connected
     from woodrat.engines.sqlite.fence import Fence
     from woodrat.engines.sqlite.gate import Gate
-    from woodrat.engines.sqlite.write import SqliteTransaction
+    from woodrat.engines.sqlite.transaction import SqliteTransaction
 
 
 class Opening(Protocol):

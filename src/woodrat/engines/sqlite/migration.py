@@ -8,7 +8,7 @@ from typing import Final
 import apsw
 
 from woodrat.canon.ids import Ref
-from woodrat.engines.sqlite import codec
+from woodrat.engines.sql import codec
 from woodrat.merge.packing import UNREADABLE
 from woodrat.state import entry_rows, schema
 from woodrat.state.meaning import Meaning, step_of

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import BEFORE_ALL, Glance, next_prefix
-from woodrat.engines.sqlite import codec
+from woodrat.engines.sql import codec
 from woodrat.state import entry_rows, observation
 from woodrat.state.observation import RETRACT, Observation
 from woodrat.state.relation import SAME_AS

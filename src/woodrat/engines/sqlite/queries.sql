@@ -1,5 +1,7 @@
--- Every statement the engine runs, by name, with a line of purpose.
+-- Every statement the engine runs besides those of engines/sql/queries.sql, by name, with a line of purpose.
 -- :low and :high bound a tenant's run of entry ids; :base is its first id, that of position 0.
+
+
 
 -- name: tenant
 -- The number of a tenant, if it ever wrote.
@@ -55,10 +57,6 @@ SELECT recorded_at FROM entry WHERE id = :id;
 -- Leaf hashes in order of position.
 SELECT leaf FROM entry WHERE id BETWEEN :low AND :high ORDER BY id;
 
--- name: node
--- The root of one complete subtree.
-SELECT hash FROM node WHERE tenant = :tenant AND height = :height AND place = :place;
-
 -- name: add_entry
 -- Add a header and its leaf.
 INSERT INTO entry (id, log, recorded_at, kind, write, length, request, commitment, leaf) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
@@ -96,14 +94,6 @@ INSERT OR IGNORE INTO clone (id, log) VALUES (:id, :log);
 -- Keep the root of a complete subtree.
 INSERT INTO node (tenant, height, place, hash) VALUES (?, ?, ?, ?);
 
--- name: receipt
--- What an idempotency key was used for.
-SELECT request, report, nonce FROM receipt WHERE tenant = :tenant AND agent = :agent AND key = :key;
-
--- name: receipts
--- Every idempotency key of a tenant, and what it was used for.
-SELECT agent, key, request, report, nonce FROM receipt WHERE tenant = :tenant ORDER BY agent, key;
-
 -- name: other_tenant
 -- Whether the file holds another tenant.
 SELECT 1 FROM tenant WHERE name <> :name LIMIT 1;
@@ -124,11 +114,6 @@ UPDATE body SET nonce = NULL, body = NULL WHERE id = ?;
 -- Forget what an idempotency key was used for.
 DELETE FROM receipt WHERE tenant = ? AND agent = ? AND key = ?;
 
--- name: add_receipt
--- Note what an idempotency key was used for.
-INSERT INTO receipt (tenant, agent, key, request, report, nonce)
-VALUES (:tenant, :agent, :key, :request, :report, :nonce);
-
 -- name: said_by_digest
 -- Observations of a tenant whose digest begins so.
 SELECT said.id, body.body, said.digest FROM said LEFT JOIN body ON body.id = said.id
@@ -139,10 +124,6 @@ WHERE said.digest = :digest AND said.id BETWEEN :low AND :high ORDER BY said.id;
 SELECT said.id, body.body, said.digest FROM said JOIN body ON body.id = said.id
 WHERE said.digest BETWEEN :first AND :last AND said.id BETWEEN :low AND :high AND body.body IS NOT NULL
 ORDER BY said.digest;
-
--- name: entity_ids
--- Entities of a tenant whose digests begin in a range, by that beginning.
-SELECT type, key FROM entity WHERE tenant = :tenant AND digest BETWEEN :first AND :last AND first >= 0 ORDER BY digest;
 
 -- name: is_said
 -- Whether an observation of a tenant has a digest that begins so.
@@ -190,10 +171,6 @@ WITH RECURSIVE chain (id, previous, digest) AS (
 )
 SELECT chain.id, body.body, chain.digest FROM chain LEFT JOIN body ON body.id = chain.id
 WHERE chain.id <= :base + :through;
-
--- name: entity
--- An entity by the beginning of its digest.
-SELECT id, type, key, first, last, until, state_at, state FROM entity WHERE digest = :digest AND tenant = :tenant;
 
 -- name: entities_by_digest
 -- Entities by the beginnings of their digests.
@@ -250,36 +227,6 @@ SELECT 1 FROM index_row WHERE tenant = ?1 AND name = ?2 AND key >= ?3 AND key < 
 -- The highest number an entity has.
 SELECT max(id) FROM entity;
 
--- name: joins
--- Whether any entity of a type was ever spoken of.
-SELECT 1 FROM entity WHERE tenant = :tenant AND type = :type LIMIT 1;
-
--- name: entities
--- Entities of a tenant by type and key.
-SELECT type, key FROM entity
-WHERE tenant = :tenant AND (type, key) > (:first_type, :first) AND (type, key) < (:last_type, :last)
-    AND first BETWEEN 0 AND :through
-ORDER BY type, key LIMIT :limit;
-
--- name: entities_reversed
--- Entities of a tenant by type and key, the last ones first.
-SELECT type, key FROM entity
-WHERE tenant = :tenant AND (type, key) > (:first_type, :first) AND (type, key) < (:last_type, :last)
-    AND first BETWEEN 0 AND :through
-ORDER BY type DESC, key DESC LIMIT :limit;
-
--- name: entities_of_type
--- Entities of one type by key.
-SELECT type, key FROM entity
-WHERE tenant = :tenant AND type = :type AND key > :first AND key < :last AND first BETWEEN 0 AND :through
-ORDER BY key LIMIT :limit;
-
--- name: entities_of_type_reversed
--- Entities of one type by key, the last ones first.
-SELECT type, key FROM entity
-WHERE tenant = :tenant AND type = :type AND key > :first AND key < :last AND first BETWEEN 0 AND :through
-ORDER BY key DESC LIMIT :limit;
-
 -- name: entities_kept
 -- Entities of a tenant by type and key, with their present merge state.
 SELECT id, type, key, first, last, state_at, state FROM entity WHERE tenant = :tenant ORDER BY type, key;
@@ -315,7 +262,7 @@ FROM kept WHERE entity = :entity AND position <= :through ORDER BY position DESC
 -- name: last_kept
 -- The beginning of the last merge state kept along the history of each entity, as far as `amounts` reads it, and its size.
 SELECT kept.entity, substr(state, 1, 48), length(state)
-FROM json_each(?1) AS sought CROSS JOIN kept ON kept.rowid = (
+FROM json_each(:entities) AS sought CROSS JOIN kept ON kept.rowid = (
     SELECT rowid FROM kept WHERE entity = sought.value ORDER BY position DESC LIMIT 1
 );
 
@@ -332,7 +279,8 @@ WHERE entity = :entity AND position = (
 
 -- name: element
 -- A part of a collection as it was after a position.
-SELECT part FROM element WHERE entity = ? AND field = ? AND key = ? AND position <= ? ORDER BY position DESC LIMIT 1;
+SELECT part FROM element WHERE entity = :entity AND field = :field AND key = :key AND position <= :through
+ORDER BY position DESC LIMIT 1;
 
 -- name: elements
 -- Parts of a collection as they were after a position, by key; each key is looked at once, so a page costs a page.
@@ -389,16 +337,6 @@ INSERT OR IGNORE INTO naming (target, id) VALUES (?, ?);
 -- Keep merge state along the history.
 INSERT INTO kept (entity, position, last, until, state) VALUES (?, ?, ?, ?, ?);
 
--- name: scan
--- Rows of an index that are true now, by key.
-SELECT key, value FROM index_row
-WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last ORDER BY key LIMIT :limit;
-
--- name: scan_reversed
--- The same, the other way round.
-SELECT key, value FROM index_row
-WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last ORDER BY key DESC LIMIT :limit;
-
 -- name: scan_past
 -- Rows of an index that were true at a position, by key.
 SELECT key, value FROM index_row
@@ -423,15 +361,6 @@ SELECT index_row.key, index_row.value FROM json_each(:sought) AS sought
 CROSS JOIN index_row ON index_row.tenant = :tenant AND index_row.name = :name
     AND index_row.key >= unhex(sought.value ->> 0) AND index_row.key < unhex(sought.value ->> 1);
 
--- name: lives
--- Every row of an index, those that ended too.
-SELECT key, since, value, NULL AS until FROM index_row
-WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last
-UNION ALL
-SELECT key, since, value, until FROM index_past
-WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last
-ORDER BY 1, 2;
-
 -- name: add_index_row
 -- Add a row to an index, unless its key has one.
 INSERT OR IGNORE INTO index_row (tenant, name, key, since, value) VALUES (?, ?, ?, ?, ?);
@@ -449,22 +378,9 @@ SELECT tenant, name, key, since, ?, value FROM index_row WHERE tenant = ? AND na
 -- Take a row of an index away.
 DELETE FROM index_row WHERE tenant = ? AND name = ? AND key = ?;
 
--- name: drop_index_rows
--- Forget rows of an index, those that ended too.
-DELETE FROM index_row WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last;
-DELETE FROM index_past WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last;
-
--- name: meta
--- What is noted under a name.
-SELECT value FROM meta WHERE tenant = :tenant AND name = :name;
-
 -- name: set_meta
 -- Note something under a name.
 INSERT OR REPLACE INTO meta (tenant, name, value) VALUES (:tenant, :name, :value);
-
--- name: drop_meta
--- Note nothing under a name.
-DELETE FROM meta WHERE tenant = :tenant AND name = :name;
 
 -- name: drop_said
 -- Forget an observation.

@@ -13,9 +13,7 @@ from woodrat.canon.ids import Ref
 from woodrat.merge import packed_state
 
 if TYPE_CHECKING:
-    import apsw
-
-    from woodrat.engines.sqlite.tables import Tables
+    from woodrat.engines.sql.tables import Tables
 
 
 def unlike(new: Tables, old: Tables) -> Iterator[tuple[Ref, bool]]:
@@ -48,8 +46,8 @@ def _spread(view: Tables) -> set[int]:
     return {number for (number,) in view.select("entities_spread", tenant=view.tenant_number)}
 
 
-def _kept(view: Tables, number: int) -> apsw.Cursor:
-    return view.select("kept_of", entity=number)
+def _kept(view: Tables, number: int) -> Iterator[tuple[Any, ...]]:
+    return iter(view.select("kept_of", entity=number))
 
 
 def _same_present(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
@@ -61,7 +59,7 @@ def _same_present(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
     return last == other_last and last <= at and last <= other_at and packed_state.same_packed(state, other_state)
 
 
-def _same_past(one: apsw.Cursor, other: apsw.Cursor) -> bool:
+def _same_past(one: Iterator[tuple[Any, ...]], other: Iterator[tuple[Any, ...]]) -> bool:
     """Return whether the same states are kept along a history."""
     for left, right in zip(one, other, strict=False):
         if left[:3] != right[:3] or not packed_state.same_packed(left[3], right[3]):

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from woodrat.engines.sqlite.cache import Connected
-    from woodrat.engines.sqlite.view import SqliteView
+    from woodrat.engines.sqlite.connected import Connected
+    from woodrat.engines.sqlite.tables import SqliteView
 
 FILES: Final = ("", "-wal", "-shm", "-journal", "-queue")
 """What the names of the files of a database end in: the file itself, those of SQLite beside it, and ours."""

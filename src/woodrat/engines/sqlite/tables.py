@@ -1,21 +1,34 @@
-"""Tables: the rows of one tenant, reached by queries that have names."""
+"""View: reading of one tenant of a file, in one transaction of SQLite."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from woodrat.engines.port import BEFORE_ALL
-from woodrat.engines.sqlite import codec
+from woodrat.engines.sql import codec
+from woodrat.engines.sql.view import SqlView
+from woodrat.state import schema
+from woodrat.state.schema import Schema
 
 if TYPE_CHECKING:
     import apsw
 
-    from woodrat.canon.ids import TenantId
-    from woodrat.engines.sqlite.cache import Memory
+    from woodrat.canon.ids import Ref, TenantId
+    from woodrat.engines.port import Audit, View
+    from woodrat.engines.sql.cache import Memory
+
+SCHEMAS_MAX = 1_024
+"""How many schemas a process keeps parsed."""
 
 
-class Tables:
-    """What one tenant has in the tables, within one transaction of SQLite."""
+class SqliteView(SqlView):
+    """Reading of one tenant of a file."""
+
+    last_text = b"\xff"  # to SQLite all bytes come after all text
 
     def __init__(self, connection: apsw.Connection, named: dict[str, str], tenant: TenantId, memory: Memory) -> None:
         self.execute = connection.execute
@@ -25,30 +38,66 @@ class Tables:
         if memory.number is None:
             memory.number = self.value("tenant", name=tenant)
         self.number = memory.number
-        """The number of the tenant; none for one that has written nothing."""
         self.base = codec.base(self.number or 0)
-        """What the ids of its entries begin at."""
+        self.begin()
 
     def select(self, query: str, **values: Any) -> apsw.Cursor:
-        """Return the rows that a query gives."""
         return self.execute(self.queries[query], values)
 
     def value(self, query: str, **values: Any) -> Any:
-        """Return the one value of the one row there is, or None."""
         return self.execute(self.queries[query], values).get
 
     def first_row(self, query: str, **values: Any) -> tuple[Any, ...] | None:
-        """Return the first row there is, or None."""
         for row in self.execute(self.queries[query], values):
             return tuple(row)
         return None
 
-    @property
-    def tenant_number(self) -> int:
-        """The number of the tenant; 0 for one that has written nothing."""
-        return self.number or 0
+    def stream(self, query: str, after: int, through: int | None, **values: Any) -> apsw.Cursor:
+        return self.select(query, **values, **self.bounds(after, through))
 
     def bounds(self, after: int = BEFORE_ALL, through: int | None = None) -> dict[str, int]:
-        """Return the ids of the entries between two positions, as a query takes them."""
         last = self.base + (1 << codec.TENANT_BITS) - 1 if through is None else self.base + through
         return {"low": self.base + after + 1, "high": last if self.number is not None else -1}
+
+    def many_of(self, values: Sequence[int]) -> str:
+        return orjson.dumps(values).decode()
+
+    def ranges_of(self, pairs: Sequence[tuple[bytes, bytes]]) -> dict[str, Any]:
+        return {"sought": orjson.dumps([(first.hex(), last.hex()) for first, last in pairs]).decode()}
+
+    def audit(self, size: int | None = None) -> Audit:
+        from woodrat.engines.sqlite.file_audit import SqliteAudit
+
+        return SqliteAudit(self, size, self.execute)
+
+    def purged(self) -> bool:
+        """Return whether no erasure waits for its bytes to be taken out of the file."""
+        return self.value("purge_due") is None
+
+    def shares(self) -> bool:
+        """Return whether the file holds other tenants too."""
+        return self.value("other_tenant", name=self.name) is not None
+
+    def unlike(self, old: View) -> Iterator[tuple[Ref, bool]]:
+        from woodrat.engines.sqlite import state_comparison
+
+        assert isinstance(old, SqliteView)
+        return state_comparison.unlike(self, old)
+
+    def schemas_in_force(self) -> dict[str, tuple[int, Schema]]:
+        """Return the schema in force of every type that has one, with the position of the last one of the type."""
+        found: dict[str, list[tuple[int, Schema]]] = {}
+        for entry in self.entries(kinds={"schema"}):
+            assert entry.body is not None
+            registered = _schema(entry.body)
+            found.setdefault(registered.type, []).append((entry.position, registered))
+        return {
+            type: (known[-1][0], highest)
+            for type, known in found.items()
+            if (highest := schema.winning(one for _, one in known)) is not None
+        }
+
+
+@lru_cache(maxsize=SCHEMAS_MAX)
+def _schema(body: bytes) -> Schema:
+    return schema.stored(body)

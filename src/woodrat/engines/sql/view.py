@@ -1,40 +1,39 @@
-"""Viewing: reading of one tenant, in one transaction of SQLite."""
+"""View: reading of one tenant, in one transaction of a database that keeps tables.
+
+An engine adds how its statements are run. What differs between databases stands in their statements, not here.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from heapq import merge
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final
-
-import apsw
-import orjson
+from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import moment
-from woodrat.canon.ids import Ref, TenantId
+from woodrat.canon.ids import Ref
 from woodrat.engines.port import BEFORE_ALL, Head, Kept, Receipt, Standing
-from woodrat.engines.sqlite import codec
-from woodrat.engines.sqlite.cache import Known, Memory
-from woodrat.engines.sqlite.indexes import Indexes
-from woodrat.engines.sqlite.nodes import Nodes, damaged
+from woodrat.engines.sql import codec
+from woodrat.engines.sql.cache import Known, Memory
+from woodrat.engines.sql.indexes import Indexes
+from woodrat.engines.sql.nodes import Nodes, damaged
+from woodrat.engines.sql.tables import ALL
 from woodrat.log.entry import NONCE_BYTES, Entry, Origin, commitment
 from woodrat.log.tree import Frontier
 from woodrat.merge import packed_state
 from woodrat.merge.fold import MergeState
 from woodrat.merge.packing import UNREADABLE, garbled
 from woodrat.merge.rules import Rules
-from woodrat.state import observation, schema
+from woodrat.state import observation
 from woodrat.state.asof import AsOf, Stored
 from woodrat.state.observation import RETRACT, Observation
 from woodrat.state.relation import SAME_AS
-from woodrat.state.schema import Schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from woodrat.engines.port import Audit, View
     from woodrat.log.check import Row
 
 LARGE_BYTES = 8_192
@@ -43,51 +42,48 @@ NAMED_MAX = 100_000
 """How many named observations of a tenant are held at hand; beyond that each is looked up."""
 MISSING_MAX = 1_000_000
 """How many entities that are not there a view remembers."""
-SCHEMAS_MAX = 1_024
-"""How many schemas a process keeps parsed."""
 NOWHERE = (0, BEFORE_ALL, BEFORE_ALL)
-_LAST: Final = b"\xff"
-"""What comes after every type and key: to SQLite all bytes come after all text."""
 _MAKE = tuple.__new__
 
 
 class _Rows:
     """The parts of one collection as they were after a position.
 
-    They are read through the connection, which outlasts the view: what is known of entities stays with it. No row as of
-    a position changes while that counts.
+    They are read through whatever view uses the memory at that time: what is known of entities outlasts a view. No row
+    as of a position changes while that counts.
     """
 
-    __slots__ = ("_entity", "_field", "_named", "_position", "_run")
+    __slots__ = ("_entity", "_field", "_memory", "_position")
 
-    def __init__(
-        self, run: Callable[..., apsw.Cursor], named: dict[str, str], entity: int, position: int, field: str
-    ) -> None:
-        self._run, self._named = run, named
-        self._entity, self._position, self._field = entity, position, field
+    def __init__(self, memory: Memory, entity: int, position: int, field: str) -> None:
+        self._memory, self._entity, self._position, self._field = memory, entity, position, field
 
     def get(self, key: bytes, /) -> bytes | None:
         """Return a part as it was packed."""
-        found: bytes | None = self._run(self._named["element"], (self._entity, self._field, key, self._position)).get
+        found: bytes | None = self._memory.tables.value(
+            "element", entity=self._entity, field=self._field, key=key, through=self._position
+        )
         return found
 
     def all(self, after: bytes = b"", limit: int | None = None) -> list[tuple[bytes, bytes]]:
         """Return keys with their parts, by key."""
-        values = {
-            "entity": self._entity,
-            "field": self._field,
-            "after": after,
-            "through": self._position,
-            "limit": -1 if limit is None else limit,
-        }
-        return [(key, part) for key, part in self._run(self._named["elements"], values)]
+        rows = self._memory.tables.select(
+            "elements",
+            entity=self._entity,
+            field=self._field,
+            after=after,
+            through=self._position,
+            limit=ALL if limit is None else limit,
+        )
+        return [(key, part) for key, part in rows]
 
 
-class SqliteView(Indexes):
+class SqlView(Indexes):
     """Reading of one tenant."""
 
-    def __init__(self, connection: apsw.Connection, named: dict[str, str], tenant: TenantId, memory: Memory) -> None:
-        super().__init__(connection, named, tenant, memory)
+    def begin(self) -> None:
+        """Begin without anything looked up; an engine calls it once the tables are there."""
+        self.memory.tables = self
         self._anchor_at = NOWHERE
         self._missing: set[bytes] = set()
         """Entities that were looked for and are not there, by digest."""
@@ -114,7 +110,7 @@ class SqliteView(Indexes):
         self, after: int = BEFORE_ALL, through: int | None = None, kinds: Collection[str] | None = None
     ) -> Iterator[Entry]:
         if kinds is None or "observation" in kinds:
-            for row in self.select("entries", **self.bounds(max(after, BEFORE_ALL), through)):
+            for row in self.stream("entries", max(after, BEFORE_ALL), through):
                 if kinds is None or codec.KINDS[row[3]] in kinds:
                     yield self._read(row)
             return
@@ -122,8 +118,8 @@ class SqliteView(Indexes):
         newer = [kind for kind in kinds if self._latest(kind) > after]
         if not newer:
             return
-        bounds = self.bounds(max(after, BEFORE_ALL), through)
-        rows = [self.select("entries_of_kind", kind=codec.NUMBERS[kind], **bounds) for kind in newer]
+        first = max(after, BEFORE_ALL)
+        rows = [self.stream("entries_of_kind", first, through, kind=codec.NUMBERS[kind]) for kind in newer]
         for row in rows[0] if len(rows) == 1 else merge(*rows):
             yield self._read(row)
 
@@ -160,10 +156,11 @@ class SqliteView(Indexes):
         micros: object = None
         at = ""
         make = tuple.__new__  # as `Row` itself does, without a call between
-        bounds = self.bounds(max(after, BEFORE_ALL), through)
-        came = iter(self.select("origins", **bounds))
+        first = max(after, BEFORE_ALL)
+        came = iter(self.select("origins", **self.bounds(first, through)))
         from_elsewhere = next(came, None)
-        for id, log, time, kind, write, length, request, promise, leaf, nonce, body in self.select("rows", **bounds):
+        for row in self.stream("rows", first, through):
+            id, log, time, kind, write, length, request, promise, leaf, nonce, body = row
             if time != micros:
                 micros, at = time, codec.moment_of(time)
             named = kinds[kind] if type(kind) is int and 0 <= kind < len(kinds) else f"number {kind}"
@@ -179,11 +176,6 @@ class SqliteView(Indexes):
     def receipts(self) -> Iterator[tuple[str, str, Receipt]]:
         for agent, key, *receipt in self.select("receipts", tenant=self.tenant_number):
             yield agent, key, Receipt(*receipt)
-
-    def audit(self, size: int | None = None) -> Audit:
-        from woodrat.engines.sqlite.audit import SqliteAudit
-
-        return SqliteAudit(self, size, self.known_entity, self.rows)
 
     def cloned(self) -> int:
         if self.memory.cloned is None:
@@ -204,14 +196,6 @@ class SqliteView(Indexes):
     def receipt(self, agent: str, key: str) -> Receipt | None:
         row = self.first_row("receipt", tenant=self.tenant_number, agent=agent, key=key)
         return None if row is None else Receipt(*row)
-
-    def purged(self) -> bool:
-        """Return whether no erasure waits for its bytes to be taken out of the file."""
-        return self.value("purge_due") is None
-
-    def shares(self) -> bool:
-        """Return whether the file holds other tenants too."""
-        return self.value("other_tenant", name=self.name) is not None
 
     def observation(self, name: bytes | str, through: int | None = None) -> Stored | None:
         head = codec.head_of_id(name) if isinstance(name, str) else codec.head(name)
@@ -239,7 +223,7 @@ class SqliteView(Indexes):
         if len(heads) == 1:
             hits = [heads[0]] if self.value("is_said", digest=heads[0], **self.bounds()) is not None else []
         else:
-            rows = self.select("are_said", digests=orjson.dumps(heads).decode(), **self.bounds())
+            rows = self.select("are_said", digests=self.many_of(heads), **self.bounds())
             hits = [row[0] for row in rows]
         if not hits:
             return ()
@@ -278,7 +262,7 @@ class SqliteView(Indexes):
     def named(self, digests: Sequence[bytes], through: int) -> Collection[bytes]:
         heads = self._named_heads()
         if heads is None:
-            targets = orjson.dumps(list(map(codec.head, digests))).decode()
+            targets = self.many_of(list(map(codec.head, digests)))
             heads = {row[0] for row in self.select("named_of", targets=targets, **self.bounds(through=through))}
         if not heads:
             return ()
@@ -358,7 +342,7 @@ class SqliteView(Indexes):
         if len(wanted) == 1:
             self.known_entity(*wanted)
             return
-        heads = orjson.dumps(list(map(codec.head, wanted))).decode()
+        heads = self.many_of(list(map(codec.head, wanted)))
         for row in self.select("entities_by_digest", digests=heads, tenant=self.tenant_number):
             self._read_entity(row, wanted)
         self._miss([digest for digest in wanted if digest not in entities])
@@ -415,7 +399,7 @@ class SqliteView(Indexes):
         reverse: bool = False,
     ) -> Sequence[Ref]:
         query = ("entities" if type is None else "entities_of_type") + ("_reversed" if reverse else "")
-        bounds: dict[str, Any] = {"first_type": "", "first": "", "last_type": _LAST, "last": _LAST}
+        bounds: dict[str, Any] = {"first_type": "", "first": "", "last_type": self.last_text, "last": self.last_text}
         if after is not None:
             if type is None or after.type == type:
                 side = "last" if reverse else "first"
@@ -424,7 +408,7 @@ class SqliteView(Indexes):
                 return []  # the whole type lies on the other side
         if type is not None:
             bounds = {"type": type, "first": bounds["first"], "last": bounds["last"]}
-        count = -1 if limit is None else limit
+        count = ALL if limit is None else limit
         rows = self.select(query, tenant=self.tenant_number, through=through, limit=count, **bounds)
         return [_ref(row) for row in rows]
 
@@ -437,22 +421,9 @@ class SqliteView(Indexes):
             self.memory.joins = self.value("joins", tenant=self.tenant_number, type=SAME_AS) is not None
         return self.memory.joins
 
-    def schemas_in_force(self) -> dict[str, tuple[int, Schema]]:
-        """Return the schema in force of every type that has one, with the position of the last one of the type."""
-        found: dict[str, list[tuple[int, Schema]]] = {}
-        for entry in self.entries(kinds={"schema"}):
-            assert entry.body is not None
-            registered = _schema(entry.body)
-            found.setdefault(registered.type, []).append((entry.position, registered))
-        return {
-            type: (known[-1][0], highest)
-            for type, known in found.items()
-            if (highest := schema.winning(one for _, one in known)) is not None
-        }
-
     def _rows(self, entity: int, position: int) -> Callable[[str], _Rows]:
         """Return what finds the parts of collections of an entity as they were after a position."""
-        return partial(_Rows, self.execute, self.queries, entity, position)
+        return partial(_Rows, self.memory, entity, position)
 
     def _unpacked(self, packed: bytes, root: Ref, rules: Rules, entity: int, position: int) -> MergeState | None:
         """Return kept state of an entity, true after a position; `Corrupt` where it cannot be read."""
@@ -524,12 +495,6 @@ class SqliteView(Indexes):
             return None
         return state, known.last
 
-    def unlike(self, old: View) -> Iterator[tuple[Ref, bool]]:
-        from woodrat.engines.sqlite import state_comparison
-
-        assert isinstance(old, SqliteView)
-        return state_comparison.unlike(self, old)
-
     def kept_by(self, root: Ref, effective: str, through: int, rules: Rules) -> Kept | None:
         known = self.known_entity(root.digest)
         if known is None:
@@ -567,15 +532,10 @@ def _ref(row: tuple[Any, ...]) -> Ref:
     return _MAKE(Ref, row)  # as `Ref` itself does, without a call between
 
 
-@lru_cache(maxsize=SCHEMAS_MAX)
-def _schema(body: bytes) -> Schema:
-    return schema.stored(body)
-
-
 class _Times:
     """The log's times by position, for a search by halves."""
 
-    def __init__(self, view: SqliteView, size: int) -> None:
+    def __init__(self, view: SqlView, size: int) -> None:
         self._view, self._size = view, size
 
     def __len__(self) -> int:

@@ -8,7 +8,7 @@ from woodrat.errors import Corrupt
 from woodrat.log.tree import HASH_BYTES, node_hash
 
 if TYPE_CHECKING:
-    from woodrat.engines.sqlite.tables import Tables
+    from woodrat.engines.sql.tables import Tables
 
 NODE_STEP = 4
 """Roots of complete subtrees are kept at every so many levels; those between are made from 16 below."""

@@ -1,4 +1,4 @@
-"""Auditing: the tables of a file compared with the log they are derived from, row by row, without writing.
+"""Audit: tables compared with the log they are derived from, row by row, without writing.
 
 What the log says must be there is looked up by its primary key, and counted; a table that has more rows than were
 looked up has some that the log does not speak of. So every row is compared, whatever order a table is in, and memory
@@ -7,22 +7,18 @@ does not grow with the log.
 
 from __future__ import annotations
 
-import re
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
-
-import apsw
-import orjson
 
 from woodrat.canon import form
 from woodrat.canon.digest import digest as digest_of
 from woodrat.canon.ids import Ref
 from woodrat.engines import elements
 from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, IndexRow, Keeping, Mismatch, Told
-from woodrat.engines.sqlite import codec
-from woodrat.engines.sqlite.connection import MIGRATIONS, queries, sql
+from woodrat.engines.sql import codec
+from woodrat.engines.sql.nodes import NODE_STEP
 from woodrat.merge import packed_state, snapshot
 from woodrat.merge.fold import MergeState
 from woodrat.merge.packing import UNREADABLE
@@ -33,9 +29,7 @@ from woodrat.state.observation import RETRACT, Observation
 from woodrat.state.relation import SAME_AS
 
 if TYPE_CHECKING:
-    from woodrat.engines.sqlite.cache import Known
-    from woodrat.engines.sqlite.tables import Tables
-    from woodrat.log.check import Row
+    from woodrat.engines.sql.view import SqlView
 
 BODIES: Final = 250
 """How many bodies of a history are fetched at a time."""
@@ -44,128 +38,69 @@ TRIM_EVERY: Final = 500
 WRONG_MAX: Final = 100
 """How many mismatches are named."""
 
-_LOG_TABLES: Final = frozenset({"entry", "body", "tenant", "log", "receipt", "origin", "clone"})
-_TREE = re.compile(r"\b[Tt]ree (\d+)")
-_COLUMN = re.compile(r"\b([A-Za-z_]+)\.[A-Za-z_]+\b")
-_WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
+class SqlAudit:
+    """Compares the tables of one tenant with its log, within one view. An engine says how its statements are run."""
 
-class SqliteAudit:
-    """Compares the tables of one tenant with its log, within one view."""
-
-    def __init__(
-        self,
-        tables: Tables,
-        size: int | None,
-        entity: Callable[[bytes], Known | None],
-        rows: Callable[[int, int], Iterator[Row]],
-    ) -> None:
-        self._tables, self._entity, self._rows = tables, entity, rows
-        self._run = tables.execute
-        self._named = queries("audit.sql")
-        self._tenant, self._base = tables.tenant_number, tables.base
-        last = self._all("last_id", **tables.bounds()).get
+    def __init__(self, view: SqlView, size: int | None) -> None:
+        self._tables = view
+        self._tenant, self._base = view.tenant_number, view.base
+        last = self._one("last_id", **view.bounds())
         self._size = 0 if last is None else last - self._base + 1
         self.size = self._size if size is None else size
-        joins = self._all("joins_since", tenant=self._tenant, type=SAME_AS).get
+        joins = self._one("joins_since", tenant=self._tenant, type=SAME_AS)
         self._joins_since = self._size if joins is None else int(joins)
         self._visited = bytearray(self._size // 8 + 1)
-        self._told: tuple[Ref, int] | None = None
-        self.wrong: list[Mismatch] = []
-        self.seen: dict[str, int] = {}
+        self._wrong: list[Mismatch] = []
+        self._seen: dict[str, int] = {}
 
-    def _all(self, query: str, **values: Any) -> apsw.Cursor:
-        return self._run(self._named[query], values)
+    @property
+    def wrong(self) -> list[Mismatch]:
+        """What was found so far; whoever reads it empties it."""
+        self._settle()
+        return self._wrong
+
+    @wrong.setter
+    def wrong(self, found: list[Mismatch]) -> None:
+        self._wrong = found
+
+    @property
+    def seen(self) -> dict[str, int]:
+        """How many rows of each part were looked up and found."""
+        self._settle()
+        return self._seen
+
+    @seen.setter
+    def seen(self, found: dict[str, int]) -> None:
+        self._seen = found
+
+    def _settle(self) -> None:
+        """Look up what waits to be looked up with others, where an engine has it wait."""
+
+    def _all(self, query: str, **values: Any) -> Iterable[tuple[Any, ...]]:
+        """Return the rows that a query gives."""
+        raise NotImplementedError
+
+    def _one(self, query: str, **values: Any) -> Any:
+        """Return the one value that a query gives, or None."""
+        return next((row[0] for row in self._all(query, **values)), None)
+
+    def _is_there(self, query: str, values: tuple[Any, ...]) -> bool:
+        """Return whether a query finds a row."""
+        raise NotImplementedError
 
     def _has(self, part: str, *values: Any) -> bool:
         """Return whether a row is there, and count it."""
-        if self._run(self._named["has_" + part], values).get is None:
+        if not self._is_there("has_" + part, values):
             return False
-        self.seen[part] = self.seen.get(part, 0) + 1
+        self._seen[part] = self._seen.get(part, 0) + 1
         return True
 
     def _amiss(self, part: str, position: int | None, entity: Ref | None, problem: str, *, log: bool = False) -> None:
-        if len(self.wrong) < WRONG_MAX:
-            self.wrong.append(Mismatch(part, position, entity, problem, log))
+        if len(self._wrong) < WRONG_MAX:
+            self._wrong.append(Mismatch(part, position, entity, problem, log))
 
-    # The file
-
-    def structure(self) -> None:
-        """Check the file itself, its layout, and that every row belongs to somebody and to a position."""
-        tables = self._layout()
-        for (message,) in self._all("integrity"):
-            if message != "ok":
-                self._broken(message, tables)
-        if self.wrong:
-            return  # what a damaged file says of its rows is worth nothing
-        for (tenant,) in self._all("unowned_entry"):
-            self._amiss(
-                "unowned", None, None, f"there are entries of tenant number {tenant}, which has no name", log=True
-            )
-        for query, damage, problem in (
-            ("unowned_body", "unowned", "there is a body of no entry"),
-            ("unowned_origin", "unowned", "there is an origin of no entry"),
-            ("odd_clones", "clone", "what was taken over does not end here"),
-        ):
-            for (id,) in self._all(query):
-                ours = self._base <= id < codec.base(self._tenant + 1)
-                self._amiss(damage, id - self._base if ours else None, None, problem, log=True)
-        for (tenant,) in self._all("unowned_receipt"):
-            problem = f"there is a receipt of tenant number {tenant}, which has no name"
-            self._amiss("unowned", None, None, problem, log=True)
-        for (table,) in self._all("orphans"):
-            self._amiss("surplus", None, None, f"{table} has a row that belongs to no tenant or no entity")
-        if self._tables.number is None:
-            return
-        bounds = self._tables.bounds()
-        for table, position in self._all(
-            "beyond",
-            base=self._base,
-            size=self._size,
-            high=bounds["high"],
-            tenant=self._tenant,
-        ):
-            problem = f"{table} speaks of position {position}, and the log ends before"
-            self._amiss("truncated", self._size, None, problem, log=True)
-        self._repeated()
-
-    def _layout(self) -> dict[int | str, str]:
-        """Compare tables, indexes and triggers with those of a new file; return the table of each page and name."""
-        fresh = apsw.Connection(":memory:")
-        try:
-            for migration in MIGRATIONS:
-                fresh.execute(sql(migration))
-            wanted = {(kind, name): text for kind, name, _, _, text in self._objects(fresh.execute)}
-        finally:
-            fresh.close()
-        tables: dict[int | str, str] = {}
-        there: dict[tuple[str, str], str] = {}
-        for kind, name, table, page, text in self._objects(self._run):
-            there[kind, name] = text
-            tables[name] = tables[page] = table
-        for kind, name in sorted(wanted.keys() | there.keys()):
-            if (kind, name) not in there:
-                self._amiss("layout", None, None, f"{kind} {name} is not there")
-            elif (kind, name) not in wanted:
-                self._amiss("layout", None, None, f"{kind} {name} is not one of ours")
-            elif wanted[kind, name] != there[kind, name]:
-                self._amiss("layout", None, None, f"{kind} {name} is not what it was made as")
-        return tables
-
-    def _objects(self, run: Callable[[str], apsw.Cursor]) -> Iterator[tuple[str, str, str, int, str]]:
-        """Yield tables, indexes and triggers; what is no text in a damaged file is shown as far as it is."""
-        for kind, name, table, page, text in run(self._named["layout"]):
-            yield _text(kind), _text(name), _text(table), page, _text(text)
-
-    def _broken(self, message: str, tables: Mapping[int | str, str]) -> None:
-        """Note what SQLite says of its file; the log is damaged unless only tables of derived data are."""
-        for line in message.splitlines():
-            about = {tables[int(page)] for page in _TREE.findall(line) if int(page) in tables}
-            about |= {tables[word] for word in _WORD.findall(_COLUMN.sub(r"\1", line)) if word in tables}
-            if line.startswith("***"):
-                continue
-            where = f" ({', '.join(sorted(about))})" if about else ""
-            self._amiss("file", None, None, line + where, log=not about or bool(about & _LOG_TABLES))
+    # The log
 
     def _repeated(self) -> None:
         """Find observations that stand in the log twice."""
@@ -184,16 +119,14 @@ class SqliteAudit:
 
     def subtrees(self, height: int, place: int, roots: Sequence[bytes]) -> None:
         """Compare the subtrees of one height; only every so many heights are kept."""
-        from woodrat.engines.sqlite.nodes import NODE_STEP
-
         if not height or height % NODE_STEP or not roots:
             return
         rows = self._all("nodes", tenant=self._tenant, height=height, low=place, high=place + len(roots) - 1)
-        there = dict(map(tuple, rows))
+        there = {row[0]: row[1] for row in rows}
         for number, root in enumerate(roots, place):
             found = there.get(number)
             if found is not None:
-                self.seen["node"] = self.seen.get("node", 0) + 1
+                self._seen["node"] = self._seen.get("node", 0) + 1
             if found != root:
                 first, last = number << height, ((number + 1) << height) - 1
                 state = "is not there" if found is None else "is another"
@@ -230,7 +163,6 @@ class SqliteAudit:
                 between = set(compared.positions).difference(kept.position for kept in states)
                 states += [Keeping(at, partial(self._agree_between, ref, compared, at)) for at in between]
                 states.sort(key=lambda kept: kept.position)
-            self._told = ref, number
             yield Told(ref, self._observations(ref, number, first, last, until), states)
             if not count % TRIM_EVERY:
                 self._tables.memory.entities.clear()
@@ -332,8 +264,8 @@ class SqliteAudit:
                 heads.append(head)
             if expected >= 0 and (not ids or expected < ids[-1] - base):
                 self._amiss("index", expected, ref, "said does not have an observation that another comes after")
-        self.seen["said"] = (
-            self.seen.get("said", 0)
+        self._seen["said"] = (
+            self._seen.get("said", 0)
             + len(ids)
             - (0 if self.size >= size else sum(id >= base + self.size for id in ids))
         )
@@ -361,14 +293,7 @@ class SqliteAudit:
 
     def _bodies(self, ids: Sequence[int]) -> dict[int, bytes | None]:
         """Return bodies by id."""
-        return dict(self._all("bodies", ids=orjson.dumps(list(ids)).decode()))
-
-    def _number(self, ref: Ref) -> int | None:
-        """Return the number of an entity; mostly it is the one told of last."""
-        if self._told is not None and self._told[0] == ref:
-            return self._told[1]
-        known = self._entity(ref.digest)
-        return None if known is None else known.number
+        return dict(map(tuple, self._all("bodies", ids=self._tables.many_of(list(ids)))))
 
     def listed(self, row: IndexRow, entity: Ref | None = None) -> None:
         """Look up a row of an index."""
@@ -392,7 +317,7 @@ class SqliteAudit:
     def pass_over(self, name: str) -> None:
         """Count the rows of an index as found."""
         for table, count in self._all("rows_of_index", tenant=self._tenant, name=name):
-            self.seen[table] = self.seen.get(table, 0) + count
+            self._seen[table] = self._seen.get(table, 0) + count
 
     # What is there besides
 
@@ -409,7 +334,7 @@ class SqliteAudit:
 
     def _unseen(self, bounds: Mapping[str, int]) -> int | None:
         """Return the first position of an observation that its entity's history does not lead to."""
-        for (id,) in self._run("SELECT id FROM said WHERE id BETWEEN :low AND :high ORDER BY id", dict(bounds)):
+        for (id,) in self._all("said_ids", **bounds):
             position = int(id - self._base)
             if not self._visited[position >> 3] >> (position & 7) & 1:
                 return position
@@ -417,7 +342,7 @@ class SqliteAudit:
 
     def unnoted(self) -> int | None:
         """Return the first position of an observation that no entity's history leads to."""
-        for row in self._rows(BEFORE_ALL, self._size - 1):
+        for row in self._tables.rows(BEFORE_ALL, self._size - 1):
             seen = self._visited[row.position >> 3] >> (row.position & 7) & 1
             if row.kind == "observation" and row.body is not None and not seen:
                 return row.position
@@ -435,7 +360,3 @@ class _NoRows:
 
 
 _NO_ROWS: Final = _NoRows()
-
-
-def _text(data: bytes | None) -> str:
-    return "" if data is None else data.decode("utf-8", "replace")

@@ -1,7 +1,7 @@
-"""Known: what is known through a connection, as long as no other one writes.
+"""Cache: what is known through a connection, as long as no other one writes.
 
-What a tenant's log, schemas and entities were found to be is kept at hand; a change by anybody else is seen by the data
-version, and a write that fails forgets what it may have changed.
+What a tenant's log, schemas and entities were found to be is kept at hand. An engine sees a change by anybody else, and
+a write that fails forgets what it may have changed.
 """
 
 from __future__ import annotations
@@ -9,16 +9,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Protocol
 
-import apsw
-
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.port import Head, LastKept
-from woodrat.engines.sqlite.peek import Glancing
 from woodrat.merge.fold import MergeState
-from woodrat.state.schema import Schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable
 
 ENTITIES_MAX = 10_000
 """How many entities of a tenant the connection that writes keeps at hand, with their merge states."""
@@ -32,41 +28,27 @@ UNASKED = LastKept(-1, -1, -1)
 """What is known of a state kept along a history that nobody asked for yet."""
 
 
-class Change(Protocol):
-    """A write, as far as undoing it is concerned."""
+class Readable(Protocol):
+    """Tables of a tenant, as far as what is known of it reads on in them."""
 
-    @property
-    def has_changed(self) -> bool:
-        """Whether it has changed anything."""
+    def select(self, query: str, **values: Any) -> Iterable[tuple[Any, ...]]:
+        """Return the rows that a query gives."""
+
+    def value(self, query: str, **values: Any) -> Any:
+        """Return the one value of the one row there is, or None."""
 
 
-class Connected:
-    """A connection, and what is known through it as long as no other connection writes."""
+class Memories:
+    """What is known of tenants through one connection."""
 
-    def __init__(self, connection: apsw.Connection, *, reads: bool = False) -> None:
-        self.connection = connection
+    def __init__(self, *, reads: bool = False) -> None:
         self._reads = reads
-        self.cursor = connection.cursor()
-        """For statements that are done with once they return; a new cursor for each would cost half as much again."""
-        self._version: object = None
         self._memory: dict[TenantId, Memory] = {}
         self._tenant: TenantId | None = None
         self._switches = 0
-        self.looking: Glancing | None = None
-        """What looks at entities through it, once something did."""
 
-    def glancing(self, named: dict[str, str], schemas: Callable[[TenantId], dict[str, tuple[int, Schema]]]) -> Glancing:
-        """Return what looks at entities through this connection; `schemas` are those in force in a tenant."""
-        self.looking = Glancing(self.connection, named, schemas)
-        return self.looking
-
-    def remember(self, tenant: TenantId) -> Memory:
-        """Return what is known of a tenant; nothing when someone else has written since."""
-        # To ask in SQL begins what a view reads; a writer has begun already, and is told without a statement.
-        version = self.cursor.execute("PRAGMA data_version").get if self._reads else self.connection.data_version()
-        if version != self._version:
-            self._memory.clear()
-            self._version = version
+    def of(self, tenant: TenantId) -> Memory:
+        """Return what is known of a tenant."""
         if tenant != self._tenant:
             self._tenant = tenant
             self._switches += 1
@@ -76,10 +58,6 @@ class Connected:
         if found is None:
             found = self._memory[tenant] = Memory(reads=self._reads)
         return found
-
-    def committed(self) -> None:
-        """Take note that a write of this connection itself was committed: what it knows is what is there now."""
-        self._version = self.connection.data_version()
 
     def _share(self) -> None:
         """Keep no more entities of all tenants together than of one; those of tenants known longest go first."""
@@ -91,18 +69,13 @@ class Connected:
                 memory.entities.clear()
                 memory.large.clear()
 
-    def undo(self, write: Change | None, *statements: str) -> None:
-        """Undo a write that failed; one that changed nothing leaves what is known as it is."""
-        if write is None or write.has_changed:
-            self.forget()
-        for statement in statements:
-            # A full disk and the like end the whole transaction by themselves; then there is nothing to go back to.
-            if not self.connection.getautocommit():
-                self.connection.execute(statement)
-
     def forget(self) -> None:
         """Forget everything: what was known may not have come to be."""
         self._memory.clear()
+
+    def forget_one(self, tenant: TenantId) -> None:
+        """Forget what is known of one tenant."""
+        self._memory.pop(tenant, None)
 
 
 class Known:
@@ -128,8 +101,12 @@ class Memory:
 
     def __init__(self, *, reads: bool = False) -> None:
         self._reads = reads
+        self.tables: Readable
+        """The tables of the view that uses it now, or did last."""
+        self.changes: int | None = None
+        """How many changes the tenant had when this was known, where an engine counts them."""
         self.head: Head | None = None
-        self.number: int | None = None
+        self.number: Any = None
         self.joins: bool | None = None
         """Whether any `same_as` was ever said."""
         self.at_hand: dict[str, dict[Any, Any]] = {}

@@ -1,7 +1,7 @@
-"""Writing: one write of one tenant; it reads what it has written itself.
+"""Write: one write of one tenant; it reads what it has written itself.
 
-Rows of the log and of indexes are written at once. What changes in the table of entities is written at the end, or
-before it is asked for in SQL.
+Rows of the log and of indexes are handed to the engine at once. What changes in the table of entities is written at the
+end, or before it is asked for in SQL.
 """
 
 from __future__ import annotations
@@ -11,20 +11,14 @@ from functools import cache
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
-import apsw
-import orjson
-
 from woodrat.canon import moment
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines import elements
 from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Head, IndexRow, Kept, LastKept, Receipt, next_prefix
-from woodrat.engines.sqlite import codec
-from woodrat.engines.sqlite.cache import UNASKED, Connected, Known, Memory
-from woodrat.engines.sqlite.connection import (
-    erasing,
-)
-from woodrat.engines.sqlite.nodes import NODE_STEP, Nodes, damaged
-from woodrat.engines.sqlite.view import LARGE_BYTES, NOWHERE, SqliteView
+from woodrat.engines.sql import codec
+from woodrat.engines.sql.cache import UNASKED, Known
+from woodrat.engines.sql.nodes import NODE_STEP, Nodes, damaged
+from woodrat.engines.sql.view import LARGE_BYTES, NOWHERE, SqlView
 from woodrat.log.entry import Write
 from woodrat.log.tree import Frontier
 from woodrat.merge import fold, packed_state
@@ -44,23 +38,11 @@ END_MAX = 16
 """How many entries at the end of a log are looked at before the first write to it."""
 
 
-class SqliteTransaction(SqliteView):
+class SqlTransaction(SqlView):
     """One write. What changes in the table of entities is written at the end, or before it is asked for in SQL."""
 
-    def __init__(
-        self,
-        writer: Connected,
-        named: dict[str, str],
-        tenant: TenantId,
-        memory: Memory,
-        sound: set[TenantId],
-    ) -> None:
-        super().__init__(writer.connection, named, tenant, memory)
-        self.erased = False
-        """Whether anything was erased in it."""
-        self._connection = writer.connection
-        self._changes = writer.connection.total_changes()
-        self._many = writer.cursor.executemany
+    def begin_write(self, sound: set[TenantId]) -> None:
+        """Begin without anything written; an engine calls it once the tables are there."""
         self._sound = sound
         self._new: list[Known] = []
         self._changed: dict[int, Known] = {}
@@ -76,15 +58,31 @@ class SqliteTransaction(SqliteView):
         # Whether there may be entities that are not at hand.
         self._forgotten = True
 
-    def select(self, query: str, **values: Any) -> apsw.Cursor:
+    def many(self, query: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Run a statement for each of these rows."""
+        raise NotImplementedError
+
+    def run(self, query: str, **values: Any) -> None:
+        """Run a statement that gives nothing back."""
+        raise NotImplementedError
+
+    def enrol(self) -> None:
+        """Give the tenant what the tables call it by, before its first entry."""
+        raise NotImplementedError
+
+    def drop_tables(self) -> None:
+        """Take away all rows that are derived from the tenant's log."""
+        raise NotImplementedError
+
+    def select(self, query: str, **values: Any) -> Any:
         if (self._new or self._changed) and _reads_entities(self.queries[query]):
             self.flush()
         return super().select(query, **values)
 
     @property
-    def has_changed(self) -> bool:
-        """Whether it changed anything, in the tables or of what is known."""
-        return bool(self._new or self._changed) or self._connection.total_changes() != self._changes
+    def has_noted(self) -> bool:
+        """Whether anything was changed that is not written yet."""
+        return bool(self._new or self._changed)
 
     def trim(self) -> None:
         """Keep what is known within its bound."""
@@ -136,10 +134,10 @@ class SqliteTransaction(SqliteView):
                 head = codec.head(e.ref.digest)
                 added.append((e.number, tenant, type, key, head, e.first, e.last, e.until, e.at, e.packed))
                 changed.pop(e.number, None)
-            self._many(self.queries["add_entity"], added)
+            self.many("add_entity", added)
         if changed:
             rows = [(e.first, e.last, e.until, e.at, e.packed, e.number) for e in changed.values()]
-            self._many(self.queries["set_entity"], rows)
+            self.many("set_entity", rows)
 
     def known_entity(self, digest: bytes) -> Known | None:
         return super().known_entity(digest) if self._forgotten else self.memory.entities.get(digest)
@@ -183,8 +181,7 @@ class SqliteTransaction(SqliteView):
             size, recorded_at = size + len(write.kinds), write.recorded_at
         assert size - head.size == len(meanings), "every entry has its meaning"
         if self.number is None:
-            self.number = self.memory.number = self.value("add_tenant", name=self.name)
-            self.base = codec.base(self.tenant_number)
+            self.enrol()
         if len(writes) == 1:
             (write,) = writes
             headers: Iterable[tuple[Any, ...]] = self._headers(write)
@@ -196,13 +193,13 @@ class SqliteTransaction(SqliteView):
             bodies = [body for write in writes for body in write.bodies]
             nonces = [nonce for write in writes for nonce in write.nonces]
         ids = range(self.base + head.size, self.base + size)
-        self._many(self.queries["add_entry"], headers)
-        self._many(self.queries["add_body"], zip(ids, nonces, bodies, strict=True))
+        self.many("add_entry", headers)
+        self.many("add_body", zip(ids, nonces, bodies, strict=True))
         for write in writes:
             if write.origins is not None:
                 came = [(at, origin) for at, origin in enumerate(write.origins, write.first) if origin is not None]
                 rows = [(self.base + at, self._log(origin.log), origin.position) for at, origin in came]
-                self._many(self.queries["add_origin"], rows)
+                self.many("add_origin", rows)
         frontier = self._grow(head.frontier, leaves)
         self.memory.head = Head(writes[-1].log, size, recorded_at, frontier)
         latest = self.memory.latest
@@ -229,13 +226,6 @@ class SqliteTransaction(SqliteView):
             write.leaves,
         )
 
-    def erase(self, positions: Iterable[int], receipts: Iterable[tuple[str, str]]) -> None:
-        self.erased = True
-        with erasing(self._connection):
-            self.select("due")
-            self._many(self.queries["erase_body"], [(self.base + position,) for position in positions])
-            self._many(self.queries["erase_receipt"], [(self.tenant_number, *name) for name in receipts])
-
     def _log(self, name: str) -> int:
         """Return the number of a log's name."""
         found = self.memory.logs.get(name)
@@ -247,7 +237,7 @@ class SqliteTransaction(SqliteView):
     def note_clone(self) -> None:
         head = self.head()
         assert head.log is not None, "there is something to have been taken over"
-        self.select("add_clone", id=self.base + head.position, log=self._log(head.log))
+        self.run("add_clone", id=self.base + head.position, log=self._log(head.log))
         self.memory.cloned = head.position
 
     def _grow(self, frontier: Frontier, leaves: Sequence[bytes]) -> Frontier:
@@ -259,7 +249,7 @@ class SqliteTransaction(SqliteView):
                 for height in range(NODE_STEP, len(ended), NODE_STEP)
                 for index, root in enumerate(ended[height])
             ]
-            self._many(self.queries["add_node"], rows)
+            self.many("add_node", rows)
         return grown
 
     def leaves_between(self, start: int, end: int) -> list[bytes]:
@@ -314,11 +304,11 @@ class SqliteTransaction(SqliteView):
                 if digest not in before:
                     before[digest] = previous
         if ids:
-            self._many(self.queries["add_said"], zip(ids, numbers, previous_ones, heads_said, strict=True))
+            self.many("add_said", zip(ids, numbers, previous_ones, heads_said, strict=True))
         if late or naming or anchors:
             for query, rows in (("add_late", late), ("add_naming", naming), ("add_anchor", anchors)):
                 if rows:
-                    self._many(self.queries[query], rows)
+                    self.many(query, rows)
 
     def _add_entity(self, ref: Ref) -> Known:
         """Note an entity anything is said of, or that a group is kept under."""
@@ -358,7 +348,7 @@ class SqliteTransaction(SqliteView):
                 lasting.append((known.number, position, last, state.until, known.packed))
                 known.along = LastKept(state.observations, state.body_bytes, len(known.packed))
         if lasting:
-            self._many(self.queries["add_kept"], lasting)
+            self.many("add_kept", lasting)
 
     def last_kept(self, roots: Sequence[Ref]) -> Sequence[LastKept | None]:
         found = [self.known_entity(root.digest) for root in roots]
@@ -366,8 +356,7 @@ class SqliteTransaction(SqliteView):
         if unasked:
             for known in unasked.values():
                 known.along = None
-            numbers = orjson.dumps(list(unasked)).decode()
-            for number, beginning, size in self.execute(self.queries["last_kept"], (numbers,)):
+            for number, beginning, size in self.select("last_kept", entities=self.many_of(list(unasked))):
                 known = unasked[number]
                 try:
                     amounts = packed_state.amounts(beginning)
@@ -396,7 +385,7 @@ class SqliteTransaction(SqliteView):
         now = self._rows(number, position)
         rows = list(elements.due(state, position, before, lambda name: now(name).all()))
         if rows:
-            self._many(self.queries["add_element"], [(number, name, key, at, part) for at, name, key, part in rows])
+            self.many("add_element", [(number, name, key, at, part) for at, name, key, part in rows])
 
         def lying(name: str, held: Gathered[Any]) -> Parts[Any]:
             return Parts.kept(len(held.parts), now(name), held.unpack_part)
@@ -404,7 +393,7 @@ class SqliteTransaction(SqliteView):
         return fold.with_parts(state, lying)
 
     def claim(self, agent: str, key: str, receipt: Receipt) -> None:
-        self.select(
+        self.run(
             "add_receipt",
             tenant=self.tenant_number,
             agent=agent,
@@ -429,9 +418,9 @@ class SqliteTransaction(SqliteView):
                 past.append((tenant, index, key, since, until, value))
         if present:
             present.sort()  # the index is in this order
-            self._many(self.queries["add_index_row"], present)
+            self.many("add_index_row", present)
         if past:
-            self._many(self.queries["add_index_past"], past)
+            self.many("add_index_past", past)
 
     def end(self, position: int, rows: Iterable[tuple[str, bytes]]) -> None:
         tenant = self.tenant_number
@@ -439,24 +428,21 @@ class SqliteTransaction(SqliteView):
         if ending:
             for index in {row[1] for row in ending}:
                 self.memory.at_hand.pop(index, None)
-            self._many(self.queries["end_index_row"], [(position, *row, position) for row in ending])
-            self._many(self.queries["drop_index_row"], ending)
+            self.many("end_index_row", [(position, *row, position) for row in ending])
+            self.many("drop_index_row", ending)
 
     def drop(self, index: str, prefix: bytes = b"") -> None:
         self.memory.at_hand.pop(index, None)
-        self.select("drop_index_rows", tenant=self.tenant_number, name=index, first=prefix, last=next_prefix(prefix))
+        self.run("drop_index_rows", tenant=self.tenant_number, name=index, first=prefix, last=next_prefix(prefix))
 
     def set_meta(self, name: str, value: bytes | None) -> None:
         if value is None:
-            self.select("drop_meta", tenant=self.tenant_number, name=name)
+            self.run("drop_meta", tenant=self.tenant_number, name=name)
         else:
-            self.select("set_meta", tenant=self.tenant_number, name=name, value=value)
+            self.run("set_meta", tenant=self.tenant_number, name=name, value=value)
 
     def drop_derived(self) -> None:
-        if self.shares():
-            self.select("drop_derived", tenant=self.tenant_number, **self.bounds())
-        else:
-            self.select("drop_all_derived")
+        self.drop_tables()
         self.memory.forget()
         self._anchor_at = NOWHERE
         self._let_go()
@@ -467,7 +453,7 @@ class SqliteTransaction(SqliteView):
 
     def forget(self, entities: Collection[Ref], rows: Sequence[Row], meanings: Sequence[Meaning]) -> None:
         self._let_go()
-        base, many, said, naming = self.base, self._many, list[tuple[int]](), list[tuple[int, int]]()
+        base, said, naming = self.base, list[tuple[int]](), list[tuple[int, int]]()
         for row, meaning in zip(rows, meanings, strict=True):
             if isinstance(meaning, Observation):
                 id = base + row.position
@@ -476,10 +462,10 @@ class SqliteTransaction(SqliteView):
         found = [known for ref in entities if (known := self.known_entity(ref.digest)) is not None]
         numbers = [(known.number,) for known in found]
         self.flush()
-        many(self.queries["drop_said"], said)
-        many(self.queries["drop_naming"], naming)
+        self.many("drop_said", said)
+        self.many("drop_naming", naming)
         for query in ("drop_kept", "drop_elements", "drop_anchors", "drop_late", "drop_entity"):
-            many(self.queries[query], numbers)
+            self.many(query, numbers)
         self.memory.forget()
         self._anchor_at = NOWHERE
         self._last_entity = None

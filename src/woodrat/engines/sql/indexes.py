@@ -1,7 +1,7 @@
 """Indexes: named ordered indexes of one tenant, as they are and as they were.
 
 Rows that are true now stand in one table, those that ended in another. The present is read from the first alone; for a
-position of the past SQLite goes through both side by side, in the order of the keys.
+position of the past both are gone through side by side, in the order of the keys.
 """
 
 from __future__ import annotations
@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import orjson
-
 from woodrat.engines.port import IndexRow, next_prefix
-from woodrat.engines.sqlite.tables import Tables
+from woodrat.engines.sql.tables import ALL, Tables
 from woodrat.merge.packing import garbled
 
 
@@ -33,15 +31,15 @@ class Indexes(Tables):
         if through is not None:
             asked["through"] = through
         query = ("scan" if through is None else "scan_past") + ("_reversed" if reverse else "")
-        count = -1 if limit is None else limit
+        count = ALL if limit is None else limit
         rows = self.select(query, tenant=self.tenant_number, name=index, limit=count, **asked)
         return _read(index, rows)
 
     def find(self, index: str, prefixes: Sequence[bytes]) -> Sequence[tuple[bytes, bytes]]:
         if len(prefixes) == 1:
             return self.scan(index, prefixes[0])
-        sought = [(prefix.hex(), next_prefix(prefix).hex()) for prefix in sorted(prefixes)]
-        rows = self.select("find", tenant=self.tenant_number, name=index, sought=orjson.dumps(sought).decode())
+        pairs = [(prefix, next_prefix(prefix)) for prefix in sorted(prefixes)]
+        rows = self.select("find", tenant=self.tenant_number, name=index, **self.ranges_of(pairs))
         return _read(index, rows)
 
     def lives(self, index: str, prefix: bytes = b"") -> Sequence[IndexRow]:

@@ -1,0 +1,1 @@
+"""The PostgreSQL engine: one database, any number of tenants, processes and machines."""

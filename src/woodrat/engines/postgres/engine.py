@@ -1,0 +1,316 @@
+"""The PostgreSQL engine: views and transactions over one database.
+
+A write locks the row of its tenant's head, so positions are taken in the order of commits. Writers of one process queue
+before they take a connection; those of several processes queue at the row. What is known of a tenant counts as long as
+the row says that nobody else has changed anything.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import psycopg
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from woodrat.engines.postgres.commit import SET_TENANT, Part, Place, Together, Writing, changes_of
+from woodrat.engines.postgres.connection import (
+    CONNECT_SECONDS,
+    OWNER,
+    READER,
+    WRITER,
+    Connection,
+    arguments,
+    check,
+    configure,
+    shown_address,
+    translation,
+)
+from woodrat.engines.postgres.statements import Statement, all_compiled
+from woodrat.engines.postgres.tables import PostgresView
+from woodrat.errors import Unavailable
+
+if TYPE_CHECKING:
+    from woodrat.canon.ids import TenantId
+    from woodrat.engines.port import Engine
+    from woodrat.engines.postgres.storage import PostgresStorage
+    from woodrat.engines.postgres.transaction import PostgresTransaction
+
+CONNECTIONS_MAX: Final = 32
+"""How many connections one engine opens at most. A view holds one, and so does a write."""
+PLACES_MAX: Final = 64
+"""Of how many tenants a process that writes keeps what it knows."""
+TURN_SECONDS: Final = 60
+"""How long a writer waits for those of its own process and tenant."""
+
+_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_PURGED: Final = (
+    *("body", "receipt", "entity", "said", "naming", "kept", "element", "late"),
+    *("index_row", "index_past", "meta", "node"),
+)
+"""Tables that an erasure takes something out of."""
+
+
+class PostgresEngine:
+    """Logs of any number of tenants in one database."""
+
+    name = "postgres"
+
+    def __init__(self, url: str, *, readonly: bool = False) -> None:
+        self.url = url
+        self.location: str | None = shown_address(url)
+        self.readonly = readonly
+        self.closed = False
+        self.sound: set[TenantId] = set()
+        """Tenants whose log was found sound at its end since the engine was made."""
+        self.statements = all_compiled()
+        self._process = os.getpid()
+        self._places: OrderedDict[TenantId, Place] = OrderedDict()
+        self._guard = threading.Lock()
+        self._shared = threading.local()
+        self._sharing = threading.Lock()
+        role = READER if readonly else WRITER
+        with self.translated("Nothing was opened."):
+            # The pool would try again until its time is up, whatever the server says: this says it at once.
+            with psycopg.connect(url, **arguments()) as first:
+                check(first, url, role)
+            self._pool = ConnectionPool(
+                url,
+                connection_class=Connection,
+                kwargs=arguments(),
+                configure=lambda connection: configure(connection, role),
+                min_size=0,
+                max_size=CONNECTIONS_MAX,
+                timeout=CONNECT_SECONDS,
+                num_workers=1,
+                name="woodrat",
+                open=True,
+            )
+
+    def elsewhere(self) -> Callable[[], Engine]:
+        return partial(PostgresEngine, self.url, readonly=True)
+
+    # Reading
+
+    @contextmanager
+    def view(self, tenant: TenantId) -> Iterator[PostgresView]:
+        self._check()
+        with self.translated("Nothing was changed."):
+            connection, found = self._begin(tenant, _READ, "open")
+            try:
+                memory = connection.memories.of(tenant)
+                if memory.changes != changes_of(found):
+                    connection.memories.forget_one(tenant)
+                    memory = connection.memories.of(tenant)
+                    memory.changes = changes_of(found)
+                view = PostgresView(connection, tenant, memory, found)
+                try:
+                    yield view
+                finally:
+                    view.end_view()
+                    if memory.is_full or memory.large:
+                        memory.trim()
+            finally:
+                self.give_back(connection)
+
+    def tenants(self) -> list[str]:
+        self._check()
+        with self.translated("Nothing was changed."), self.owner() as connection:
+            return [row[0] for row in connection.execute(self.statements["tenants"].parts[0])]
+
+    # Writing
+
+    def transaction(self, tenant: TenantId) -> Writing | Part:
+        self._check_writable()
+        shared: Together | None = getattr(self._shared, "now", None)
+        return Writing(self, tenant) if shared is None else Part(self, shared, tenant)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        self._check_writable()
+        assert getattr(self._shared, "now", None) is None, "it is not opened twice"
+        # One at a time: two that each hold a tenant the other waits for would wait for ever.
+        if not self._sharing.acquire(timeout=TURN_SECONDS):
+            raise self.waited()
+        try:
+            shared = self._shared.now = Together(self)
+            try:
+                yield
+            except BaseException:
+                shared.undo()
+                raise
+            else:
+                shared.commit()
+            finally:
+                self._shared.now = None
+                shared.leave()
+        finally:
+            self._sharing.release()
+
+    def place(self, tenant: TenantId) -> Place:
+        """Return the place of a tenant, whose turn it is now; whoever took it releases it."""
+        with self._guard:
+            found = self._places.get(tenant)
+            if found is None:
+                found = self._places[tenant] = Place()
+                for name in list(self._places)[:-PLACES_MAX]:
+                    if not self._places[name].turn.locked():
+                        del self._places[name]
+            self._places.move_to_end(tenant)
+        if not found.turn.acquire(timeout=TURN_SECONDS):
+            raise self.waited()
+        return found
+
+    def opening(self, connection: Connection, tenant: TenantId, place: Place, found: Any) -> PostgresTransaction:
+        """Return what one write goes through, once its tenant is locked."""
+        from woodrat.engines.postgres.transaction import PostgresTransaction  # most commands only read
+
+        if found is None:
+            with connection.pipeline():
+                connection.execute(self.statements["add_head"].parts[0], {"tenant": tenant})
+                cursor = connection.execute(self.statements["lock"].parts[0], {"tenant": tenant}, binary=True)
+            found = cursor.fetchone()
+        if place.changes != changes_of(found):
+            place.forget()
+            place.changes = changes_of(found)
+        return PostgresTransaction(connection, tenant, place.memory, found, self.sound)
+
+    def begin_write(self, tenant: TenantId) -> tuple[Connection, Any]:
+        """Begin a transaction that has its tenant locked; return the connection and the row of the head."""
+        return self._begin(tenant, "BEGIN", "lock")
+
+    def settle(self, write: PostgresTransaction) -> bool | None:
+        """Return whether a write whose commit was not answered is in the log; `None` where nobody knows yet.
+
+        Whoever asks waits for the lock first, so that the lost transaction is over, one way or the other.
+        """
+        if write.first_leaf is None:
+            return None
+        position, leaf = write.first_leaf
+        try:
+            connection, _ = self.begin_write(write.name)
+            try:
+                part = self.statements["leaves"].parts[0]
+                values = {"tenant": write.name, "low": position, "high": position}
+                return connection.execute(part, values, binary=True).fetchone() == (leaf,)
+            finally:
+                self.give_back(connection)
+        except (psycopg.Error, PoolTimeout):
+            return None
+
+    # Looking after it
+
+    def purge(self) -> bool:
+        self._check()
+        if self.readonly:
+            return self.purged()
+        outcome = "What was erased is gone from the log and may still stand in files."
+        with self.translated(outcome), self.owner() as connection:
+            due = [row[0] for row in connection.execute(self.statements["purge_due"].parts[0])]
+            if not due:
+                return True
+            for table in _PURGED:
+                connection.execute(f"VACUUM (FULL) {table}")
+            done: Statement = self.statements["purge_done"]
+            connection.execute(done.parts[0], done.arrays({"tenants": due}))
+        return True
+
+    def purged(self) -> bool:
+        self._check()
+        with self.translated("Nothing was changed."), self.owner() as connection:
+            return connection.execute(self.statements["purge_due"].parts[0]).fetchone() is None
+
+    def storage(self, tenant: TenantId) -> PostgresStorage:
+        from woodrat.engines.postgres.storage import PostgresStorage  # only erasures need it
+
+        return PostgresStorage(self, tenant)
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            if self._process == os.getpid():
+                self._pool.close()
+
+    # Connections
+
+    @contextmanager
+    def owner(self) -> Iterator[Connection]:
+        """Give a connection that acts as the owner of the tables, outside of any transaction."""
+        connection = self._pool.getconn()
+        try:
+            role = READER if self.readonly else WRITER
+            connection.execute(f"SET ROLE {OWNER}")
+            try:
+                yield connection
+            finally:
+                if not connection.closed:
+                    connection.execute(f"SET ROLE {role}")
+        finally:
+            self.give_back(connection)
+
+    def _begin(self, tenant: TenantId, begin: str, look: str) -> tuple[Connection, Any]:
+        """Begin a transaction of a tenant and look at its head, in one round trip."""
+        for again in (True, False):
+            connection = self._pool.getconn()
+            try:
+                with connection.pipeline():
+                    connection.execute(begin)
+                    connection.execute(SET_TENANT, {"tenant": tenant})
+                    part = self.statements[look].parts[0]
+                    cursor = connection.execute(part, {"tenant": tenant}, binary=True)
+                return connection, cursor.fetchone()
+            except BaseException as error:
+                lost = connection.closed and isinstance(error, psycopg.OperationalError)
+                self.give_back(connection)
+                if not (lost and again):
+                    raise
+                self._pool.check()  # the server was away: no connection of before is good any more
+        raise AssertionError("it returns or raises")
+
+    def give_back(self, connection: Connection) -> None:
+        """End what a connection is in, and let the next one have it."""
+        try:
+            if not connection.closed and connection.info.transaction_status:
+                connection.execute("ROLLBACK")
+        except psycopg.Error:
+            connection.close()
+        finally:
+            self._pool.putconn(connection)
+
+    @contextmanager
+    def translated(self, outcome: str = "Nothing of this call was written.") -> Iterator[None]:
+        """Turn the driver's exceptions into ours; they stay as the cause."""
+        try:
+            yield
+        except Exception as error:
+            ours = translation(error, self.url, outcome)
+            if ours is None:
+                raise
+            raise ours from error
+
+    def waited(self) -> Unavailable:
+        """Return the error for who waited too long for other writers of this process."""
+        return Unavailable(
+            f"{self.location}: other writers of this process took more than {TURN_SECONDS} seconds. Nothing of this "
+            "call was written. Send the same call again.",
+            {"path": self.location},
+        )
+
+    def _check(self) -> None:
+        if self.closed:
+            raise Unavailable("The ledger is closed. Nothing was written. Open it again.")
+        if self._process != os.getpid():
+            raise Unavailable(
+                f"{self.location} was opened before this process was forked. Nothing was written. "
+                "Open the ledger again in each process."
+            )
+
+    def _check_writable(self) -> None:
+        self._check()
+        if self.readonly:
+            raise Unavailable(f"{self.location} was opened read-only. Nothing was written. Open it for writing.")

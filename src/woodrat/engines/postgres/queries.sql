@@ -1,0 +1,448 @@
+-- Every statement the engine runs besides those of engines/sql/queries.sql, by name, with a line of purpose.
+-- :tenant is the tenant's name, and row-level security asks for it besides; ids are positions. Statements for many rows take
+-- their columns as arrays.
+
+-- name: open
+-- The end of a tenant's log as a view finds it.
+SELECT changes, log, size, recorded_at, frontier FROM head WHERE tenant = :tenant;
+
+-- name: lock
+-- The same for a write, which nobody else of the tenant makes until it is over.
+SELECT changes, log, size, recorded_at, frontier FROM head WHERE tenant = :tenant FOR UPDATE;
+
+-- name: add_head
+-- Give a tenant an end of its log.
+INSERT INTO head (tenant, changes, size) VALUES (:tenant, 0, 0) ON CONFLICT (tenant) DO NOTHING;
+
+-- name: set_head
+-- Note where a log ends after a write.
+UPDATE head SET changes = changes + 1, log = :log, size = :size, recorded_at = :recorded_at, frontier = :frontier
+WHERE tenant = :tenant;
+
+-- name: tenants
+-- The tenants that have a log.
+SELECT tenant FROM head WHERE size > 0 ORDER BY tenant;
+
+-- name: log
+-- The number of a log's name.
+SELECT id FROM log WHERE tenant = :tenant AND name = :name;
+
+-- name: add_log
+-- Give a log's name its number.
+INSERT INTO log (tenant, id, name)
+SELECT :tenant, coalesce(max(id), 0) + 1, :name FROM log WHERE tenant = :tenant RETURNING id;
+
+-- name: logs
+-- The names of logs by number.
+SELECT id, name FROM log WHERE tenant = :tenant;
+
+-- name: last_entry
+-- The end of a tenant's log.
+SELECT entry.id, log.name, entry.recorded_at
+FROM entry JOIN log ON log.tenant = :tenant AND log.id = entry.log
+WHERE entry.tenant = :tenant AND entry.id BETWEEN :low AND :high ORDER BY entry.id DESC LIMIT 1;
+
+-- name: entries
+-- Entries in order of position.
+SELECT entry.id, log.name, entry.recorded_at, entry.kind, entry.write, entry.length, entry.request, entry.commitment,
+       body.nonce, body.body, source_log.name, origin.position
+FROM entry JOIN log ON log.tenant = :tenant AND log.id = entry.log
+     LEFT JOIN body ON body.tenant = :tenant AND body.id = entry.id
+     LEFT JOIN origin ON origin.tenant = :tenant AND origin.id = entry.id
+     LEFT JOIN log AS source_log ON source_log.tenant = :tenant AND source_log.id = origin.log
+WHERE entry.tenant = :tenant AND entry.id BETWEEN :low AND :high ORDER BY entry.id LIMIT :limit;
+
+-- name: entries_of_kind
+-- Entries of one rare kind, in order of position.
+SELECT entry.id, log.name, entry.recorded_at, entry.kind, entry.write, entry.length, entry.request, entry.commitment,
+       body.nonce, body.body, source_log.name, origin.position
+FROM entry JOIN log ON log.tenant = :tenant AND log.id = entry.log
+     LEFT JOIN body ON body.tenant = :tenant AND body.id = entry.id
+     LEFT JOIN origin ON origin.tenant = :tenant AND origin.id = entry.id
+     LEFT JOIN log AS source_log ON source_log.tenant = :tenant AND source_log.id = origin.log
+WHERE entry.tenant = :tenant AND entry.kind = :kind AND entry.kind <> 1 AND entry.id BETWEEN :low AND :high
+ORDER BY entry.id LIMIT :limit;
+
+-- name: last_of_kind
+-- The last entry of one rare kind.
+SELECT max(id) FROM entry WHERE tenant = :tenant AND kind = :kind AND kind <> 1 AND id BETWEEN :low AND :high;
+
+-- name: rows
+-- The log as it is stored, in order of position.
+SELECT entry.id, entry.log, entry.recorded_at, entry.kind, entry.write, entry.length, entry.request, entry.commitment,
+       entry.leaf, body.nonce, body.body
+FROM entry LEFT JOIN body ON body.tenant = :tenant AND body.id = entry.id
+WHERE entry.tenant = :tenant AND entry.id BETWEEN :low AND :high ORDER BY entry.id LIMIT :limit;
+
+-- name: origins
+-- Where entries were first written that were merged in, in order of position.
+SELECT id, log, position FROM origin WHERE tenant = :tenant AND id BETWEEN :low AND :high ORDER BY id;
+
+-- name: recorded_at
+-- The log's time at one entry, to search by halves.
+SELECT recorded_at FROM entry WHERE tenant = :tenant AND id = :id;
+
+-- name: leaves
+-- Leaf hashes in order of position.
+SELECT leaf FROM entry WHERE tenant = :tenant AND id BETWEEN :low AND :high ORDER BY id;
+
+-- name: add_entry
+-- Add headers and their leaves.
+INSERT INTO entry (tenant, id, log, recorded_at, kind, write, length, request, commitment, leaf)
+SELECT :tenant, * FROM unnest(:id::bigint[], :log::bigint[], :recorded_at::bigint[], :kind::bigint[], :write::bigint[],
+                              :length::bigint[], :request::bytea[], :commitment::bytea[], :leaf::bytea[]);
+
+-- name: add_body
+-- Add bodies and their nonces.
+INSERT INTO body (tenant, id, nonce, body)
+SELECT :tenant, * FROM unnest(:id::bigint[], :nonce::bytea[], :body::bytea[]);
+
+-- name: add_origin
+-- Note where entries were first written.
+INSERT INTO origin (tenant, id, log, position)
+SELECT :tenant, * FROM unnest(:id::bigint[], :log::bigint[], :position::bigint[]);
+
+-- name: merged
+-- The entry of another log nearest to a position, not after it, and where it stands here.
+SELECT origin.position, origin.id FROM origin
+WHERE origin.tenant = :tenant AND origin.log = (SELECT id FROM log WHERE tenant = :tenant AND name = :log)
+  AND origin.position <= :through AND origin.id BETWEEN :low AND :high
+ORDER BY origin.position DESC LIMIT 1;
+
+-- name: merged_beyond
+-- Whether anything of another log from a position on came in here.
+SELECT 1 FROM origin
+WHERE origin.tenant = :tenant AND origin.log = (SELECT id FROM log WHERE tenant = :tenant AND name = :log)
+  AND origin.position >= :through AND origin.id BETWEEN :low AND :high LIMIT 1;
+
+-- name: cloned
+-- How far a log was taken over from another ledger.
+SELECT max(id) FROM clone WHERE tenant = :tenant AND id BETWEEN :low AND :high;
+
+-- name: add_clone
+-- Note how far a log was taken over from another ledger.
+INSERT INTO clone (tenant, id, log) VALUES (:tenant, :id, :log) ON CONFLICT (tenant, id) DO NOTHING;
+
+-- name: add_node
+-- Keep the roots of complete subtrees.
+INSERT INTO node (tenant, height, place, hash)
+SELECT :tenant, * FROM unnest(:height::bigint[], :place::bigint[], :hash::bytea[]);
+
+-- name: due
+-- Note that a purge is due.
+INSERT INTO purge (tenant) VALUES (:tenant) ON CONFLICT (tenant) DO NOTHING;
+
+-- name: purge_due
+-- Tenants of which something waits for a purge.
+SELECT tenant FROM purge ORDER BY tenant;
+
+-- name: purge_done
+-- Note that nothing of some tenants waits for a purge.
+DELETE FROM purge WHERE tenant = ANY(:tenants::text[]);
+
+-- name: other_tenant
+-- Whether the tables hold another tenant.
+SELECT 1 FROM head WHERE tenant <> :tenant AND size > 0 LIMIT 1;
+
+-- name: erase_body
+-- Remove bodies and their nonces.
+UPDATE body SET nonce = NULL, body = NULL FROM unnest(:id::bigint[]) AS gone (id)
+WHERE body.tenant = :tenant AND body.id = gone.id;
+
+-- name: erase_receipt
+-- Forget what idempotency keys were used for.
+DELETE FROM receipt USING unnest(:agent::text[], :key::text[]) AS gone (agent, key)
+WHERE receipt.tenant = :tenant AND receipt.agent = gone.agent AND receipt.key = gone.key;
+
+-- name: said_by_digest
+-- Observations of a tenant whose digest begins so.
+SELECT said.id, body.body, said.digest FROM said LEFT JOIN body ON body.tenant = :tenant AND body.id = said.id
+WHERE said.tenant = :tenant AND said.digest = :digest AND said.id BETWEEN :low AND :high ORDER BY said.id;
+
+-- name: observation_ids
+-- Observations of a tenant whose digests begin in a range, by that beginning.
+SELECT said.id, body.body, said.digest FROM said JOIN body ON body.tenant = :tenant AND body.id = said.id
+WHERE said.tenant = :tenant AND said.digest BETWEEN :first AND :last AND said.id BETWEEN :low AND :high
+  AND body.body IS NOT NULL
+ORDER BY said.digest;
+
+-- name: is_said
+-- Whether an observation of a tenant has a digest that begins so.
+SELECT 1 FROM said WHERE tenant = :tenant AND digest = :digest AND id BETWEEN :low AND :high LIMIT 1;
+
+-- name: are_said
+-- Which of these beginnings observations of a tenant have.
+SELECT DISTINCT said.digest FROM unnest(:digests::bigint[]) AS sought (digest)
+JOIN said ON said.tenant = :tenant AND said.digest = sought.digest WHERE said.id BETWEEN :low AND :high;
+
+-- name: named
+-- What observations of a tenant name, by the beginning of the digest.
+SELECT DISTINCT target FROM naming WHERE tenant = :tenant AND id BETWEEN :low AND :high LIMIT :limit;
+
+-- name: named_of
+-- Which of these beginnings of digests observations of a tenant name.
+SELECT DISTINCT naming.target FROM unnest(:targets::bigint[]) AS sought (target)
+JOIN naming ON naming.tenant = :tenant AND naming.target = sought.target
+WHERE naming.id BETWEEN :low AND :high;
+
+-- name: namers
+-- Observations of a tenant that name a digest that begins so.
+SELECT naming.id, body.body, said.digest
+FROM naming JOIN said ON said.tenant = :tenant AND said.id = naming.id
+     LEFT JOIN body ON body.tenant = :tenant AND body.id = naming.id
+WHERE naming.tenant = :tenant AND naming.target = :target AND naming.id BETWEEN :low AND :high ORDER BY naming.id;
+
+-- name: anchor
+-- An observation of an entity at or after a position, as near as is known: where a walk back may begin.
+SELECT min(at) FROM (
+    SELECT (SELECT last FROM kept WHERE tenant = :tenant AND entity = :entity AND position >= :through
+            ORDER BY position LIMIT 1) AS at
+    UNION ALL SELECT min(position) FROM anchor WHERE tenant = :tenant AND entity = :entity AND position >= :through
+) AS found;
+
+-- name: add_anchor
+-- Note observations as ones that a walk back may begin at.
+INSERT INTO anchor (tenant, entity, position) SELECT :tenant, * FROM unnest(:entity::bigint[], :position::bigint[]);
+
+-- name: chain
+-- Observations of one entity that stand after :after and no later than :through, found from :start on backwards.
+WITH RECURSIVE chain (id, previous, digest) AS (
+    SELECT id, previous, digest FROM said WHERE tenant = :tenant AND id = :start
+    UNION ALL
+    SELECT said.id, said.previous, said.digest
+    FROM chain JOIN said ON said.tenant = :tenant AND said.id = chain.previous
+    WHERE chain.previous > :after AND said.id < chain.id  -- a damaged chain must end too
+)
+SELECT chain.id, body.body, chain.digest FROM chain LEFT JOIN body ON body.tenant = :tenant AND body.id = chain.id
+WHERE chain.id <= :through ORDER BY chain.id DESC;
+
+-- name: last_said
+-- The last observation of an entity at or before a position, found by walking back.
+WITH RECURSIVE chain (position, previous) AS (
+    SELECT id, previous FROM said WHERE tenant = :tenant AND id = :start
+    UNION ALL
+    SELECT said.id, said.previous FROM chain JOIN said ON said.tenant = :tenant AND said.id = chain.previous
+    WHERE chain.position > :through AND chain.previous >= 0 AND chain.previous < chain.position
+)
+SELECT position FROM chain WHERE position <= :through LIMIT 1;
+
+-- name: entities_by_digest
+-- Entities by the beginnings of their digests.
+SELECT entity.id, entity.type, entity.key, first, last, until, state_at, state
+FROM unnest(:digests::bigint[]) AS sought (digest)
+JOIN entity ON entity.tenant = :tenant AND entity.digest = sought.digest;
+
+-- name: last_entity
+-- The highest number an entity has.
+SELECT max(id) FROM entity WHERE tenant = :tenant;
+
+-- name: kept_of
+-- All merge states kept along the history of an entity.
+SELECT position, last, until, state FROM kept WHERE tenant = :tenant AND entity = :entity ORDER BY position;
+
+-- name: touched
+-- Entities with an observation in a run of the log.
+SELECT type, key FROM entity WHERE tenant = :tenant AND id IN (
+    SELECT entity FROM said WHERE tenant = :tenant AND id BETWEEN :low AND :high
+);
+
+-- name: kept
+-- The latest merge state kept at or before a position, and the anchor for what was said since.
+SELECT position, state,
+       (SELECT last FROM kept WHERE tenant = :tenant AND entity = :entity AND position >= :through
+        ORDER BY position LIMIT 1)
+FROM kept WHERE tenant = :tenant AND entity = :entity AND position <= :through ORDER BY position DESC LIMIT 1;
+
+-- name: last_kept
+-- The beginning of the last merge state kept along the history of each entity, as far as `amounts` reads it, and its size.
+SELECT sought.entity, substr(last.state, 1, 48), length(last.state)
+FROM unnest(:entities::bigint[]) AS sought (entity) CROSS JOIN LATERAL (
+    SELECT state FROM kept WHERE tenant = :tenant AND kept.entity = sought.entity ORDER BY position DESC LIMIT 1
+) AS last;
+
+-- name: kept_by
+-- The latest merge state kept at or before a position, all of which was true by a time.
+SELECT position, state FROM kept
+WHERE tenant = :tenant AND entity = :entity AND until <= :effective AND position <= :through
+ORDER BY until DESC, position DESC LIMIT 1;
+
+-- name: next_kept
+-- The merge state kept next after a position: where it is true, and the last observation in it.
+SELECT position, last FROM kept WHERE tenant = :tenant AND entity = :entity AND position > :after
+ORDER BY position LIMIT 1;
+
+-- name: element
+-- A part of a collection as it was after a position.
+SELECT part FROM element
+WHERE tenant = :tenant AND entity = :entity AND field = :field AND key = :key AND position <= :through
+ORDER BY position DESC LIMIT 1;
+
+-- name: elements
+-- Parts of a collection as they were after a position, by key.
+SELECT key, part FROM (
+    SELECT DISTINCT ON (key) key, part FROM element
+    WHERE tenant = :tenant AND entity = :entity AND field = :field AND key > :after AND position <= :through
+    ORDER BY key, position DESC
+) AS latest
+WHERE part IS NOT NULL ORDER BY key LIMIT :limit;
+
+-- name: element_fields
+-- Collections of an entity of which parts are kept one by one.
+SELECT DISTINCT field FROM element WHERE tenant = :tenant AND entity = :entity;
+
+-- name: add_element
+-- Keep parts of collections from a position on.
+INSERT INTO element (tenant, entity, field, key, position, part)
+SELECT :tenant, * FROM unnest(:entity::bigint[], :field::text[], :key::bytea[], :position::bigint[], :part::bytea[])
+ON CONFLICT (tenant, entity, field, key, position) DO UPDATE SET part = excluded.part;
+
+-- name: late
+-- Observations after a position that hold since a time or before, and retractions, among those said late.
+SELECT late.id, body.body, said.digest
+FROM late JOIN said ON said.tenant = :tenant AND said.id = late.id
+     LEFT JOIN body ON body.tenant = :tenant AND body.id = late.id
+WHERE late.tenant = :tenant AND late.entity = :entity AND late.valid_from <= :effective
+  AND late.id BETWEEN :low AND :high
+ORDER BY late.id;
+
+-- name: add_late
+-- Note observations that hold since before something said earlier, or are retractions.
+INSERT INTO late (tenant, entity, valid_from, id)
+SELECT :tenant, * FROM unnest(:entity::bigint[], :valid_from::text[], :id::bigint[]);
+
+-- name: add_entity
+-- Note entities anything is said of, or that a group is kept under.
+INSERT INTO entity (tenant, id, type, key, digest, first, last, until, state_at, state)
+SELECT :tenant, * FROM unnest(:id::bigint[], :type::text[], :key::text[], :digest::bigint[], :first::bigint[],
+                              :last::bigint[], :until::text[], :state_at::bigint[], :state::bytea[]);
+
+-- name: set_entity
+-- Note the observations of entities and the present merge states of the folds they are the smallest of.
+UPDATE entity SET first = new.first, last = new.last, until = new.until, state_at = new.state_at, state = new.state
+FROM unnest(:first::bigint[], :last::bigint[], :until::text[], :state_at::bigint[], :state::bytea[], :id::bigint[])
+     AS new (first, last, until, state_at, state, id)
+WHERE entity.tenant = :tenant AND entity.id = new.id;
+
+-- name: add_said
+-- Index observations.
+INSERT INTO said (tenant, id, entity, previous, digest)
+SELECT :tenant, * FROM unnest(:id::bigint[], :entity::bigint[], :previous::bigint[], :digest::bigint[]);
+
+-- name: add_naming
+-- Index what observations name.
+INSERT INTO naming (tenant, target, id) SELECT :tenant, * FROM unnest(:target::bigint[], :id::bigint[])
+ON CONFLICT (tenant, target, id) DO NOTHING;
+
+-- name: add_kept
+-- Keep merge states along the history.
+INSERT INTO kept (tenant, entity, position, last, until, state)
+SELECT :tenant, * FROM unnest(:entity::bigint[], :position::bigint[], :last::bigint[], :until::text[], :state::bytea[]);
+
+-- name: scan_past
+-- Rows of an index that were true at a position, by key. Each half is read in order and ends by itself.
+SELECT key, value FROM (
+    (SELECT key, value FROM index_row
+     WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last AND since <= :through
+     ORDER BY key LIMIT :limit)
+    UNION ALL
+    (SELECT key, value FROM index_past
+     WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last AND since <= :through AND until > :through
+     ORDER BY key LIMIT :limit)
+) AS either ORDER BY key LIMIT :limit;
+
+-- name: scan_past_reversed
+-- The same, the other way round.
+SELECT key, value FROM (
+    (SELECT key, value FROM index_row
+     WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last AND since <= :through
+     ORDER BY key DESC LIMIT :limit)
+    UNION ALL
+    (SELECT key, value FROM index_past
+     WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last AND since <= :through AND until > :through
+     ORDER BY key DESC LIMIT :limit)
+) AS either ORDER BY key DESC LIMIT :limit;
+
+-- name: find
+-- Rows of an index that are true now, between pairs of keys.
+SELECT index_row.key, index_row.value FROM unnest(:firsts::bytea[], :lasts::bytea[]) AS sought (first, last)
+JOIN index_row ON index_row.tenant = :tenant AND index_row.name = :name
+    AND index_row.key >= sought.first AND index_row.key < sought.last
+ORDER BY index_row.key;
+
+-- name: add_index_row
+-- Add rows to indexes, unless their keys have one.
+INSERT INTO index_row (tenant, name, key, since, value)
+SELECT :tenant, * FROM unnest(:name::text[], :key::bytea[], :since::bigint[], :value::bytea[])
+ON CONFLICT (tenant, name, key) DO NOTHING;
+
+-- name: add_index_past
+-- Add rows to indexes that ended again.
+INSERT INTO index_past (tenant, name, key, since, until, value)
+SELECT :tenant, * FROM unnest(:name::text[], :key::bytea[], :since::bigint[], :until::bigint[], :value::bytea[])
+ON CONFLICT (tenant, name, key, since) DO UPDATE SET until = excluded.until, value = excluded.value;
+
+-- name: end_index_row
+-- Keep rows of indexes that end; one that was never true is not kept.
+INSERT INTO index_past (tenant, name, key, since, until, value)
+SELECT index_row.tenant, index_row.name, index_row.key, index_row.since, ended.until, index_row.value
+FROM unnest(:until::bigint[], :name::text[], :key::bytea[], :before::bigint[]) AS ended (until, name, key, before)
+JOIN index_row ON index_row.tenant = :tenant AND index_row.name = ended.name AND index_row.key = ended.key
+WHERE index_row.since < ended.before
+ON CONFLICT (tenant, name, key, since) DO UPDATE SET until = excluded.until, value = excluded.value;
+
+-- name: drop_index_row
+-- Take rows of indexes away.
+DELETE FROM index_row USING unnest(:name::text[], :key::bytea[]) AS gone (name, key)
+WHERE index_row.tenant = :tenant AND index_row.name = gone.name AND index_row.key = gone.key;
+
+-- name: set_meta
+-- Note something under a name.
+INSERT INTO meta (tenant, name, value) VALUES (:tenant, :name, :value)
+ON CONFLICT (tenant, name) DO UPDATE SET value = excluded.value;
+
+-- name: drop_said
+-- Forget observations.
+DELETE FROM said USING unnest(:id::bigint[]) AS gone (id) WHERE said.tenant = :tenant AND said.id = gone.id;
+
+-- name: drop_naming
+-- Forget that observations name others.
+DELETE FROM naming USING unnest(:target::bigint[], :id::bigint[]) AS gone (target, id)
+WHERE naming.tenant = :tenant AND naming.target = gone.target AND naming.id = gone.id;
+
+-- name: drop_kept
+-- Forget the merge states kept along the histories of entities.
+DELETE FROM kept USING unnest(:entity::bigint[]) AS gone (entity)
+WHERE kept.tenant = :tenant AND kept.entity = gone.entity;
+
+-- name: drop_elements
+-- Forget the parts of collections that are kept one by one under entities.
+DELETE FROM element USING unnest(:entity::bigint[]) AS gone (entity)
+WHERE element.tenant = :tenant AND element.entity = gone.entity;
+
+-- name: drop_anchors
+-- Forget the observations of entities that a walk back may begin at.
+DELETE FROM anchor USING unnest(:entity::bigint[]) AS gone (entity)
+WHERE anchor.tenant = :tenant AND anchor.entity = gone.entity;
+
+-- name: drop_late
+-- Forget which observations of entities were said late.
+DELETE FROM late USING unnest(:entity::bigint[]) AS gone (entity)
+WHERE late.tenant = :tenant AND late.entity = gone.entity;
+
+-- name: drop_entity
+-- Forget entities and their present merge states.
+DELETE FROM entity USING unnest(:id::bigint[]) AS gone (id) WHERE entity.tenant = :tenant AND entity.id = gone.id;
+
+-- name: drop_derived
+-- Forget what is derived from a tenant's log.
+DELETE FROM said WHERE tenant = :tenant;
+DELETE FROM naming WHERE tenant = :tenant;
+DELETE FROM index_row WHERE tenant = :tenant;
+DELETE FROM index_past WHERE tenant = :tenant;
+DELETE FROM meta WHERE tenant = :tenant;
+DELETE FROM late WHERE tenant = :tenant;
+DELETE FROM kept WHERE tenant = :tenant;
+DELETE FROM element WHERE tenant = :tenant;
+DELETE FROM anchor WHERE tenant = :tenant;
+DELETE FROM entity WHERE tenant = :tenant;
+DELETE FROM node WHERE tenant = :tenant;

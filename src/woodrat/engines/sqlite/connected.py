@@ -1,0 +1,67 @@
+"""Connected: a connection to a file, and what is known through it.
+
+A change by anybody else is seen by the data version.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import apsw
+
+from woodrat.engines.sql.cache import Memories, Memory
+from woodrat.engines.sqlite.peek import Glancing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from woodrat.canon.ids import TenantId
+    from woodrat.state.schema import Schema
+
+
+class Change(Protocol):
+    """A write, as far as undoing it is concerned."""
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether it has changed anything."""
+
+
+class Connected(Memories):
+    """A connection, and what is known through it as long as no other connection writes."""
+
+    def __init__(self, connection: apsw.Connection, *, reads: bool = False) -> None:
+        self.connection = connection
+        super().__init__(reads=reads)
+        self.cursor = connection.cursor()
+        """For statements that are done with once they return; a new cursor for each would cost half as much again."""
+        self._version: object = None
+        self.looking: Glancing | None = None
+        """What looks at entities through it, once something did."""
+
+    def glancing(self, named: dict[str, str], schemas: Callable[[TenantId], dict[str, tuple[int, Schema]]]) -> Glancing:
+        """Return what looks at entities through this connection; `schemas` are those in force in a tenant."""
+        self.looking = Glancing(self.connection, named, schemas)
+        return self.looking
+
+    def remember(self, tenant: TenantId) -> Memory:
+        """Return what is known of a tenant; nothing when someone else has written since."""
+        # To ask in SQL begins what a view reads; a writer has begun already, and is told without a statement.
+        version = self.cursor.execute("PRAGMA data_version").get if self._reads else self.connection.data_version()
+        if version != self._version:
+            self.forget()
+            self._version = version
+        return self.of(tenant)
+
+    def committed(self) -> None:
+        """Take note that a write of this connection itself was committed: what it knows is what is there now."""
+        self._version = self.connection.data_version()
+
+    def undo(self, write: Change | None, *statements: str) -> None:
+        """Undo a write that failed; one that changed nothing leaves what is known as it is."""
+        if write is None or write.has_changed:
+            self.forget()
+        for statement in statements:
+            # A full disk and the like end the whole transaction by themselves; then there is nothing to go back to.
+            if not self.connection.getautocommit():
+                self.connection.execute(statement)

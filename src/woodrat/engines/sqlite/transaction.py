@@ -1,0 +1,64 @@
+"""Write: one write of one tenant of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from woodrat.engines.sql import codec
+from woodrat.engines.sql.write import SqlTransaction
+from woodrat.engines.sqlite.connection import erasing
+from woodrat.engines.sqlite.tables import SqliteView
+
+if TYPE_CHECKING:
+    from woodrat.canon.ids import TenantId
+    from woodrat.engines.sql.cache import Memory
+    from woodrat.engines.sqlite.connected import Connected
+
+
+class SqliteTransaction(SqlTransaction, SqliteView):
+    """One write of one tenant of a file."""
+
+    def __init__(
+        self,
+        writer: Connected,
+        named: dict[str, str],
+        tenant: TenantId,
+        memory: Memory,
+        sound: set[TenantId],
+    ) -> None:
+        SqliteView.__init__(self, writer.connection, named, tenant, memory)
+        self.erased = False
+        """Whether anything was erased in it."""
+        self._connection = writer.connection
+        self._changes = writer.connection.total_changes()
+        self._executemany = writer.cursor.executemany
+        self.begin_write(sound)
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether it changed anything, in the tables or of what is known."""
+        return self.has_noted or self._connection.total_changes() != self._changes
+
+    def many(self, query: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        self._executemany(self.queries[query], rows)
+
+    def run(self, query: str, **values: Any) -> None:
+        self.execute(self.queries[query], values)
+
+    def enrol(self) -> None:
+        self.number = self.memory.number = self.value("add_tenant", name=self.name)
+        self.base = codec.base(self.tenant_number)
+
+    def erase(self, positions: Iterable[int], receipts: Iterable[tuple[str, str]]) -> None:
+        self.erased = True
+        with erasing(self._connection):
+            self.run("due")
+            self.many("erase_body", [(self.base + position,) for position in positions])
+            self.many("erase_receipt", [(self.tenant_number, *name) for name in receipts])
+
+    def drop_tables(self) -> None:
+        if self.shares():
+            self.run("drop_derived", tenant=self.tenant_number, **self.bounds())
+        else:
+            self.run("drop_all_derived")

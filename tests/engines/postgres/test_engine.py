@@ -1,0 +1,170 @@
+"""The PostgreSQL engine: several writers, lost connections, and how often it asks the server."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from woodrat import Refused, Unavailable
+from woodrat.canon.ids import TenantId
+from woodrat.engines.postgres.connection import Connection, shown_address
+from woodrat.engines.postgres.engine import PostgresEngine
+from woodrat.log import tree
+from woodrat.testing.ledgers import ledger_on
+
+WRITER = """
+import sys, threading, woodrat
+url, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+ledger = [woodrat.open(url, tenant="t", agent=f"{name}-{n}") for n in range(2)]
+def write(n):
+    for number in range(count):
+        report = ledger[n].store({"entity_type": "memo", "id": f"{name}-{n}-{number}"}, idempotency_key=str(number))
+        print(report.position, f"{name}-{n}-{number}", flush=True)
+threads = [threading.Thread(target=write, args=(n,)) for n in range(2)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+"""
+
+
+@pytest.fixture
+def url(postgres_database: Callable[[], str]) -> str:
+    return postgres_database()
+
+
+@pytest.fixture
+def engine(url: str) -> Iterator[PostgresEngine]:
+    engine = PostgresEngine(url)
+    yield engine
+    engine.close()
+
+
+def test_eight_writers_in_four_processes(url: str, engine: PostgresEngine) -> None:
+    """Positions have no gaps, and what was acknowledged is where it was said to be; who follows misses nothing."""
+    started = [
+        subprocess.Popen([sys.executable, "-c", WRITER, url, f"p{n}", "8"], stdout=subprocess.PIPE, text=True)
+        for n in range(4)
+    ]
+    followed: list[int] = []
+    while any(process.poll() is None for process in started):
+        with engine.view(TenantId("t")) as view:
+            followed += [entry.position for entry in view.entries(after=len(followed) - 1)]
+    told = [line.split() for process in started for line in (process.communicate()[0] or "").splitlines()]
+    assert [process.returncode for process in started] == [0] * 4
+    assert sorted(int(position) for position, _ in told) == list(range(64))
+    with engine.view(TenantId("t")) as view:
+        entries = list(view.entries())
+        head = view.head()
+    followed += [entry.position for entry in entries[len(followed) :]]
+    assert followed == [entry.position for entry in entries] == list(range(64))
+    assert len({entry.log for entry in entries}) == 1
+    assert [entry.recorded_at for entry in entries] == sorted({entry.recorded_at for entry in entries})
+    assert head.frontier.root() == tree.root(entry.leaf() for entry in entries)
+    ledger = ledger_on(engine)
+    for position, key in told:
+        assert ledger.show(f"memo/{key}").version == int(position)
+    assert ledger.verify().sound
+
+
+def test_a_lost_connection_is_made_anew(url: str, engine: PostgresEngine) -> None:
+    """When the server has ended every connection, the next call works as if nothing had happened."""
+    ledger = ledger_on(engine)
+    ledger.store({"entity_type": "memo", "id": "1"})
+    for number in (2, 3):
+        ledger.show("memo/1")
+        with psycopg.connect(url, autocommit=True) as other:
+            other.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        assert ledger.store({"entity_type": "memo", "id": str(number)}).position == number - 1
+    assert ledger.verify().sound
+
+
+@pytest.mark.parametrize("arrived", [True, False])
+def test_a_connection_lost_in_the_commit_is_settled(
+    engine: PostgresEngine, monkeypatch: pytest.MonkeyPatch, arrived: bool
+) -> None:
+    """A commit that nobody answered is looked for in the log: it is acknowledged if it is there, and refused if not."""
+    ledger = ledger_on(engine)
+    ledger.store({"entity_type": "memo", "id": "1"})
+    execute, cut = Connection.execute, list[bool]()
+
+    def cutting(self: Connection, query: Any, *given: Any, **how: Any) -> Any:
+        if query == "COMMIT" and not cut:
+            cut.append(True)
+            self.pgconn.pipeline_sync()
+            if arrived:
+                execute(self, query, *given, **how)
+                self.pgconn.pipeline_sync()
+                while self.pgconn.flush():
+                    pass
+                _wait_for_size(engine, 2)
+            self.close()
+            raise psycopg.OperationalError("the connection was cut")
+        return execute(self, query, *given, **how)
+
+    monkeypatch.setattr(Connection, "execute", cutting)
+    if arrived:
+        assert ledger.store({"entity_type": "memo", "id": "2"}, idempotency_key="k").position == 1
+    else:
+        with pytest.raises(Unavailable, match=r"Nothing of this call was written") as told:
+            ledger.store({"entity_type": "memo", "id": "2"}, idempotency_key="k")
+        assert isinstance(told.value.__cause__, psycopg.OperationalError)
+    again = ledger.store({"entity_type": "memo", "id": "2"}, idempotency_key="k")
+    assert (again.position, again.repeated) == (1, arrived)
+    assert ledger.verify().sound
+
+
+def _wait_for_size(engine: PostgresEngine, size: int) -> None:
+    for _ in range(1000):
+        with psycopg.connect(engine.url) as other:
+            if other.execute("SELECT size FROM woodrat.head WHERE tenant = 't'").fetchone() == (size,):
+                return
+    raise AssertionError("the commit did not arrive")
+
+
+def test_a_single_store_takes_two_round_trips(engine: PostgresEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store of a known entity opens with one look and ends with one pipeline; how many statements is no matter."""
+    ledger = ledger_on(engine)
+    for number in range(3):
+        ledger.store({"entity_type": "memo", "id": "1", "n": number})
+    trips: list[str] = []
+    pipeline, execute = Connection.pipeline, Connection.execute
+    inside: list[bool] = []
+
+    def counted(self: Connection) -> Any:
+        trips.append("pipeline")
+        inside.append(True)
+        return pipeline(self)
+
+    def alone(self: Connection, query: Any, *given: Any, **how: Any) -> Any:
+        if not self.pgconn.pipeline_status:
+            trips.append(str(query))
+        return execute(self, query, *given, **how)
+
+    monkeypatch.setattr(Connection, "pipeline", counted)
+    monkeypatch.setattr(Connection, "execute", alone)
+    ledger.store({"entity_type": "memo", "id": "1", "n": 9})
+    assert trips == ["pipeline", "pipeline"]
+
+
+def test_what_cannot_be_reached_is_said_without_a_password(url: str) -> None:
+    """An address that is wrong is named without its password, at once."""
+    with pytest.raises(Unavailable, match="cannot be reached") as told:
+        PostgresEngine("postgresql://ana:secret@127.0.0.1:1/agents")
+    assert "secret" not in str(told.value)
+    assert "ana@127.0.0.1:1/agents" in str(told.value)
+    with pytest.raises((Refused, Unavailable)) as missing:
+        PostgresEngine(url.replace("/woodrat_", "/nothing_"))
+    assert "does not exist" in str(missing.value)
+    with pytest.raises(Refused, match="cannot be read"):
+        PostgresEngine("postgresql://host/db?nonsense")
+    assert (
+        shown_address("postgresql://ana:secret@[::1]:5432/agents?sslmode=require")
+        == "postgresql://ana@[::1]:5432/agents"
+    )

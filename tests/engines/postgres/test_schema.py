@@ -1,0 +1,230 @@
+"""The layout of a PostgreSQL database: what distributed PostgreSQL asks of it, who may do what, and how it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import errors
+from tests import postgres
+
+from woodrat import Refused
+from woodrat.canon.ids import TenantId
+from woodrat.engines.postgres.connection import MIGRATIONS, ROLES, WRITER
+from woodrat.engines.postgres.engine import PostgresEngine
+from woodrat.engines.postgres.migration import migrate
+from woodrat.testing.ledgers import ledger_on, told_on
+
+LOG = ("entry", "body", "origin", "clone", "log", "receipt", "head")
+"""Tables that nothing is derived from."""
+
+
+@pytest.fixture
+def database(postgres_database: Callable[[], str]) -> str:
+    return postgres_database()
+
+
+@pytest.fixture
+def empty(postgres_server: str) -> Iterator[Callable[[], str]]:
+    """What makes databases without anything in them."""
+    names: list[str] = []
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+
+        def make() -> str:
+            names.append(f"woodrat_empty_{connection.info.backend_pid}_{len(names)}")
+            connection.execute(f"CREATE DATABASE {names[-1]} TEMPLATE template0")
+            return postgres.of(postgres_server, names[-1])
+
+        yield make
+        for name in names:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def rows(url: str, statement: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(url) as connection:
+        return connection.execute(statement).fetchall()
+
+
+def tables(url: str) -> list[str]:
+    found = rows(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'woodrat' AND tablename <> 'migration'")
+    return sorted(name for (name,) in found)
+
+
+def test_the_tenant_leads_every_key_and_nothing_crosses_tenants(database: str) -> None:
+    """Every table, primary key and unique index begins with the tenant; there are no triggers and no foreign keys."""
+    assert len(tables(database)) == 19
+    leading = rows(
+        database,
+        """
+        SELECT c.relname, i.relname, a.attname FROM pg_index x
+        JOIN pg_class c ON c.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid
+        JOIN pg_namespace n ON n.oid = c.relnamespace
+        JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = x.indkey[0]
+        WHERE n.nspname = 'woodrat' AND c.relname <> 'migration'
+        """,
+    )
+    assert {table for table, _, _ in leading} == set(tables(database))
+    assert [row for row in leading if row[2] != "tenant"] == []
+    within = "WHERE relnamespace = 'woodrat'::regnamespace"
+    assert rows(database, f"SELECT tgname FROM pg_trigger WHERE tgrelid IN (SELECT oid FROM pg_class {within})") == []
+    assert rows(database, "SELECT conname FROM pg_constraint WHERE contype = 'f'") == []
+    assert rows(database, f"SELECT relname FROM pg_class {within} AND relkind = 'S'") == [], (
+        "a sequence crosses tenants"
+    )
+
+
+def test_row_level_security_is_forced_on_every_table(database: str) -> None:
+    """No table can be read without a tenant, not by its owner either."""
+    found = rows(
+        database,
+        "SELECT relname FROM pg_class WHERE relnamespace = 'woodrat'::regnamespace AND relkind = 'r' "
+        "AND relrowsecurity AND relforcerowsecurity",
+    )
+    assert sorted(name for (name,) in found) == tables(database)
+
+
+def catalogue(url: str) -> list[tuple[Any, ...]]:
+    """Return all that makes up the layout: columns, indexes, policies, privileges and owners."""
+    return [
+        row
+        for statement in (
+            "SELECT table_name, column_name, data_type, is_nullable, collation_name FROM information_schema.columns "
+            "WHERE table_schema = 'woodrat' ORDER BY 1, 2",
+            "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'woodrat' ORDER BY 1",
+            "SELECT tablename, policyname, roles::text, cmd, qual, with_check FROM pg_policies "
+            "WHERE schemaname = 'woodrat' ORDER BY 1, 2",
+            "SELECT relname, relrowsecurity, relforcerowsecurity, relacl::text, relowner::regrole::text FROM pg_class "
+            "WHERE relnamespace = 'woodrat'::regnamespace ORDER BY 1",
+            "SELECT number, file FROM woodrat.migration ORDER BY 1",
+        )
+        for row in rows(url, statement)
+    ]
+
+
+def test_migrating_step_by_step_gives_the_fresh_layout(empty: Callable[[], str]) -> None:
+    """A database that came through every layout is the one that is made at once; a second time changes nothing."""
+    at_once, stepwise = empty(), empty()
+    done = migrate(at_once)
+    assert (done.before, done.after, done.applied) == (0, len(MIGRATIONS), MIGRATIONS)
+    for number in range(1, len(MIGRATIONS) + 1):
+        assert migrate(stepwise, number).applied == (MIGRATIONS[number - 1],)
+        if number < len(MIGRATIONS):
+            with pytest.raises(Refused, match="woodrat migrate"):
+                PostgresEngine(stepwise)
+    assert catalogue(stepwise) == catalogue(at_once)
+    again = migrate(at_once)
+    assert (again.applied, again.roles, again.after) == ((), (), len(MIGRATIONS))
+    assert catalogue(stepwise) == catalogue(at_once)
+
+
+def test_a_database_without_tables_is_refused(empty: Callable[[], str]) -> None:
+    """Opening makes no tables: it says which command does."""
+    with pytest.raises(Refused, match=r"has no tables of woodrat.*woodrat migrate"):
+        PostgresEngine(empty())
+
+
+@pytest.fixture
+def two_tenants(database: str) -> Iterator[str]:
+    """A database in which two tenants have said much."""
+    engine = PostgresEngine(database)
+    told_on(engine)
+    ledger_on(engine, "u").store([{"entity_type": "memo", "id": str(n), "x": n} for n in range(20)])
+    ledger_on(engine, "u").search("memo")
+    yield database
+    engine.close()
+
+
+def as_writer(url: str, tenant: str | None) -> psycopg.Connection[tuple[Any, ...]]:
+    connection = psycopg.connect(url, autocommit=True)
+    connection.execute(f"SET ROLE {WRITER}")
+    connection.execute("SET search_path = woodrat")
+    if tenant is not None:
+        connection.execute("SELECT set_config('woodrat.tenant', %s, false)", (tenant,))
+    return connection
+
+
+def test_raw_sql_of_one_tenant_sees_nothing_of_another(two_tenants: str) -> None:
+    """Whatever the application's role asks under one tenant, rows of another do not exist; without one none do."""
+    held = {
+        name: rows(two_tenants, f"SELECT count(*) FROM woodrat.{name} WHERE tenant = 'u'")
+        for name in tables(two_tenants)
+    }
+    assert sum(count[0][0] > 0 for count in held.values()) >= 8
+    with as_writer(two_tenants, "t") as mine, as_writer(two_tenants, None) as nobody:
+        for name in held:
+            for condition in (
+                "tenant = 'u'",
+                "tenant <> 't'",
+                "tenant IN ('t', 'u') AND tenant > 't'",
+                "tenant = 'u' OR (SELECT true)",
+                "tenant LIKE '%u%' OR pg_backend_pid() > 0",
+            ):
+                found = mine.execute(f"SELECT DISTINCT tenant FROM {name} WHERE {condition}").fetchall()
+                assert found in ([], [("t",)])
+                assert nobody.execute(f"SELECT count(*) FROM {name} WHERE {condition}").fetchone() == (0,)
+            joined = mine.execute(
+                f"SELECT count(*) FROM {name} AS one, {name} AS other WHERE one.tenant <> other.tenant"
+            )
+            assert joined.fetchone() == (0,)
+        for name in ("entity", "index_row", "meta", "node"):
+            changed = mine.execute(f"DELETE FROM {name} WHERE tenant = 'u'")
+            assert changed.rowcount == 0
+        with pytest.raises(errors.InsufficientPrivilege):
+            mine.execute("INSERT INTO meta (tenant, name, value) VALUES ('u', 'x', 'y')")
+        with pytest.raises(errors.InsufficientPrivilege):
+            mine.execute("UPDATE entity SET tenant = 'u'")
+    engine = PostgresEngine(two_tenants)
+    assert ledger_on(engine, "u").verify(deep=True).sound
+    engine.close()
+
+
+@pytest.mark.parametrize("table", [name for name in LOG if name != "head"])
+def test_the_log_can_only_grow(two_tenants: str, table: str) -> None:
+    """The application's role can neither change nor delete nor empty what the log is made of."""
+    with as_writer(two_tenants, "t") as mine:
+        column = {"receipt": "report = ''", "body": "body = NULL", "log": "name = ''"}.get(table, "id = id + 1000")
+        for statement in (
+            f"UPDATE {table} SET {column}",
+            f"DELETE FROM {table}",
+            f"TRUNCATE {table}",
+            f"DROP TABLE {table}",
+        ):
+            with pytest.raises(errors.InsufficientPrivilege):
+                mine.execute(statement)
+        with pytest.raises(errors.InsufficientPrivilege):
+            mine.execute(f"ALTER TABLE {table} DISABLE ROW LEVEL SECURITY")
+
+
+def test_a_login_without_the_role_is_refused(database: str, postgres_server: str) -> None:
+    """Who may not act as the writer is told what an administrator has to grant; then reading and writing work."""
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute("DROP ROLE IF EXISTS woodrat_test_login")
+        connection.execute("CREATE ROLE woodrat_test_login LOGIN")
+        url = postgres.of(database, database.split("/")[3].split("?")[0], "woodrat_test_login")
+        try:
+            with pytest.raises(Refused, match='GRANT woodrat_writer TO "woodrat_test_login"'):
+                PostgresEngine(url)
+            connection.execute("GRANT woodrat_writer TO woodrat_test_login")
+            engine = PostgresEngine(url)
+            assert ledger_on(engine).store({"entity_type": "memo", "id": "1"}).position == 0
+            with pytest.raises(Refused, match="grant"):
+                engine.tenants()
+            engine.close()
+        finally:
+            with psycopg.connect(database, autocommit=True) as there:
+                there.execute("DROP OWNED BY woodrat_test_login")
+            connection.execute("DROP ROLE woodrat_test_login")
+    assert set(ROLES) == {"woodrat_owner", "woodrat_writer", "woodrat_reader", "woodrat_eraser"}
+
+
+def test_a_reader_only_reads(two_tenants: str) -> None:
+    """An engine that was opened read-only acts as the reader, and takes no write."""
+    engine = PostgresEngine(two_tenants, readonly=True)
+    with engine.view(TenantId("u")) as view:
+        assert view.head().size == 20
+    assert engine.tenants() == ["t", "u"]
+    with pytest.raises(Exception, match="read-only"):
+        engine.transaction(TenantId("u"))
+    engine.close()

