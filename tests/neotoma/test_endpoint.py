@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from tests.server.conftest import Start, engine, keyring, start
@@ -341,6 +342,29 @@ def test_keys_and_grants_hold(start: Start, keyring: Keyring) -> None:
     assert server.call("POST", "/neotoma/store", {"entities": [ANA]}, key=writer).status == 200
     assert server.call("POST", "/neotoma/entities/query", {}, key=other).json["total"] == 0
     assert server.call("GET", "/neotoma/store", key=reader).status == 405
+
+
+def test_a_key_for_one_type_reaches_no_other(start: Start, keyring: Keyring) -> None:
+    """It writes records of its type, with the schema of the pack, and neither splits into another nor lists all."""
+    _, key = keyring.create("lending", "crm", ["read:contact", "write:contact", "correct:contact"])
+    server = start(keyring)
+    assert server.call("POST", "/neotoma/store", {"entities": [ANA]}, key=key).status == 200
+    assert (
+        server.call("POST", "/neotoma/store", {"entities": [{"entity_type": "task", "title": "x"}]}, key=key).status
+        == 403
+    )
+    predicate = {"observation_field_equals": {"field": "city", "value": "Barcelona"}}
+    split = {"source_entity_id": "contact/Ana Rivera", "predicate": predicate, "idempotency_key": "s"}
+    for kind, status in (("task", 403), ("contact", 400)):
+        body = {**split, "new_entity": {"entity_type": kind, "canonical_name": "n"}}
+        assert server.call("POST", "/neotoma/entities/split", body, key=key).status == status
+    for path in ("observations", "relationships", "stats", "entities/contact/Ana Rivera/relationships", "timeline"):
+        assert server.call("GET", f"/neotoma/{quote(path)}", key=key).status == 403, path
+    assert server.call("GET", "/neotoma/entities?entity_type=contact", key=key).json["total"] == 1
+    assert (
+        server.call("POST", "/neotoma/register_schema", {"entity_type": "a", "schema_definition": {}}, key=key).status
+        == 403
+    )
 
 
 def test_every_address_is_described() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from woodrat.neotoma import changes, entities, lists, registry, relationships, store_calls
+from woodrat.neotoma import changes, entities, lists, names, registry, relationships, store_calls
 from woodrat.neotoma.calls import Given, Verb, window
 from woodrat.server.access import CORRECT, MANAGE, WRITE
 
@@ -39,6 +39,12 @@ def _about_records(given: Given) -> Mapping[str, Any]:
     if any(isinstance(item, dict) and _names_ids(item) for item in given.get("relationships", ())):
         return {"ref": "", "priority": priority}
     return {"records": given.get("entities", []), "priority": priority}
+
+
+def _about_split(given: Given) -> Mapping[str, Any]:
+    new = given["new_entity"]
+    kind = names.type_of(str(new.get("entity_type")))
+    return {"ref": given["source_entity_id"], "other": new.get("target_entity_id"), "records": [{"entity_type": kind}]}
 
 
 def _none(name: str) -> dict[str, Any]:
@@ -103,7 +109,7 @@ _SPLIT: Final = Verb(
     ("reason",),
     CORRECT,
     changes.split,
-    lambda given: {"ref": given["source_entity_id"]},
+    _about_split,
 )
 _READING: Final = Verb(
     store_calls.interpretation_answer,
@@ -247,7 +253,7 @@ GETS: Final[Mapping[str, Verb]] = {
     "entities/duplicates": Verb(entities.duplicates, ("entity_type",), ("limit", "threshold"), about=_of_type),
     "entities/{entity_id}": _ONE,
     "entities/{entity_id}/observations": _OF_ENTITY,
-    "entities/{entity_id}/relationships": Verb(entities.edges, ("entity_id",), about=_entity),
+    "entities/{entity_id}/relationships": Verb(entities.edges, ("entity_id",)),  # it tells of other types, too
     "observations": _OBSERVATIONS,
     "timeline": _EVENTS,
     "timeline/{event_id}": Verb(lists.event, ("event_id",)),

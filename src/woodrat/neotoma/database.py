@@ -113,7 +113,7 @@ def opened(path: str, user: str | None = None) -> Iterator[Database]:
             problem = f"{path} is not an SQLite database"
             raise Refused([Fault("file", problem, "Name the database of a Neotoma server.")], NOTHING_IMPORTED)
     try:
-        connection = sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True, isolation_level=None, timeout=1)
+        connection = sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True, isolation_level=None, timeout=0.3)
     except sqlite3.Error as error:
         raise _failed(path, error) from error
     try:

@@ -28,7 +28,7 @@ def entities(past: Past, given: Given, done: Any) -> dict[str, Any]:
     limit, offset = window(given)
     if given.get("cursor", "").isdecimal():
         offset = int(given["cursor"])
-    order = _order(given)
+    order = _order(past, given)
     since, until = moment(given, "since", "updated_since", "created_since"), moment(given, "until")
     fits = _conditions(given)
     found: Iterable[Snapshot] = (one for one in _all(past, given) if _seen_within(one, since, until) and fits(one))
@@ -120,7 +120,7 @@ _OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 """What a condition on a field may ask."""
 
 
-def _order(given: Given) -> Callable[[Snapshot], Any] | None:
+def _order(past: Past, given: Given) -> Callable[[Snapshot], Any] | None:
     """Return what entities are sorted by: a name, a time or a field, as text; without it the order of a list here."""
     stated, way = given.get("sort_by"), given.get("sort_order", "asc")
     known = ("entity_id", "canonical_name", "last_observation_at", "observation_count", "submitted_at")
@@ -137,7 +137,7 @@ def _order(given: Given) -> Callable[[Snapshot], Any] | None:
         name = stated.removeprefix("snapshot.")
         return lambda snapshot: (str(snapshot.fields.get(name, "")), snapshot.entity.id)
     if stated == "observation_count":
-        return lambda snapshot: (sum(origin.claims for origin in snapshot.blame.values()), snapshot.entity.id)
+        return lambda snapshot: (len(reads.observations(past.context, snapshot.entity)), snapshot.entity.id)
     if stated == "submitted_at":
         return lambda snapshot: (str(snapshot.fields.get("created_at", "")), snapshot.entity.id)
     return lambda snapshot: (str(shapes.entity(snapshot)[stated] or ""), snapshot.entity.id)

@@ -45,9 +45,9 @@ def timeline(past: Past, given: Given, done: Any) -> dict[str, Any]:
 
 def event(past: Past, given: Given, done: Any) -> dict[str, Any]:
     """Return one event of the timeline: an observation."""
-    for item in reads.observations(past.context):
-        if item.observation.id == given["event_id"]:
-            return {"event": shapes.event_of(item.observation)}
+    found = shapes.observation_named(past, given["event_id"])
+    if found is not None:
+        return {"event": shapes.event_of(found)}
     raise NotFound(f"There is no event {given['event_id']}. Nothing was read. `timeline` lists them.")
 
 

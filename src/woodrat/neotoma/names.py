@@ -64,7 +64,10 @@ FOREIGN_ID: Final = "neotoma_id"
 
 _APART = re.compile(r"[^a-z0-9]+")
 _FOREIGN = re.compile(r"ent_[0-9a-f]{24}")
+_LISTS: Final = ("entities", "relationships")
 _ENTITIES: Final = ("entity_id", "source_entity_id", "target_entity_id", "from_entity_id", "to_entity_id", "node_id")
+_IDS: Final = (*_ENTITIES, "identifier", "target_id", "target_index")
+"""Arguments that name an entity by its id."""
 
 
 class Named(NamedTuple):
@@ -112,17 +115,30 @@ def known(given: dict[str, Any]) -> dict[str, Any]:
 
 def has_foreign_ids(given: Mapping[str, Any]) -> bool:
     """Return whether arguments name an entity by the id it had in Neotoma."""
-    return any(_is_foreign(given.get(name)) for name in (*_ENTITIES, "identifier"))
+    return any(_is_foreign(part.get(name)) for part in _naming(given) for name in _IDS)
 
 
 def resolved(past: Past, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return arguments with our ids of the entities that were imported; others are left as they are."""
-    told = dict(given)
-    for name in (*_ENTITIES, "identifier"):
-        if _is_foreign(told.get(name)):
-            page = past.query(where={FOREIGN_ID: told[name]}, limit=1)
-            told[name] = page.items[0].entity.id if page.items else told[name]
+
+    def ours(part: Any) -> Any:
+        if not isinstance(part, dict):
+            return part
+        found = {
+            name: past.query(where={FOREIGN_ID: part[name]}, limit=1) for name in _IDS if _is_foreign(part.get(name))
+        }
+        return {**part, **{name: page.items[0].entity.id for name, page in found.items() if page.items}}
+
+    lists = {name: [ours(part) for part in given[name]] for name in _LISTS if isinstance(given.get(name), list)}
+    told: dict[str, Any] = {**ours(dict(given)), **lists}
     return told
+
+
+def _naming(given: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield arguments, and the records and relationships among them."""
+    yield given
+    for name in _LISTS:
+        yield from (part for part in given.get(name) or () if isinstance(part, dict))
 
 
 def _is_foreign(stated: Any) -> bool:

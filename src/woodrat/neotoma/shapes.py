@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon.ids import ID_CHARACTERS
 from woodrat.errors import NotFound
-from woodrat.ledger import reads
+from woodrat.ledger import plans, reads
+from woodrat.ledger.moments import open_reader
 from woodrat.neotoma.names import FRAGMENTS
 from woodrat.state import packs
 
@@ -93,6 +94,13 @@ def observation(item: Stored) -> dict[str, Any]:
         "operation": said.op,
         "provenance": {"client_name": said.agent},
     }
+
+
+def observation_named(past: Past, id: str) -> Observation | None:
+    """Return the observation of an id; none where there is none."""
+    with open_reader(past.context) as reader:
+        found = plans.find_observation(reader, id)
+    return None if found is None else found.observation
 
 
 def event(found: Event) -> dict[str, Any]:

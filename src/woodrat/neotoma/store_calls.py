@@ -277,15 +277,15 @@ def source_of(ledger: Ledger, source_id: str) -> str:
     if not source_id.startswith("obs_"):
         ledger.sources.show(source_id)
         return source_id
-    for item in reads.observations(ledger.context):
-        if item.observation.id == source_id:
-            said = {"entity_type": item.observation.entity.type, **(item.observation.fields or {})}
-            return ledger.sources.add(
-                form.encode({"entities": [said]}),
-                name=source_id,
-                media_type="application/json",
-                idempotency_key=f"neotoma-source-{source_id}",
-            )
+    item = shapes.observation_named(ledger, source_id)
+    if item is not None:
+        said = {"entity_type": item.entity.type, **(item.fields or {})}
+        return ledger.sources.add(
+            form.encode({"entities": [said]}),
+            name=source_id,
+            media_type="application/json",
+            idempotency_key=f"neotoma-source-{source_id}",
+        )
     raise NotFound(f"There is no source {source_id} here. Nothing was written. `sources` lists them.")
 
 
