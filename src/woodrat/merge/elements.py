@@ -17,6 +17,9 @@ from woodrat.merge.packing import UNREADABLE, garbled
 INSIDE_MAX = 64
 """How many parts of a collection lie within its entity's merge state; of more, each is kept by itself."""
 
+FLAT_MAX = 16
+"""Up to how many parts one more is laid by a copy of all of them."""
+
 Part = TypeVar("Part")
 Layers = tuple[dict[bytes, Part], ...]
 
@@ -193,7 +196,12 @@ class Parts(Mapping[bytes, Part], Generic[Part]):
 
 
 def _laid(layers: Layers[Part], changed: dict[bytes, Part]) -> Layers[Part]:
-    """Lay changes on top. Each layer has at least twice as many as that above it: there are few, and few moves."""
+    """Lay changes on top. Each layer has at least twice as many as that above it: there are few, and few moves.
+
+    A small collection lies in one layer, which is looked into faster than several.
+    """
+    if len(layers) == 1 and len(layers[0]) <= FLAT_MAX:
+        return ({**layers[0], **changed},)
     found = [*layers, changed]
     while len(found) > 1 and len(found[-2]) < 2 * len(found[-1]):
         upper = found.pop()

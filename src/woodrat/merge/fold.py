@@ -272,16 +272,17 @@ def _fitting(state: MergeState, observation: Observation, rules: Rules, known: K
     said = said_of(observation)
     stated: dict[str, Json] = fields  # type: ignore[assignment]
     if rest:
-        others = []
+        others: list[str] = []
+        lost: list[str] = []
         for name in rest:
             # A value that loses to what is held leaves no trace but its count.
-            if name not in kept or not rules.policy(name).outranks(kept[name], fields[name]):
-                others.append(name)
+            loses = name in kept and rules.policy(name).outranks(kept[name], fields[name])
+            (lost if loses else others).append(name)
         stated = {**fields}
         for name in rest:
             del stated[name]
         if others:
-            return _stated(state, observation, rest, stated, said, rules, known, until, fit=True)
+            return _stated(state, observation, others, stated, said, rules, known, until, lost, fit=True)
     members, schema, strata, rivals, held, counts, misfits, markers, live, observations, _, size = state
     size += len(observation.body)
     claims = {**counts}
@@ -346,22 +347,22 @@ def _stated(
     rules: Rules,
     known: Known,
     until: str,
+    lost: Iterable[str] = (),
     *,
     fit: bool = False,
 ) -> MergeState:
     """Fold in what a statement says of some fields, one by one, and of those `laid`, which fit and lie in strata.
 
-    `fit` says that the schema takes what is said of the others too.
+    Of those that it has `lost` only the count changes. `fit` says that the schema takes what is said of the others too.
     """
     members, schema, strata, rivals, kept, counts, misfits, markers, live, observations, _, _ = state
     held, claims = {**kept}, {**counts}
     for name in laid:
         claims[name] = claims[name] + 1 if name in claims else 1
+    for name in lost:
+        claims[name] = claims.get(name, 0) + 1
     for name in names:
         policy = rules.policy(name)
-        if fit and name in held and policy.outranks(held[name], observation.fields[name]):
-            claims[name] = claims.get(name, 0) + 1
-            continue
         claim = claim_of(observation, name, said)
         states_value = name in observation.fields
         if (policy.misfit(claim, states_value) if fit else rules.misfit(name, claim, states_value)) is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
@@ -97,9 +97,27 @@ class Union(Policy):
         slots: Parts[Slot] = held.parts if held else Parts(0)
         changed: dict[bytes, Slot] = {}
         size, arrived, added = (held.size, held.arrived, 0) if held else (0, 0, 0)
-        said, corrects, find = claim.said, claim.corrects, slots.finder()
-        observed_at = said.observed_at
-        for element, (present, value) in self.statements(claim).items():
+        said, find = claim.said, slots.finder()
+        observed_at, corrects = said.observed_at, said.corrects
+        values = claim.value
+        if held is not None and not corrects and not claim.removed and type(values) is list:
+            # Nearly always: an assertion of elements that are in, of which nobody ever said anything else. As below.
+            rest = []
+            for value in values:
+                element = b"\x05%b\0" % value.encode() if type(value) is str else order_bytes(value)
+                slot = find(element)
+                if slot is not None and slot.stated and not (slot.standing or slot.against):
+                    highest = slot.said
+                    if highest is not None and observed_at > highest.observed_at:
+                        changed[element] = _make(Slot, (slot.about, said, True, (), ""))
+                        continue
+                rest.append((element, value))
+            statements: Iterable[tuple[bytes, tuple[bool, Json]]] = (
+                {element: (True, value) for element, value in rest}.items() if rest else ()
+            )
+        else:
+            statements = self.statements(claim).items()
+        for element, (present, value) in statements:
             slot = find(element)
             if slot is None:
                 added += 1
@@ -108,16 +126,6 @@ class Union(Policy):
                     size += present
                     continue
                 slot = Slot(value, None, False)
-            elif not (corrects or slot.standing or slot.against) and present and slot.stated:
-                # Nearly always: one that is in is said to be in again, and nobody ever said that it is not.
-                highest = slot.said
-                if highest is not None and observed_at > highest.observed_at:
-                    changed[element] = _make(Slot, (slot.about, said, True, (), ""))  # as `state_again` does
-                    continue
-                new = state_again(slot, True, said)
-                if new is not slot:
-                    changed[element] = new
-                continue
             else:
                 size -= _is_in(slot)
                 arrived -= slot.by_arrival
@@ -155,15 +163,23 @@ class Union(Policy):
         return frozenset(s.said.digest for slot in held.parts.values() for s in slot.standing)
 
     def pack(self, held: Held, packer: Packer) -> Any:
-        say, places = packer.said, packer.places
+        saids, places = packer.saids, packer.places
         slots: list[Any] = []
-        for slot in held.parts.values():
+        for slot in held.parts.whole().values():
             value, said, present, standing, against = slot
             if standing or against or said is None:
-                slots.append(pack_slot(slot, say))
-            else:  # as `pack_slot`, which would be called for every element of every state
-                place = places.get(said[0])
-                slots.append((value, (say(said) if place is None else place, present), ()))
+                slots.append(pack_slot(slot, packer.said))
+                continue
+            # As `pack_slot` and `Packer.said`, which would be called for every element of every state.
+            digest = said[0]
+            if digest in places:
+                place = places[digest]
+            else:
+                place = places[digest] = len(saids)
+                is_plain = not (said[4] or said[5] or said[6])  # then as `pack_said`
+                plain = (digest.hex(), said[1], said[2], said[3], 1 if said[7] else 0)
+                saids.append(plain if is_plain else pack_said(said))
+            slots.append((value, (place, present), ()))
         return [slots, self.pack_rest(held, packer)]
 
     def unpack(self, packed: Any, unpacker: Unpacker) -> Held:
