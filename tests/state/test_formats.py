@@ -7,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import woodrat
+from woodrat.canon.ids import Ref
 from woodrat.errors import Refused
 from woodrat.state import formats
 from woodrat.state.formats import CHECKS, DEPTH_MAX, compile_formats
+from woodrat.state.observation import ASSERT, say
 
 SOUND = {
     "date": ["2024-02-29", "2000-02-29", "0001-01-01"],
@@ -83,6 +85,25 @@ def test_no_merge_asks_for_a_format() -> None:
     assert other.show("lead/1").fields["mail"] == "nope"
     with pytest.raises(Refused):
         other.store({"entity_type": "lead", "id": "2", "mail": "nope"})
+
+
+def test_no_merge_asks_for_an_enumeration() -> None:
+    """A value that is not listed is refused when it is written, and counts where it comes from another ledger."""
+    ledger = woodrat.open(":memory:", agent="crm")
+    with pytest.raises(Refused, match='expected one of "planned"'):
+        ledger.store({"entity_type": "pipeline", "name": "nightly", "status": "on fire"})
+    assert ledger.position == -1
+    ledger.store({"entity_type": "pipeline", "name": "nightly"}, observed_at="2025-01-04T09:00:00Z")
+    at = "2025-01-05T09:00:00.000000Z"
+    said = say(Ref("pipeline", "nightly"), ASSERT, agent="b", observed_at=at, fields={"status": "on fire"})
+    ledger.admit([("observation", said.body)])
+    assert ledger.show("pipeline/nightly").fields == {"name": "nightly", "status": "on fire"}
+    wrong = say(Ref("pipeline", "nightly"), ASSERT, agent="b", observed_at=at, fields={"status": 7})
+    ledger.admit([("observation", wrong.body)])
+    assert ledger.show("pipeline/nightly").blame["status"].misfits == 1
+    with pytest.raises(Refused, match="expected one of"):
+        ledger.correct("pipeline/nightly", {"status": "still on fire"}, reason="r")
+    assert ledger.verify().sound
 
 
 def test_a_redacted_value_has_any_format() -> None:
