@@ -85,7 +85,7 @@ COMBINED: Final = ("$ref", "allOf", "anyOf", "oneOf")
 
 
 def compile_checks(document: Mapping[str, Any]) -> dict[str, Callable[[str], bool]]:
-    """Return what says that a text is sound, by field, for fields whose own schema states a format and applies no other.
+    """Return what says that a text is sound, by field, for fields that state a format and apply no other schema.
 
     It answers for text alone, as `compile_formats` does, without saying what is wrong.
     """
