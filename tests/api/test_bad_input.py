@@ -965,7 +965,7 @@ def test_corrections_that_do_not_fit(ledger: woodrat.Ledger) -> None:
     check_refused(
         ledger,
         lambda ledger: ledger.correct(ANA, remove={"city": ["Barcelona"]}),
-        ("/remove/city", "contact.city: only union can remove elements"),
+        ("/remove/city", "contact.city: only union and by_key take elements out"),
     )
 
 

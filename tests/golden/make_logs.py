@@ -208,8 +208,8 @@ def objects_by_key(engine: MemoryEngine, ada: Ledger) -> None:
     ada.retract(better.observations[0], reason="it was 2 after all")
     ref = Ref("pipeline", "nightly")
     when = "2025-07-01T00:00:00.000000Z"
-    twice: Any = [{"name": "load", "retries": 5}, {"name": "load", "retries": 7}]
-    for stated in (twice, ["fetch"], [{"retries": 1}]):
+    odd: list[Any] = [[{"name": "load", "retries": 5}, {"name": "load", "retries": 7}], ["fetch"], [{"retries": 1}]]
+    for stated in odd:
         ada.admit([("observation", say(ref, ASSERT, agent="cyd", observed_at=when, fields={"steps": stated}).body)])
     ada.admit([("observation", say(ref, ASSERT, agent="cyd", observed_at=when, remove={"steps": [1]}).body)])
     ada.retract(first.observations[0])

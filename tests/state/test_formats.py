@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import woodrat
+from woodrat.canon.ids import Ref
 from woodrat.errors import Refused
 from woodrat.state import formats
 from woodrat.state.formats import CHECKS, DEPTH_MAX, compile_formats
+from woodrat.state.observation import ASSERT, say
 
 SOUND = {
     "date": ["2024-02-29", "2000-02-29", "0001-01-01"],
@@ -54,12 +58,67 @@ def test_formats_are_found_inside_values() -> None:
                 "endless": {"$ref": "#/$defs/self"},
                 "other": {"format": "colour"},
             },
-        }
+        },
+        lambda pointer: lambda value: True,
     )
     assert sorted(found) == ["days", "when"]
     assert [fault.path for fault in found["days"](["2026-01-05", "x", 3], "/days")] == ["/days/1"]
     assert [fault.path for fault in found["when"]({"day": "x", "more": "y"}, "/when")] == ["/when/day"]
     assert DEPTH_MAX > 2
+
+
+CONTACTS: Any = {
+    "title": "lead",
+    "$defs": {"mail": {"type": "string", "format": "email", "maxLength": 40}},
+    "properties": {
+        "mail": {"allOf": [{"$ref": "#/$defs/mail"}, {"minLength": 3}]},
+        "reach": {
+            "anyOf": [
+                {"$ref": "#/$defs/mail"},
+                {"type": "string", "pattern": "^[+]", "title": "phone"},
+                {"type": "null"},
+            ]
+        },
+        "site": {"anyOf": [{"type": "string", "format": "uri"}, {"type": "string", "format": "hostname"}]},
+        "due": {"oneOf": [{"type": "string", "format": "date"}, {"type": "integer"}]},
+        "all/of~it": {"type": "array", "items": {"anyOf": [{"format": "date", "type": "string"}, {"type": "object"}]}},
+        "ref": {"$ref": "#/$defs/mail", "format": "email"},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "wrong"),
+    [
+        ("mail", "ana@example.org", 0),
+        ("mail", "nope", 1),
+        ("reach", "ana@example.org", 0),
+        ("reach", "+34 972", 0),
+        ("reach", None, 0),
+        ("reach", "nope", 1),
+        ("site", "https://example.org", 0),
+        ("site", "example.org", 0),
+        ("site", "not a host", 2),
+        ("due", "2026-01-05", 0),
+        ("due", 7, 0),
+        ("due", "soon", 1),
+        ("all/of~it", ["2026-01-05", {}], 0),
+        ("all/of~it", ["2026-01-05", "x", {}, "y"], 2),
+        ("ref", "nope", 1),
+    ],
+)
+def test_formats_count_in_the_branch_that_a_value_takes(field: str, value: Any, wrong: int) -> None:
+    """In `allOf` every format counts; in `anyOf` and `oneOf` one of the branches that the value fits has to hold."""
+    ledger = woodrat.open(":memory:", agent="crm")
+    ledger.schemas.register(CONTACTS)
+    record = {"entity_type": "lead", "id": "1", field: value}
+    if not wrong:
+        ledger.store(record)
+        return
+    with pytest.raises(Refused) as refusal:
+        ledger.store(record)
+    assert len(refusal.value.faults) == wrong
+    assert all("which is not" in fault.problem for fault in refusal.value.faults)
 
 
 def test_what_is_not_of_its_format_is_refused_when_written() -> None:
@@ -83,6 +142,25 @@ def test_no_merge_asks_for_a_format() -> None:
     assert other.show("lead/1").fields["mail"] == "nope"
     with pytest.raises(Refused):
         other.store({"entity_type": "lead", "id": "2", "mail": "nope"})
+
+
+def test_no_merge_asks_for_an_enumeration() -> None:
+    """A value that is not listed is refused when it is written, and counts where it comes from another ledger."""
+    ledger = woodrat.open(":memory:", agent="crm")
+    with pytest.raises(Refused, match='expected one of "planned"'):
+        ledger.store({"entity_type": "pipeline", "name": "nightly", "status": "on fire"})
+    assert ledger.position == -1
+    ledger.store({"entity_type": "pipeline", "name": "nightly"}, observed_at="2025-01-04T09:00:00Z")
+    at = "2025-01-05T09:00:00.000000Z"
+    said = say(Ref("pipeline", "nightly"), ASSERT, agent="b", observed_at=at, fields={"status": "on fire"})
+    ledger.admit([("observation", said.body)])
+    assert ledger.show("pipeline/nightly").fields == {"name": "nightly", "status": "on fire"}
+    wrong = say(Ref("pipeline", "nightly"), ASSERT, agent="b", observed_at=at, fields={"status": 7})
+    ledger.admit([("observation", wrong.body)])
+    assert ledger.show("pipeline/nightly").blame["status"].misfits == 1
+    with pytest.raises(Refused, match="expected one of"):
+        ledger.correct("pipeline/nightly", {"status": "still on fire"}, reason="r")
+    assert ledger.verify().sound
 
 
 def test_a_redacted_value_has_any_format() -> None:

@@ -633,3 +633,35 @@ def test_a_field_whose_name_cannot_be_printed_is_checked() -> None:
     found = parse_schema({"title": "x", "properties": {name: {"type": "string"}}}, policies=lambda name: None)
     assert found.claim_fault(name, "text") is None
     assert found.claim_fault(name, 1) is not None
+
+
+@pytest.mark.parametrize(
+    ("subschema", "value", "fits"),
+    [
+        ({"enum": ["a", "b"]}, "c", True),
+        ({"type": "string", "enum": ["a", "b"]}, 3, False),
+        ({"const": "a"}, "c", False),
+        ({"$ref": "#/$defs/known"}, "c", True),
+        ({"$ref": "#/$defs/known"}, "too long", False),
+        ({"type": "array", "items": {"enum": ["a"]}}, ["c"], True),
+        ({"properties": {"kind": {"enum": ["a"]}}, "required": ["kind"]}, {"kind": "c"}, True),
+        ({"anyOf": [{"enum": ["a"]}, {"type": "null"}]}, "c", True),
+        ({"allOf": [{"enum": ["a"]}, {"type": "string"}]}, 3, False),
+        ({"not": {"enum": ["a"]}}, "a", False),
+        ({"not": {"enum": ["a"]}}, "c", True),
+        ({"not": {"$ref": "#/$defs/known"}}, "a", False),
+        ({"not": {"$ref": "#/$defs/known"}}, "c", True),
+        ({"oneOf": [{"enum": ["a"]}, {"enum": ["b"]}]}, "a", True),
+        ({"oneOf": [{"enum": ["a"]}, {"enum": ["b"]}]}, "c", False),
+        ({"if": {"enum": ["a"]}, "then": {"enum": ["b"]}, "else": {"type": "null"}}, "a", True),
+        ({"if": {"enum": ["a"]}, "then": {"enum": ["b"]}, "else": {"type": "null"}}, "c", False),
+        ({"enum": ["a"], "$dynamicRef": "#known"}, "c", False),
+    ],
+)
+def test_a_merge_asks_for_shapes_and_not_for_known_values(subschema: dict[str, Any], value: Any, fits: bool) -> None:
+    """A claim fits whatever enumerations leave out, except where the schema would then take other values, not more."""
+    known = {"enum": ["a", "b"], "maxLength": 3, "$dynamicAnchor": "known"}
+    schema = parse({"title": "thing", "properties": {"x": subschema}, "$defs": {"known": known}})
+    assert (schema.claim_fault("x", value) is None) is fits
+    if schema.takes({"x": value}):
+        assert fits, "what fits the whole document fits in a merge"

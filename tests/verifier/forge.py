@@ -580,13 +580,15 @@ def field_story(rng: Random, policy: Any = None, plain: bool = False) -> Story:
         {"type": ["integer", "array", "string"]},
         {"not": {"const": 3}},
         {"$ref": "#/$defs/d"},
+        {"enum": [1, "a"], "oneOf": [{"enum": [3, "é"]}, {"not": {"$ref": "#/$defs/e"}}]},
+        {"anyOf": [{"enum": [5]}, {"$ref": "#/$defs/e"}], "items": {"enum": ["b"]}},
     ]
     if not plain:
         subschema |= rng.choice([*limits, {"pattern": "x"}])
     schema = {
         "properties": {"f": subschema},
         "x-woodrat-version": 1,
-        "$defs": {"d": {"anyOf": [{"maximum": 3}, {"maxItems": 3}]}},
+        "$defs": {"d": {"anyOf": [{"maximum": 3}, {"maxItems": 3}]}, "e": {"enum": [3, "a", [1]], "maxItems": 2}},
     }
     shown = plain or rng.random() < 0.85
     if shown:

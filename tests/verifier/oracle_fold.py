@@ -480,23 +480,23 @@ class Evaluation:
         self.document = document
         self.steps = 0
 
-    def apply(self, subschema: Any, value: Any, depth: int = 1) -> bool:
+    def apply(self, subschema: Any, value: Any, depth: int = 1, enums: bool = False) -> bool:
         self.steps += 1
         if self.steps > 10_000 or depth > 100:
             raise NotEvaluated
         if isinstance(subschema, bool):
             return subschema
         # A list, not `all` over a generator: every keyword is applied, whatever the others gave.
-        return all([self.keyword(subschema, word, given, value, depth) for word, given in subschema.items()])  # noqa: C419
+        return all([self.keyword(subschema, word, given, value, depth, enums) for word, given in subschema.items()])  # noqa: C419
 
-    def keyword(self, subschema: dict[str, Any], word: str, given: Any, value: Any, depth: int) -> bool:
+    def keyword(self, subschema: dict[str, Any], word: str, given: Any, value: Any, depth: int, enums: bool) -> bool:
         def inner(other: Any, inside: Any) -> bool:
-            return self.apply(other, inside, depth + 1)
+            return self.apply(other, inside, depth + 1, enums or word in ("not", "oneOf"))
 
         if word == "type":
             return any(is_of_type(value, kind) for kind in (given if isinstance(given, list) else [given]))
         if word == "enum":
-            return any(same(value, each) for each in given)
+            return not enums or any(same(value, each) for each in given)
         if word == "const":
             return same(value, given)
         if word == "not":

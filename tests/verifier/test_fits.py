@@ -47,7 +47,10 @@ def _with(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 LEAVES = st.one_of(st.booleans(), _with(st.booleans()))
 SUBSCHEMAS = st.recursive(LEAVES, _with, max_leaves=4)
 PLAIN = st.one_of(
-    st.booleans(), st.fixed_dictionaries({}, optional={"type": TYPES, "minimum": NUMBERS, "maxLength": COUNTS})
+    st.booleans(),
+    st.fixed_dictionaries(
+        {}, optional={"type": TYPES, "minimum": NUMBERS, "maxLength": COUNTS, "enum": st.just([1, "a"])}
+    ),
 )
 
 

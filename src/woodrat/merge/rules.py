@@ -154,7 +154,11 @@ class Rules:
         if found is None:
             from woodrat.state import formats  # commands that only read end without it
 
-            found = self._formats = {} if self.schema.is_open else formats.compile_formats(self.schema.document)
+            found = self._formats = (
+                {}
+                if self.schema.is_open
+                else formats.compile_formats(self.schema.document, compiled(self.schema.body).fits)
+            )
         return found
 
     def format_faults(self, fields: Mapping[str, Json], path: str) -> list[Fault]:

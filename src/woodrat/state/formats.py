@@ -7,7 +7,7 @@ format that is not listed here asks for nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from woodrat.canon.form import Json
@@ -78,10 +78,14 @@ CHECKS: Final[Mapping[str, tuple[Callable[[str], bool], str]]] = {
 
 Find = Callable[[Json, str], Iterator[Fault]]
 """Yields what is wrong with a value at a path."""
+Fits = Callable[[Json], bool]
+"""Whether a value fits a subschema, formats aside."""
+COMBINED: Final = ("$ref", "allOf", "anyOf", "oneOf")
+"""Keywords that apply other subschemas to the same value, in which formats are looked for too."""
 
 
 def compile_checks(document: Mapping[str, Any]) -> dict[str, Callable[[str], bool]]:
-    """Return what says that a text is sound, by field, for fields whose own schema states a format.
+    """Return what says that a text is sound, by field, for fields that state a format and apply no other schema.
 
     It answers for text alone, as `compile_formats` does, without saying what is wrong.
     """
@@ -90,50 +94,119 @@ def compile_checks(document: Mapping[str, Any]) -> dict[str, Callable[[str], boo
     return {
         name: CHECKS[each["format"]][0]
         for name, each in found
-        if isinstance(each, Mapping) and "$ref" not in each and str(each.get("format")) in CHECKS
+        if isinstance(each, Mapping)
+        and not any(keyword in each for keyword in COMBINED)
+        and str(each.get("format")) in CHECKS
     }
 
 
-def compile_formats(document: Mapping[str, Any]) -> dict[str, Find]:
-    """Return what checks the values of fields, by name, for those of which a schema states a format somewhere."""
+def compile_formats(document: Mapping[str, Any], fits: Callable[[str], Fits]) -> dict[str, Find]:
+    """Return what checks the values of fields, by name, for those of which a schema states a format somewhere.
+
+    `fits` tells whether a value fits the subschema at a pointer: a format counts only in a branch that a value takes.
+    """
     properties = document.get("properties")
     if not isinstance(properties, Mapping):
         return {}
-    made = ((name, _compile(each, document, f"{document.get('title')}.{name}")) for name, each in properties.items())
+    compiler = _Compiler(document, fits)
+    made = (
+        (name, compiler.compile(each, f"/properties/{pointer_part(name)}", f"{document.get('title')}.{name}", 0))
+        for name, each in properties.items()
+    )
     return {name: find for name, find in made if find is not None}
 
 
-def _compile(schema: Any, document: Mapping[str, Any], name: str, depth: int = 0) -> Find | None:
-    """Return what checks a value against the formats in its schema: its own, of its items and of its members."""
-    if not isinstance(schema, Mapping) or depth > DEPTH_MAX:
-        return None
-    ref = schema.get("$ref")
-    if isinstance(ref, str) and ref.startswith("#/$defs/"):
-        target = document.get("$defs", {}).get(ref.removeprefix("#/$defs/"))
-        return _compile(target, document, name, depth + 1)
-    check = CHECKS.get(str(schema.get("format")))
-    items = _compile(schema.get("items"), document, name, depth + 1)
-    members: dict[str, Find] = {}
-    inside = schema.get("properties")
-    for member, each in inside.items() if isinstance(inside, Mapping) else ():
-        find = _compile(each, document, f"{name}.{member}", depth + 1)
-        if find is not None:
-            members[member] = find
-    if check is None and items is None and not members:
-        return None
+class _Compiler:
+    """Finds the formats in the subschemas of one document."""
+
+    def __init__(self, document: Mapping[str, Any], fits: Callable[[str], Fits]) -> None:
+        self._document = document
+        self._fits = fits
+
+    def compile(self, schema: Any, pointer: str, name: str, depth: int) -> Find | None:
+        """Return what checks a value against the formats in its schema; `None` where there is none.
+
+        Formats are its own, of its items, of its members, and of what it applies to the same value.
+        """
+        if not isinstance(schema, Mapping) or depth > DEPTH_MAX:
+            return None
+        check = CHECKS.get(str(schema.get("format")))
+        items = self.compile(schema.get("items"), f"{pointer}/items", name, depth + 1)
+        members: dict[str, Find] = {}
+        inside = schema.get("properties")
+        for member, each in inside.items() if isinstance(inside, Mapping) else ():
+            at = f"{pointer}/properties/{pointer_part(member)}"
+            find = self.compile(each, at, f"{name}.{member}", depth + 1)
+            if find is not None:
+                members[member] = find
+        same = self._applied(schema, pointer, name, depth)
+        if check is None and items is None and not members:
+            return None if not same else same[0] if len(same) == 1 else _all(same)
+
+        def faults(value: Json, path: str) -> Iterator[Fault]:
+            if isinstance(value, str):
+                if check is not None and value != REDACTED and not check[0](value):
+                    yield Fault(
+                        path, f"{name}: got {shown(value)}, which is not {check[1]}", "Send it so, or leave it out."
+                    )
+            elif isinstance(value, list):
+                for index, element in enumerate(value) if items is not None else ():
+                    yield from items(element, f"{path}/{index}")  # type: ignore[misc]
+            elif isinstance(value, dict):
+                for member, find in members.items():
+                    if member in value:
+                        yield from find(value[member], f"{path}/{pointer_part(member)}")
+
+        return _all([faults, *same]) if same else faults
+
+    def _applied(self, schema: Mapping[str, Any], pointer: str, name: str, depth: int) -> list[Find]:
+        """Return what checks a value against the formats of what a schema applies to the same value."""
+        found: list[Find | None] = []
+        ref = schema.get("$ref")
+        if isinstance(ref, str) and ref.startswith("#/$defs/"):
+            target = self._document.get("$defs", {}).get(ref.removeprefix("#/$defs/"))
+            found.append(self.compile(target, ref[1:], name, depth + 1))
+        for index, each in enumerate(_listed(schema, "allOf")):
+            found.append(self.compile(each, f"{pointer}/allOf/{index}", name, depth + 1))
+        for keyword in ("anyOf", "oneOf"):
+            places = [(each, f"{pointer}/{keyword}/{index}") for index, each in enumerate(_listed(schema, keyword))]
+            finds = [self.compile(each, at, name, depth + 1) for each, at in places]
+            if any(find is not None for find in finds):
+                branches = [(self._fits(at), find) for (_, at), find in zip(places, finds, strict=True)]
+                found.append(_any(branches))
+        return [find for find in found if find is not None]
+
+
+def _listed(schema: Mapping[str, Any], keyword: str) -> list[Any]:
+    found = schema.get(keyword)
+    return found if isinstance(found, list) else []
+
+
+def _all(finds: Sequence[Find]) -> Find:
+    """Return what checks a value against the formats of several subschemas that all count."""
 
     def faults(value: Json, path: str) -> Iterator[Fault]:
-        if isinstance(value, str):
-            if check is not None and value != REDACTED and not check[0](value):
-                yield Fault(
-                    path, f"{name}: got {shown(value)}, which is not {check[1]}", "Send it so, or leave it out."
-                )
-        elif isinstance(value, list):
-            for index, element in enumerate(value) if items is not None else ():
-                yield from items(element, f"{path}/{index}")  # type: ignore[misc]
-        elif isinstance(value, dict):
-            for member, find in members.items():
-                if member in value:
-                    yield from find(value[member], f"{path}/{pointer_part(member)}")
+        told: set[Fault] = set()
+        for find in finds:
+            for fault in find(value, path):
+                if fault not in told:
+                    told.add(fault)
+                    yield fault
+
+    return faults
+
+
+def _any(branches: Sequence[tuple[Fits, Find | None]]) -> Find:
+    """Return what checks a value against branches of which one has to hold: those that it fits, formats aside."""
+
+    def faults(value: Json, path: str) -> Iterator[Fault]:
+        wrong: list[Fault] = []
+        for fits, find in branches:
+            if fits(value):
+                problems = [] if find is None else list(find(value, path))
+                if not problems:
+                    return
+                wrong += problems
+        yield from dict.fromkeys(wrong)
 
     return faults

@@ -124,9 +124,10 @@ class Schema:
         return self.policies.get(field, LATEST)
 
     def claim_fault(self, field: str, value: Json) -> str | None:
-        """Return why `value` does not fit the subschema of `field`, or None; an undescribed field takes anything.
+        """Return why `value` does not fit the subschema of `field` as a merge asks it, or None.
 
-        Nothing but the value and the field's own subschema counts, so a claim fits or not by itself.
+        Nothing but the value and the field's own subschema counts, so a claim fits or not by itself. Enumerations and
+        formats are not asked for, and an undescribed field takes anything.
         """
         if not self.body:
             return None
@@ -149,6 +150,11 @@ class Schema:
             return None
         checks = found.claim(field)
         found.passing[field] = checks.length_max, checks.validator.is_valid
+        return self._problem(checks, value)
+
+    @staticmethod
+    def _problem(checks: Checks, value: Json) -> str | None:
+        """Return what is wrong with the value of a field, or None."""
         if type(value) is not str or len(value) > checks.length_max:
             problem = checks.beyond(value)
             if problem is not None:
@@ -219,14 +225,16 @@ class Schema:
 
     def _field_faults(self, fields: Mapping[str, Json], path: str) -> list[Fault]:
         """Return the fields of a record that do not fit; the record is too large to look for all that is wrong."""
+        checks, hidden = compiled(self.body), self._hidden(fields)
+        described = [(name, value) for name, value in fields.items() if name in self.properties and name not in hidden]
         found = [
             Fault(
                 f"{path}/{pointer_part(name)}",
                 f"{self.type}.{name}: {problem}",
                 f"Send a value that fits, or change the field in {self._new_version()}.",
             )
-            for name, value in fields.items()
-            if (problem := self.claim_fault(name, value)) is not None
+            for name, value in described
+            if (problem := self._problem(checks.stated(name), value)) is not None
         ]
         problem = f"{self.type}: the record does not fit, and is too large to say where"
         return found or [Fault(path, problem, f"Send less in one record, or change {self._new_version()}.")]

@@ -13,7 +13,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
-from woodrat.state.expansion import CHECK_STEPS_MAX, SEARCHED_CHARACTERS_MAX, Expansion
+from woodrat.errors import pointer_part
+from woodrat.state.expansion import CHECK_STEPS_MAX, SEARCHED_CHARACTERS_MAX, Expansion, pointed_at
+from woodrat.state.merge_check import is_asked_as_it_stands, without_enumerations
 
 if TYPE_CHECKING:
     # Loaded where it is first used: many commands end without checking a value, and it is slow to load.
@@ -63,6 +65,7 @@ def meta() -> jsonschema_rs.Draft202012Validator:
 
 
 _BASE: Final = "urn:woodrat:schema"
+_MERGED: Final = "urn:woodrat:merged"
 
 
 def bounded(document: dict[str, Any], expansion: Expansion) -> dict[str, Any]:
@@ -131,14 +134,25 @@ class Checks:
 class Compiled:
     """The checks of one schema, each made when first asked for."""
 
-    __slots__ = ("_claims", "_document", "_known", "_record", "_registry", "_steps_max", "beyond", "passing")
+    __slots__ = (
+        "_as_it_stands",
+        "_claims",
+        "_document",
+        "_known",
+        "_record",
+        "_registry",
+        "_steps_max",
+        "beyond",
+        "passing",
+    )
 
     def __init__(self, document: dict[str, Any], body: bytes) -> None:
         self._document = document
         self._known: Expansion | None = None
         self._registry: jsonschema_rs.Registry | None = None
         self._record: Checks | None = None
-        self._claims: dict[str, Checks] = {}
+        self._claims: dict[tuple[str, str], Checks] = {}
+        self._as_it_stands = is_asked_as_it_stands(body)
         self.passing: dict[str, tuple[int, Callable[[Any], bool]]] = {}
         """By field, the longest text that is checked without being weighed, and the check; once it was asked for."""
         simple = len(body) <= SIMPLE_BYTES_MAX and not any(part in body for part in _COSTLY)
@@ -160,33 +174,61 @@ class Compiled:
         return self._record
 
     def claim(self, field: str) -> Checks:
-        """Return the checks of one field's values."""
+        """Return the checks of one field's claims, as a merge asks them."""
+        return self._part(_pointer(field), _MERGED)
+
+    def stated(self, field: str) -> Checks:
+        """Return the checks of one field's values, as the schema states them and surfaces ask them."""
+        return self._part(_pointer(field), _BASE)
+
+    def fits(self, pointer: str) -> Callable[[Any], bool]:
+        """Return what says whether a value fits the subschema at a pointer; one that may not be checked does not."""
+
+        def fits(value: Any) -> bool:
+            if self.beyond is not None:
+                return False
+            checks = self._part(pointer, _BASE)
+            return checks.beyond(value) is None and bool(checks.validator.is_valid(value))
+
+        return fits
+
+    def _part(self, pointer: str, base: str) -> Checks:
         assert self.beyond is None, "a schema beyond the limit is never compiled"
-        found = self._claims.get(field)
+        found = self._claims.get((pointer, base))
         if found is None:
-            subschema = self._document["properties"][field]
-            compile = partial(self._compile_claim, field)
-            found = self._claims[field] = Checks(compile, self.expansion, subschema, self._steps_max)
+            subschema = pointed_at(self._document, f"#{_quoted(pointer)}")
+            compile = partial(self._compile_part, pointer, base)
+            found = self._claims[pointer, base] = Checks(compile, self.expansion, subschema, self._steps_max)
         return found
 
     def _compile_record(self) -> jsonschema_rs.Draft202012Validator:
         return validator({key: value for key, value in self._checkable().items() if key != "required"})
 
-    def _compile_claim(self, field: str) -> jsonschema_rs.Draft202012Validator:
-        from urllib.parse import quote
-
+    def _compile_part(self, pointer: str, base: str) -> jsonschema_rs.Draft202012Validator:
         import jsonschema_rs
 
         if self._registry is None:
-            resources = [(_BASE, self._checkable())]
+            stated = self._checkable()
+            merged = stated if self._as_it_stands else without_enumerations(stated, _BASE)
+            resources = [(_BASE, stated), (_MERGED, merged)]
             self._registry = jsonschema_rs.Registry(resources, jsonschema_rs.Draft202012, _nothing_remote)
         # A reference into the whole document, so that references inside the property still find their targets.
-        reference = f"{_BASE}#/properties/{quote(field.replace('~', '~0').replace('/', '~1'), safe='~')}"
-        return validator({"$ref": reference}, self._registry)
+        return validator({"$ref": f"{base}#{_quoted(pointer)}"}, self._registry)
 
     def _checkable(self) -> dict[str, Any]:
         """Return the document as the library gets it; patterns that search get no long text."""
         return checkable(self._document if self._steps_max is not None else bounded(self._document, self.expansion()))
+
+
+def _pointer(field: str) -> str:
+    return f"/properties/{pointer_part(field)}"
+
+
+def _quoted(pointer: str) -> str:
+    """Return a pointer as it stands in a reference."""
+    from urllib.parse import quote  # slow to load
+
+    return quote(pointer, safe="/~")
 
 
 @lru_cache(maxsize=COMPILED_SCHEMAS_MAX)

@@ -874,15 +874,16 @@ class Subschema {
   }
 
   // Every keyword is applied, whatever the others gave, so that every verifier counts the same steps.
-  holds(sub, value, depth) {
+  // A merge asks for no `enum`, except within `not` and `oneOf`, which are asked whole.
+  holds(sub, value, depth, whole = false) {
     if (++this.steps > STEPS_MAX || depth > DEEP_MAX) throw new TooLong();
     if (typeof sub === "boolean") return sub;
-    const each = (subs) => subs.map((item) => this.holds(item, value, depth + 1));
-    const inside = (item, part) => this.holds(item, part, depth + 1);
+    const each = (subs, all = whole) => subs.map((item) => this.holds(item, value, depth + 1, all));
+    const inside = (item, part, all = whole) => this.holds(item, part, depth + 1, all);
     const results = Object.entries(sub).map(([keyword, wanted]) => {
       if (IGNORED.includes(keyword)) return true;
       if (keyword === "type") return [wanted].flat().some((name) => TYPES[name](value));
-      if (keyword === "enum") return wanted.map((item) => spell(item)).includes(spell(value));
+      if (keyword === "enum") return !whole || wanted.map((item) => spell(item)).includes(spell(value));
       if (keyword === "const") return spell(wanted) === spell(value);
       if (Object.hasOwn(LIMITS, keyword)) return !LIMITS[keyword][0](value) || LIMITS[keyword][1](value, wanted);
       if (keyword === "items") return !Array.isArray(value) || value.map((item) => inside(wanted, item)).every(Boolean);
@@ -898,10 +899,10 @@ class Subschema {
         return others.map((name) => inside(wanted, value[name])).every(Boolean);
       }
       if (keyword === "required") return !isObject(value) || wanted.every((name) => has(value, name));
-      if (keyword === "not") return !inside(wanted, value);
+      if (keyword === "not") return !inside(wanted, value, true);
       if (keyword === "anyOf") return each(wanted).some(Boolean);
       if (keyword === "allOf") return each(wanted).every(Boolean);
-      if (keyword === "oneOf") return each(wanted).filter(Boolean).length === 1;
+      if (keyword === "oneOf") return each(wanted, true).filter(Boolean).length === 1;
       return inside(this.defs[this.target(wanted)], value); // $ref
     });
     return results.every(Boolean);

@@ -974,13 +974,16 @@ def fits(document: Any, field: str, value: Any) -> bool | None:
     if not is_small(document) or not is_all_known(subschema, defs):
         return None
     try:
-        return applied(subschema, value, defs, [0], 1)
+        return applied(subschema, value, defs, [0], 1, False)
     except NotEvaluated:
         return None
 
 
-def applied(schema: Any, value: Any, defs: Any, steps: list[int], depth: int) -> bool:
-    """Apply a known subschema to a value; every keyword is applied, so that steps are counted alike everywhere."""
+def applied(schema: Any, value: Any, defs: Any, steps: list[int], depth: int, whole: bool) -> bool:
+    """Apply a known subschema to a value; every keyword is applied, so that steps are counted alike everywhere.
+
+    Under `not` and `oneOf` it is asked as a `whole`; elsewhere a merge asks for no `enum`.
+    """
     steps[0] += 1
     if steps[0] > STEPS_MAX or depth > SUBSCHEMAS_DEEP_MAX:
         raise NotEvaluated
@@ -989,20 +992,21 @@ def applied(schema: Any, value: Any, defs: Any, steps: list[int], depth: int) ->
     good = [True]
     for keyword, wanted in schema.items():
         if keyword == "properties" and isinstance(value, dict):
-            good += [applied(wanted[key], value[key], defs, steps, depth + 1) for key in wanted if key in value]
+            good += [applied(wanted[key], value[key], defs, steps, depth + 1, whole) for key in wanted if key in value]
         elif keyword == "additionalProperties" and isinstance(value, dict):
             further = [key for key in value if key not in schema.get("properties", {})]
-            good += [applied(wanted, value[key], defs, steps, depth + 1) for key in further]
+            good += [applied(wanted, value[key], defs, steps, depth + 1, whole) for key in further]
         elif keyword == "items" and isinstance(value, list):
-            good += [applied(wanted, item, defs, steps, depth + 1) for item in value]
+            good += [applied(wanted, item, defs, steps, depth + 1, whole) for item in value]
         elif keyword in ("anyOf", "allOf", "oneOf"):
-            held = sum([applied(each, value, defs, steps, depth + 1) for each in wanted])
+            inner = whole or keyword == "oneOf"
+            held = sum([applied(each, value, defs, steps, depth + 1, inner) for each in wanted])
             good.append(held == 1 if keyword == "oneOf" else held >= (1 if keyword == "anyOf" else len(wanted)))
         elif keyword == "not":
-            good.append(not applied(wanted, value, defs, steps, depth + 1))
+            good.append(not applied(wanted, value, defs, steps, depth + 1, True))
         elif keyword == "$ref":
-            good.append(applied(defs[wanted[len("#/$defs/") :]], value, defs, steps, depth + 1))
-        else:
+            good.append(applied(defs[wanted[len("#/$defs/") :]], value, defs, steps, depth + 1, whole))
+        elif keyword != "enum" or whole:
             good.append(holds_keyword(keyword, wanted, value))
     return all(good)
 
