@@ -283,7 +283,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"what": "loan/42", "rules": [Rule("a", lambda f: True)], "chosen": "x"}, "is code"),
     ({"what": {"entities": []}}, "it has no condition"),
     ({"what": {"entities": []}, "where": "a=1"}, "cannot be combined with a whole predicate"),
-    ({"what": "loan", "exists": True}, "expected TYPE/KEY"),
+    ({"what": "loan", "exists": True}, "nothing here is called"),
     ({"what": "loan/42", "exists": True, "first": 1}, "expected true or false"),
     ({"what": "loan/42", "exists": True, "before": 1, "after": 0}, "position 1 is later than position 0"),
     ({"what": "loan/42", "exists": True, "before": "someday"}, "someday"),

@@ -66,7 +66,7 @@ def test_impact_lists_what_leaned_on_it(told: Cli) -> None:
     assert told("impact", "crm").json["observations"] == [observation]
     page = told("impact", observation, "-o", "table").out
     assert "├─ decided classify-risk = rejected on creditScore" in page
-    assert page.endswith("1 observations; 3 current fields; 1 runs; 1 decisions; 0 exports\n")
+    assert page.endswith("1 observation; 3 current fields; 1 run; 1 decision; 0 exports\n")
     assert told("impact", observation, "--format", "dot").out.startswith("digraph woodrat {\n")
 
 

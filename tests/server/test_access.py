@@ -243,6 +243,7 @@ def test_a_tenant_is_closed_to_the_keys_of_others(
     ]
     if route.verb == "impact":
         asked = [f"of={names['observation']}"]
+    asked += ["details=true"] if route.has_details else []
     body = None
     if route.method == "POST":
         known = {p.spelled: by_name[p.spelled] for p in route.params if p.inside == "body" and p.spelled in by_name}

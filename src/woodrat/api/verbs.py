@@ -43,7 +43,7 @@ def declared(name: str) -> Verb:
         from woodrat.api.past import Past
 
         kind = Past
-        if method not in vars(Past):
+        if not hasattr(Past, method):
             from woodrat.api.ledger import Ledger
 
             kind = Ledger

@@ -277,7 +277,8 @@ def related(call: Call) -> Answer:
 
     def text(paper: Paper) -> None:
         if not page:
-            paper.line(f"{call.given.ref} has no relations.")
+            about = call.given.ref if page.matched is None else page.matched.entity
+            paper.line(f"{about} has no relations.")
             return
         cells = [(str(r.depth), str(r.start), r.type, str(r.end), fields(r.fields)) for r in page.items]
         paper.table(("DEPTH", "FROM", "TYPE", "TO", "FIELDS"), cells)

@@ -63,7 +63,10 @@ def impact(call: Call) -> Answer:
             (total.decisions, "decisions"),
             (total.exports, "exports"),
         )
-        paper.line("; ".join(f"{count} {noun}" for count, noun in counts if count is not None), DIM)
+        paper.line(
+            "; ".join(f"{count} {noun if count != 1 else noun[:-1]}" for count, noun in counts if count is not None),
+            DIM,
+        )
         if page.left_out:
             paper.line(f"{page.left_out} runs lie beyond the depth of {page.depth}; add --depth N.", YELLOW)
         if page.cursor is not None:

@@ -225,7 +225,8 @@ def why(call: Call) -> Answer:
 
     def text(paper: Paper) -> None:
         if not page.items:
-            paper.line(f"No decision about {given.ref} is recorded.")
+            about = given.ref if page.matched is None else page.matched.entity
+            paper.line(f"No decision about {about} is recorded.")
         for reason in page.items:
             _reason(paper, reason)
         if page.cursor is not None:

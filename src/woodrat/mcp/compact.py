@@ -16,10 +16,6 @@ from woodrat.ledger.elements import Elements
 from woodrat.ledger.find import Hit
 
 if TYPE_CHECKING:
-    from woodrat.compare.divergence import Divergence
-    from woodrat.explain.impact import AffectedRun, Impact
-    from woodrat.explain.lineage import LineageTree, Node
-    from woodrat.explain.stale import Belief, Stale
     from woodrat.ledger.reads import Related
     from woodrat.ledger.report import Report
     from woodrat.merge.blame import Blame
@@ -27,19 +23,11 @@ if TYPE_CHECKING:
     from woodrat.merge.diff import EntityChange, FieldChange
     from woodrat.merge.snapshot import Conflict, Contender, Snapshot
     from woodrat.merge.timeline import Event, Step
-    from woodrat.recall.reader import Recall
-    from woodrat.runs.evidence import Evidence
-    from woodrat.runs.reader import Reason
-    from woodrat.runs.record import RunRecord
-    from woodrat.runs.rules import Verdict
-    from woodrat.runs.steps import Decision
-    from woodrat.runs.summary import Choice, RunSummary
     from woodrat.state.asof import Stored
     from woodrat.state.match import Match
     from woodrat.state.observation import Observation
     from woodrat.state.schema import Schema
     from woodrat.state.source import Delivery
-    from woodrat.whatif.result import Supposed, WhatIf
 
 Compact = dict[str, Any]
 
@@ -59,10 +47,6 @@ RECALLED_CHARACTERS_MAX: Final = 600
 """Longest hit of a recall, as JSON."""
 SHOWN_CHARACTERS_MAX: Final = 4_000
 """Longest value of the one entity that was asked for."""
-NODES_MAX: Final = 100
-"""How many nodes of a lineage are shown."""
-NARRATIVE_TOKENS: Final = 1_000
-"""How long the account of one run is."""
 
 
 def stated(**parts: Any) -> Compact:
@@ -71,11 +55,6 @@ def stated(**parts: Any) -> Compact:
 
 
 _EMPTY: Final[tuple[Any, ...]] = ((), [], {}, "")
-
-
-def _answer(record: RunSummary | Reason | AffectedRun) -> Compact:
-    """What a run answered, false and empty text included."""
-    return {} if record.answer is None else {"answer": short(record.answer)}
 
 
 def short(value: Any, most: int = VALUE_CHARACTERS_MAX) -> Any:
@@ -338,237 +317,3 @@ def schema(record: Schema) -> Compact:
 def listed_schema(record: Schema) -> Compact:
     """One schema of many: its fields alone."""
     return {"type": record.type, "version": record.version, "fields": sorted(record.properties)}
-
-
-# Runs
-
-
-def verdict(record: Verdict) -> Compact:
-    """What a decision came to."""
-    from woodrat.runs.values import plain
-
-    return {
-        "chosen": plain(record.chosen),
-        **stated(
-            rule=list(record.rule) if isinstance(record.rule, tuple) else record.rule,
-            evidence=short_values(record.evidence),
-            default=record.default,
-            skipped_rules=list(record.unknown),
-        ),
-    }
-
-
-def decision(record: Decision) -> Compact:
-    """What was decided, and by which rule."""
-    evidence = short_values(record.evidence)
-    return {"stage": record.stage, "chosen": short(record.chosen), **stated(rule=record.rule, evidence=evidence)}
-
-
-def _choice(record: Choice | Decision) -> Compact:
-    return {"stage": record.stage, "chosen": short(record.chosen)}
-
-
-def listed_run(record: RunSummary) -> Compact:
-    """One run of many."""
-    about = listed(
-        {"decisions": (record.choices, _choice)},
-        id=record.id,
-        status=record.status,
-        agent=record.agent,
-        query=short(record.query),
-        subject=record.subject,
-        started_at=record.started_at,
-        error=short(record.error),
-        verdict=record.verdict,
-    )
-    return {**about, **_answer(record)}
-
-
-def run(record: RunRecord) -> Compact:
-    """One run, told in lines that end with the entry they come from."""
-    from woodrat.runs.projection import project
-
-    about = stated(agent=record.agent, subject=record.subject, verdict=record.verdict)
-    return {
-        "id": record.id,
-        "status": record.status,
-        **about,
-        "narrative": project(record, "narrative", NARRATIVE_TOKENS),
-    }
-
-
-def divergence(record: Divergence) -> Compact:
-    """Where two runs part: the sentence, and the steps that differ."""
-    differing = [row for row in record.rows if row.mark != "same"]
-    rows = [
-        stated(step=row.step, kind=row.kind, label=row.label, mark=row.mark, first=row.first, second=row.second)
-        for row in differing
-    ]
-    return {
-        "same": record.same,
-        "level": record.level,
-        "sentence": record.sentence,
-        **stated(wording=record.wording),
-        **listed({"rows": (rows, short_values)}, first=record.first, second=record.second),
-    }
-
-
-def _since(item: Evidence) -> Compact:
-    """What became of a fact after a decision was made on it."""
-    since = item.since
-    assert since is not None
-    return {
-        "fact": item.fact,
-        "change": since.change,
-        "now": short(since.now),
-        **stated(agent=since.agent, because=short(since.because)),
-    }
-
-
-def reason(record: Reason) -> Compact:
-    """One decision about an entity, and what its run answered."""
-    return {
-        "run": record.run,
-        **decision(record.decision),
-        **stated(
-            agent=record.agent,
-            decided_at=record.decided_at,
-            query=short(record.query),
-            verdict=record.verdict,
-            margin=None if record.decision.margin is None else short(record.decision.margin.sentence),
-            changed_since=[_since(item) for item in record.decision.looked_at if item.since is not None] or None,
-        ),
-        **_answer(record),
-    }
-
-
-def recall(record: Recall) -> Compact:
-    """What was recalled, as text; where nothing was, what came near and why it does not count."""
-    hits = [
-        stated(kind=hit.kind, ref=hit.ref, score=round(hit.score, 3), at=hit.at, agent=hit.agent) for hit in record.hits
-    ]
-    rejected = [
-        stated(kind=miss.kind, ref=miss.ref, score=round(miss.score, 3), reason=miss.reason, text=short(miss.text))
-        for miss in record.rejected
-    ]
-    understood = None
-    if record.understood is not None:
-        understood = f"{record.understood.words}: {record.understood.since} to before {record.understood.until}"
-    return {
-        "found": bool(record.hits),
-        "text": record.text,
-        **stated(understood=understood, remark=record.remark),
-        **listed({"hits": (hits, dict), "rejected": (rejected, dict)}, position=record.position),
-    }
-
-
-# Explanations
-
-
-def lineage(record: LineageTree) -> Compact:
-    """The way back to the sources: what each thing says, as a tree, and as a tree for each run further back."""
-    left = [NODES_MAX]
-    first = _node(record.trees[0], left)
-    runs = []
-    for tree in record.runs:
-        if left[0] <= 0:
-            break
-        runs.append(_node(tree, left))
-    more = {**first.pop("more", {}), **({"runs": record.run_count} if len(runs) < record.run_count else {})}
-    limits = stated(depth=record.depth, left_out=record.left_out or None, cursor=record.cursor)
-    return {**first, **stated(runs=runs, more=more or None), **limits}
-
-
-def _node(record: Node, left: list[int]) -> Compact:
-    left[0] -= 1
-    shown: list[Compact] = []
-    for below in record.nodes:
-        if left[0] <= 0:
-            break
-        shown.append(_node(below, left))
-    more = {"nodes": len(record.nodes)} if len(shown) < len(record.nodes) else None
-    # Steps of a run have no name that anything can be asked by.
-    id = None if record.kind in ("decision", "evidence", "read") else record.id
-    return {"kind": record.kind, **stated(id=id), "label": short(record.label), **stated(nodes=shown, more=more)}
-
-
-def impact(record: Impact) -> Compact:
-    """What leaned on something: the runs, however far away, and the fields set from it now."""
-    fields = [
-        {"entity": won.entity, "field": won.field, "value": short(won.value), "observation": won.observation}
-        for won in record.fields
-    ]
-    limits = {"depth": record.depth, "left_out": record.left_out or None, "cursor": record.cursor}
-    remark = (
-        None if record.runs else "No run read it. explain with the action stale lists decisions whose evidence changed."
-    )
-    return {
-        "kind": record.kind,
-        "id": record.id,
-        **listed({"fields": (fields, dict), "runs": (record.runs, _leaning)}, exports=len(record.exports) or None),
-        **stated(**limits, remark=remark),
-        "counts": stated(**record.counts.to_json()),
-        "position": record.position,
-    }
-
-
-def _leaning(record: AffectedRun) -> Compact:
-    decisions = [affected.decision for affected in record.decisions]
-    about = listed(
-        {"decisions": (decisions, _choice)},
-        run=record.run,
-        agent=record.agent,
-        query=short(record.query),
-        subject=record.subject,
-        status=record.status,
-        distance=record.distance,
-        through=record.through,
-    )
-    return {**about, **_answer(record)}
-
-
-def stale(record: Stale) -> Compact:
-    """A decision whose evidence has changed, and what it would be now."""
-    return {
-        "run": record.run,
-        **_choice(record.decision),
-        "outcome": record.outcome,
-        "chosen_now": short(record.now.chosen),
-        **listed({"changes": (record.beliefs, _belief)}, agent=record.agent, subject=record.subject),
-        "sentence": record.sentence,
-    }
-
-
-def _belief(record: Belief) -> Compact:
-    return {
-        "entity": record.entity,
-        "field": record.field,
-        "before": short(record.before),
-        "now": short(record.now),
-        "reason": record.reason,
-        **stated(changed_by=record.changed_by, because=short(record.because)),
-    }
-
-
-def what_if(record: WhatIf) -> Compact:
-    """What recorded decisions would have been: how many differ, and which."""
-    rows = [{"value": row.value, "same": row.same, "flip": row.flip, "unknown": row.unknown} for row in record.rows]
-    return {
-        "sentence": record.sentence,
-        "same": record.same,
-        "flip": record.flip,
-        "unknown": record.unknown,
-        "items": [_supposed(item) for item in record.decisions],
-        **listed({"rows": (rows, dict), "notes": (record.notes, str)}, cursor=record.cursor),
-        "position": record.position,
-    }
-
-
-def _supposed(record: Supposed) -> Compact:
-    return {
-        "run": record.run,
-        **_choice(record.decision),
-        "outcome": record.outcome,
-        "chosen_now": short(record.now.chosen),
-        **stated(subject=record.subject, sentence=short(record.sentence)),
-    }

@@ -12,7 +12,7 @@ from woodrat.api.parameters import OBJECT, TEXT, Kind
 from woodrat.api.verb import RUN, Parameter
 from woodrat.errors import Fault, Refused
 from woodrat.ledger.report import Report
-from woodrat.mcp import compact
+from woodrat.mcp import compact, compact_runs
 from woodrat.mcp.action import DETAILS, Action, Given
 from woodrat.merge.snapshot import Snapshot
 from woodrat.runs.rules import Verdict
@@ -100,7 +100,7 @@ def _short(value: Any) -> Any:
 _COMPACT: Final[Mapping[type, Callable[[Any], Any]]] = {
     Report: compact.report,
     Snapshot: compact.snapshot,
-    Verdict: compact.verdict,
+    Verdict: compact_runs.verdict,
 }
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.mcp import arguments, compact, intent, reference, run_tool, source_tool
+from woodrat.mcp import arguments, compact, compact_runs, intent, reference, run_tool, source_tool
 from woodrat.mcp.action import Given, Tool, VerbAction
 from woodrat.server.reply import past_at
 
@@ -171,12 +171,12 @@ def _made() -> tuple[Tool, ...]:
         Tool(
             "why",
             "Show what was decided about an entity, by which rule, on what evidence. By words: recall.",
-            VerbAction("why", compact=compact.reason, limited=True, timeless=True),
+            VerbAction("why", compact=compact_runs.reason, limited=True, timeless=True),
         ),
         Tool(
             "recall",
             RECALL,
-            VerbAction("recall", compact=compact.recall, defaults={"budget": RECALL_TOKENS}, timeless=True),
+            VerbAction("recall", compact=compact_runs.recall, defaults={"budget": RECALL_TOKENS}, timeless=True),
             rare=("entity_type", "not_from", "details"),
         ),
         Tool("run", "Record your work, so that why and recall find it.", run_tool.ACTIONS, rare=("details",)),
@@ -185,10 +185,12 @@ def _made() -> tuple[Tool, ...]:
             "Read recorded runs.",
             {
                 "list": VerbAction(
-                    "runs.list", "the latest first", compact=compact.listed_run, limited=True, timeless=True
+                    "runs.list", "the latest first", compact=compact_runs.listed_run, limited=True, timeless=True
                 ),
-                "show": VerbAction("runs.show", compact=compact.run, timeless=True),
-                "diff": VerbAction("runs.diff", "where they part, and why", compact=compact.divergence, timeless=True),
+                "show": VerbAction("runs.show", compact=compact_runs.run, timeless=True),
+                "diff": VerbAction(
+                    "runs.diff", "where they part, and why", compact=compact_runs.divergence, timeless=True
+                ),
             },
             rare=("as_of",),
         ),
@@ -199,22 +201,22 @@ def _made() -> tuple[Tool, ...]:
                 "lineage": VerbAction(
                     "lineage",
                     "where a run, run#stage, obs_ id or ref#field comes from",
-                    compact=compact.lineage,
+                    compact=compact_runs.lineage,
                     defaults={"limit": compact.ITEMS_MAX},
                 ),
                 "impact": VerbAction(
                     "impact",
                     "what leaned on `of` or an agent",
-                    compact=compact.impact,
+                    compact=compact_runs.impact,
                     defaults={"limit": compact.ITEMS_MAX},
                 ),
                 "what_if": VerbAction(
                     "what_if",
                     "decisions of run (default: all) with set {loan/42#score: 640}, or without ids",
-                    compact=compact.what_if,
+                    compact=compact_runs.what_if,
                 ),
                 "stale": VerbAction(
-                    "stale", "past decisions that later corrections affect", compact=compact.stale, limited=True
+                    "stale", "past decisions that later corrections affect", compact=compact_runs.stale, limited=True
                 ),
             },
             rare=("valid_at", "since", "until"),

@@ -129,7 +129,8 @@ class Overlay:
             if mark:
                 supposed.append((ref, name, list(sweep.values)))
         for ref, name, values in supposed:
-            found = find_ref(self._tracer.reader, ref, path=f"{ref}#{name}")
+            argument = "sweep" if sweep is not None and f"{ref}#{name}" == sweep.name else "set"
+            found = find_ref(self._tracer.reader, ref, path=argument)
             schema = self._tracer.reader.rules(found.type).schema
             wrong = {value_fault for value in values if (value_fault := schema.claim_fault(name, value)) is not None}
             faults += [
