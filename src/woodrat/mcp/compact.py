@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from woodrat.runs.record import RunRecord
     from woodrat.runs.rules import Verdict
     from woodrat.runs.steps import Decision
-    from woodrat.runs.summary import Choice, RunSummary
+    from woodrat.runs.summary import RunChoice, RunSummary
     from woodrat.state.asof import Stored
     from woodrat.state.match import Match
     from woodrat.state.observation import Observation
@@ -362,7 +362,7 @@ def decision(record: Decision) -> Compact:
     return {"stage": record.stage, "chosen": short(record.chosen), **stated(rule=record.rule, evidence=evidence)}
 
 
-def _choice(record: Choice | Decision) -> Compact:
+def _choice(record: RunChoice | Decision) -> Compact:
     return {"stage": record.stage, "chosen": short(record.chosen)}
 
 
