@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from itertools import count
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +18,7 @@ from woodrat.api.trailing_indexes import TRAILING
 from woodrat.canon.ids import Ref
 from woodrat.engines.memory import MemoryEngine, MemoryTransaction
 from woodrat.engines.port import IndexRow, View
+from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger import fingerprint_index, indexer, search_index, state_index, state_redo, state_steps
 from woodrat.ledger import search as searching
 from woodrat.ledger.read import Reader
@@ -195,3 +201,33 @@ def test_the_kept_fingerprint_follows_few_and_many_changes(monkeypatch: pytest.M
         assert dict(fingerprint_index.leaves(view)) == dict(reader.fingerprint().items())
         assert fingerprint_index.has_its_nodes(view)
         assert view.entity(Ref("memo", "1").digest, view.head().position) is not None
+
+
+def test_threads_that_ask_at_once_work_each_step_out_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several threads whose questions need an index, one takes a step at a time; none does what another did."""
+    begun: list[int] = []
+    made: list[int] = []
+    all_here = threading.Barrier(4)
+    step = state_steps.Step
+
+    def counted(view: View, *given: Any) -> state_steps.Step:
+        begun.append(len(begun))
+        assert len(begun) == len(made) + 1, "two steps are worked out at once"
+        found = step(view, *given)
+        made.append(found.before.position)
+        return found
+
+    monkeypatch.setattr(state_steps, "Step", counted)
+    monkeypatch.setattr(state_steps, "STEP_ENTRIES", 20)
+    with closing(SqliteEngine(tmp_path / "a.db")) as engine:
+        ledger = ledger_on(engine)
+        for start in range(0, 200, 10):
+            ledger.store([{"entity_type": "memo", "id": f"{start + n}", "text": "word"} for n in range(10)])
+
+        def ask(_: int) -> int:
+            all_here.wait()
+            return len(ledger.search("word", limit=300).items)
+
+        with ThreadPoolExecutor(4) as threads:
+            assert list(threads.map(ask, range(4))) == [200] * 4
+    assert len(made) == len(set(made)) > 5

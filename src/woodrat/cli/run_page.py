@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from woodrat.runs.record import RunRecord
     from woodrat.runs.step_order import NumberedStep
     from woodrat.runs.steps import Decision, ModelCall
-    from woodrat.runs.summary import Choice
+    from woodrat.runs.summary import RunChoice
 
 STYLES: Final[Mapping[str, str]] = {"error": RED, "interrupted": YELLOW, "cancelled": YELLOW}
 """How runs are shown, by how they stand."""
@@ -31,7 +31,7 @@ FLIPS_SHOWN_MAX: Final = 5
 """How many changes that would have flipped a decision are printed."""
 
 
-def choice(decision: Decision | Choice) -> str:
+def choice(decision: Decision | RunChoice) -> str:
     """Return what was decided, in a word."""
     return f"{decision.stage}={value(decision.chosen)}"
 

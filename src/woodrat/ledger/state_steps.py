@@ -8,6 +8,8 @@ of a type, the entities of the type are taken in by the steps that follow, some 
 
 from __future__ import annotations
 
+import threading
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -412,15 +414,29 @@ def go_on(
     indexes: Sequence[StateIndex],
     entries_max: int | None = None,
 ) -> bool:
-    """Take one step with the indexes that are furthest behind, together; return whether one was taken."""
-    with engine.view(tenant) as view:
-        known = {index.name: progress_of(view, index.name) for index in indexes}
-        first = min(known.values(), key=lambda one: (one.position, not one.filling))
-        if not first.filling and first.position >= view.head().position:
-            return False
-        together = [index for index in indexes if known[index.name] == first]
-        step = Step(view, together, policies, entries_max)
-    return step.write(engine, tenant)
+    """Take one step with the indexes that are furthest behind, together; return whether one was taken.
+
+    One thread of a process does so at a time for a tenant: of several that work out the same step one is of use.
+    """
+    with _turn(engine, tenant):
+        with engine.view(tenant) as view:
+            known = {index.name: progress_of(view, index.name) for index in indexes}
+            first = min(known.values(), key=lambda one: (one.position, not one.filling))
+            if not first.filling and first.position >= view.head().position:
+                return False
+            together = [index for index in indexes if known[index.name] == first]
+            step = Step(view, together, policies, entries_max)
+        return step.write(engine, tenant)
+
+
+_TURNS: weakref.WeakKeyDictionary[Engine, dict[TenantId, threading.Lock]] = weakref.WeakKeyDictionary()
+"""Whose turn it is to take a step, by engine and tenant."""
+_TURNS_LOCK: Final = threading.Lock()
+
+
+def _turn(engine: Engine, tenant: TenantId) -> threading.Lock:
+    with _TURNS_LOCK:
+        return _TURNS.setdefault(engine, {}).setdefault(tenant, threading.Lock())
 
 
 def catch_up(

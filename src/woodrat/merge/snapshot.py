@@ -301,7 +301,8 @@ class Snapshot:
     def conflicts(self) -> tuple[Conflict, ...]:
         """The fields in conflict, by name."""
         found: list[tuple[str, tuple[Contender, ...]]] = []
-        for name in sorted(contested(self._state, self._rules)):
+        # Where no live claim differs from what is shown, nothing can be in conflict.
+        for name in sorted(contested(self._state, self._rules, {*self._state.rivals, *self._state.held})):
             field = self._state.field(name)
             assert field is not None, "a field in conflict has claims"
             claims = self._rules.policy(name).contest(field.held)

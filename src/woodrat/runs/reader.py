@@ -496,7 +496,8 @@ def summaries(recounter: Recounter, asked: Runs, before: int | None, count: int)
 def _listed(recounter: Recounter, asked: Runs, fits: _Fits, order: Order, end: int) -> Iterator[tuple[int, str]]:
     """Yield the runs before a place that may fit a question, by index, and those that it does not cover yet."""
     streams = list(_streams(recounter, asked, fits, order))
-    stream: Stream = AllOf(order, streams) if streams else Listed(order, EVERY)
+    streams = streams or [Listed(order, EVERY)]
+    stream: Stream = AllOf(order, streams) if len(streams) > 1 else streams[0]
     if recounter.recent:
         stream = AnyOf(order, [stream, Few(order, recounter.candidates(recounter.recent))])
     for place, id in walk(order, stream, 0 if order.oldest_first else end - 1):

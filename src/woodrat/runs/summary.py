@@ -33,7 +33,7 @@ ENTRIES_MAX: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Choice(Record):
+class RunChoice(Record):
     """What a run decided at one stage."""
 
     stage: str
@@ -102,7 +102,7 @@ class RunSummary(Record):
     """Tokens its models read."""
     output_tokens: int
     """Tokens its models wrote."""
-    choices: tuple[Choice, ...]
+    choices: tuple[RunChoice, ...]
     """What it decided, in order; the first of them where there are many."""
     counts: StepCounts
     """How many steps it has."""
@@ -151,9 +151,9 @@ def _is_short(value: Json, bytes_max: int) -> bool:
     return value is None or len(form.serialise(value)) <= bytes_max
 
 
-def _choice(made: Decision) -> Choice:
+def _choice(made: Decision) -> RunChoice:
     chosen = made.chosen
-    return Choice(made.stage, chosen if _is_short(chosen, CHOICE_BYTES_MAX) else run_steps.preview(chosen))
+    return RunChoice(made.stage, chosen if _is_short(chosen, CHOICE_BYTES_MAX) else run_steps.preview(chosen))
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ def read_line(data: bytes) -> Line:
     """Return a line that was kept. What is wrong with it is a TypeError or a ValueError."""
     plain, *told = form.decode(data)
     told[_NAMES], told[_CUT] = tuple(told[_NAMES]), tuple(told[_CUT])
-    told[_CHOICES] = tuple(Choice(stage, chosen) for stage, chosen in told[_CHOICES])
+    told[_CHOICES] = tuple(RunChoice(stage, chosen) for stage, chosen in told[_CHOICES])
     told[_COUNTS] = StepCounts(*told[_COUNTS])
     return Line(RunSummary(*told), plain)
 

@@ -36,7 +36,7 @@ class Candidate(NamedTuple):
 
 
 class Stream(Protocol):
-    """Candidates in the order of lists."""
+    """Candidates in the order of lists; the places it is asked for only go on."""
 
     def next(self, place: int) -> Candidate | None:
         """Return the first candidate from a place on, that place included; none when there is no more."""
@@ -51,12 +51,6 @@ class Order(NamedTuple):
     def is_before(self, one: int, other: int) -> bool:
         """Return whether a place comes before another."""
         return one < other if self.oldest_first else one > other
-
-    def first(self, candidates: Iterable[Candidate | None]) -> Candidate | None:
-        """Return the first of some candidates."""
-        there = [candidate for candidate in candidates if candidate is not None]
-        pick = min if self.oldest_first else max
-        return pick(there, key=lambda candidate: candidate.place) if there else None
 
     def beyond(self, place: int) -> int:
         """Return the place that comes next."""
@@ -146,11 +140,18 @@ class AnyOf:
 
     def __init__(self, order: Order, streams: Sequence[Stream]) -> None:
         self._order = order
-        self._streams = streams
+        self._streams = list(streams)
 
     def next(self, place: int) -> Candidate | None:
-        """Return the first candidate from a place on."""
-        return self._order.first(stream.next(place) for stream in self._streams)
+        """Return the first candidate from a place on; what has no more is not asked again, as places only go on."""
+        before, first = self._order.is_before, None
+        for stream in tuple(self._streams):
+            candidate = stream.next(place)
+            if candidate is None:
+                self._streams.remove(stream)
+            elif first is None or before(candidate.place, first.place):
+                first = candidate
+        return first
 
 
 class AllOf:
