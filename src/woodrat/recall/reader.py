@@ -17,7 +17,7 @@ from woodrat.recall import embedders, times, vectors
 from woodrat.recall import index as recall_index
 from woodrat.recall.passages import DOCUMENT, FACT, NOTE, document_pieces, document_text
 from woodrat.recall.query import query_of
-from woodrat.recall.search import Match, Matches, Question, Search, narrows, search
+from woodrat.recall.search import Match, Matches, Question, Search, narrowed, search
 from woodrat.recall.times import TimeWords
 from woodrat.record_json import Record, derived
 from woodrat.records import dataclass, replace
@@ -547,11 +547,10 @@ def _recall(context: Context, asked: RecallRequest, now: str | None, run: Asking
             position = min(reader.asof.position, index.position)
             present = _now(reader.view, position, now)
             said = times.understood(text, moment.from_micros(present)) if present else None
-            window = None if said is None else (times.micros(said.since), times.micros(said.until))
-            narrowed = said is not None and window is not None and narrows(index, window, said.relative)
+            narrow = narrowed(text, said, index)
             vector = None if embedder is None else vectors.as_numpy(embedders.embed(embedder, [text])[0])
             question = Question(
-                query=query_of(_without(text, said) if narrowed else text, index, index.rows_until(position)),
+                query=query_of(narrow.text, index, index.rows_until(position)),
                 vector=vector,
                 square=0.0 if vector is None else float(vector @ vector),
                 scale=_same if embedder is None else embedders.scale_of(embedder),
@@ -562,7 +561,8 @@ def _recall(context: Context, asked: RecallRequest, now: str | None, run: Asking
                 conversation=asked.conversation,
                 since=_first(asked, present),
                 until=None if asked.until is None else moment.to_micros(asked.until),
-                window=window if narrowed else None,
+                window=narrow.window,
+                window_terms=narrow.terms,
                 not_from=frozenset(asked.not_from),
                 readable=_readable(asked.entity_types) if asked.entity_types else None,
                 without=frozenset() if run is None else _asking(reader.view, run.id),
@@ -570,7 +570,7 @@ def _recall(context: Context, asked: RecallRequest, now: str | None, run: Asking
             found = _found(index, question, embedder)
             there = Reader(reader.view, AsOf(position), reader.policies)
             memories = LocalMemories(there, index, frozenset(asked.not_from))
-            remark = _remark(index, embedder, None if narrowed else said)
+            remark = _remark(index, embedder, said if narrow.window is None else None)
             return _answer(LocalRuns(there), asked, found, memories, said, remark)
 
 
@@ -596,11 +596,6 @@ def _readable(types: tuple[str, ...]) -> Callable[[str, str], bool]:
 
 def _same(cosine: float) -> float:
     return cosine
-
-
-def _without(text: str, said: TimeWords | None) -> str:
-    """Return a question without its words about time, which are not what it asks about."""
-    return text if said is None else f"{text[: said.start]} {text[said.end :]}"
 
 
 def _first(asked: RecallRequest, present: int) -> int | None:
