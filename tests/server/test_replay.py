@@ -116,7 +116,12 @@ def test_a_resumed_run_on_a_server_has_the_text_of_facts_notes_and_documents(ser
     assert [hits[0][0] for hits in then] == ["fact", "note", "document"]
     remote.store({"entity_type": "contact", "name": "Ana Rivera", "city": "Lugo"})
     again: list[Any] = []
-    remote.runs.resume(run.id, lambda run: again.extend(recalled()) or "done")
+
+    def agent(run: Any) -> str:
+        again.extend(recalled())
+        return "done"
+
+    remote.runs.resume(run.id, agent)
     assert again == then
     assert len(here.runs.show(run.id).reads) == 3
 

@@ -485,8 +485,9 @@ class Past:
         with the extra `recall`; without it words alone count.
         """
         from woodrat.recall import reader as recall_reader
+        from woodrat.recall.request import ask
 
-        asked = recall_reader.ask(
+        asked = ask(
             question,
             k,
             threshold,

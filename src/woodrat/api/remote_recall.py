@@ -15,6 +15,7 @@ from woodrat.api.past import Past
 from woodrat.api.remote_run import RemoteLog
 from woodrat.errors import NotFound, Refused, WoodratError
 from woodrat.recall import reader
+from woodrat.recall import request as request_form
 from woodrat.recall.passages import passage, start_of
 from woodrat.records import replace
 from woodrat.runs.index.listing import ANCESTORS_MAX
@@ -22,7 +23,8 @@ from woodrat.runs.recorder.log import LocalLog
 from woodrat.runs.recorder.recalls import RecallFound
 
 if TYPE_CHECKING:
-    from woodrat.recall.reader import Recall, Recalled, RecallRequest
+    from woodrat.recall.reader import Recall, Recalled
+    from woodrat.recall.request import RecallRequest
     from woodrat.recall.search import Match
     from woodrat.runs.record import RunRecord
     from woodrat.runs.recorder.run import Run
@@ -69,7 +71,7 @@ def _request(question: Any, about: Mapping[str, Any], now: str) -> RecallRequest
     first = ("k", "threshold", "projection", "budget", "scope", "principal", "conversation", "ttl", "embedder")
     names = (*first, "since", "until", "not_from", "entity_type")
     given: dict[str, Any] = {name: about[name] for name in names}
-    return reader.ask(question, **given, now=now)
+    return request_form.ask(question, **given, now=now)
 
 
 def _without_asking(run: Run, past: Any, ask: Ask, request: RecallRequest, about: Mapping[str, Any]) -> Recall:
@@ -79,7 +81,7 @@ def _without_asking(run: Run, past: Any, ask: Ask, request: RecallRequest, about
     asking = _asking(run, past) if seen else set()
     if not seen & asking:
         return answer
-    more = min(request.k + len(asking), reader.K_MAX)
+    more = min(request.k + len(asking), request_form.K_MAX)
     wider = ask(past, request.question, **{**about, "k": more})
     found = reader.found_by(wider)
     kept = [hit.ref for hit in wider.hits if hit.ref not in asking][: request.k]
@@ -100,7 +102,7 @@ def _told_then(
     """
     if not found.others and all(each.get("kind", "run") == "run" for each in found.rejected):
         return None
-    given = {**about, "k": reader.K_MAX, "threshold": 0.0, "budget": None, "ttl": None}
+    given = {**about, "k": request_form.K_MAX, "threshold": 0.0, "budget": None, "ttl": None}
     return ToldMemories(ask(past.at(found.position), request.question, **given))
 
 
