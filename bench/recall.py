@@ -71,7 +71,7 @@ def recall(path: Path, runs: int, seconds: float) -> Figure:
         ledger.reindex(embedder)
         kept = recall_index.cached_index(ledger.context, embedder)
         assert ledger.recall("warm", threshold=0, embedder=embedder) is not None
-        matrix = numpy.concatenate(kept.index.blocks)[: len(kept.index)]
+        matrix = kept.index.vectors[: len(kept.index)]
 
         def ours(question: str) -> None:
             ledger.recall(question, embedder=embedder)

@@ -366,3 +366,22 @@ def test_a_key_is_made_for_something(keyring: Keyring) -> None:
         keyring.create("lending", "a")  # type: ignore[call-arg]
     with pytest.raises(Refused):
         keyring.create("lending", "a", [])
+
+
+def test_recall_tells_a_key_of_its_types_alone(start: Start, keyring: Keyring) -> None:
+    """A key that may read contacts gets no other facts, notes, documents or runs, nor near misses of them."""
+    _, every = keyring.create("lending", "desk", ["*"])
+    _, narrow = keyring.create("lending", "crm", ["read:contact"])
+    server = start(keyring)
+    for record in ({"entity_type": "contact", "name": "Ana", "city": "Lugo"}, {"entity_type": "loan", "id": "Lugo-7"}):
+        assert server.call("POST", "/v1/store", {"records": record}, key=every).status == 200
+    said = {"text": "The Lugo office closes in May"}
+    assert server.call("POST", "/v1/remember", said, key=every).status == 200
+    wide = "/v1/recall?question=Lugo&k=10&threshold=0"
+    assert {hit["kind"] for hit in server.call("GET", wide, key=every).json["hits"]} == {"fact", "note"}
+    assert server.call("GET", wide, key=narrow).status == 403
+    assert server.call("GET", f"{wide}&entity_type=loan", key=narrow).status == 403
+    found = server.call("GET", f"{wide}&entity_type=contact", key=narrow).json
+    assert [hit["ref"] for hit in found["hits"]] == ["contact/Ana"]
+    assert not found["rejected"]
+    assert "office" not in str(found)

@@ -98,6 +98,34 @@ def test_a_resumed_run_on_a_server_recalls_what_it_recalled(served: tuple[Any, L
     assert len(here.runs.show(run.id).reads) == 1
 
 
+def test_a_resumed_run_on_a_server_has_the_text_of_facts_notes_and_documents(served: tuple[Any, Ledger]) -> None:
+    """What they said then is told again, though the present says something else."""
+    remote, here = served
+    remote.store({"entity_type": "contact", "name": "Ana Rivera", "city": "Girona"})
+    remote.remember("Ana Rivera prefers calls before noon")
+    remote.sources.add(b"The fire drill takes place every first Tuesday at noon.", name="handbook.md")
+    asked = ("Where does Ana Rivera live?", "Does Ana Rivera prefer calls before noon?", "When is the fire drill?")
+
+    def recalled() -> list[Any]:
+        return [[(hit.kind, hit.text, hit.agent, hit.score) for hit in remote.recall(each, k=2).hits] for each in asked]
+
+    run = remote.run("What do we know?").start()
+    with run.current():
+        then = recalled()
+    run.release()
+    assert [hits[0][0] for hits in then] == ["fact", "note", "document"]
+    remote.store({"entity_type": "contact", "name": "Ana Rivera", "city": "Lugo"})
+    again: list[Any] = []
+
+    def agent(run: Any) -> str:
+        again.extend(recalled())
+        return "done"
+
+    remote.runs.resume(run.id, agent)
+    assert again == then
+    assert len(here.runs.show(run.id).reads) == 3
+
+
 WRITES: dict[str, Callable[[Any], object]] = {
     "store": lambda ledger: ledger.store({"entity_type": "loan", "id": "9", "score": 1}),
     "correct": lambda ledger: ledger.correct("loan/42", {"creditScore": 1}),

@@ -132,9 +132,10 @@ class Questions:
         with the extra `recall`; without it words alone count.
         """
         from woodrat.recall import reader as recall_reader
+        from woodrat.recall.request import ask
 
         times, told = spoken_times.resolved({"since": since, "until": until}, self.context.clock)
-        asked = recall_reader.ask(
+        asked = ask(
             question,
             k,
             threshold,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cached_property, partial
+from functools import cached_property
 from os import PathLike
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, TypeVar, cast
 
@@ -136,7 +136,7 @@ class RemotePast(Past):
             return cast("Recall", _RECALL(self, *arguments, **given))
         from woodrat.api.remote_recall import recall_in
 
-        return recall_in(run, self, partial(_RECALL, self), arguments, given)
+        return recall_in(run, self, _RECALL, arguments, given)
 
     def erased_at(self, position: int) -> int | None:
         """Return where the log says that the body at a position was erased; none where it says so nowhere."""

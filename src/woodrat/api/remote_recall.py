@@ -1,7 +1,8 @@
 """Remote recalls: a recall inside a run that is recorded through a server is a read of that run.
 
-The server finds the runs, and what was found is recorded with the read. A run that is resumed is answered from there,
-with the records of the runs as the server shows them at the position of then; a replay is answered by its own log.
+The server finds the memories, and what was found is recorded with the read. A run that is resumed is answered from
+there, with the runs, facts, notes and documents as the server shows them at the position of then; a replay is answered
+by its own log.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from woodrat.api.past import Past
 from woodrat.api.remote_run import RemoteLog
 from woodrat.errors import NotFound, Refused, WoodratError
 from woodrat.recall import reader
+from woodrat.recall import request as request_form
 from woodrat.recall.passages import passage, start_of
 from woodrat.records import replace
 from woodrat.runs.index.listing import ANCESTORS_MAX
@@ -21,13 +23,14 @@ from woodrat.runs.recorder.log import LocalLog
 from woodrat.runs.recorder.recalls import RecallFound
 
 if TYPE_CHECKING:
-    from woodrat.recall.reader import Recall, Recalled, RecallRequest
+    from woodrat.recall.reader import Recall, Recalled
+    from woodrat.recall.request import RecallRequest
     from woodrat.recall.search import Match
     from woodrat.runs.record import RunRecord
     from woodrat.runs.recorder.run import Run
 
 Ask = Callable[..., "Recall"]
-"""Asks the server, with other arguments by name where these are given."""
+"""Asks the server, at the moment of its first argument."""
 
 
 def recall_in(run: Run, past: Any, ask: Ask, arguments: tuple[Any, ...], given: Mapping[str, Any]) -> Recall:
@@ -44,12 +47,13 @@ def recall_in(run: Run, past: Any, ask: Ask, arguments: tuple[Any, ...], given: 
         here = run.log.context
         return reader.recall(here if as_of is None else here.at(as_of, None), _request(question, about, now), None, run)
     if replays or not isinstance(run.log, RemoteLog) or run.log.transport is not past.link.transport:
-        return ask(question, **about)
+        return ask(past, question, **about)
     request = _request(question, about, now)
     args = request.args()
     known = run.recorded_recall(args, as_of)
     if known is not None and known.found is not None:
-        answer = reader.remade(ServedRuns(past, known.found.position), request, known.found)
+        told = _told_then(past, ask, request, about, known.found)
+        answer = reader.remade(ServedRuns(past, known.found.position), request, known.found, told)
         run.repeat_recall(args, as_of, known, reader.found_by(answer))
         return answer
     try:
@@ -67,18 +71,18 @@ def _request(question: Any, about: Mapping[str, Any], now: str) -> RecallRequest
     first = ("k", "threshold", "projection", "budget", "scope", "principal", "conversation", "ttl", "embedder")
     names = (*first, "since", "until", "not_from", "entity_type")
     given: dict[str, Any] = {name: about[name] for name in names}
-    return reader.ask(question, **given, now=now)
+    return request_form.ask(question, **given, now=now)
 
 
 def _without_asking(run: Run, past: Any, ask: Ask, request: RecallRequest, about: Mapping[str, Any]) -> Recall:
     """Return what the server finds besides the runs that ask: a question is not its own answer."""
-    answer = ask(request.question, **about)
+    answer = ask(past, request.question, **about)
     seen = {hit.ref for hit in answer.hits} | {near.ref for near in answer.rejected}
     asking = _asking(run, past) if seen else set()
     if not seen & asking:
         return answer
-    more = min(request.k + len(asking), reader.K_MAX)
-    wider = ask(request.question, **{**about, "k": more})
+    more = min(request.k + len(asking), request_form.K_MAX)
+    wider = ask(past, request.question, **{**about, "k": more})
     found = reader.found_by(wider)
     kept = [hit.ref for hit in wider.hits if hit.ref not in asking][: request.k]
     hits = tuple(hit for hit in found.hits if hit.run in kept)
@@ -86,6 +90,20 @@ def _without_asking(run: Run, past: Any, ask: Ask, request: RecallRequest, about
     near = tuple(each for each in found.rejected if each["of"] not in asking) if len(kept) < request.k else ()
     found = found._replace(hits=hits, others=others, rejected=near)
     return reader.remade(ServedRuns(past, wider.position), request, found, ToldMemories(wider))
+
+
+def _told_then(
+    past: Any, ask: Ask, request: RecallRequest, about: Mapping[str, Any], found: RecallFound
+) -> ToldMemories | None:
+    """Return what the server says of the facts, notes and documents that were found then.
+
+    It is asked the same question at the position of then, for all that comes near: which they are and what they scored
+    is in the recording, and what they say is not.
+    """
+    if not found.others and all(each.get("kind", "run") == "run" for each in found.rejected):
+        return None
+    given = {**about, "k": request_form.K_MAX, "threshold": 0.0, "budget": None, "ttl": None}
+    return ToldMemories(ask(past.at(found.position), request.question, **given))
 
 
 def _asking(run: Run, past: Any) -> set[str]:
@@ -145,9 +163,11 @@ class ToldMemories(reader.NoMemories):
         self._near = {near.ref: near for near in answer.rejected}
 
     def told(self, match: Match) -> Recalled:
-        """Return the hit as the server told it."""
-        return self._hits[match.of]
+        """Return the hit as the server told it, with the score it had; one it does not tell of has no text."""
+        hit = self._hits.get(match.of)
+        return super().told(match) if hit is None else replace(hit, score=match.score)
 
     def marked(self, match: Match, mark: str | None) -> Match:
         """Return a match with the text that the server told."""
-        return replace(match, text=self._near[match.of].text) if match.reason else match
+        known = self._near.get(match.of) or self._hits.get(match.of)
+        return replace(match, text=known.text) if match.reason and known is not None else match

@@ -113,8 +113,12 @@ class CachedIndex:
         self.seen: dict[str, int] = {}
         """How far the engine was seen to keep each index; one that goes less far by now was dropped, as rebuilds do."""
 
-    def forget(self) -> None:
-        """Begin again from nothing."""
+        self.spare: PassageIndex | None = None
+        """The index of before something was erased: a text that is still there has the vector it had."""
+
+    def forget(self, spare: bool = False) -> None:
+        """Begin again from nothing; after an erasure with the vectors at hand that were there."""
+        self.spare = self.index if spare and self.index.vectors is not None else None
         self.index = PassageIndex(self.index.dimension)
         self.waiting.clear()
         self.seen.clear()
@@ -175,7 +179,7 @@ def follow_passages(context: Context, cached: CachedIndex, entries_max: int | No
         with context.engine.view(context.tenant) as view:
             head = view.head().position
             if head < cached.index.position or _erased(view, cached.index.position):
-                cached.forget()
+                cached.forget(spare=head >= cached.index.position)
             _load(view, cached)
             first = cached.index.position if first is None else first
             through = _next_end(view, cached.index.position, head)
@@ -532,7 +536,12 @@ def follow_vectors(
     with context.engine.view(context.tenant) as view:
         _load_vectors(view, name, cached)
     index = cached.index
-    lacking = _lacking(index, cached.vectors)
+    spared = [] if cached.spare is None else _spared(index, cached.spare)
+    cached.spare = None
+    lacking = _lacking(index)
+    if spared:
+        through = index.positions[lacking[0]] - 1 if lacking else index.position
+        _keep_vectors(context, name, cached, spared, through)
     built_in = embedders.is_built_in(embedder)
     if not built_in and not whole and len(lacking) > CATCH_UP_MAX:
         raise Refused([_unindexed(embedder)], "Nothing was scored.")
@@ -560,7 +569,21 @@ def embed_rows(index: PassageIndex, embedder: Embedder, rows: Sequence[int]) -> 
     return list(zip(rows, made, strict=True))
 
 
-def _lacking(index: PassageIndex, after: int) -> list[int]:
+def _spared(index: PassageIndex, before: PassageIndex) -> list[tuple[int, bytes]]:
+    """Give the rows of an index the vectors that their texts had before; return each with its vector."""
+    from numpy import int8
+
+    known = {before.texts[row]: row for row, square in enumerate(before.squares) if square}
+    found = []
+    for row in _lacking(index):
+        if (at := known.get(index.texts[row])) is not None:
+            vector = before.vectors[at].astype(int8).tobytes()
+            index.set_vector(row, before.vectors[at], vectors.square(vector))
+            found.append((row, vector))
+    return found
+
+
+def _lacking(index: PassageIndex) -> list[int]:
     """Return the rows without a vector that are believed now, in order."""
     return sorted(
         row

@@ -17,7 +17,7 @@ from woodrat.canon import form, ids
 from woodrat.canon.digest import base32
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, WoodratError, shown
 from woodrat.ledger import entry_index
-from woodrat.recall import reader as recall_reader
+from woodrat.recall import request as recall_request
 from woodrat.runs import account as runs
 from woodrat.runs.projection import INSTRUCTIONS, followup
 from woodrat.runs.reader import open_recounter
@@ -118,7 +118,7 @@ class Memory:
             remedy = f"Use {NOTE} or {RAISE}."
             raise Refused([Fault("on_error", f"got {shown(on_error)}", remedy)], NOTHING_RECORDED)
         # Whatever is wrong is said here rather than by the first turn, and an embedder is looked up once.
-        asked = recall_reader.ask("?", k, threshold, projection, budget, scope, "?", "?", ttl, embedder)
+        asked = recall_request.ask("?", k, threshold, projection, budget, scope, "?", "?", ttl, embedder)
         self.scope = scope
         self.on_error = on_error
         self.settings: dict[str, Any] = {
@@ -158,7 +158,7 @@ class Memory:
         The same `key` with the same question is the same turn: once it has an answer, that is the answer, and nothing
         is recorded again. A key belongs to the ledger's tenant and agent.
         """
-        faults = recall_reader.question_faults(question) + recall_reader.scope_faults(
+        faults = recall_request.question_faults(question) + recall_request.scope_faults(
             self.scope, principal, conversation
         )
         if key is not None and (not isinstance(key, str) or not key or form.faults(key)):

@@ -37,8 +37,10 @@ OFFERED: Final = (DECISION, REDECIDED, PLAIN)
 
 NEVER: Final = 2**62
 """The row, or the position, of what has not happened."""
-BLOCK_ROWS: Final = 4_096
-"""How many vectors stand in one block."""
+SCHEME_FROM: Final = 3
+"""A word that so many different numbers follow names things of one kind by number, as `application` does."""
+ROWS_MIN: Final = 1_024
+"""How many vectors there is room for at first; a quarter more when it is full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +183,9 @@ class PassageIndex:
         self.agents: list[str] = []
         self.sizes = array("q")
         """How many terms a row has."""
-        # Vectors, a block of floats each; a float32 holds every dot product of whole bytes exactly.
-        self.blocks: list[Any] = []
+        self.vectors: Any = None
+        """The vectors as one matrix of floats, with room for more; a float32 holds every dot product of whole bytes
+        exactly. One product with all of them is as fast as it gets."""
         self.squares = array("d")
         """The square of a row's vector; 0 where it has none yet."""
         self.unembedded: set[int] = set()
@@ -202,6 +205,8 @@ class PassageIndex:
         """Rows by the identifiers that name what they are about."""
         self.paired: dict[str, list[int]] = {}
         """Rows by the identifiers they hold together with a word, as `application 42`."""
+        self.numbered: dict[str, set[str]] = {}
+        """Some of the numbers that follow a word where they name something; three of them make it a word for a kind."""
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -235,6 +240,9 @@ class PassageIndex:
             self.named.setdefault(name, []).append(row)
         for pair in item.pairs:
             self.paired.setdefault(pair, []).append(row)
+            word, _, token = pair.rpartition(" ")
+            if token in item.names and len(numbered := self.numbered.setdefault(word, set())) < SCHEME_FROM:
+                numbered.add(token)
         if memory is None:
             return
         memory.rows.append(row)
@@ -301,7 +309,7 @@ class PassageIndex:
             if token not in self._words:
                 self._words.add(token)
                 self.spelled.setdefault(token[:1], []).append(token)
-        for term in dict.fromkeys(map(words.stem, seen)):
+        for term in dict.fromkeys(words.passage_terms(text)):
             found = self.postings.get(term)
             if found is None:
                 found = self.postings[term] = array("q")
@@ -322,16 +330,19 @@ class PassageIndex:
         """Fill in the vector of a row, given as a numpy array of its whole components."""
         from numpy import float32, zeros
 
-        while len(self.blocks) * BLOCK_ROWS <= row:
-            self.blocks.append(zeros((BLOCK_ROWS, self.dimension), float32))
-        self.blocks[row // BLOCK_ROWS][row % BLOCK_ROWS] = vector
+        if self.vectors is None or len(self.vectors) <= row:
+            room = zeros((max(ROWS_MIN, row + row // 4, len(self.positions)), self.dimension), float32)
+            if self.vectors is not None:
+                room[: len(self.vectors)] = self.vectors
+            self.vectors = room
+        self.vectors[row] = vector
         self.squares[row] = square
         self.unembedded.discard(row)
 
     def vectors_of(self, rows: Sequence[int]) -> Iterator[Any]:
         """Yield the vectors of some rows."""
         for row in rows:
-            yield self.blocks[row // BLOCK_ROWS][row % BLOCK_ROWS]
+            yield self.vectors[row]
 
     def text_of(self, memory: Memory, until: int) -> str:
         """Return all that a memory says in the first rows."""

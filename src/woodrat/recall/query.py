@@ -19,9 +19,10 @@ TERMS_MAX: Final = 48
 """How many terms of a question are looked for: the first of them. What follows is read by the embedder alone."""
 BACKGROUND: Final = 200
 """How many texts of common English a log is weighed together with, so that a log of three entries has rare words."""
-EXACT, OTHER_WORD, OPPOSITE, SAME_BEGINNING = 1.0, 0.7, 0.75, 0.8
-"""How much a passage has of a term: the term itself, another word for it, its opposite after a negation, a longer or
-shorter form of it."""
+EXACT, OTHER_WORD = 1.0, 0.7
+"""How much a passage has of a term: the term itself, another word for it."""
+OPPOSITE, DENIED = 1.0, 0.4
+"""How much a passage has of a term after a negation: its opposite, the term itself."""
 MISSPELLED: Final = (1.0, 0.9, 0.75)
 """The same of a term that is misspelled, by how many letters are wrong."""
 SPELLINGS_MAX: Final = 4
@@ -42,6 +43,10 @@ class Term:
     """How much it tells, 0 to 1: rare words tell more."""
     is_name: bool
     """Whether it is written as a name is."""
+    meant: frozenset[str] = frozenset()
+    """Of a term with an opposite, the terms of passages that say what is meant."""
+    opposed: frozenset[str] = frozenset()
+    """Those that say the opposite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +97,8 @@ def query_of(question: str, index: PassageIndex, until: int) -> Query:
             continue
         capital = folded[start : start + 1].isupper() and not begins and language != words.GERMAN
         is_name = capital and len(token) >= NAME_MIN and not any(letter.isdigit() for letter in token)
+        if token in words.shared_names() and not index.has_word(token):
+            is_name = False
         against = negated > 0
         terms[token] = _term(token, concept, against, language, index, until, is_name)
     return Query(question, tuple(terms.values()), language, naming(question))
@@ -122,15 +129,18 @@ def _term(
     is_name: bool,
 ) -> Term:
     own = words.stem(token)
-    forms: dict[str, float] = {own: EXACT}
     table = words.concepts()
-    opposite = {other for number in concept for other in words.opposites().get(number, ())} if negated else set()
-    for number in opposite:
-        for word in table.stems[number]:
-            forms[word] = max(forms.get(word, 0.0), OPPOSITE)
-    for number in concept:
-        for word in table.stems[number]:
-            forms.setdefault(word, OTHER_WORD)
+    same = {own, *(word for number in concept for word in table.stems[number])}
+    contrary = {other for number in concept for other in words.opposites().get(number, ())}
+    other = {word for number in contrary for word in table.stems[number]} - same
+    forms: dict[str, float] = dict.fromkeys(same, OTHER_WORD)
+    forms[own] = EXACT
+    meant, opposed = same | _negated(other), other | _negated(same)
+    if contrary and negated:
+        meant, opposed = opposed, meant
+        forms = dict.fromkeys(same, DENIED) | dict.fromkeys(meant, OPPOSITE)
+    elif contrary:
+        forms |= dict.fromkeys(_negated(other), OTHER_WORD)
     if own not in index.postings:
         for word, counts in _spellings(token, index):
             forms[words.stem(word)] = max(forms.get(words.stem(word), 0.0), counts)
@@ -147,7 +157,13 @@ def _term(
         tuple(sorted(forms.items(), key=lambda form: (-form[1], form[0]))),
         weight(count, common, len(index)),
         is_name,
+        frozenset(meant if contrary else ()),
+        frozenset(opposed if contrary else ()),
     )
+
+
+def _negated(stems: set[str]) -> set[str]:
+    return {words.NEGATED + stem for stem in stems}
 
 
 def weight(count: int, common: float, size: int) -> float:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from datetime import timedelta
 from hashlib import sha256
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from woodrat.canon import form, ids, moment, moment_words
-from woodrat.errors import Fault, Refused, WoodratError, shown
+from woodrat.canon import ids, moment
+from woodrat.errors import Fault, Refused, WoodratError
 from woodrat.ledger import entry_index
 from woodrat.ledger.moments import NO_READ, open_reader
 from woodrat.ledger.read import Reader
@@ -19,7 +17,8 @@ from woodrat.recall import embedders, times, vectors
 from woodrat.recall import index as recall_index
 from woodrat.recall.passages import DOCUMENT, FACT, NOTE, document_pieces, document_text
 from woodrat.recall.query import query_of
-from woodrat.recall.search import Match, Matches, Question, Search, narrows, search
+from woodrat.recall.request import QUESTION_CHARACTERS, RecallRequest
+from woodrat.recall.search import Match, Matches, Question, Search, narrowed, search
 from woodrat.recall.times import TimeWords
 from woodrat.record_json import WHEN_SET, Record, derived
 from woodrat.records import dataclass, field, replace
@@ -34,7 +33,6 @@ from woodrat.runs.recorder.recalls import RecallFound, RecordedRecall
 from woodrat.runs.steps import RecalledRun
 from woodrat.state import source as source_form
 from woodrat.state.asof import AsOf
-from woodrat.state.record import parse_moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -47,16 +45,6 @@ if TYPE_CHECKING:
     from woodrat.recall.passage_index import PassageIndex
     from woodrat.state.fact import Fact
 
-TENANT, PRINCIPAL, CONVERSATION = "tenant", "principal", "conversation"
-SCOPES: Final = (TENANT, PRINCIPAL, CONVERSATION)
-"""Among whose runs a recall looks."""
-
-QUESTION_BYTES_MAX: Final = 1_048_576
-"""Longest question, in UTF-8; only its beginning is compared."""
-QUESTION_CHARACTERS: Final = 2_000
-"""How much of a question is compared."""
-K_MAX: Final = 100
-"""Most hits one recall returns."""
 LATE_MAX: Final = 32
 """How many candidates without a vector a question has embedded: those with most of its words."""
 TEXT_CHARACTERS_MAX: Final = 500
@@ -177,172 +165,6 @@ class Recall(Record):
     def facts(self) -> dict[str, Fact]:
         """Return what the hits decided as facts that a decision can be based on; of one stage the best hit's counts."""
         return {name: fact for hit in reversed(self.hits) for name, fact in hit.facts().items()}
-
-
-# What was asked
-
-
-@dataclass(frozen=True, slots=True)
-class RecallRequest:
-    """A recall, checked."""
-
-    question: str
-    k: int
-    threshold: float
-    projection: str
-    budget: int | None
-    scope: str
-    principal: str | None
-    conversation: str | None
-    ttl_micros: int | None
-    embedder: Embedder | None
-    since: str | None = None
-    until: str | None = None
-    not_from: tuple[str, ...] = ()
-    entity_types: tuple[str, ...] = ()
-    default: bool = False
-
-    @property
-    def embedder_id(self) -> str:
-        """Id of the embedder."""
-        return embedders.NONE if self.embedder is None else self.embedder.id
-
-    def args(self) -> dict[str, Any]:
-        """Return it as a run records it; what was left out is left out."""
-        said: dict[str, Any] = {
-            "question": self.question,
-            "k": self.k,
-            "threshold": self.threshold,
-            "projection": self.projection,
-            "budget": self.budget,
-            "scope": self.scope,
-            "principal": self.principal,
-            "conversation": self.conversation,
-            "ttl_micros": self.ttl_micros,
-            "embedder": None if self.default else self.embedder_id,
-            "since": self.since,
-            "until": self.until,
-            "not_from": list(self.not_from) or None,
-            "entity_types": list(self.entity_types) or None,
-        }
-        return {name: value for name, value in said.items() if value is not None}
-
-
-def ask(
-    question: object,
-    k: object,
-    threshold: object,
-    projection: object,
-    budget: object,
-    scope: object,
-    principal: object,
-    conversation: object,
-    ttl: object,
-    embedder: object,
-    since: object = None,
-    until: object = None,
-    not_from: object = None,
-    entity_type: object = None,
-    now: str | None = None,
-) -> RecallRequest:
-    """Return a recall once everything about it is in order; `Refused` says all that is not."""
-    faults = question_faults(question, empty=True)
-    if type(k) is not int or not 1 <= k <= K_MAX:
-        faults.append(Fault("k", f"got {shown(k)}", f"Send how many hits, 1 to {K_MAX}."))
-    if type(threshold) not in (int, float) or not 0 <= threshold <= 1:  # type: ignore[operator]
-        faults.append(Fault("threshold", f"got {shown(threshold)}", "Send a number from 0 to 1, such as 0.5."))
-    if projection not in projections.PROJECTIONS:
-        known = ", ".join(projections.PROJECTIONS)
-        faults.append(Fault("projection", f"there is no projection {shown(projection)}", f"Send one of {known}."))
-    if budget is not None and (type(budget) is not int or budget < projections.BUDGET_MIN):
-        remedy = f"Send a number of tokens, {projections.BUDGET_MIN} or more, or none."
-        faults.append(Fault("budget", f"got {shown(budget)}", remedy))
-    faults += scope_faults(scope, principal, conversation)
-    age = _micros(ttl, faults)
-    first, after = _time(since, "since", now, faults), _time(until, "until", now, faults)
-    agents = _texts(not_from, "not_from", "Send the names of agents whose words to leave out.", faults)
-    types = _texts(entity_type, "entity_type", "Send one entity type, or a list of them.", faults)
-    if faults:
-        raise Refused(faults, NO_READ)
-    assert isinstance(question, str) and isinstance(k, int) and isinstance(threshold, int | float)
-    assert isinstance(projection, str) and isinstance(scope, str) and (budget is None or isinstance(budget, int))
-    return RecallRequest(
-        question,
-        k,
-        float(threshold),
-        projection,
-        budget,
-        scope,
-        principal if scope == PRINCIPAL and isinstance(principal, str) else None,
-        conversation if scope == CONVERSATION and isinstance(conversation, str) else None,
-        age,
-        embedders.check(embedder),
-        first,
-        after,
-        agents,
-        types,
-        embedder is None,
-    )
-
-
-def _time(value: object, name: str, now: str | None, faults: list[Fault]) -> str | None:
-    """Return a time as fixed-width text: a timestamp, a date, or words such as `yesterday`."""
-    if value is None:
-        return None
-    if isinstance(value, str) and now is not None and (said := moment_words.resolve(value, now)) is not None:
-        return said
-    found: list[Fault] = []
-    fixed = parse_moment(value, name, found)
-    faults += found if fixed is not None or found else [Fault(name, f"got {shown(value)}", "Send a time or a date.")]
-    return fixed
-
-
-def _texts(given: object, path: str, remedy: str, faults: list[Fault]) -> tuple[str, ...]:
-    """Return one text or several, sorted."""
-    listed = (given,) if isinstance(given, str) else () if given is None else given
-    if not isinstance(listed, list | tuple | set | frozenset) or not all(isinstance(each, str) for each in listed):
-        faults.append(Fault(path, f"got {shown(given)}", remedy))
-        return ()
-    return tuple(sorted(listed))
-
-
-def question_faults(question: object, *, empty: bool = False) -> list[Fault]:
-    """Return what is wrong with a question; an `empty` one may have an empty answer."""
-    if not isinstance(question, str):
-        return [Fault("question", f"expected text, got {shown(question)}", "Send the question as text.")]
-    found = form.faults(question, "question")
-    if not found and not empty and not question.strip():
-        found = [Fault("question", "it is empty", "Send the question as text.")]
-    if not found and len(question.encode()) > QUESTION_BYTES_MAX:
-        problem = f"it has {len(question.encode())} bytes in UTF-8, where {QUESTION_BYTES_MAX} is the limit"
-        found = [Fault("question", problem, "Send the question alone, without what it is about.")]
-    return found
-
-
-def scope_faults(scope: object, principal: object, conversation: object) -> list[Fault]:
-    """Return what is wrong with a scope; it is explicit, so the one meant must be named."""
-    if scope not in SCOPES:
-        return [Fault("scope", f"there is no scope {shown(scope)}", f"Send one of {', '.join(SCOPES)}.")]
-    faults = []
-    for name, value in ((PRINCIPAL, principal), (CONVERSATION, conversation)):
-        if value is None and scope == name:
-            faults.append(
-                Fault(name, f"the scope is {name}, and no {name} is named", f"Say which {name}, or widen the scope.")
-            )
-        elif value is not None and not isinstance(value, str):
-            faults.append(Fault(name, f"expected text, got {shown(value)}", f"Send the {name} as text."))
-    return faults
-
-
-def _micros(ttl: object, faults: list[Fault]) -> int | None:
-    """Return how old a run may be, from seconds or a `timedelta`."""
-    if ttl is None:
-        return None
-    seconds = ttl.total_seconds() if isinstance(ttl, timedelta) else ttl
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds) or seconds < 0:
-        faults.append(Fault("ttl", f"got {shown(ttl)}", "Send seconds, 0 or more, or a timedelta."))
-        return None
-    return round(seconds * 1_000_000)
 
 
 # Recall
@@ -551,11 +373,10 @@ def _recall(context: Context, asked: RecallRequest, now: str | None, run: Asking
             position = min(reader.asof.position, index.position)
             present = _now(reader.view, position, now)
             said = times.understood(text, moment.from_micros(present)) if present else None
-            window = None if said is None else (times.micros(said.since), times.micros(said.until))
-            narrowed = said is not None and window is not None and narrows(index, window, said.relative)
+            narrow = narrowed(text, said, index)
             vector = None if embedder is None else vectors.as_numpy(embedders.embed(embedder, [text])[0])
             question = Question(
-                query=query_of(_without(text, said) if narrowed else text, index, index.rows_until(position)),
+                query=query_of(narrow.text, index, index.rows_until(position)),
                 vector=vector,
                 square=0.0 if vector is None else float(vector @ vector),
                 scale=_same if embedder is None else embedders.scale_of(embedder),
@@ -566,7 +387,8 @@ def _recall(context: Context, asked: RecallRequest, now: str | None, run: Asking
                 conversation=asked.conversation,
                 since=_first(asked, present),
                 until=None if asked.until is None else moment.to_micros(asked.until),
-                window=window if narrowed else None,
+                window=narrow.window,
+                window_terms=narrow.terms,
                 not_from=frozenset(asked.not_from),
                 readable=_readable(asked.entity_types) if asked.entity_types else None,
                 without=frozenset() if run is None else _asking(reader.view, run.id),
@@ -574,7 +396,7 @@ def _recall(context: Context, asked: RecallRequest, now: str | None, run: Asking
             found = _found(index, question, embedder)
             there = Reader(reader.view, AsOf(position), reader.policies)
             memories = LocalMemories(there, index, frozenset(asked.not_from))
-            remark = _remark(index, embedder, None if narrowed else said)
+            remark = _remark(index, embedder, said if narrow.window is None else None)
             return _answer(LocalRuns(there), asked, found, memories, said, remark)
 
 
@@ -600,11 +422,6 @@ def _readable(types: tuple[str, ...]) -> Callable[[str, str], bool]:
 
 def _same(cosine: float) -> float:
     return cosine
-
-
-def _without(text: str, said: TimeWords | None) -> str:
-    """Return a question without its words about time, which are not what it asks about."""
-    return text if said is None else f"{text[: said.start]} {text[said.end :]}"
 
 
 def _first(asked: RecallRequest, present: int) -> int | None:

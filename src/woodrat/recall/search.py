@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from woodrat.recall import calibration, words
-from woodrat.recall.calibration import Features
+from woodrat.recall import calibration, times, words
+from woodrat.recall.calibration import AHEAD_MAX, NEXT_MIN, Features
 from woodrat.recall.identifiers import Identifier, codes_with
 from woodrat.recall.passage_index import (
     DECISION,
@@ -19,16 +19,19 @@ from woodrat.recall.passage_index import (
     OFFERED,
     PLAIN,
     RUN,
+    SCHEME_FROM,
     WORDLESS,
     Memory,
     PassageIndex,
 )
+from woodrat.recall.passages import FACT
 from woodrat.recall.query import Query, Term, strong, weak
-from woodrat.records import dataclass
+from woodrat.recall.times import TimeWords
+from woodrat.records import dataclass, replace
 
 REJECTED_MAX: Final = 5
 """How many rejected candidates an answer lists."""
-CANDIDATES: Final = 96
+CANDIDATES: Final = 48
 """How many memories words and vectors propose each."""
 IDENTIFIED_MAX: Final = 2_000
 """How many memories that a question names by number are looked at: the latest of them."""
@@ -38,6 +41,8 @@ MASS_FULL: Final = 1.4
 """How much has to be in common to be as much as can be: two rare words."""
 DISTINCT_DIGITS: Final = 4
 """A number of so many digits names one thing by itself."""
+HEAD_CHARACTERS_MAX: Final = 80
+"""How long the head of a passage is, before its first colon."""
 CROWDING: Final = 0.6
 """A run that decided nothing comes after one that decided, where that one scores at least so much of it."""
 
@@ -70,6 +75,8 @@ class Question:
     """Only what was said before this moment."""
     window: tuple[int, int] | None = None
     """What the question itself says about when, as first and after; only what was said then counts."""
+    window_terms: frozenset[str] = frozenset()
+    """The months and days that it says so with; what speaks of them counts too, whenever it was said."""
     not_from: frozenset[str] = frozenset()
     """Agents whose words are left out."""
     readable: Callable[[str, str], bool] | None = None
@@ -115,7 +122,6 @@ class Scored:
     """A candidate with its score."""
 
     memory: Memory
-    score: float
     row: int
     """The nearest passage."""
     features: Features
@@ -123,6 +129,10 @@ class Scored:
     """The terms of the question that it has."""
     reason: str | None = None
     """Why it is no hit, whatever it scores."""
+    sum: float = 0.0
+    """What its score is made from, by itself."""
+    score: float = 0.0
+    """How sure it is that this answers the question, beside the others, 0 to 1."""
 
 
 def search(index: PassageIndex, asked: Question) -> Matches:
@@ -142,8 +152,7 @@ class Search:
     def matches(self) -> Matches:
         """Return what was found."""
         asked = self.asked
-        scored = [each for each in self.scored() if each.memory.of not in asked.without]
-        judged = [self.judged(each) for each in scored]
+        judged = self.scored()
         hits = [each for each in judged if each.reason is None and each.score >= asked.threshold]
         hits = self._behind_decisions(hits)
         near = [each for each in judged if each.reason is not None or each.score < asked.threshold]
@@ -165,12 +174,31 @@ class Search:
         candidates.update(identified or ())
         candidates.update(perhaps or ())
         found = [
-            self._scored(self.index.memories[number], strengths, cosines, identified, perhaps)
+            self._candidate(self.index.memories[number], strengths, cosines, identified, perhaps)
             for number in sorted(candidates)
+            if self.index.memories[number].of not in self.asked.without
         ]
-        present = [each for each in found if each is not None]
+        present = self._summed([each for each in found if each is not None])
         present.sort(key=lambda each: (-each.score, self._tier(each.memory), each.memory.of))
         return present
+
+    def _summed(self, found: list[Scored]) -> list[Scored]:
+        """Return candidates with their scores: each beside the best of those that can be a hit."""
+        open = [each for each in found if each.reason is None]
+        near = sorted((each.features.dense or 0.0 for each in open), reverse=True)
+        summed = []
+        for each in found:
+            dense = each.features.dense
+            features = each.features
+            if dense is not None and each.reason is None and dense >= near[0]:
+                following = max(NEXT_MIN, near[1] if len(near) > 1 else 0.0)
+                features = features._replace(ahead=max(0.0, min(AHEAD_MAX, dense - following)))
+            summed.append(replace(each, features=features, sum=calibration.total(features)))
+        best = max((each.sum for each in summed if each.reason is None), default=None)
+        return [
+            replace(each, score=calibration.score(each.sum if best is None else calibration.behind(each.sum, best)))
+            for each in summed
+        ]
 
     # Which memories may be seen
 
@@ -228,10 +256,10 @@ class Search:
     def _cosines(self) -> Any:
         """Return the cosine of the question with every row, or none."""
         asked, index, numpy = self.asked, self.index, self.numpy
-        if asked.vector is None or not index.blocks or not asked.square:
+        if asked.vector is None or index.vectors is None or not asked.square:
             return None
         wanted = asked.vector.astype(numpy.float32)
-        products = numpy.concatenate([block @ wanted for block in index.blocks])[: self.rows].astype(numpy.float64)
+        products = (index.vectors[: self.rows] @ wanted).astype(numpy.float64)
         both = numpy.frombuffer(index.squares, numpy.float64)[: len(products)] * asked.square
         return numpy.where(both > 0, products, 0.0) / numpy.sqrt(numpy.where(both > 0, both, 1.0))
 
@@ -308,7 +336,7 @@ class Search:
 
     # The score
 
-    def _scored(
+    def _candidate(
         self,
         memory: Memory,
         strengths: Sequence[Any],
@@ -319,7 +347,7 @@ class Search:
         rows = self._rows(memory)
         if not rows or not self.sees(memory):
             return None
-        terms, number = self.asked.query.terms, memory.number
+        asked, terms, number = self.asked, self.asked.query.terms, memory.number
         partial = len(rows) < sum(self.index.kinds[row] not in WORDLESS for row in memory.rows)
         own = {row: self._terms_of(row) for row in rows}
         has: list[float] = []
@@ -328,37 +356,74 @@ class Search:
             if counts and (partial or memory.until <= self.asked.through):
                 counts = max((c for form, c in term.forms if any(form in said for said in own.values())), default=0.0)
             has.append(counts)
-        whole = self.asked.query.weight or 1.0
+        whole = asked.query.weight or 1.0
         mass = sum(term.weight * counts for term, counts in zip(terms, has, strict=True))
         near_row, near_mass = self._nearest(rows, own)
         dense = self._dense(rows, cosines)
         if dense is not None:
             near_row = dense[1] if dense[0] > 0.35 or not near_mass else near_row
         missing = [term for term, counts in zip(terms, has, strict=True) if not counts]
-        known = 1.0 if identified is not None and number in identified else 0.0
-        if not known and perhaps is not None and number in perhaps:
-            known = 0.5
+        said = frozenset[str]().union(*own.values())
+        timely = asked.window is not None and asked.window[0] <= memory.at < asked.window[1]
         features = Features(
-            None if dense is None else self.asked.scale(dense[0]),
+            None if dense is None else asked.scale(dense[0]),
             mass / whole,
             near_mass / whole,
             min(1.0, mass / MASS_FULL),
-            max((term.weight for term in missing), default=0.0),
             max((term.weight for term in missing if term.is_name), default=0.0),
             self._focus(own[near_row]),
-            0.0 if self.asked.query.language == words.ENGLISH else 1.0,
-            known,
+            self._headed(near_row),
+            1.0 if timely else 0.0,
+            0.0 if asked.query.language == words.ENGLISH else 1.0,
+            self._named(memory, identified, perhaps),
+            max((t.weight for t in terms if said & t.opposed and not said & t.meant), default=0.0),
         )
         reason = None
-        if identified is not None and number not in identified:
-            reason = self._not_named(memory)
-        matched = frozenset(term.word for term, counts in zip(terms, has, strict=True) if counts)
         if self._is_follow_up(memory):
             reason = "it answers from memory and decides nothing itself"
-        return Scored(memory, calibration.score(features), near_row, features, matched, reason)
+        elif identified is not None and number not in identified:
+            reason = self._not_named(memory)
+        else:
+            reason = self._untimely(memory, said)
+        matched = frozenset(term.word for term, counts in zip(terms, has, strict=True) if counts)
+        return Scored(memory, near_row, features, matched, reason)
+
+    def _named(self, memory: Memory, identified: frozenset[int] | None, perhaps: frozenset[int] | None) -> float:
+        """Return whether a question names a memory by number, or another one of its kind."""
+        if identified is not None and memory.number in identified:
+            return 1.0
+        if perhaps is not None and memory.number in perhaps:
+            return 0.5
+        return -1.0 if any(self._has_another(memory, name) for name in weak(self.asked.query)) else 0.0
+
+    def _has_another(self, memory: Memory, name: Identifier) -> bool:
+        """Return whether a memory has another number where the question has this one: loan 4107 for loan 4999.
+
+        Only of words that name things by number: one that a reference begins with, or that many numbers follow.
+        """
+        if not name.before or name.before.endswith("ed") or memory.kind not in (RUN, FACT):
+            return False
+        there = [pair for pair in memory.asked_pairs if pair.rpartition(" ")[0] == name.before]
+        other = [pair.rpartition(" ")[2] for pair in there if pair.rpartition(" ")[2] in memory.asked_names]
+        if not other or str(name) in there:
+            return False
+        if len(self.index.numbered.get(name.before, ())) >= SCHEME_FROM:
+            return True
+        texts = [self.index.texts[row].lower() for row in memory.rows]
+        return any(f"{name.before}/{token}" in text for token in other for text in texts)
+
+    def _headed(self, row: int) -> float:
+        """Return how much of the question's names a passage is headed by: the part before its first colon."""
+        names = [term for term in self.asked.query.terms if term.is_name]
+        head, colon, _ = self.index.texts[row][:HEAD_CHARACTERS_MAX].partition(": ")
+        if not names or not colon:
+            return 0.0
+        heading = frozenset(words.terms(head))
+        has = sum(term.weight for term in names if any(form in heading for form, _ in term.forms))
+        return has / sum(term.weight for term in names)
 
     def _terms_of(self, row: int) -> frozenset[str]:
-        return frozenset(words.terms(self.index.texts[row]))
+        return frozenset(words.passage_terms(self.index.texts[row]))
 
     def _nearest(self, rows: Sequence[int], own: Mapping[int, frozenset[str]]) -> tuple[int, float]:
         """Return the passage with most of the question, and how much that is."""
@@ -398,20 +463,16 @@ class Search:
 
     # Time
 
-    def judged(self, scored: Scored) -> Scored:
-        """Return a candidate with the reason why it is no hit, where when it was said is one."""
-        asked, at = self.asked, scored.memory.at
-        if scored.reason is not None:
-            return scored
+    def _untimely(self, memory: Memory, said: frozenset[str]) -> str | None:
+        """Return why a memory is no hit by when it was said; none where that is no reason."""
+        asked, at = self.asked, memory.at
         if asked.since is not None and at < asked.since:
-            reason = "it is older than what was asked for"
-        elif asked.until is not None and at >= asked.until:
-            reason = "it is later than what was asked for"
-        elif asked.window is not None and not asked.window[0] <= at < asked.window[1]:
-            reason = "it was not said in the time asked about"
-        else:
-            return scored
-        return Scored(scored.memory, scored.score, scored.row, scored.features, scored.matched, reason)
+            return "it is older than what was asked for"
+        if asked.until is not None and at >= asked.until:
+            return "it is later than what was asked for"
+        if asked.window is None or asked.window[0] <= at < asked.window[1] or asked.window_terms & said:
+            return None  # one that speaks of January itself may be what is asked about
+        return "it was not said in the time asked about"
 
     # Order
 
@@ -493,13 +554,30 @@ def _contradicts(memory: Memory, name: Identifier) -> bool:
     return bool(codes) and name.code not in codes
 
 
-def narrows(index: PassageIndex, window: tuple[int, int], relative: bool) -> bool:
-    """Return whether what a question says about when narrows the search.
+class Narrowed(NamedTuple):
+    """A question whose words about time narrow the search."""
+
+    text: str
+    """The question without those words, which are not what it asks about."""
+    window: tuple[int, int] | None
+    """The first instant that counts, and the first that does not; none where it is not narrowed."""
+    terms: frozenset[str]
+    """The months and days that were named."""
+
+
+def narrowed(text: str, said: TimeWords | None, index: PassageIndex) -> Narrowed:
+    """Return a question as its words about time narrow it.
 
     Words that are counted from the present do. A month or a date may be what is asked about instead: it narrows where
     anything was said then.
     """
-    return relative or any(window[0] <= memory.at < window[1] for memory in index.memories)
+    if said is None:
+        return Narrowed(text, None, frozenset())
+    first, after = times.micros(said.since), times.micros(said.until)
+    if not said.relative and not any(first <= memory.at < after for memory in index.memories):
+        return Narrowed(text, None, frozenset())
+    names = frozenset[str]() if said.relative else times.names_in(said.words)
+    return Narrowed(f"{text[: said.start]} {text[said.end :]}", (first, after), names)
 
 
 def _numpy() -> Any:

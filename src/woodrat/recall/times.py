@@ -90,6 +90,8 @@ _PATTERNS: Final = tuple(
         ("last_year", r"el ano pasado|letztes jahr|l'annee derniere|l'an dernier|(?:no )?ano passado"),
     )
 )  # fmt: skip
+_ANY: Final = re.compile(r"(?:\b(?:a|an|any|every|each|most|some)|\bon a) $")
+"""What a day of the week stands after that is no day in particular."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,8 @@ def understood(question: str, now: str) -> TimeWords | None:
     found: list[TimeWords] = []
     for name, pattern in _PATTERNS:
         for match in pattern.finditer(text):
+            if name == "weekday" and _ANY.search(text, 0, match.start()):
+                continue
             stretch = _stretch(name, match, today)
             if stretch is None:
                 continue
@@ -134,6 +138,12 @@ def understood(question: str, now: str) -> TimeWords | None:
             )
     # The longest words tell most: "the day before yesterday", and not "yesterday".
     return max(found, key=lambda each: (each.end - each.start, -each.start), default=None)
+
+
+def names_in(said: str) -> frozenset[str]:
+    """Return the months and days of the week among some words about time, as terms of passages have them."""
+    found = (word for word in re.split(r"[^\w-]+", _lowered(said)) if word in _MONTH_OF or word in _DAY_OF)
+    return frozenset(map(words.stem, found))
 
 
 def _is_relative(name: str, said: str) -> bool:

@@ -221,6 +221,26 @@ def terms(text: str) -> Iterator[str]:
         yield stem(token)
 
 
+NEGATED: Final = "!"
+"""What a term begins with that stands after a negation: `not approved` has `approv` and `!approv`."""
+NEGATED_TOKENS: Final = 2
+"""How many tokens of a passage after a negation it is about."""
+
+
+def passage_terms(text: str) -> Iterator[str]:
+    """Yield the terms of a passage: those of its text, and after a negation the negated ones that have an opposite."""
+    negated = 0
+    for token, _, _ in spans(fold(text)):
+        term = stem(token)
+        yield term
+        if token in NEGATIONS:
+            negated = NEGATED_TOKENS
+        elif negated:
+            negated -= 1
+            if any(number in opposites() for number in concepts().english.get(term, ())):
+                yield NEGATED + term
+
+
 # How common a word is
 
 
@@ -295,6 +315,13 @@ def concepts_of(word: str, language: str) -> tuple[int, ...]:
     return ()
 
 
+@cache
+def shared_names() -> frozenset[str]:
+    """Return names that everybody shares: a question may say Portugal where a memory says Lisbon."""
+    text = resources.files("woodrat.recall").joinpath("shared_names.txt").read_text(encoding="utf-8")
+    return frozenset(word for line in text.splitlines() if not line.startswith("#") for word in line.split())
+
+
 OPPOSITES: Final = (
     ("approve", "reject"),
     ("renew", "cancel"),
@@ -310,6 +337,8 @@ OPPOSITES: Final = (
     ("allow", "stop"),
     ("accept", "reject"),
     ("good", "bad"),
+    ("refund", "reject"),
+    ("hire", "reject"),
 )
 """Words each of which means the other after a negation."""
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import Ref
     from woodrat.ledger.write import Draft
 
+RECALL: Final = "recall"
+"""What a read is `within` that recalled."""
 CITING: Final = frozenset({"run.started", "run.read", "run.decided"})
 """The kinds of entry that cite anything."""
 
@@ -134,11 +136,12 @@ def _read(body: Mapping[str, Any]) -> Iterator[_Cited]:
     if body.get("as_of") is not None:
         yield _Cited("", entity, None, log, body["as_of"], "")
     for field, item in _object(body.get("fields")).items():
+        about = field if body.get("within") == RECALL else entity  # a recall names each entity that it found
         for name in ("observation", "observations"):
             named = _object(item).get(name)
             if named is not None:
                 path = f"/fields/{pointer_part(str(field))}"
-                yield _Cited(path, entity, named, log, position, name)
+                yield _Cited(path, about, named, log, position, name)
 
 
 def _decided(body: Mapping[str, Any]) -> Iterator[_Cited]:
