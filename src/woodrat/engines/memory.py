@@ -313,7 +313,7 @@ class MemoryView:
             lasting = self.tables.lasting.get(root.digest, [])
             index = bisect_right(lasting, through, key=lambda kept: kept.position)
             found = lasting[index - 1] if index else None
-        return found if found is not None and found.state.schema == rules.schema.digest else None
+        return found if found is not None and found.state.merging == rules.merging else None
 
 
 class MemoryTransaction(MemoryView):

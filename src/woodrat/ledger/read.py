@@ -116,7 +116,7 @@ class Reader:
         types whose schemas `changed`, given with the position, what is joined or parted, and whatever only a whole
         fold can tell.
         """
-        self._rules = {type: rules for type, rules in before._rules.items() if type not in changed}
+        self._rules = {**{type: rules for type, rules in before._rules.items() if type not in changed}, **self._rules}
         joining = any(ref.type == SAME_AS for ref in spoken)
         transitions: list[Transition] = []
         rest: list[Ref] = []

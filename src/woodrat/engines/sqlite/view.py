@@ -455,7 +455,7 @@ class SqliteView(Indexes):
                 assert known.packed is not None, "state that is true for a position is there"
                 known.state = self._unpacked(known.packed, root, rules, known.number, known.at)
             state = known.state
-            return Kept(known.at, state) if state is not None and state.schema == rules.schema.digest else None
+            return Kept(known.at, state) if state is not None and state.merging == rules.merging else None
         row = self.first_row("kept", entity=known.number, through=through)
         if row is None:
             return None
@@ -480,7 +480,7 @@ class SqliteView(Indexes):
         if state is None:
             assert known.packed is not None, "state that is true for a position is there"
             state = known.state = self._unpacked(known.packed, ref, rules, known.number, known.at)
-        if state is None or state.schema != rules.schema.digest or len(state.members) > 1:
+        if state is None or state.merging != rules.merging or len(state.members) > 1:
             return None
         return state, known.last
 

@@ -340,7 +340,7 @@ class SqliteTransaction(SqliteView):
             digest = root.digest
             known = entities.get(digest) or self.known_entity(digest) or self._add_entity(root)
             before = known.state
-            if before is None or before.schema != state.schema:
+            if before is None or before.merging != state.merging:
                 parted = bool(state.held) or (known.packed is not None if before is None else bool(before.held))
             else:
                 parted = bool(state.held or before.held) and (fold.is_spread(state) or fold.is_spread(before))
@@ -385,7 +385,7 @@ class SqliteTransaction(SqliteView):
         number = known.number
         if known.state is not None:
             before: Iterable[str] = fold.spread(known.state)
-        elif known.packed is not None:  # folded under another schema
+        elif known.packed is not None:  # folded under rules that merge otherwise
             before = [row[0] for row in self.select("element_fields", entity=number)]
         else:
             before = ()
