@@ -424,3 +424,25 @@ def test_doctor_tells_of_a_long_write_ahead_log(db: Path, cli: Cli, monkeypatch:
         assert f"{db}-wal has grown to {size} bytes" in notice
         assert "No data is at risk. End long reads" in notice
         assert f"write-ahead log: {notice}" in cli("doctor", "-o", "table").out
+
+
+def test_doctor_tells_which_types_are_merged_again(db: Path, cli: Cli) -> None:
+    """After a schema that merges otherwise `doctor` says how far its type is, and `verify` agrees meanwhile."""
+    with woodrat.open(db) as ledger:
+        ledger.store({"entity_type": "memo", "id": "1", "tags": ["a"]})
+        union = {"type": "array", "x-woodrat-merge": "union"}
+        report = ledger.schemas.register({"title": "memo", "properties": {"tags": union}})
+        assert "reads of them fold on demand" in report.hints[0]
+        waiting = {"type": "memo", "position": report.position, "last": "", "done": 0}
+        assert cli("doctor").json["refolding"] == [waiting]
+        assert (
+            "0 entities of memo done since the schema at 1; the others fold when read"
+            in cli("doctor", "-o", "table").out
+        )
+        assert ledger.verify(deep=True, jobs=1).sound
+        with ledger.context.engine.transaction(ledger.tenant) as write:
+            write.set_meta("refold", b"[1]")
+        assert "what is noted as refold cannot be read" in {one.problem for one in ledger.verify(jobs=1).damage}
+        assert ledger.rebuild().agreed
+        assert cli("doctor").json["refolding"] == []
+        assert ledger.verify(jobs=1).sound

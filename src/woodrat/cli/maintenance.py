@@ -223,6 +223,7 @@ def doctor(call: Call) -> Answer:
         "engine": None,
         "settings": {},
         "indexes": [],
+        "refolding": [],
         "files": [],
         "keys": None,
         "outgoing_addresses": [],
@@ -252,7 +253,11 @@ def doctor(call: Call) -> Answer:
         if found["indexes"]:
             paper.line("  indexes")
         for index in found["indexes"]:
-            paper.line(f"    {index['name']:<22} {_progress(index['position'], index['lacking'])}")
+            if index["name"] != "refold" or not index["lacking"]:
+                paper.line(f"    {index['name']:<22} {_progress(index['position'], index['lacking'])}")
+        for one in found["refolding"]:
+            done = f"{one['done']} {'entity' if one['done'] == 1 else 'entities'} of {one['type']} done"
+            paper.line(f"    {'refold':<22} {done} since the schema at {one['position']}; the others fold when read")
         paper.line("  files")
         for file in found["files"]:
             paper.line(f"    {file['bytes']:>12} bytes  {file['path']}")
@@ -347,9 +352,10 @@ def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:
     }
     there = os.path.exists(path)
     indexes: list[dict[str, Any]] = []
+    refolding: list[dict[str, Any]] = []
     if there:
         from woodrat.api.trailing_indexes import TRAILING
-        from woodrat.ledger import indexer
+        from woodrat.ledger import indexer, refold
 
         ledger = call.ledger(READ)
         settings.update(_file_facts(path))
@@ -357,11 +363,13 @@ def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:
         settings["purged"] = call.engine(READ).purged()
         with ledger.context.engine.view(ledger.tenant) as view:
             indexes = [one.to_json() for one in indexer.positions(view, TRAILING)]
+            refolding = [one.to_json() for one in refold.waiting(view)]
     clock = skew_of(call.engine(READ), ledger.tenant, SystemClock()) if there else None
     return {
         "engine": call.engine(READ).name if there else "sqlite",
         "settings": settings,
         "indexes": indexes,
+        "refolding": refolding,
         "clock": clock,
         "write_ahead_log": _long_write_ahead_log(path),
     }

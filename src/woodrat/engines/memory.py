@@ -316,7 +316,7 @@ class MemoryView:
             lasting = self.tables.lasting.get(root.digest, [])
             index = bisect_right(lasting, through, key=lambda kept: kept.position)
             found = lasting[index - 1] if index else None
-        return found if found is not None and found.state.schema == rules.schema.digest else None
+        return found if found is not None and found.state.merging == rules.merging else None
 
     def standings(self, refs: Sequence[Ref], through: int, rules: Mapping[str, Rules]) -> Sequence[Standing | None]:
         versions = [self.version(ref.digest, through) for ref in refs]

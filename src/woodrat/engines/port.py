@@ -366,7 +366,7 @@ class View(Protocol):
     def kept(self, root: Ref, through: int, rules: Rules) -> Kept | None:
         """Return the latest merge state kept under a fold's smallest entity, not after `through`.
 
-        One folded under another schema than that of `rules` does not count. The parts of its large collections are
+        One folded under rules that merge otherwise does not count. The parts of its large collections are
         read when they are asked for, as long as the view is open.
         """
 
@@ -513,7 +513,7 @@ class QuickStates(Protocol):
     def kept_by(self, root: Ref, effective: str, through: int, rules: Rules) -> Kept | None:
         """Return the latest merge state kept of a lone entity, not after `through`, all of which was true by then.
 
-        One folded under another schema than that of `rules` does not count.
+        One folded under rules that merge otherwise does not count.
         """
 
     def true_by(self, entity: bytes, effective: str, after: int, through: int) -> Sequence[Stored]:

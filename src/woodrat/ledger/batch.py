@@ -28,7 +28,7 @@ from woodrat.ledger import entry_index, subscriptions
 from woodrat.ledger.read import Reader, Transition
 from woodrat.ledger.report import Report
 from woodrat.ledger.spacing import Spacing
-from woodrat.ledger.transitions import keep
+from woodrat.ledger.transitions import keep, remember
 from woodrat.ledger.write import Call, Draft, next_log, report_of
 from woodrat.log.entry import Write
 from woodrat.merge import fold
@@ -163,7 +163,7 @@ class SharedPass:
             call.error = error
             return True
         refs = dict.fromkeys([said.entity for said in draft.said])
-        self._before.remember(refs)
+        remember(self._view, self._before, refs)
         self._said.update([said.digest for said in draft.said])
         self._again = self._again or not self._spoken_of.isdisjoint(refs)
         self._spoken_of.update(refs)
@@ -221,7 +221,7 @@ class SharedPass:
             for ref, transition in became.items():
                 first = whole.get(ref)
                 whole[ref] = transition if first is None else transition._replace(old=first.old)
-        keep(self._view, after, whole.values(), (), spacing)
+        keep(self._view, after, whole.values(), spacing)
         return found
 
     def _rounds(self) -> Sequence[Sequence[int]]:

@@ -28,9 +28,8 @@ from woodrat.merge import fold as merge
 from woodrat.merge.fold import MergeState
 from woodrat.merge.incremental import Laying
 from woodrat.merge.rules import Rules, rules_of
-from woodrat.state import schema
+from woodrat.state import fingerprint, schema
 from woodrat.state.asof import AsOf
-from woodrat.state.fingerprint import Tree
 from woodrat.state.identity import Identifying
 from woodrat.state.meaning import Meaning, meaning_of
 from woodrat.state.observation import Observation
@@ -45,10 +44,10 @@ AT_HAND_MAX: Final = 5_000
 
 def derive_again(
     write: Transaction, policies: Mapping[str, Policy], progress: Callable[[int, int], object] | None = None
-) -> tuple[int, Tree]:
+) -> tuple[int, bytes]:
     """Drop everything derived and make it again from the log as the transaction shows it.
 
-    Return how many observations there are, and the fingerprint tree.
+    Return how many observations there are, and the root of the fingerprint.
     """
     size = write.head().size
     write.drop_derived()
@@ -63,13 +62,18 @@ def derive_again(
     return observations, _finish(write, policies, size - 1)
 
 
-def _finish(write: Transaction, policies: Mapping[str, Policy], head: int) -> Tree:
+def _finish(write: Transaction, policies: Mapping[str, Policy], head: int) -> bytes:
     """Make the fingerprint, which speaks of the present alone; what else trails the log begins again by itself."""
+    if head < 0:
+        return fingerprint.whole(None)
     now = Reader(write, AsOf(head), policies)
-    leaves = [(ref.digest, snapshot.value_digest(state, now.rules(ref.type))) for ref, state in finder.folds(now, None)]
-    if head >= 0:
-        fingerprint_index.build(write, head, leaves)
-    return Tree.build(leaves)
+    folds = finder.folds(now, None)
+    fingerprint_index.build(
+        write, head, ((ref.digest, snapshot.value_digest(state, now.rules(ref.type))) for ref, state in folds)
+    )
+    root = fingerprint_index.root(write)
+    assert root is not None, "it was just made"
+    return root
 
 
 def _chunks(view: View, size: int) -> Iterator[tuple[list[Row], list[Meaning]]]:
@@ -221,9 +225,10 @@ class _Folds:
         before = Reader(self._write, AsOf(first - 1), self._policies)
         before.remember(spoken_of(meanings))
         after = Reader(self._write, AsOf(last), self._policies)
-        transitions = advance(self._write, before, after, first, meanings)
+        transitions = advance(self._write, before, after, first, meanings, at_once=True)
         self._spacing.forget()  # more may be kept than was noted
-        note_values(self._write, after, transitions, [found for found in meanings if isinstance(found, Schema)])
+        schemas = [found for found in meanings if isinstance(found, Schema)]
+        note_values(self._write, before, after, transitions, schemas)
 
     def _fold(self, first: int, meanings: Sequence[Meaning]) -> set[Ref]:
         """Fold what is said of lone entities; return those that are not."""

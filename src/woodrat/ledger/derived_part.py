@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from woodrat.ledger import entry_index, identifying_values, indexer
 from woodrat.ledger.read import Reader
+from woodrat.ledger.refold import states_anew
 from woodrat.ledger.state_redo import component
-from woodrat.ledger.transitions import advance, said_values, spoken_of, states_anew, touched
+from woodrat.ledger.transitions import advance, said_values, spoken_of, touched
 from woodrat.state import schema
 from woodrat.state.asof import AsOf
 from woodrat.state.meaning import meaning_of
@@ -90,11 +91,20 @@ class DerivedPart:
         advance(write, before, Reader(write, AsOf(position), policies), position, [said])
 
     def _schemas(self) -> list[tuple[int, str]]:
-        """Return where schemas of the entities' types stand, the last first."""
+        """Return where schemas stand from which on the entities' types merge otherwise, the last first."""
         types = {ref.type for ref in self.entities}
         entries = self._write.entries(through=self._head, kinds={"schema"})
         found = [(entry.position, schema.stored(entry.body).type) for entry in entries if entry.body is not None]
-        return [(position, type) for position, type in reversed(found) if type in types]
+        return [
+            (position, type)
+            for position, type in reversed(found)
+            if type in types and self._merges_otherwise(position, type)
+        ]
+
+    def _merges_otherwise(self, position: int, type: str) -> bool:
+        """Return whether a type merges otherwise from a position on."""
+        was, now = (Reader(self._write, AsOf(at), self._policies).rules(type) for at in (position - 1, position))
+        return was.merging != now.merging
 
     def _refold(self, position: int, type: str) -> None:
         """Keep the states of entities whose type has a new schema, as the write of the schema did."""

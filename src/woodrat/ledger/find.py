@@ -27,6 +27,7 @@ from woodrat.state import identity, relation, tokens
 
 if TYPE_CHECKING:
     from woodrat.context import Context
+    from woodrat.engines.port import View
 
 QUERY_BYTES_MAX: Final = ids.KEY_BYTES_MAX
 """Longest query, in UTF-8; as long as a key, so that every key can be looked for."""
@@ -146,10 +147,19 @@ def _check(faults: list[Fault]) -> None:
 # Walking over everything
 
 
+def entity_pages(view: View, type: str | None, through: int) -> Iterator[Sequence[Ref]]:
+    """Yield every entity anything was ever said of, by type and key, some at a time."""
+    last: Ref | None = None
+    while refs := view.entities(type, through, after=last, limit=READER_FOLDS):
+        yield refs
+        last = refs[-1]
+
+
 def folds(reader: Reader, type: str | None) -> Iterator[tuple[Ref, MergeState]]:
     """Yield every fold that exists, as `Reader.roots` does, without keeping what was yielded."""
     done: set[Ref] = set()
-    for fresh, refs in _batches(reader, reader.view.entities(type, reader.asof.position)):
+    for refs in entity_pages(reader.view, type, reader.asof.position):
+        fresh = Reader(reader.view, reader.asof, reader.policies)
         for ref in refs:
             members = fresh.group(ref)
             if len(members) > 1:
@@ -248,13 +258,6 @@ def types_in_order(reader: Reader, type: str | None, *, reverse: bool = False) -
     while refs := reader.view.entities(None, reader.asof.position, after=after, limit=1, reverse=reverse):
         yield refs[0].type
         after = Ref(refs[0].type, "" if reverse else LAST_KEY)
-
-
-def _batches(reader: Reader, refs: Iterable[Ref]) -> Iterator[tuple[Reader, list[Ref]]]:
-    """Yield entities some at a time, each time with a fresh reader at the same as-of."""
-    everything = list(refs)
-    for start in range(0, len(everything), READER_FOLDS):
-        yield Reader(reader.view, reader.asof, reader.policies), everything[start : start + READER_FOLDS]
 
 
 # Entities that may be one

@@ -8,7 +8,7 @@ itself is never held in memory.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Final
 
 from woodrat.engines.port import BEFORE_ALL, IndexRow
@@ -34,6 +34,9 @@ LEVELS: Final = 3
 """Nodes are kept over parts of as many nibbles, and of fewer."""
 RENEWED_FROM: Final = 256
 """With as many parts changed, all nodes are made anew once the leaves are there."""
+
+BUILD_LEAVES: Final = 5_000
+"""How many leaves are put at a time when all are made anew."""
 
 _NODES: Final = "fingerprint.nodes"
 _LEAF, _NODE = b"l", b"n"
@@ -154,8 +157,7 @@ def _rows(fold: Fold) -> Rows:
 
 
 def _alike(one: Rules, other: Rules) -> bool:
-    before, after = one.schema, other.schema
-    return (before.policies, before.properties, before.beyond) == (after.policies, after.properties, after.beyond)
+    return one.merging == other.merging
 
 
 def _keep(write: Transaction, present: Mapping[Ref, Rows], through: Progress) -> None:
@@ -172,10 +174,11 @@ INDEX: Final = StateIndex(NAME, (NAME,), _rows, _alike, _keep)
 def build(write: Transaction, head: int, pairs: Iterable[tuple[bytes, bytes]]) -> None:
     """Put all leaves in place of what is there; it is true for a position then."""
     write.drop(NAME)
-    found = sorted(pairs)
-    write.put([leaf_row(entity, value) for entity, value in found])
+    left = iter(pairs)
+    while some := list(islice(left, BUILD_LEAVES)):
+        write.put([leaf_row(entity, value) for entity, value in sorted(some)])
     log_index.cover(write, NAME, head)
-    _put_nodes(write, nodes(found))
+    _put_nodes(write, nodes(leaves(write)))
 
 
 def renew(engine: Engine, tenant: TenantId) -> None:

@@ -2,8 +2,8 @@
 
     sharing    type, rule, value, key    every identifying value an entity was said to have, under the rules in force
 
-Rows are put in the transaction of the write that says a value first. When a schema changes the rules of a type, all
-of the type are put anew. They speak of the present alone, and so are all true from the first position on.
+Rows are put in the transaction of the write that says a value first. When a schema changes a rule of a type, the
+values by that rule are put anew. They speak of the present alone, and so are all true from the first position on.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def note(write: Transaction, values: Iterable[tuple[Ref, Values]]) -> None:
         write.put(found)
 
 
-def forget_type(write: Transaction, type: str) -> None:
-    """Forget the identifying values noted for a type; its identity rules have changed."""
-    write.drop(SHARING, b"%b\0" % type.encode())
+def forget_rule(write: Transaction, type: str, rule: str) -> None:
+    """Forget the identifying values noted for a type by a rule, which it no longer has or which has changed."""
+    write.drop(SHARING, b"%b\0%b\0" % (type.encode(), rule.encode()))
 
 
 def forget(write: Transaction, values: Iterable[tuple[Ref, Values]]) -> None:

@@ -134,7 +134,7 @@ class Reader:
         types whose schemas `changed`, given with the position, everything where a `same_as` is spoken of (`joining`),
         and whatever only a whole fold can tell.
         """
-        self._rules = {type: rules for type, rules in before._rules.items() if type not in changed}
+        self._rules = {**{type: rules for type, rules in before._rules.items() if type not in changed}, **self._rules}
         transitions: list[Transition] = []
         rest: list[Ref] = []
         groups: dict[tuple[Ref, ...], list[Ref]] = {}

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.port import BEFORE_ALL, Engine, Transaction, View
 from woodrat.errors import Corrupt
-from woodrat.ledger import quick_reads
+from woodrat.ledger import find, quick_reads
 from woodrat.ledger.derive import derive_again
 from woodrat.ledger.progress import Progress
 from woodrat.ledger.read import Reader
@@ -52,7 +52,7 @@ def rebuild(
     """Make everything derived again from the log, compare it with what was kept, and keep the new."""
     with engine.transaction(tenant) as write, engine.view(tenant) as old:
         size = write.head().size
-        observations, tree = derive_again(write, policies, progress)
+        observations, root = derive_again(write, policies, progress)
         try:
             repaired = _disagreeing(write, old, policies)
         except (Corrupt, *UNREADABLE):
@@ -65,9 +65,9 @@ def rebuild(
             position=size - 1,
             entries=size,
             observations=observations,
-            entities=len(write.entities(None, size - 1)),
+            entities=sum(map(len, find.entity_pages(write, None, size - 1))),
             repaired=tuple(sorted(map(str, repaired))),
-            fingerprint=fingerprint.text(tree.root()),
+            fingerprint=fingerprint.text(root),
         )
 
 

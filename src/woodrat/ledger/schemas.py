@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger import entry_index
+from woodrat.ledger import entry_index, refold
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.facts import write
 from woodrat.ledger.moments import open_reader
@@ -70,6 +70,11 @@ def register(
                 problem = f"version {chosen.version} of {chosen.type} is registered with other content"
                 raise Refused([Fault(f"/{VERSION}", problem, "State a higher version, or leave it out.")])
         draft.add("schema", chosen.body, chosen)
+        if refold.merges_otherwise(draft.before, schema_form.winning([*earlier, chosen]) or chosen):
+            draft.hints.append(
+                f"What is known of {chosen.type} is merged by version {chosen.version} from now on. Kept states are "
+                "made anew in the background; until then, reads of them fold on demand."
+            )
 
     return write(context, "register", arguments, plan, idempotency_key, dry_run)
 

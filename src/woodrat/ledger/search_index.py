@@ -117,10 +117,7 @@ def rows(found: Fold) -> Rows:
 
 
 def _alike(one: Rules, other: Rules) -> bool:
-    before, after = one.schema, other.schema
-    return (before.searchable, before.policies, before.properties, before.beyond) == (
-        *(after.searchable, after.policies, after.properties, after.beyond),
-    )
+    return (one.merging, one.schema.searchable) == (other.merging, other.schema.searchable)
 
 
 INDEX: Final = StateIndex("search", (WORDS, RELATION_WORDS, ROOTS), rows, _alike, same=_same)

@@ -195,9 +195,7 @@ def unindexed_bytes(value: Json) -> bytes:
 
 def _alike(one: Rules, other: Rules) -> bool:
     before, after = one.schema, other.schema
-    return (before.identity, before.policies, before.properties, before.beyond) == (
-        *(after.identity, after.policies, after.properties, after.beyond),
-    )
+    return (one.merging, before.identity, before.properties) == (other.merging, after.identity, after.properties)
 
 
 INDEX: Final = StateIndex("state", INDEXES, rows_of, _alike)

@@ -17,7 +17,7 @@ from woodrat.canon.ids import Ref
 from woodrat.engines import cancellation
 from woodrat.engines.port import BEFORE_ALL, IndexRow
 from woodrat.errors import Unavailable
-from woodrat.ledger import entry_index
+from woodrat.ledger import entry_index, refold
 from woodrat.ledger.before import Before
 from woodrat.ledger.read import LAST_KEY, Reader
 from woodrat.ledger.state_index import NOTHING, Fold, Place, Progress, Rows, StateIndex, WriteEnds, progress_of, rows_of
@@ -471,6 +471,11 @@ def catch_up(
         if told is not None and end - first > STEP_ENTRIES:
             told(done - first, end - first)
         try:
+            if filling and refold.go_on(
+                engine, tenant, policies
+            ):  # states kept anew need not be folded by each question
+                filled += refold.STEP_ENTITIES
+                continue
             go_on(engine, tenant, policies, indexes)
         except Unavailable:
             return max(end - done, int(filling))

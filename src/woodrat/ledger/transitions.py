@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import KEPT_EVERY, Kept, Transaction
-from woodrat.ledger import identifying_values
-from woodrat.ledger.read import Reader, Transition
+from woodrat.ledger import identifying_values, refold
+from woodrat.ledger.read import PAGE_MAX, Reader, Transition
 from woodrat.ledger.report import Change
 from woodrat.ledger.spacing import Spacing
 from woodrat.merge import fold, snapshot
@@ -36,17 +36,30 @@ def spoken_of(meanings: Iterable[Meaning]) -> set[Ref]:
     return {meaning.entity for meaning in meanings if isinstance(meaning, Observation)}
 
 
+def remember(write: Transaction, before: Reader, refs: Collection[Ref]) -> None:
+    """Have a reader note the states of entities before a write speaks of them; those that wait are kept anew first."""
+    if refold.is_due(write):
+        refold.anew(write, before.policies, touched(refs))
+    before.remember(refs)
+
+
 def advance(
-    write: Transaction, before: Reader, after: Reader, first: int, meanings: Sequence[Meaning]
+    write: Transaction,
+    before: Reader,
+    after: Reader,
+    first: int,
+    meanings: Sequence[Meaning],
+    *,
+    at_once: bool = False,
 ) -> list[Transition]:
     """Merge entries from position `first` on, which the indexes know already, and keep what they make of state.
 
-    `before` remembers the entities they speak of. Return what became of those, and of all that they join or part.
+    `before` remembers the entities they speak of. Return what became of those, and of all that they join or part. The
+    other entities of a type with a new schema wait to be kept anew, unless that is to be done `at_once`.
     """
     spoken: dict[Ref, list[Stored]] = {}
     make = tuple.__new__  # as `Stored(…)`, in half the time
-    schemas: list[Schema] = []
-    changed: dict[str, int] = {}
+    schemas: dict[str, int] = {}
     for position, meaning in enumerate(meanings, first):
         if isinstance(meaning, Observation):
             said, stored = spoken.get(meaning.entity), make(Stored, (position, meaning))
@@ -55,8 +68,10 @@ def advance(
             else:
                 said.append(stored)
         elif isinstance(meaning, Schema):
-            schemas.append(meaning)
-            changed[meaning.type] = position
+            schemas[meaning.type] = position
+    changed = {
+        type: position for type, position in schemas.items() if before.rules(type).merging != after.rules(type).merging
+    }
     spacing = Spacing(write.last_kept)
     joining = any(ref.type == relation.SAME_AS for ref in spoken)
     transitions, others = after.follow(before, spoken, changed, spacing, joining=joining)
@@ -66,7 +81,12 @@ def advance(
         if joining:  # then nothing was followed
             for transition in transitions:
                 _note_along(after, transition, changed, spacing)
-    keep(write, after, transitions, schemas, spacing, followed=not joining)
+    roots = keep(write, after, transitions, spacing, followed=not joining)
+    if at_once:
+        for type in changed:
+            refold.refold_type(write, after, type, roots)
+    elif changed:
+        refold.note(write, before, after, changed)
     return transitions
 
 
@@ -84,23 +104,19 @@ def _note_along(after: Reader, transition: Transition, changed: Collection[str],
 
 def absorb(write: Transaction, before: Reader, after: Reader, first: int, meanings: Sequence[Meaning]) -> None:
     """Merge entries from position `first` on, as `advance` does, and note the identifying values that are new."""
-    news = new_values(advance(write, before, after, first, meanings))
-    if news:
-        identifying_values.note(write, news)
-    for type in dict.fromkeys(meaning.type for meaning in meanings if isinstance(meaning, Schema)):
-        _note_type(write, after, type)
+    transitions = advance(write, before, after, first, meanings)
+    note_values(write, before, after, transitions, [found for found in meanings if isinstance(found, Schema)])
 
 
 def keep(
     write: Transaction,
     after: Reader,
     transitions: Iterable[Transition],
-    schemas: Iterable[Schema],
     spacing: Spacing,
     *,
     followed: bool = True,
-) -> None:
-    """Keep the state of touched entities, of joined or parted groups, and of whole types with a new schema.
+) -> Collection[Ref]:
+    """Keep the state of touched entities, and of joined or parted groups; return the smallest of each fold.
 
     What was `followed` has the states that are due on its way noted already.
     """
@@ -113,32 +129,15 @@ def keep(
         root = members[0]
         if root not in keeping:
             # Mostly the very same, since nothing was said that joins or parts.
-            same = (old.members is members or old.members == members) and old.schema == new.schema
+            same = (old.members is members or old.members == members) and old.merging == new.merging
             count = new.observations
             before = old.observations if same else 0
             due = count // KEPT_EVERY > before // KEPT_EVERY and root not in along
             if due and same:
                 due = not followed and len(members) > 1 and spacing.is_far(root, count, new.body_bytes)
             keeping[root] = (make(Kept, (position, new)), rules, due)
-    for schema in schemas:
-        for root, anew in states_anew(after, write.entities(schema.type, position)).items():
-            keeping.setdefault(root, anew)
     write.keep([*after.along, *keeping.values()])
-
-
-def states_anew(after: Reader, refs: Iterable[Ref]) -> dict[Ref, tuple[Kept, Rules, bool]]:
-    """Return the states to keep of entities at the position of a new schema of theirs, by the smallest of each fold.
-
-    What was kept along the history was folded under another schema, and counts for nothing now.
-    """
-    found: dict[Ref, tuple[Kept, Rules, bool]] = {}
-    for ref in refs:
-        root = after.group(ref)[0]
-        if root not in found:
-            state = after.state(ref)
-            kept = Kept(after.asof.position, state)
-            found[root] = (kept, after.rules(ref.type), state.observations >= KEPT_EVERY)
-    return found
+    return keeping.keys()
 
 
 Large = Mapping[int, Mapping[str, FieldChange | None]]
@@ -196,14 +195,14 @@ News = Sequence[tuple[Ref, list[tuple[str, str]]]]
 
 
 def note_values(
-    write: Transaction, after: Reader, transitions: Iterable[Transition], schemas: Iterable[Schema]
+    write: Transaction, before: Reader, after: Reader, transitions: Iterable[Transition], schemas: Iterable[Schema]
 ) -> News:
-    """Note the identifying values that some entries say first, and those of types with a new schema anew."""
+    """Note the identifying values that some entries say first, and those of types with other identity rules anew."""
     found = new_values(transitions)
     if found:
         identifying_values.note(write, found)
-    for schema in schemas:
-        _note_type(write, after, schema.type)
+    for type in dict.fromkeys(schema.type for schema in schemas):
+        _note_type(write, before, after, type)
     return found
 
 
@@ -241,12 +240,22 @@ def is_old(strata: Iterable[Stratum], identifying: Iterable[str], fields: Mappin
     return False
 
 
-def _note_type(write: Transaction, after: Reader, type: str) -> None:
-    """Note the identifying values of a whole type anew, under the rules now in force."""
-    identifying_values.forget_type(write, type)
-    identifying_values.note(
-        write, ((ref, said_values(after, ref)) for ref in write.entities(type, after.asof.position))
-    )
+def _note_type(write: Transaction, before: Reader, after: Reader, type: str) -> None:
+    """Note the identifying values of a whole type anew, by identity rules that it did not have before.
+
+    That is not put off: whether a record speaks of a known entity depends on it.
+    """
+    old, new = set(before.rules(type).schema.identity), set(after.rules(type).schema.identity)
+    changed = {rule.text for rule in old ^ new}
+    for rule in sorted(changed):
+        identifying_values.forget_rule(write, type, rule)
+    if changed.isdisjoint(rule.text for rule in new):
+        return
+    last: Ref | None = None
+    while refs := write.entities(type, after.asof.position, after=last, limit=PAGE_MAX):
+        each = ((ref, said_values(after, ref)) for ref in refs)
+        identifying_values.note(write, ((ref, [one for one in values if one[0] in changed]) for ref, values in each))
+        last = refs[-1]
 
 
 def said_values(reader: Reader, ref: Ref) -> list[tuple[str, str]]:

@@ -291,7 +291,7 @@ class Call:
         self.stop_erased(draft)
         meanings = [item.meaning for item in draft.items]
         if draft.said:
-            before.remember(transitions.spoken_of(meanings))
+            transitions.remember(write, before, transitions.spoken_of(meanings))
         entries, nonce = self.entries(draft, head.size)
         entry_index.append(write, [entries], meanings)
         report = _merge(draft, entries, meanings)
@@ -393,7 +393,7 @@ def report_of(
     draft: Draft, entries: Write, after: Reader, changed: Sequence[Transition], schemas: Sequence[Schema]
 ) -> Report:
     """Note the identifying values that a merged write says first, and return its report."""
-    news = transitions.note_values(draft.view, after, changed, schemas)
+    news = transitions.note_values(draft.view, draft.before, after, changed, schemas)
     hints = [*_hints_so_far(draft), *transitions.write_hints(after, changed, news)]
     if draft.known:
         hints += transitions.withdrawn_hints(after, [said for said in draft.said if said.digest in draft.known])

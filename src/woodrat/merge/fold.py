@@ -73,8 +73,8 @@ class MergeState(NamedTuple):
 
     members: tuple[Ref, ...]
     """The entities folded together, by digest; mostly one."""
-    schema: bytes
-    """Digest of the schema it was folded under."""
+    merging: bytes
+    """Digest of what the schema that it was folded under says about merging."""
     strata: tuple[Stratum, ...]
     """What is said under `latest`, from the lowest rank to the highest; at equal rank by digest."""
     rivals: Mapping[str, bool]
@@ -207,10 +207,10 @@ def fold(
             held[name] = found
     alive = sum(1 for digest in live if acting[digest].op != RETRACT)
     strata = tuple(sorted(laid.values(), key=height))
-    schema = rules.schema.digest
+    merging = rules.merging
     until = max((o.valid_from for o in everything.values() if o.op != RETRACT), default="")
     count, size = len(everything), sum([len(o.body) for o in everything.values()])
-    return MergeState(group, schema, strata, rivals, held, fitting, misfits, markers, alive, count, until, size)
+    return MergeState(group, merging, strata, rivals, held, fitting, misfits, markers, alive, count, until, size)
 
 
 def extend(state: MergeState, observation: Observation, rules: Rules, known: Known) -> MergeState | None:
@@ -219,12 +219,12 @@ def extend(state: MergeState, observation: Observation, rules: Rules, known: Kno
     `observation` is not among those already folded, and `known` answers for exactly those. The cost does not
     depend on how many there are.
     """
-    assert observation.entity in state.members and rules.schema.digest == state.schema
+    assert observation.entity in state.members and rules.merging == state.merging
     op, until = observation.op, state.until
     count, size = state.observations + 1, state.body_bytes + len(observation.body)
     if observation.valid_from > until and op != RETRACT:
         until = observation.valid_from
-    if op == ASSERT and len(state.members) == 1 and observation.fits == state.schema and not observation.replaces:
+    if op == ASSERT and len(state.members) == 1 and observation.fits == rules.digest and not observation.replaces:
         # Nearly always: a lone entity, and values that were checked against this very schema.
         if known.namers(observation.digest):
             return None
@@ -256,7 +256,7 @@ def extend(state: MergeState, observation: Observation, rules: Rules, known: Kno
     if (
         op != ASSERT
         or observation.remove
-        or not (observation.fits == state.schema or rules.fit(observation.fields, len(observation.body)))
+        or not (observation.fits == rules.digest or rules.fit(observation.fields, len(observation.body)))
     ):
         said = said_of(observation)
         return _stated(state, observation, observation.stated, {}, said, rules, known, until)
@@ -283,7 +283,7 @@ def _fitting(state: MergeState, observation: Observation, rules: Rules, known: K
             del stated[name]
         if others:
             return _stated(state, observation, others, stated, said, rules, known, until, lost, fit=True)
-    members, schema, strata, rivals, held, counts, misfits, markers, live, observations, _, size = state
+    members, merging, strata, rivals, held, counts, misfits, markers, live, observations, _, size = state
     size += len(observation.body)
     claims = {**counts}
     for name in fields:
@@ -292,7 +292,7 @@ def _fitting(state: MergeState, observation: Observation, rules: Rules, known: K
         strata, rivals = lay_with_rivals(strata, rivals, said, stated)
     found: MergeState = _make(
         MergeState,
-        (members, schema, strata, rivals, held, claims, misfits, markers, live + 1, observations + 1, until, size),
+        (members, merging, strata, rivals, held, claims, misfits, markers, live + 1, observations + 1, until, size),
     )
     return found
 
@@ -355,7 +355,7 @@ def _stated(
 
     Of those that it has `lost` only the count changes. `fit` says that the schema takes what is said of the others too.
     """
-    members, schema, strata, rivals, kept, counts, misfits, markers, live, observations, _, _ = state
+    members, merging, strata, rivals, kept, counts, misfits, markers, live, observations, _, _ = state
     held, claims = {**kept}, {**counts}
     for name in laid:
         claims[name] = claims[name] + 1 if name in claims else 1
@@ -384,7 +384,7 @@ def _stated(
     size = state.body_bytes + len(observation.body)
     found: MergeState = _make(
         MergeState,
-        (members, schema, strata, rivals, held, claims, misfits, markers, live + 1, observations + 1, until, size),
+        (members, merging, strata, rivals, held, claims, misfits, markers, live + 1, observations + 1, until, size),
     )
     return found
 
@@ -665,7 +665,7 @@ def empty(members: Iterable[Ref], rules: Rules) -> MergeState:
     group = tuple(members)
     if len(group) > 1:
         group = tuple(sorted(group, key=lambda ref: ref.digest))
-    return MergeState(group, rules.schema.digest, (), {}, {}, {}, {}, {}, 0, 0, "", 0)
+    return MergeState(group, rules.merging, (), {}, {}, {}, {}, {}, 0, 0, "", 0)
 
 
 def standing_corrections(state: MergeState, names: Iterable[str], rules: Rules) -> frozenset[bytes]:

@@ -114,7 +114,7 @@ class Laying:
                 self._strata = self._index.all()
             self._state = MergeState(
                 before.members,
-                before.schema,
+                before.merging,
                 self._strata,
                 self._rivals,
                 self._held,
@@ -161,7 +161,7 @@ class Laying:
             or observation.replaces
             or (
                 self._described
-                and observation.fits != self._state.schema
+                and observation.fits != self.rules.digest
                 and not self.rules.fit_described(fields, len(observation.body))
             )
             or known.namers(observation.digest)

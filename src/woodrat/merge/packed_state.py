@@ -38,7 +38,7 @@ def pack(state: MergeState, rules: Rules, *, apart: bool = False) -> bytes:
             observations,  # with the next one at the beginning, where `amounts` finds them
             body_bytes,
             None if len(members) == 1 else [(member.type, member.key) for member in members],
-            rules.schema_text,
+            rules.merging_text,
             [
                 (said[0].hex(), said[1], said[2], said[3], 1 if said[7] else 0, values)
                 if not (said[4] or said[5] or said[6])  # as `pack_said`, of which there would be two for each state
@@ -96,12 +96,12 @@ def same_packed(one: bytes, other: bytes) -> bool:
 
 
 def unpack(data: bytes, root: Ref, rules: Rules, rows: Callable[[str], Rows] | None = None) -> MergeState | None:
-    """Return merge state of a fold from bytes; `None` when it was folded under another schema, or packed otherwise.
+    """Return merge state of a fold from bytes; `None` when other rules merged it, or it was packed otherwise.
 
     `rows` finds the parts of a collection that were packed apart, by field.
     """
     packing, *parts = orjson.loads(data)
-    if packing != PACKING or parts[3] != rules.schema_text:
+    if packing != PACKING or parts[3] != rules.merging_text:
         return None
     observations, body_bytes, members, _, strata, rivals, claims, live, until, more = parts
     misfits, packed, held, saids, rest = more or ({}, (), {}, (), {})
@@ -114,7 +114,7 @@ def unpack(data: bytes, root: Ref, rules: Rules, rows: Callable[[str], Rows] | N
         found[name] = policy.unpack_rest(kept, lying, unpacker)
     return MergeState(
         (root,) if members is None else tuple([Ref(type, key) for type, key in members]),
-        rules.schema.digest,
+        rules.merging,
         tuple([Stratum(unpack_said(parts), parts[-1]) for parts in strata]),
         rivals or {},
         found,
@@ -166,8 +166,8 @@ def _plain(data: bytes, rules: Rules) -> tuple[dict[str, Json], Mapping[str, Any
     packing, *parts = orjson.loads(data)
     if packing != PACKING:
         return None
-    _, _, members, schema, strata, _, _, live, _, more = parts
-    if schema != rules.schema_text or members is not None or not live:
+    _, _, members, merging, strata, _, _, live, _, more = parts
+    if merging != rules.merging_text or members is not None or not live:
         return None
     found: dict[str, Json] = {}
     seen, priority = "", None

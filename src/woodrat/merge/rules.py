@@ -40,7 +40,11 @@ class Rules:
         self.beyond = schema.beyond
         """Why nothing fits the schema, if it is beyond the limit of steps."""
         self.frozen = schema.type in FROZEN_TYPES
-        self.schema_text = digest_text(schema.digest)
+        self.digest = schema.digest
+        """That of the schema: what was checked against it fits."""
+        self.merging = schema.merging
+        """What merge state is kept under: it is the same under all schemas of a type that merge alike."""
+        self.merging_text = digest_text(self.merging)
         self.required_names = frozenset(schema.required)
         self.identifying = frozenset(part.field for rule in schema.identity for part in rule.parts)
         self._latest = policies.get(str(LATEST.name)) is LATEST

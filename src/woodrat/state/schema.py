@@ -32,6 +32,7 @@ from woodrat.state.schema_check import (
 )
 from woodrat.state.schema_faults import cut, said, steps
 from woodrat.state.schema_keywords import (
+    IDENTITY,
     INDEX,
     LATEST,
     REDACT,
@@ -53,6 +54,11 @@ from woodrat.state.validator import (
 if TYPE_CHECKING:
     # Loaded where it is first used: many commands end without checking a value, and it is slow to load.
     import jsonschema_rs
+
+_DESCRIBING: Final = frozenset({"title", "description", "examples", "$comment"})
+_TOP_APART: Final = _DESCRIBING | {VERSION, IDENTITY, "required"}
+_PROPERTY_APART: Final = _DESCRIBING | {INDEX, TEXT}
+"""Keywords of a document and of a field that no merge asks for."""
 
 SCHEMA_BYTES_MAX: Final = 262_144
 """Longest canonical body of a schema."""
@@ -118,6 +124,27 @@ class Schema:
     def properties(self) -> Mapping[str, Json]:
         """Subschemas by field, as the document writes them."""
         return self.document.get("properties") or {}  # type: ignore[return-value]
+
+    @property
+    def merging(self) -> bytes:
+        """Digest of all that the schema says about merging.
+
+        Observations have the same merge state under two schemas of one type that agree in it. What only describes,
+        finds or is checked at surfaces (titles, identity, indexes, what is required) has no part in it.
+        """
+        if self.is_open:
+            return digest_of("merging", form.serialise({}))
+        if compiled(self.body).beyond is not None:
+            return self.digest
+        document = {name: value for name, value in self.document.items() if name not in _TOP_APART}
+        if self.properties:
+            document["properties"] = {
+                name: {key: value for key, value in each.items() if key not in _PROPERTY_APART}
+                if isinstance(each, dict)
+                else each
+                for name, each in self.properties.items()
+            }
+        return digest_of("merging", form.serialise(document))
 
     def policy_of(self, field: str) -> PolicyName:
         """Return the merge policy of `field`: `latest` unless the schema says otherwise."""

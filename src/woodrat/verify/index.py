@@ -9,7 +9,7 @@ from woodrat.engines.port import BEFORE_ALL, Audit, Mismatch, View
 from woodrat.erasure.index import BY_ENTRY
 from woodrat.errors import Corrupt
 from woodrat.exchange import index as exchange_index
-from woodrat.ledger import fingerprint_index, search_index
+from woodrat.ledger import fingerprint_index, refold, search_index
 from woodrat.ledger import index as log_index
 from woodrat.ledger.indexer import STATE
 from woodrat.ledger.state_index import progress_of
@@ -34,7 +34,9 @@ def check_notes(view: View, audit: Audit) -> None:
             if name.startswith(exchange_index.TAKEN):
                 exchange_index.noted_mark(noted, name)  # a position of another log; only its shape can be seen here
             elif (
-                progress_of(view, name).position > end
+                any(one.position > end for one in refold.waiting(view))
+                if name == refold.NAME
+                else progress_of(view, name).position > end
                 if name in of_state
                 else (name in names or name.startswith(recall_index.VECTORS)) and log_index.covered(view, name) > end
             ):

@@ -441,7 +441,7 @@ class SqlView(Indexes):
                 assert known.packed is not None, "state that is true for a position is there"
                 known.state = self._unpacked(known.packed, root, rules, known.number, known.at)
             state = known.state
-            return Kept(known.at, state) if state is not None and state.schema == rules.schema.digest else None
+            return Kept(known.at, state) if state is not None and state.merging == rules.merging else None
         row = self.first_row("kept", entity=known.number, through=through)
         if row is None:
             return None
@@ -471,7 +471,7 @@ class SqlView(Indexes):
                 state = known.state
             if at is not None and state is not None and 0 <= last <= through and at <= through:
                 # As below, of an entity that is at hand as it is now.
-                kept = _MAKE(Kept, (at, state)) if state.schema == rules[ref.type].schema.digest else None
+                kept = _MAKE(Kept, (at, state)) if state.merging == rules[ref.type].merging else None
                 found.append(_MAKE(Standing, (last, kept)))
             else:
                 version = self.version(digest, through)
@@ -491,7 +491,7 @@ class SqlView(Indexes):
         if state is None:
             assert known.packed is not None, "state that is true for a position is there"
             state = known.state = self._unpacked(known.packed, ref, rules, known.number, known.at)
-        if state is None or state.schema != rules.schema.digest or len(state.members) > 1:
+        if state is None or state.merging != rules.merging or len(state.members) > 1:
             return None
         return state, known.last
 

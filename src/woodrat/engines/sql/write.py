@@ -331,7 +331,7 @@ class SqlTransaction(SqlView):
             digest = root.digest
             known = entities.get(digest) or self.known_entity(digest) or self._add_entity(root)
             before = known.state
-            if before is None or before.schema != state.schema:
+            if before is None or before.merging != state.merging:
                 parted = bool(state.held) or (known.packed is not None if before is None else bool(before.held))
             else:
                 parted = bool(state.held or before.held) and (fold.is_spread(state) or fold.is_spread(before))
@@ -376,7 +376,7 @@ class SqlTransaction(SqlView):
         number = known.number
         if known.state is not None:
             before: Iterable[str] = fold.spread(known.state)
-        elif known.packed is not None:  # folded under another schema
+        elif known.packed is not None:  # folded under rules that merge otherwise
             before = [row[0] for row in self.select("element_fields", entity=number)]
         else:
             before = ()

@@ -33,7 +33,7 @@ from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import entry_index
 from woodrat.ledger.derive import derive_again
 from woodrat.ledger.read import Reader
-from woodrat.ledger.transitions import absorb, spoken_of
+from woodrat.ledger.transitions import absorb, remember, spoken_of
 from woodrat.ledger.write import next_log
 from woodrat.log import erasure
 from woodrat.log.entry import NONCE_BYTES, Write
@@ -233,7 +233,7 @@ def _carry_out(
         concerned.derive_again()
         before = Reader(write, AsOf(head.position), policies)
         meanings = [meaning for _, _, meaning in items]
-        before.remember(spoken_of(meanings))
+        remember(write, before, spoken_of(meanings))
         _append(write, entry, items, clock)
         absorb(write, before, Reader(write, AsOf(write.head().position), policies), head.size, meanings)
     else:

@@ -12,7 +12,7 @@ from woodrat.exchange.lines import Arrived
 from woodrat.ledger import entry_index
 from woodrat.ledger.derive import derive_again
 from woodrat.ledger.read import Reader
-from woodrat.ledger.transitions import absorb, spoken_of
+from woodrat.ledger.transitions import absorb, remember, spoken_of
 from woodrat.log.entry import Write
 from woodrat.state.asof import AsOf
 from woodrat.state.observation import Observation
@@ -79,6 +79,6 @@ def _take(context: Context, write: Transaction, part: Sequence[Whole]) -> None:
     meanings = [arrived.meaning for whole in part for arrived in whole]
     first, last = part[0][0].entry.position, part[-1][-1].entry.position
     before = Reader(write, AsOf(first - 1), context.policies)
-    before.remember(spoken_of(meanings))
+    remember(write, before, spoken_of(meanings))
     entry_index.append(write, [Write.of([arrived.entry for arrived in whole]) for whole in part], meanings)
     absorb(write, before, Reader(write, AsOf(last), context.policies), first, meanings)
