@@ -143,7 +143,7 @@ def test_an_error_prints_its_own_message_and_exits_with_its_code(
         (("schemas", "register", "-"), "-: not JSON at line 1 column 1"),
         (("sources", "add", "/nowhere"), "FILE: cannot read"),
         (("completion", "powershell"), "shell is one of bash, zsh, fish"),
-        (("--db", "postgresql://db.example/x", "show", ANA), "there is no engine for postgresql://"),
+        (("--db", "mysql://db.example/x", "show", ANA), "there is no engine for mysql://"),
         (("--db", "", "show", ANA), "db: expected a path or an address"),
         (("--db", "/", "show", ANA), "is a directory"),
         (("--db", "/nowhere/at/all.db", "store", f"--json={RECORD}"), "does not exist"),

@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
+import woodrat
 from woodrat import Refused, Unavailable
 from woodrat.canon.ids import TenantId
 from woodrat.engines.postgres.connection import Connection, shown_address
@@ -168,3 +169,9 @@ def test_what_cannot_be_reached_is_said_without_a_password(url: str) -> None:
         shown_address("postgresql://ana:secret@[::1]:5432/agents?sslmode=require")
         == "postgresql://ana@[::1]:5432/agents"
     )
+
+
+def test_sync_by_address_is_refused() -> None:
+    """An address of PostgreSQL is not taken for a file or for memory: it says what to do instead."""
+    with woodrat.open(":memory:") as ledger, pytest.raises(Refused, match=r"address of PostgreSQL.*export its log"):
+        ledger.log.sync("postgresql://db.example/agents")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from woodrat.canon.ids import TenantId
 from woodrat.context import Context
-from woodrat.engines.open import engine_for, path_of
+from woodrat.engines.open import engine_for, is_postgres, path_of
 from woodrat.engines.port import Engine, View
 from woodrat.erasure.verbs import arrivals
 from woodrat.errors import Corrupt, Fault, NotFound, Refused
@@ -171,6 +171,9 @@ def _check_empty(engine: Engine, tenant: TenantId) -> None:
 
 def _path(db: str | os.PathLike[str], name: str) -> str:
     path = path_of(db)
+    if is_postgres(db):
+        problem = "only files are copied, and this is an address of PostgreSQL"
+        raise Refused([Fault(name, problem, "Export the log and import it there.")], NOTHING_COPIED)
     if path is None:
         problem = "a ledger in memory is gone when its process ends"
         raise Refused([Fault(name, problem, "Name a file.")], NOTHING_COPIED)

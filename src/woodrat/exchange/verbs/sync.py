@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from woodrat.context import Context
-from woodrat.engines.open import engine_for, path_of
+from woodrat.engines.open import engine_for, is_postgres, path_of
 from woodrat.errors import Fault, Forbidden, Refused, Unavailable
 from woodrat.exchange.relay.peers import Mark, Near, Peer, meeting
 from woodrat.exchange.server import Server
@@ -88,6 +88,9 @@ def sync(
             raise _itself("another ledger")
         return _exchange(context, Near(other, "another ledger", writes=pushes), pulls, pushes, progress)
     path = path_of(other) if isinstance(other, str | os.PathLike) else files.path_in(other, "other", NOT_SYNCED)
+    if is_postgres(other):
+        problem = "only files and servers are synced with by name, and this is an address of PostgreSQL"
+        raise Refused([Fault("other", problem, "Open it and send the ledger, or export its log.")], NOT_SYNCED)
     if path is None:
         raise Refused([Fault("other", "a new :memory: ledger is empty", "Name a file, or send a ledger.")], NOT_SYNCED)
     if importer.is_database(path, NOT_SYNCED):
