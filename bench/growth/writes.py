@@ -52,6 +52,7 @@ def cases() -> Iterator[Case]:
     yield Case("tag", "tag", ANSWER, PEOPLE, _tag)
     yield Case("schemas.register, new type", "schemas.register", ANSWER, PEOPLE, _register_new)
     yield Case("schemas.register, new version", "schemas.register", ANSWER, PEOPLE, _register)
+    yield Case("schemas.add_pack", "schemas.add_pack", ANSWER, PEOPLE, _add_pack)
     yield Case("schemas.check", "schemas.check", ANSWER, PEOPLE, _check)
     yield Case("sources.add", "sources.add", ANSWER, PEOPLE, _add_source)
     yield Case("interpretations.start", "interpretations.start", ANSWER, PEOPLE, _interpret)
@@ -201,6 +202,11 @@ def _split_group(ledger: Ledger, facts: Facts, _: int) -> None:
 
 def _tag(ledger: Ledger, facts: Facts, number: int) -> None:
     ledger.tag(f"tag-{number}", facts["middle"])
+
+
+def _add_pack(ledger: Ledger, facts: Facts, number: int) -> None:
+    """The first time all its schemas are written; then it is found that they are there."""
+    assert bool(ledger.schemas.add_pack("neotoma").hints) or not number
 
 
 def _register_new(ledger: Ledger, facts: Facts, number: int) -> None:

@@ -49,6 +49,7 @@ WRITES = {
     "runs.judge",
     "runs.evaluate",
     "schemas.register",
+    "schemas.add_pack",
 }
 """Verbs that return a report, of which one is enough."""
 RETURNED = sorted(

@@ -63,7 +63,8 @@ def test_a_real_exporter_is_understood(start: Start, keyring: Keyring, compressi
         root.set_attribute("output.value", "Yes.")
     provider.shutdown()
     assert results == [SpanExportResult.SUCCESS] * 2
-    (run,) = server.call("GET", "/v1/runs", key=key).json["items"]
+    (listed,) = server.call("GET", "/v1/runs", key=key).json["items"]
+    run = server.call("GET", f"/v1/runs/{listed['id']}", key=key).json
     assert (run["query"], run["answer"], run["agent"]) == ("Refund #42?", "Yes.", "collector")
     assert [call["name"] for call in run["tool_calls"]] == ["lookup"]
 

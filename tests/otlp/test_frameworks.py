@@ -58,7 +58,9 @@ def test_a_pydantic_ai_agent_leaves_runs(start: Start, tmp_path: Path, capsys: p
     server = start()
     assert ask(server, paid=True) == "A refund is due."
     assert ask(server, paid=False) == "Nothing was paid."
-    second, first = server.call("GET", "/v1/runs").json["items"]
+    second, first = (
+        server.call("GET", f"/v1/runs/{listed['id']}").json for listed in server.call("GET", "/v1/runs").json["items"]
+    )
     assert ([name for name in first["names"] if name == "refunds"], first["query"], first["answer"]) == (
         ["refunds"],
         QUESTION,

@@ -185,7 +185,7 @@ def seen(at: Scene, key: str) -> dict[str, Any]:
     records = [at.server.call("GET", f"/v1/runs/{run}", key=key).json for run in (at.run, at.traced)]
     for record in records:
         record.pop("foreign"), record.pop("linked")
-    reasons = at.server.call("GET", "/v1/why/loan%2F42", key=key).json["items"]
+    reasons = at.server.call("GET", "/v1/why/loan%2F42?details=true", key=key).json["items"]
     for decision in [*(made for record in records for made in record["decisions"]), *(r["decision"] for r in reasons)]:
         decision.pop("looked_at")
     return {"records": records, "why": json.dumps(reasons)}

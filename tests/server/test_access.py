@@ -236,6 +236,7 @@ def test_a_tenant_is_closed_to_the_keys_of_others(
         "what": names["ref"],
         "source": names["source"],
         "field": "note",
+        "pack": "neotoma",
     }
     path = re.sub(r"\{(.*?)\}", lambda found: quote(str(by_name[found[1]])), route.path)
     asked = [

@@ -690,7 +690,7 @@ def test_runs_inside_are_resumed_too(agents: tuple[Any, Any, Ledger], monkeypatc
         patch.setattr(type(outer), "finish", lambda run, error: error or finish(run, error))
         with pytest.raises(KeyboardInterrupt):
             agent(outer)
-    assert sorted((run.query, run.end is not None) for run in a.runs.list().items) == [
+    assert sorted((run.query, run.ended_at is not None) for run in a.runs.list().items) == [
         ("Inner one?", True),
         ("Inner two?", False),
         ("Outer?", False),

@@ -461,7 +461,8 @@ def test_bad_records_are_refused(shared: Path, text: str, says: str) -> None:
         (("tag", ""), 2, "not a tag"),
         (("sources", "show", "src_" + "a" * 26), 3, "`sources list` lists them"),
         (("retract", "obs_" + "a" * 26, "--reason", "x"), 3, "there is no observation"),
-        (("--db", "postgresql://ann:secret@db.example/x", "show", ANA), 2, "postgresql://db.example"),
+        (("--db", "mysql://ann:secret@db.example/x", "show", ANA), 2, "mysql://db.example"),
+        (("--db", "postgresql://ann:secret@127.0.0.1:9/x", "show", ANA), 4, "postgresql://ann@127.0.0.1:9/x"),
     ],
     ids=lambda part: " ".join(part)[:60] if isinstance(part, tuple) else "",
 )

@@ -113,7 +113,8 @@ def test_all_faults_are_told_at_once(server: Server) -> None:
 def test_every_route_answers_its_example(server: Server, route: Route) -> None:
     """Each route of the table is reached, and answers its own example or what it has not got as documented."""
     server.call("POST", "/v1/store", said("Barcelona"))
-    path = re.sub(r"\{ref\}", "contact/Ana%20Rivera", route.path).replace("{prefix}", "last")
+    path = re.sub(r"\{ref\}", "contact/Ana%20Rivera", route.path)
+    path = path.replace("{prefix}", "last").replace("{pack}", "neotoma")
     path = re.sub(r"\{entity_type\}", "contact", re.sub(r"\{(source|run|interpretation|webhook|what)\}", "none", path))
     need = {
         "query": "ana",

@@ -43,6 +43,12 @@ ROLES: dict[str, tuple[str, ...]] = {
 """What keys of strangers carry, by name."""
 
 
+def run_records(server: Server, key: str) -> list[Any]:
+    """Return the whole records of all runs, the latest first."""
+    listed = server.call("GET", "/v1/runs?limit=200", key=key).json["items"]
+    return [server.call("GET", f"/v1/runs/{run['id']}", key=key).json for run in listed]
+
+
 class Place:
     """A server with the runs of one agent, and keys of strangers with every role."""
 
@@ -70,8 +76,7 @@ class Place:
         post(f"/v1/runs/{run}/steps", {"step": {"decide": {"stage": "risk", "facts": "loan/42", "rules": rules}}})
         at = Scene(self.server, run, "", "owner", self.owner)
         assert run_doors.spans(at, root=True).status == 200
-        listed = self.server.call("GET", "/v1/runs", key=self.owner).json["items"]
-        (traced,) = [record["id"] for record in listed if record["trace"] == TRACE]
+        (traced,) = [record["id"] for record in run_records(self.server, self.owner) if record["trace"] == TRACE]
         return run, traced
 
     def scene(self, role: str) -> Scene:
@@ -161,11 +166,7 @@ def test_what_an_import_says_of_a_run_is_listed_as_foreign(place: Place) -> None
 def test_spans_of_another_agent_are_a_run_of_their_own_that_the_trace_links(place: Place) -> None:
     """Both agents' runs of one trace name each other, and each has its own answer."""
     assert run_doors.spans(place.scene("run"), root=True).status == 200
-    records = [
-        record
-        for record in place.server.call("GET", "/v1/runs?limit=200", key=place.reader).json["items"]
-        if record["trace"] == TRACE
-    ]
+    records = [record for record in run_records(place.server, place.reader) if record["trace"] == TRACE]
     assert sorted(record["agent"] for record in records) == ["owner", "stranger"]
     one, other = records
     assert (one["linked"], other["linked"]) == ([other["id"]], [one["id"]])

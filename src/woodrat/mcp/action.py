@@ -14,6 +14,7 @@ from woodrat.api import codec
 from woodrat.api.parameters import WHOLE, Kind
 from woodrat.api.verb import CORRECT, READ, Parameter, Verb, at_moment, details
 from woodrat.api.verbs import verbs
+from woodrat.merge.snapshot import Snapshot
 from woodrat.records import replace
 from woodrat.server.reply import past_at
 from woodrat.server.routes import ROUTES
@@ -187,7 +188,9 @@ class VerbAction(Action):
         if self._limited and not _is_page(answer):
             answer, more = _cut(answer, given.get("limit", ITEMS_SHOWN))
         if given.get(DETAILS.name):
-            content = codec.write(codec.returned(self.verb(given)), answer)
+            # A field that is no collection is answered by `show`, where its elements were asked for.
+            kind = Snapshot if isinstance(answer, Snapshot) else codec.returned(self.verb(given))
+            content = codec.write(kind, answer)
         elif _is_page(answer):
             content = {"items": [self._compact(item) for item in answer.items]}
             content |= {

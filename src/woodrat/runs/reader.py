@@ -267,9 +267,9 @@ class Recounter:
             self._recent = found
         return self._recent
 
-    def members(self, ref: str | Ref) -> tuple[Ref, ...]:
+    def members(self, ref: str | Ref, path: str = "ref") -> tuple[Ref, ...]:
         """Return an entity with all that it is joined with, by whatever names it; it need not be known."""
-        return self.reader.group(find_ref(self.reader, ref))
+        return self.reader.group(find_ref(self.reader, ref, path=path))
 
 
 @contextmanager
@@ -544,11 +544,10 @@ class _Fits:
     def __init__(self, recounter: Recounter, asked: Runs) -> None:
         self._recounter = recounter
         self._asked = asked
-        self.subjects = None if asked.subject is None else recounter.members(asked.subject)
+        self.subjects = None if asked.subject is None else recounter.members(asked.subject, "subject")
         self.session = None if asked.session is None else self._session_of(asked.session)
-        self.pipelines = (
-            None if asked.pipeline is None else frozenset(str(ref) for ref in recounter.members(asked.pipeline))
-        )
+        pipelines = () if asked.pipeline is None else recounter.members(asked.pipeline, "pipeline")
+        self.pipelines = None if asked.pipeline is None else frozenset(map(str, pipelines))
 
     def stands(self, status: str) -> bool:
         """Return whether a run that stands so can fit."""
@@ -575,7 +574,7 @@ class _Fits:
 
     def _session_of(self, session: str | Ref) -> tuple[frozenset[str], frozenset[str], str | None]:
         """Return the names of a session, the runs it lists, and the conversation it belongs to."""
-        members = self._recounter.members(session)
+        members = self._recounter.members(session, "session")
         known = self._recounter.reader.find(members[0])
         fields = {} if known is None else known.fields
         listed = fields.get("runs")

@@ -13,7 +13,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
-from woodrat.errors import pointer_part
 from woodrat.state.expansion import CHECK_STEPS_MAX, SEARCHED_CHARACTERS_MAX, Expansion, pointed_at
 from woodrat.state.merge_check import is_asked_as_it_stands, without_enumerations
 
@@ -221,7 +220,8 @@ class Compiled:
 
 
 def _pointer(field: str) -> str:
-    return f"/properties/{pointer_part(field)}"
+    """Return the pointer of a property (RFC 6901), with its name as it is: `pointer_part` is for people."""
+    return "/properties/" + field.replace("~", "~0").replace("/", "~1")
 
 
 def _quoted(pointer: str) -> str:

@@ -443,6 +443,8 @@ class SqlTransaction(SqlView):
 
     def drop_derived(self) -> None:
         self.drop_tables()
+        self._new.clear()  # what was noted and not written goes with the rest
+        self._changed.clear()
         self.memory.forget()
         self._anchor_at = NOWHERE
         self._let_go()
