@@ -116,7 +116,10 @@ def refold_type(write: Transaction, after: Reader, type: str, done: Iterable[Ref
     while refs := write.entities(type, after.asof.position, after=last, limit=STEP_ENTITIES):
         # A reader remembers whatever it folds.
         reader = Reader(write, after.asof, after.policies)
-        write.keep([state for root, state in states_anew(reader, refs).items() if root not in roots])
+        states = states_anew(reader, refs)
+        write.keep([state for root, state in states.items() if root not in roots])
+        # The others of a group may be on another page.
+        roots.update(root for root, (kept, _, _) in states.items() if len(kept.state.members) > 1)
         last = refs[-1]
         if len(refs) < STEP_ENTITIES:
             return
