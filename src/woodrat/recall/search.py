@@ -165,7 +165,10 @@ class Search:
         return Matches(found, rejected)
 
     def scored(self) -> list[Scored]:
-        """Return the candidates with their scores, best first; of equal ones those that decided, then by id."""
+        """Return the candidates with their scores, best first; of equal ones those that decided, then the earlier ones.
+
+        What was asked later in the same words asks about what was there before.
+        """
         strengths = [self._strengths(term) for term in self.asked.query.terms]
         cosines = self._cosines()
         candidates = self._candidates(strengths, cosines)
@@ -179,7 +182,7 @@ class Search:
             if self.index.memories[number].of not in self.asked.without
         ]
         present = self._summed([each for each in found if each is not None])
-        present.sort(key=lambda each: (-each.score, self._tier(each.memory), each.memory.of))
+        present.sort(key=lambda each: (-each.score, self._tier(each.memory), each.memory.since, each.memory.of))
         return present
 
     def _summed(self, found: list[Scored]) -> list[Scored]:
