@@ -380,9 +380,17 @@ def test_recall_tells_a_key_of_its_types_alone(start: Start, keyring: Keyring) -
     assert server.call("POST", "/v1/remember", said, key=every).status == 200
     wide = "/v1/recall?question=Lugo&k=10&threshold=0"
     assert {hit["kind"] for hit in server.call("GET", wide, key=every).json["hits"]} == {"fact", "note"}
-    assert server.call("GET", wide, key=narrow).status == 403
     assert server.call("GET", f"{wide}&entity_type=loan", key=narrow).status == 403
-    found = server.call("GET", f"{wide}&entity_type=contact", key=narrow).json
-    assert [hit["ref"] for hit in found["hits"]] == ["contact/Ana"]
-    assert not found["rejected"]
-    assert "office" not in str(found)
+    assert server.call("GET", f"{wide}&entity_type=contact&entity_type=loan", key=narrow).status == 403
+    for asked in (wide, f"{wide}&entity_type=contact"):
+        found = server.call("GET", asked, key=narrow).json
+        assert [hit["ref"] for hit in found["hits"]] == ["contact/Ana"]
+        assert not found["rejected"]
+        assert "office" not in str(found)
+    _, two = keyring.create("lending", "crm", ["read:contact", "read:loan"])
+    for asked in (wide, f"{wide}&entity_type=contact&entity_type=loan"):
+        found = server.call("GET", asked, key=two).json
+        assert {hit["ref"] for hit in found["hits"]} == {"contact/Ana", "loan/Lugo-7"}
+        assert "office" not in str(found)
+    _, writer = keyring.create("lending", "crm", ["write"])
+    assert server.call("GET", wide, key=writer).status == 403

@@ -228,6 +228,16 @@ def test_a_run_behind_a_server_may_recall_from_a_ledger_here(agents: tuple[Any, 
     assert not here.runs.show(run.id).notes
 
 
+def test_several_values_of_one_argument_reach_the_server(agents: tuple[Any, Any, Ledger]) -> None:
+    """A list in an address is taken as one, and a name made of digits stays a name."""
+    a, _, here = agents
+    a.store([{"entity_type": "contact", "name": "Ana", "city": "Lugo"}, {"entity_type": "loan", "id": "Lugo-7"}])
+    for asked in ({"entity_type": ["contact", "loan"]}, {"not_from": ["7", "8"]}, {"not_from": "7"}):
+        found = a.recall("Lugo", k=5, threshold=0, **asked)
+        assert found.hits
+        assert found == here.recall("Lugo", k=5, threshold=0, **asked)
+
+
 def test_runs_are_told_as_they_are_here(agents: tuple[Any, Any, Ledger]) -> None:
     """Records of runs, reasons, recall, lineage, impact, stale decisions and what-if say what they say here."""
     a, _, here = agents

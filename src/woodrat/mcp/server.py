@@ -130,6 +130,7 @@ async def _called(gateway: Gateway, caller: Caller, name: str, sent: dict[str, A
         given.setdefault("match", EXISTING)
     access.take_exactly(caller, given)
     operation = action.operation(given)
+    access.narrow(caller, operation, given)
     gateway.allow(caller, operation, action.grant, {} if action.wide else given)
     for grant, about in action.further_needs(given):
         gateway.allow(caller, operation, grant, about)

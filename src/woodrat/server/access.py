@@ -57,6 +57,10 @@ class Caller:
             return True
         return types is not None and all(f"{grant}:{type}" in self.grants for type in types)
 
+    def types(self, grant: str) -> list[str]:
+        """Return the types that this may be done to, where it may not be done to all."""
+        return sorted(own.partition(":")[2] for own in self.grants if own.startswith(f"{grant}:"))
+
     def holds(self, grant: str, *, wide: bool = False) -> bool:
         """Return whether this may be done to anything at all; to which types is seen when the call was read.
 
@@ -106,6 +110,12 @@ def check(caller: Caller, grant: str, given: Mapping[str, Any]) -> None:
                 "State a lower one.",
                 {"priority_max": caller.priority_max},
             )
+
+
+def narrow(caller: Caller, verb: str, given: dict[str, Any]) -> None:
+    """Have a recall look at the types alone that its caller may read, where it names none."""
+    if verb == "recall" and given.get("entity_type") is None and not caller.may(READ, None):
+        given["entity_type"] = caller.types(READ) or None
 
 
 def take_exactly(caller: Caller, given: dict[str, Any]) -> None:
@@ -258,8 +268,9 @@ def _types(given: Mapping[str, Any]) -> set[str] | None:
             if isinstance(item, Mapping):
                 found.add(str(item.get("type")))
                 refs.append(item.get("to"))
-    if isinstance(given.get("entity_type"), str):
-        found.add(given["entity_type"])
+    types = given.get("entity_type")
+    if types is not None:
+        found.update(map(str, types if isinstance(types, list | tuple) else (types,)))
     for ref in refs:
         if isinstance(ref, str):
             type, slash, _ = ref.partition("/")

@@ -133,8 +133,12 @@ def _take(found: dict[str, Any], param: Param, value: Any) -> None:
 def _typed(param: Param, values: Sequence[str], faults: list[Fault]) -> Any:
     """Return the value of a parameter of the address, as its schema has it."""
     kind = param.schema.get("type")
-    if kind is None and "anyOf" in param.schema:  # an address holds the plain one of several
-        kind = "integer" if values[0].isdigit() else "string"
+    if kind is None and "anyOf" in param.schema:
+        kinds = [one.get("type") for one in param.schema["anyOf"]]
+        if "array" in kinds and len(values) > 1:
+            kind = "array"
+        else:  # an address holds the plain one of several
+            kind = "integer" if "integer" in kinds and values[0].isdigit() else "string"
     if kind == "array":
         return list(values)
     if len(values) > 1:

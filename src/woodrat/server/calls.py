@@ -77,6 +77,7 @@ class Calls:
             take_condition(route, given, condition, none=True)
         audited = caller.key != "" and not route.writes
         try:
+            access.narrow(caller, route.verb, given)
             access.check(caller, route.grant, {} if route.wide else given)
             if route.verb == "remember":
                 access.take_exactly(caller, given)
