@@ -10,6 +10,7 @@ import string
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import cycle
 from random import Random
 from typing import Any
 
@@ -22,6 +23,8 @@ NOW = datetime(2026, 11, 17, 12, tzinfo=UTC)
 PER_SCENARIO = 17
 PER_FACT = 90
 PER_NOTE = 6
+FACTS_MIN = 520
+"""How many facts there are at least; those that the scenarios do not come to are of people nobody asks about."""
 
 FIRST = [
     "Ana",
@@ -447,6 +450,7 @@ def make(seed: int = 18) -> Corpus:
         _facts(corpus, random, person, each, fit=number in (2, 4))
     for number, note in enumerate(scenarios.NOTES):
         _notes(corpus, random, person, note, fit=number % 3 == 0)
+    _unasked_facts(corpus, Random(-seed), person)
     corpus.runs.sort(key=lambda run: run["at"])
     _times(corpus, random)
     _follow_ups(corpus, random)
@@ -593,6 +597,19 @@ def _facts(corpus: Corpus, random: Random, person: Iterator[str], scenario: Any,
                 for language in sorted(foreign)[:1]:
                     corpus.questions.append(Question("language", _formatted(foreign[language], slots), gold, fit))
                 corpus.questions.append(Question("same", _formatted(same, slots), gold, fit))
+
+
+def _unasked_facts(corpus: Corpus, random: Random, person: Iterator[str]) -> None:
+    """Add facts of further people, by the same scenarios."""
+    for type, key, fields, _ in cycle([each for each in scenarios.FACTS if "{person}" in each[1]]):
+        if len(corpus.facts) >= FACTS_MIN:
+            return
+        slots = Slots(random, "task")
+        slots["person"] = next(person)
+        name = _formatted(key, slots)
+        values = {field: _formatted(value, slots) for field, value in fields.items()}
+        record = {"entity_type": type, "name": name, **values}
+        corpus.facts.append({"ref": f"{type}/{name}", "record": record, "at": _when(random)})
 
 
 def _notes(corpus: Corpus, random: Random, person: Iterator[str], scenario: Any, *, fit: bool) -> None:
