@@ -91,9 +91,9 @@ def test_observations_are_listed_by_source_and_by_reading(ledger: woodrat.Ledger
     first, second = ledger.sources.add(b"Ana, Bea and Cleo"), ledger.sources.add(b"Dora")
     ledger.store({"entity_type": "contact", "name": "Ana", "city": "Vic"})
     readings = []
-    for source, names in ((first, ("Ana", "Bea")), (second, ("Dora",)), (first, ("Ana", "Cleo"))):
+    for source, people in ((first, ("Ana", "Bea")), (second, ("Dora",)), (first, ("Ana", "Cleo"))):
         with ledger.interpretations.start(source, model="small-1") as reading:
-            reading.store([{"entity_type": "contact", "name": name} for name in names])
+            reading.store([{"entity_type": "contact", "name": name} for name in people])
         readings.append(reading.id)
     before = ledger.position
     ledger.store({"entity_type": "contact", "name": "Eva"}, source=first)
@@ -110,9 +110,10 @@ def test_observations_are_listed_by_source_and_by_reading(ledger: woodrat.Ledger
 
 
 def test_observations_of_an_unknown_source_or_reading_are_not_found(ledger: woodrat.Ledger) -> None:
-    for unknown in ({"source": "src_" + "a" * 26}, {"interpretation": "int_" + "a" * 26}):
-        with pytest.raises(woodrat.NotFound, match=r"There is no (source|interpretation) ..._a"):
-            ledger.observations(**unknown)
+    with pytest.raises(woodrat.NotFound, match=r"There is no source src_a"):
+        ledger.observations(source="src_" + "a" * 26)
+    with pytest.raises(woodrat.NotFound, match=r"There is no interpretation int_a"):
+        ledger.observations(interpretation="int_" + "a" * 26)
     with pytest.raises(woodrat.Refused) as refused:
         ledger.observations(source=7, interpretation=8, limit=0)  # type: ignore[arg-type]
     assert [fault.path for fault in refused.value.faults] == ["source", "interpretation", "limit"]
