@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from woodrat.canon.moment_words import Time
+    from woodrat.canon.form import Json
     from woodrat.context import Context
     from woodrat.ledger.find import Duplicate, Hit
     from woodrat.ledger.pages import PageRequest
@@ -196,7 +197,7 @@ def observations(
         *([] if ref is None else ref_faults(ref)),
         *sources.id_faults(source=source, interpretation=interpretation),
     ]
-    question = ["observations", None if ref is None else str(ref), source, interpretation]
+    question: list[Json] = ["observations", None if ref is None else str(ref), source, interpretation]
     request = page_request(context, question, limit, cursor, faults)
     if source is not None or interpretation is not None:
         source_index.catch_up(context, said=True)
