@@ -7,6 +7,8 @@ import json
 import pytest
 
 import woodrat
+from woodrat.ledger.pages import Page
+from woodrat.state.asof import Stored
 
 
 @pytest.fixture
@@ -82,3 +84,36 @@ def test_readings_and_deliveries_by_index_are_those_of_the_log(ledger: woodrat.L
     with pytest.raises(woodrat.NotFound, match="There is no interpretation"):
         ledger.interpretations.diff(readings[0].id, "int_" + "a" * 26)
     assert ledger.verify(deep=True).sound
+
+
+def test_observations_are_listed_by_source_and_by_reading(ledger: woodrat.Ledger) -> None:
+    """A page at a time, at a past moment too, and beside a reference; what was withdrawn is still listed."""
+    first, second = ledger.sources.add(b"Ana, Bea and Cleo"), ledger.sources.add(b"Dora")
+    ledger.store({"entity_type": "contact", "name": "Ana", "city": "Vic"})
+    readings = []
+    for source, people in ((first, ("Ana", "Bea")), (second, ("Dora",)), (first, ("Ana", "Cleo"))):
+        with ledger.interpretations.start(source, model="small-1") as reading:
+            reading.store([{"entity_type": "contact", "name": name} for name in people])
+        readings.append(reading.id)
+    before = ledger.position
+    ledger.store({"entity_type": "contact", "name": "Eva"}, source=first)
+
+    def names(page: Page[Stored]) -> list[str]:
+        return [stored.observation.entity.key for stored in page]
+
+    assert names(ledger.observations(source=first)) == ["Ana", "Bea", "Ana", "Cleo", "Eva"]
+    assert names(ledger.observations(source=first, limit=1)) == ["Ana", "Bea", "Ana", "Cleo", "Eva"]
+    assert names(ledger.at(before).observations(source=first, limit=3)) == ["Ana", "Bea", "Ana", "Cleo"]
+    assert names(ledger.observations(interpretation=readings[2])) == ["Ana", "Cleo"]
+    assert names(ledger.observations(source=second, interpretation=readings[2])) == []
+    assert names(ledger.observations("contact/Ana", source=first)) == ["Ana", "Ana"]
+
+
+def test_observations_of_an_unknown_source_or_reading_are_not_found(ledger: woodrat.Ledger) -> None:
+    with pytest.raises(woodrat.NotFound, match=r"There is no source src_a"):
+        ledger.observations(source="src_" + "a" * 26)
+    with pytest.raises(woodrat.NotFound, match=r"There is no interpretation int_a"):
+        ledger.observations(interpretation="int_" + "a" * 26)
+    with pytest.raises(woodrat.Refused) as refused:
+        ledger.observations(source=7, interpretation=8, limit=0)  # type: ignore[arg-type]
+    assert [fault.path for fault in refused.value.faults] == ["source", "interpretation", "limit"]

@@ -229,6 +229,7 @@ def test_a_tenant_is_closed_to_the_keys_of_others(
         "to": "1",
         "interpretation": names["interpretation"],
         "webhook": names["webhook"],
+        "key": "key_" + ours.split("_")[1],
         "one": names["ref"],
         "other": names["ref"].replace("-1", "-2"),
         "observations": [names["observation"]],

@@ -115,7 +115,7 @@ def test_every_route_answers_its_example(server: Server, route: Route) -> None:
     server.call("POST", "/v1/store", said("Barcelona"))
     path = re.sub(r"\{ref\}", "contact/Ana%20Rivera", route.path)
     path = path.replace("{prefix}", "last").replace("{pack}", "neotoma")
-    path = re.sub(r"\{entity_type\}", "contact", re.sub(r"\{(source|run|interpretation|webhook|what)\}", "none", path))
+    path = re.sub(r"\{entity_type\}", "contact", re.sub(r"\{(source|run|interpretation|webhook|key|what)\}", "none", path))
     need = {
         "query": "ana",
         "question": "why?",
@@ -282,6 +282,38 @@ def test_it_tells_how_it_is(server: Server) -> None:
     assert all(route.path in page.replace("&#x27;", "'") for route in ROUTES)
     assert "http://" not in page
     assert "src=" not in page
+
+
+def test_the_keys_of_a_tenant_are_listed_and_revoked_over_http(start: Any, keyring: Any) -> None:
+    """By keys of that tenant that may manage; a revoked key opens nothing, and no answer holds a secret."""
+    _, ours = keyring.create("lending", "operator", ["manage"])
+    lost, secret = keyring.create("lending", "laptop", ["read"], name="on the road")
+    foreign, theirs = keyring.create("sales", "operator", ["*"])
+    server = start(keyring)
+    listed = server.call("GET", "/v1/keys", key=ours)
+    assert [(key["agent"], key["name"], key["revoked"]) for key in listed.json["items"]] == [
+        ("operator", None, False),
+        ("laptop", "on the road", False),
+    ]
+    assert secret.encode() not in listed.body
+    assert server.call("GET", "/v1/keys", key=secret).status == 403
+    for key in (lost.id, "key_nobody"):
+        assert server.call("POST", f"/v1/keys/{key}/revoke", {}, key=theirs).status == 404
+    assert server.call("POST", f"/v1/keys/{foreign.id}/revoke", {}, key=ours).status == 404
+    assert server.call("GET", "/v1/health", key=secret).status == 200
+    revoked = server.call("POST", f"/v1/keys/{lost.id}/revoke", {"reason": "laptop lost"}, key=ours).json
+    assert (revoked["id"], revoked["revoked"]) == (lost.id, True)
+    keyring.refresh()
+    assert server.call("GET", "/v1/health", key=secret).status == 401
+
+
+def test_health_says_how_far_the_indexes_go(server: Server) -> None:
+    server.call("POST", "/v1/store", said("Barcelona"))
+    health = server.call("GET", "/v1/health").json
+    assert health["position"] == server.call("GET", "/v1/position").json["position"]
+    assert {"search", "runs", "recall"} <= {index["name"] for index in health["indexes"]}
+    assert all(index["position"] + index["lacking"] == health["position"] for index in health["indexes"])
+    assert health["recorded_at"] is not None
 
 
 def test_webhooks_are_kept_over_http(start: Any, keyring: Any, engine: Any, tmp_path: Any) -> None:

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
         LooseRef,
         OfType,
         OnlyField,
+        OnlyInterpretation,
         OnlyRelation,
+        OnlySource,
         SeenSince,
         SeenUntil,
         SortField,
@@ -213,15 +215,24 @@ class PastState:
 
     @verb(get="/v1/observations", command="observations list [REF]", tool="history")
     def observations(
-        self, ref: LooseRef | None = None, *, limit: Limit = 100, cursor: Cursor | None = None
+        self,
+        ref: LooseRef | None = None,
+        *,
+        source: OnlySource | None = None,
+        interpretation: OnlyInterpretation | None = None,
+        limit: Limit = 100,
+        cursor: Cursor | None = None,
     ) -> Page[Stored]:
         """List the observations of an entity, or all of them, in log order.
 
-        Includes the observations of the entities it is merged with.
+        Includes the observations of the entities it is merged with. `source` and `interpretation` select what was read
+        from a source, or in one reading of it.
         """
         from woodrat.ledger import lists
 
-        return lists.observations(self.context, ref, limit=limit, cursor=cursor)
+        return lists.observations(
+            self.context, ref, source=source, interpretation=interpretation, limit=limit, cursor=cursor
+        )
 
     @verb(get="/v1/history/{ref}", command="history REF", tool="history")
     def history(

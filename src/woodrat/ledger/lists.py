@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from woodrat.canon.moment_words import Time
+    from woodrat.canon.form import Json
     from woodrat.context import Context
     from woodrat.ledger.find import Duplicate, Hit
     from woodrat.ledger.pages import PageRequest
@@ -176,22 +177,47 @@ def duplicates(
 
 
 def observations(
-    context: Context, ref: str | Ref | None = None, *, limit: int = LIMIT, cursor: str | None = None
+    context: Context,
+    ref: str | Ref | None = None,
+    *,
+    source: str | None = None,
+    interpretation: str | None = None,
+    limit: int = LIMIT,
+    cursor: str | None = None,
 ) -> Page[Stored]:
-    """Return the observations of an entity and of those it is joined with, or all of them, by position."""
-    from woodrat.ledger import history as entity_history
+    """Return observations by position: all, or those of an entity and of those it is joined with.
 
-    faults = [] if ref is None else ref_faults(ref)
-    request = page_request(context, ["observations", None if ref is None else str(ref)], limit, cursor, faults)
+    `source` and `interpretation` select those that were read from one; an index finds them, so that a page costs what
+    it returns.
+    """
+    from woodrat.ledger import history as entity_history
+    from woodrat.ledger import source_index, sources
+
+    faults = [
+        *([] if ref is None else ref_faults(ref)),
+        *sources.id_faults(source=source, interpretation=interpretation),
+    ]
+    question: list[Json] = ["observations", None if ref is None else str(ref), source, interpretation]
+    request = page_request(context, question, limit, cursor, faults)
+    if source is not None or interpretation is not None:
+        source_index.catch_up(context, said=True)
 
     def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Stored]]:
         after = BEFORE_ALL if place is None else place[0]
-        if ref is None:
-            found = reads.stored_after(reader, after)
-        else:
+        origin = sources.origin_names(reader, source, interpretation)
+        if ref is not None:
             found = entity_history.observations_after(reader, reads.spoken_of(reader, find_ref(reader, ref)), after)
+        elif origin:
+            # A reading says less than its source does.
+            term = source_index.SAID_FROM + (origin.get("interpretation") or origin["source"])
+            walked = source_index.said_after(reader.view, reader.asof.position, term, after)
+            found = (stored for stored in walked if reader.asof.selects(stored))
+        else:
+            found = reads.stored_after(reader, after)
         for stored in found:
-            yield (stored.position,), stored
+            stated = stored.observation.optional
+            if all(stated.get(key) == name for key, name in origin.items()):
+                yield (stored.position,), stored
 
     return walked_page(context, request, (int,), walk)
 

@@ -33,6 +33,9 @@ SAID_FROM: Final = "from/"
 SAID_BY: Final = "by/"
 """Observations of an agent; its name follows."""
 
+SAID_ROWS: Final = 128
+"""How many rows are asked for at once where observations are walked."""
+
 STARTED: Final = "interpretation.started"
 ENDED: Final = "interpretation.ended"
 RECEIVED: Final = "received"
@@ -75,6 +78,17 @@ def said(view: View, through: int, term: str) -> list[Stored]:
     """Return the observations listed under a term that the log held at a position, in order."""
     entries = Lookup(view, through, SAID).entries(term)
     return [Stored(entry.position, observation.stored(entry.body)) for entry in entries if entry.body is not None]
+
+
+def said_after(view: View, through: int, term: str, after: int) -> Iterator[Stored]:
+    """Yield the observations listed under a term after a position, in order; it costs what it yields."""
+    lookup = Lookup(view, through, SAID)
+    while positions := lookup.positions_after(term, after, SAID_ROWS):
+        for position in positions:
+            entry = view.entry(position)
+            if entry is not None and entry.body is not None:
+                yield Stored(position, observation.stored(entry.body))
+        after = positions[-1]
 
 
 class SourceLookup:

@@ -357,6 +357,30 @@ def interpretations_diff(context: Context, before: str, after: str) -> ReadingsD
         return readings_diff(compared[0], compared[1], stated)
 
 
+def id_faults(*, source: object = None, interpretation: object = None) -> list[Fault]:
+    """Return what is wrong with the ids of where observations are from, as far as they are given."""
+    given = (("source", "a source", "src_…", source), ("interpretation", "an interpretation", "int_…", interpretation))
+    return [
+        Fault(name, f"expected {what}'s id, got {shown(id)}", f"Send it as text, such as {example}.")
+        for name, what, example, id in given
+        if id is not None and not isinstance(id, str)
+    ]
+
+
+def origin_names(reader: Reader, source_id: str | None, interpretation: str | None) -> dict[str, str]:
+    """Return how observations name a source and a reading, as far as they are given; `NotFound` when there is none."""
+    names: dict[str, str] = {}
+    lookup = SourceLookup(reader.view, reader.asof.position)
+    if source_id is not None:
+        digest = _digest_named(source_id) or entry_index.source_by_id(reader.view, source_id)
+        if digest is None or not lookup.deliveries(digest):
+            raise _no_source(source_id)
+        names["source"] = ids.name("source", digest)
+    if interpretation is not None:
+        names["interpretation"] = _named(lookup, interpretation).id
+    return names
+
+
 def _check_ids(**given: object) -> None:
     faults = [
         Fault(name, f"expected an interpretation's id, got {shown(id)}", "Send it as text, such as int_….")

@@ -16,7 +16,7 @@ from woodrat.api.verb import Verb
 from woodrat.api.verbs import verbs
 from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger.moments import NO_READ
-from woodrat.server import log_routes, run_routes, source_routes, webhook_routes, wire
+from woodrat.server import log_routes, run_routes, source_routes, tenant_routes, webhook_routes, wire
 from woodrat.server.route import DETAILS, Route, param_of
 from woodrat.server.show_cache import Spelling
 
@@ -139,6 +139,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *run_routes.ROUTES,
     *source_routes.ROUTES,
     *log_routes.ROUTES,
+    *tenant_routes.ROUTES,
     *webhook_routes.ROUTES,
 )
 """All of them, the verbs of the library first."""

@@ -1,4 +1,4 @@
-// openapi.json sha256 8c88760f31998575f51409cde41ea1ad619095fb6df21fbfb5506712fe2e9693
+// openapi.json sha256 a330c93af82a41eda8f0c6686d3ccd318f9079800e778b196256abf955475d4a
 // Made by `npm run api`; do not edit.
 export interface paths {
     "/healthz": {
@@ -401,6 +401,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show how the log and its indexes stand.
+         * @description Open to keys with the grant `read`.
+         */
+        get: operations["health"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/history/{ref}": {
         parameters: {
             query?: never;
@@ -559,6 +579,46 @@ export interface paths {
         get: operations["interpretations_diff"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the keys of the tenant, without secrets.
+         * @description Open to keys with the grant `manage`.
+         */
+        get: operations["keys_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/keys/{key}/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Revoke a key of the tenant: it opens nothing from now on.
+         * @description Open to keys with the grant `manage`.
+         */
+        post: operations["keys_revoke"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2977,6 +3037,23 @@ export interface components {
             /** @description The first position of the write. */
             write: number;
         };
+        /** @description How a tenant's log and what is derived from it stand. */
+        Health: {
+            /** @description What keeps the log, such as `sqlite`. */
+            engine: string;
+            /** @description How far each index goes; they trail the log a little. */
+            indexes: components["schemas"]["IndexPosition"][];
+            /** @description Where its log ends. */
+            position: number;
+            /** @description When the last entry was recorded; none in an empty log. */
+            recorded_at: string | null;
+            /** @description Types whose states wait to be kept anew, after a new version of their schema. */
+            refolding: components["schemas"]["Waiting"][];
+            /** @description The tenant. */
+            tenant: string;
+            /** @description The server's version. */
+            version: string;
+        };
         /** @description One entity that a search found. */
         Hit: {
             /** @description Whether the query is its key, but for the case of A to Z and spaces at the ends. */
@@ -3064,6 +3141,15 @@ export interface components {
             /** @description Root of its tree, in hex. */
             root: string;
         };
+        /** @description How far something that trails the log goes. */
+        IndexPosition: {
+            /** @description How many entries came since. */
+            lacking: number;
+            /** @description What it is. */
+            name: string;
+            /** @description The last position it knows; -1 before its first use. */
+            position: number;
+        };
         /** @description One reading of a source; `status` is `started` until its end is recorded. */
         Interpretation: {
             /** @description Who read it. */
@@ -3150,6 +3236,27 @@ export interface components {
             under: string | null;
             /** @description `good`, `bad`, or the judge's own word. */
             verdict: string;
+        };
+        /** @description A key, without its secret. */
+        Key: {
+            /** @description As whom its holder writes. */
+            agent: string;
+            /** @description When it was made. */
+            created_at: string;
+            /** @description When it ends by itself. */
+            expires_at: string | null;
+            /** @description What its holder may do, sorted. */
+            grants: string[];
+            /** @description Its id, which is no secret. */
+            id: string;
+            /** @description What it is for. */
+            name: string | null;
+            /** @description The highest priority its holder may state. */
+            priority_max: number | null;
+            /** @description Whether it was revoked. */
+            revoked: boolean;
+            /** @description Whose ledger it opens. */
+            tenant: string;
         };
         /** @description For which tenant a key opens the ledger, and as whom. */
         KeyOwner: {
@@ -4798,6 +4905,17 @@ export interface components {
             /** @description What could not be looked at, and why. */
             unchecked: string[];
         };
+        /** @description A type with states that wait to be kept anew. */
+        Waiting: {
+            /** @description How many entities are done. */
+            done: number;
+            /** @description The last key that is done; empty before the first. */
+            last: string;
+            /** @description The end of the write that brought the schema: states are kept as of here. */
+            position: number;
+            /** @description The type. */
+            type: string;
+        };
         /** @description A webhook, without the file of its secret, which says more of the machine than of the webhook. */
         Webhook: {
             /** @description Its id. */
@@ -6130,6 +6248,39 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    health: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            421: components["responses"]["Problem421"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     history: {
         parameters: {
             query?: {
@@ -6602,6 +6753,92 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    keys_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["Key"][];
+                    };
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            421: components["responses"]["Problem421"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    keys_revoke: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description id of the key
+                 * @example key_aaaaaaaaaaaaaaaaaaaaaaaaaa
+                 */
+                key: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "laptop lost"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description why it is revoked */
+                    reason?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Key"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            421: components["responses"]["Problem421"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     lineage: {
         parameters: {
             query: {
@@ -6865,10 +7102,14 @@ export interface operations {
                 cursor?: string;
                 /** @description answer with whole records: provenance, and every element of large collections */
                 details?: boolean;
+                /** @description only what was read in this interpretation */
+                interpretation?: string;
                 /** @description return at most this many */
                 limit?: number;
                 /** @description entity: type/key, an ent_ id, or a value that only it has, such as its name */
                 ref?: string;
+                /** @description only what was read from this source */
+                source?: string;
                 /** @description count only what was true by this time, whenever it became known (default: all of it) */
                 valid_at?: string;
             };

@@ -1,0 +1,64 @@
+/** An entry of the log in one line: what was written, not how it is stored. */
+
+import { brief, spoken } from "./words";
+
+interface LogEntry {
+  kind: string;
+  body?: unknown;
+}
+
+type Body = Record<string, unknown>;
+
+const text = (value: unknown, max = 80) => brief(value, max);
+
+/** Return what an entry says; a body that was erased says so. */
+export function entryInWords(entry: LogEntry): string {
+  if (entry.body === null || entry.body === undefined) return "erased: only its place in the tree is left";
+  const body = entry.body as Body;
+  const by = typeof body.agent === "string" ? `${body.agent}: ` : "";
+  switch (entry.kind) {
+    case "observation":
+      return by + observation(body);
+    case "received":
+      return `${by}delivered ${text(body.name)}`;
+    case "schema":
+      return `${by}schema of ${text(body.type ?? (body.schema as Body | undefined)?.title)}`;
+    case "tag":
+      return `${by}tag @${text(body.name)} at position ${text(body.position)}`;
+    case "run.started":
+      return `${by}asked “${text(body.query, 160)}”`;
+    case "run.read":
+      return `${by}read ${text(body.entity ?? body.verb)}`;
+    case "run.tool":
+      return `${by}called ${text(body.name)}`;
+    case "run.model":
+      return `${by}asked model ${text(body.model)}`;
+    case "run.decided":
+      return `${by}decided ${spoken(String(body.stage ?? ""))}: ${text(body.chosen)}`;
+    case "run.ended":
+      return `${by}${body.answer === undefined ? `ended: ${text(body.status)}` : `answered “${text(body.answer, 160)}”`}`;
+    case "run.judged":
+      return `${text(body.by ?? body.agent)} judged it ${text(body.verdict)}`;
+    case "interpretation.started":
+      return `${by}began to read a document${body.model ? ` with ${text(body.model)}` : ""}`;
+    case "interpretation.ended":
+      return `${by}ended a reading: ${text(body.status)}`;
+    default:
+      return by + text(body, 160);
+  }
+}
+
+function observation(body: Body): string {
+  const entity = body.entity as { type?: string; key?: string } | undefined;
+  const ref = entity ? `${entity.type}/${entity.key}` : "";
+  const fields = body.fields as Body | undefined;
+  const values = fields
+    ? Object.entries(fields)
+        .slice(0, 4)
+        .map(([name, value]) => `${spoken(name)} ${text(value, 40)}`)
+        .join(", ")
+    : "";
+  const op = body.op === "assert" || body.op === undefined ? "" : `${String(body.op)} `;
+  const reason = typeof body.reason === "string" ? ` (${text(body.reason, 100)})` : "";
+  return `${op}${ref}${values ? `: ${values}` : ""}${reason}`;
+}
