@@ -43,6 +43,14 @@ WORKERS = "2"
 
 ONLY_FAST = "not slow"
 """How pytest is told to leave slow tests out; tests/slow.txt names them."""
+SERVE = "--serve"
+"""The option of `demo` that opens the inspector."""
+UI_BUILD = ROOT / "hatch_build.py"
+UI_TESTS = "inspector"
+"""What the path of a test has in it that looks at the inspector with a browser."""
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+BROWSER_SETTING = "WOODRAT_BROWSER"
+"""Names the browser that tests use, where it is none of these."""
 FAST = "--fast"
 """The option of `test` for a first answer in under two minutes."""
 
@@ -135,14 +143,14 @@ def make_venv() -> None:
     try:
         import venv
     except ImportError:
-        install_with_apt()
+        install_venv_package()
         import venv
     print(f"Making .venv with Python {'.'.join(map(str, sys.version_info[:3]))}", flush=True)
     # Without pip: Debian keeps ensurepip in a package of its own, and uv takes pip's place anyway.
     venv.EnvBuilder(with_pip=False, clear=True, symlinks=os.name != "nt").create(VENV)
 
 
-def install_with_apt() -> None:
+def install_venv_package() -> None:
     """Install Debian's python3-venv, or stop with what the reader can do."""
     name = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"
     is_system_python = sys.base_prefix == "/usr" and Path("/etc/debian_version").exists()
@@ -157,11 +165,18 @@ def install_with_apt() -> None:
             f"Run `sudo apt-get install {name}` and try again."
         )
     print(f"Installing {name} with apt-get, because this Python has neither pip nor ensurepip", flush=True)
+    if not install_with_apt(name):
+        raise Stop(f"apt-get could not install {name}. Check the network and apt's sources, then try again.")
+
+
+def install_with_apt(name: str) -> bool:
+    """Install a package of Debian's; return whether that went well."""
     install = ("apt-get", "install", "-y", "-qq", "--no-install-recommends", name)
     quietly = {"DEBIAN_FRONTEND": "noninteractive"}
     # A fresh image has no package lists; one that has them is spared the wait.
-    if run(*install, **quietly) and (run("apt-get", "update", "-qq", **quietly) or run(*install, **quietly)):
-        raise Stop(f"apt-get could not install {name}. Check the network and apt's sources, then try again.")
+    return run(*install, **quietly) == 0 or (
+        run("apt-get", "update", "-qq", **quietly) == 0 and run(*install, **quietly) == 0
+    )
 
 
 def locked_lines(package: str) -> str:
@@ -206,7 +221,7 @@ def get_uv() -> None:
                     return
             if found_a_way or attempt:
                 break
-            install_with_apt()
+            install_venv_package()
     if found_a_way:
         raise Stop(
             "uv could not be fetched; the lines above say why. Nothing outside .venv was changed.\n"
@@ -258,6 +273,43 @@ def set_up() -> bool:
     return True
 
 
+# The inspector
+
+
+def build_ui() -> int:
+    """Build the inspector if `ui/` changed since; return the exit code."""
+    with one_at_a_time():
+        return run(PYTHON, UI_BUILD)
+
+
+def has_browser() -> bool:
+    """Return whether there is a browser for the tests."""
+    return bool(os.environ.get(BROWSER_SETTING)) or any(map(shutil.which, BROWSERS))
+
+
+def get_browser() -> bool:
+    """Return whether there is a browser for the tests, after installing Debian's where that can be done."""
+    if has_browser():
+        return True
+    if shutil.which("apt-get") and os.name == "posix" and os.geteuid() == 0:
+        print("Installing chromium with apt-get, for the tests of the inspector", flush=True)
+        install_with_apt("chromium")
+    return has_browser()
+
+
+def prepare_ui_tests() -> None:
+    """Have the inspector and a browser ready; say so in a line where its tests will be skipped, which CI never does."""
+    problem = None
+    if build_ui():
+        problem = "the inspector could not be built"
+    elif not get_browser():
+        problem = f"there is no browser ({', '.join(BROWSERS)}, or what {BROWSER_SETTING} names)"
+    if problem is not None and os.environ.get("CI"):
+        raise Stop(f"The browser tests cannot run: {problem}.")
+    if problem is not None:
+        print(f"Skipping the browser tests: {problem}.", flush=True)
+
+
 # The commands
 
 
@@ -288,6 +340,9 @@ def test(arguments: Sequence[str]) -> int:
     # Which tests are slow is judged as they are run fast: with few examples.
     environment = {"WOODRAT_LAWS": "fast"} if fast or "--write-slow" in chosen else {}
     selection = ("-m", ONLY_FAST) if fast else ()
+    paths = [argument for argument in chosen if (ROOT / argument.partition("::")[0]).exists()]
+    if not fast and (not paths or any(UI_TESTS in path for path in paths)):
+        prepare_ui_tests()
     steps = (RUFF_CHECK, RUFF_FORMAT, MYPY, Step("pytest", pytest("-q", *selection, *chosen)))
     code = run_steps(steps, **environment)
     if fast:
@@ -333,9 +388,17 @@ def docs(_: Sequence[str]) -> int:
 
 
 def demo(arguments: Sequence[str]) -> int:
-    """a short tour on a ledger that is thrown away afterwards"""
+    """a short tour on a ledger that is thrown away afterwards; `demo --serve` opens it in the inspector"""
     set_up()
+    if SERVE in arguments and (code := build_ui()):
+        return code
     return run(PYTHON, "-m", "woodrat", "demo", *arguments)
+
+
+def ui(_: Sequence[str]) -> int:
+    """build the inspector, which `woodrat serve` shows at /"""
+    set_up()
+    return build_ui()
 
 
 def release(arguments: Sequence[str]) -> int:
@@ -365,7 +428,7 @@ def lock(arguments: Sequence[str]) -> int:
 
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
-    command.__name__: command for command in (setup, test, laws, faults, lint, bench, docs, demo, release, lock)
+    command.__name__: command for command in (setup, test, laws, faults, lint, bench, docs, ui, demo, release, lock)
 }
 TAKES_ARGUMENTS = {"test", "laws", "faults", "bench", "demo", "release", "lock"}
 

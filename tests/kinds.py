@@ -18,7 +18,7 @@ ACROSS: Final = frozenset(
     {"bench", "contract", "differential", "docs", "faults", "golden", "laws", "release", "stories"}
 )
 """Folders whose tests are about more than one room."""
-SURFACES: Final = frozenset({"adapters", "api", "cli", "mcp", "neotoma", "otlp", "server", "surfaces"})
+SURFACES: Final = frozenset({"adapters", "api", "cli", "inspector", "mcp", "neotoma", "otlp", "server", "surfaces"})
 """Folders whose tests go through a door that users have."""
 WHOLE_TREE: Final = "whole tree"
 """The kind of the files directly under tests."""

@@ -28,7 +28,7 @@ FEATURES = (
     *("proofs", "erasure", "exchange", "verify"),
 )
 """A folder for each feature."""
-SURFACES = ("api", "server", "otlp", "neotoma", "mcp", "cli")
+SURFACES = ("api", "server", "otlp", "neotoma", "mcp", "inspector", "cli")
 """What users call: the library, then what translates to it."""
 ORDER = PURE + SHELL + FEATURES + SURFACES
 """From the bottom to the top: a room imports only from those before it."""

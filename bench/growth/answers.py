@@ -55,6 +55,7 @@ def cases() -> Iterator[Case]:
     yield Case("values", "values", ALL, PEOPLE, _values)
     yield Case("related", "related", PAGE, PEOPLE, _related)
     yield Case("ids", "ids", ANSWER, PEOPLE, _ids)
+    yield Case("overview", "overview", ANSWER, PEOPLE, _overview)
     yield Case("fingerprint", "fingerprint", ANSWER, PEOPLE, _fingerprint)
     yield Case(
         "fingerprint, after a write", "fingerprint", ANSWER, PEOPLE, _fingerprint_after_write, _fingerprint_first
@@ -242,6 +243,10 @@ def _related(ledger: Ledger, facts: Facts, number: int) -> None:
 
 def _ids(ledger: Ledger, facts: Facts, _: int) -> None:
     assert facts["observations"][0] in ledger.ids(facts["observations"][0][:20])
+
+
+def _overview(ledger: Ledger, facts: Facts, _: int) -> None:
+    assert ledger.overview().position == facts["head"]
 
 
 def _fingerprint(ledger: Ledger, facts: Facts, _: int) -> None:

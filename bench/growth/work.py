@@ -23,6 +23,7 @@ def cases() -> Iterator[Case]:
     yield Case("runs.list of a conversation", "runs.list", PAGE, LOANS, _of_conversation)
     yield Case("runs.list about an entity", "runs.list", PAGE, LOANS, _about)
     yield Case("runs.show", "runs.show", ANSWER, LOANS, _show)
+    yield Case("runs.steps", "runs.steps", ANSWER, LOANS, _steps)
     yield Case("runs.diff", "runs.diff", ANSWER, LOANS, _diff)
     yield Case("runs.group about an entity", "runs.group", ANSWER, LOANS, _group_few)
     yield Case("runs.group about a busy entity", "runs.group", ALL, LOANS, _group, repeats=False)
@@ -84,6 +85,10 @@ def _about(ledger: Ledger, facts: Facts, number: int) -> None:
 
 def _show(ledger: Ledger, facts: Facts, number: int) -> None:
     assert ledger.runs.show(_some_run(facts, number)).decisions
+
+
+def _steps(ledger: Ledger, facts: Facts, number: int) -> None:
+    assert ledger.runs.steps(_some_run(facts, number), skip=1, limit=2).items
 
 
 def _diff(ledger: Ledger, facts: Facts, number: int) -> None:

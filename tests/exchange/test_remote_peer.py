@@ -50,6 +50,11 @@ PROFILE = settings(
 class ByName:
     """Keys that say for which tenant they are, and with a colon what they may do: `acme`, `acme:read`."""
 
+    are_required = True
+
+    def holder(self, id: str) -> Caller | None:
+        return None
+
     def caller(self, token: str | None) -> Caller | None:
         tenant, _, grants = (token or "").partition(":")
         return Caller(tenant, "server", frozenset(grants.split(",") if grants else {EVERYTHING})) if tenant else None

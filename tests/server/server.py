@@ -17,10 +17,12 @@ from woodrat.server.serve import Serving
 class Server:
     """An application being served; a context manager."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, port: int = 0) -> None:
+        """`port` is one that nobody listens on; 0 asks for any."""
         self.app = app
         with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
             self.port: int = probe.getsockname()[1]
         self._loop = asyncio.new_event_loop()
         self._serving = Serving(app, "127.0.0.1", self.port)

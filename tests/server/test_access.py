@@ -270,6 +270,7 @@ def test_a_tenant_is_closed_to_the_keys_of_others(
         "show",
         "observations",
         "runs_show",
+        "runs_steps",
         "runs_text",
         "why",
         "runs_list",

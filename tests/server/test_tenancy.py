@@ -80,7 +80,12 @@ def app(work: Work, tmp_path: Path) -> Iterator[App]:
 class _Nobody:
     """Access of nobody: the application is asked by its verbs alone."""
 
+    are_required = True
+
     def caller(self, token: str | None) -> None:
+        return None
+
+    def holder(self, id: str) -> None:
         return None
 
     def refresh(self) -> None:

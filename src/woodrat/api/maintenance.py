@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from woodrat.api.parameters import (
+        DayCountArg,
         Deep,
         ErasedAgent,
         ErasedSubject,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from woodrat.engines.port import Engine
     from woodrat.erasure.certificate import Certificate
     from woodrat.erasure.verbs.byte_scan import Finished
+    from woodrat.ledger.overview import Overview
     from woodrat.ledger.progress import Progress
     from woodrat.ledger.rebuild import Rebuilt
     from woodrat.ledger.report import Report
@@ -293,6 +295,14 @@ class Maintenance(Past):
         from woodrat.recall import index as recall_index
 
         return recall_index.reindex(self.context, embedders.check(embedder), progress)
+
+    @verb(get="/v1/overview", at_moment=False, wide=True)
+    def overview(self, *, days: DayCountArg = 30) -> Overview:
+        """Show how far the log goes, how it has grown day by day, and its last checkpoint."""
+        from woodrat.ledger.overview import overview
+
+        checkpoints = () if self.signing is None else self.signing.checkpoints()
+        return overview(self.context, days, checkpoints[-1] if checkpoints else None)
 
     @verb(get="/v1/verify", command="verify", at_moment=False, wide=True)
     def verify(

@@ -244,6 +244,13 @@ Cursor: TypeAlias = Annotated[str, Kind("continue where the previous page ended"
 Details: TypeAlias = Annotated[
     bool, Kind("answer with whole records: provenance, and every element of large collections", FLAG, brief="")
 ]
+SkippedSteps: TypeAlias = Annotated[
+    int, Kind("leave out this many steps, the first ones (default: 0)", {**WHOLE, "minimum": 0}, "N")
+]
+FirstStep: TypeAlias = Annotated[int, Kind("begin with the step of this number", WHOLE, "N")]
+DayCountArg: TypeAlias = Annotated[
+    int, Kind("how many days to count, up to today (default: 30)", {**WHOLE, "minimum": 1, "maximum": 366}, "N")
+]
 PositionArg: TypeAlias = Annotated[int, Kind("only entries after this position", WHOLE, "N")]
 
 # Writing

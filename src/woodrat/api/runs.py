@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Document,
         EvaluationName,
         EvaluationRef,
+        FirstStep,
         IdempotencyKey,
         JudgedBy,
         Limit,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         RunsOrDocuments,
         SameInputs,
         Score,
+        SkippedSteps,
         StartedSince,
         StartedUntil,
         Status,
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
     from woodrat.runs.recorder.fork import Forked
     from woodrat.runs.recorder.resume import Resumed
     from woodrat.runs.recorder.run import Run
+    from woodrat.runs.step_page import RunSteps
     from woodrat.runs.summary import RunSummary
 
 
@@ -123,6 +126,19 @@ class PastRuns:
         from woodrat.explain import verbs
 
         return verbs.run(self.context, run)
+
+    @verb(get="/v1/runs/{run}/steps")
+    def steps(
+        self, run: RunArg, *, skip: SkippedSteps = 0, step: FirstStep | None = None, limit: Limit = 100
+    ) -> RunSteps:
+        """List the steps of a run in the order they happened, some at a time.
+
+        Returns the steps that follow the first `skip`, or from number `step` on, with what is said of the run as a
+        whole: what it was asked and answered, and who judged it. `runs.show` has all of a run at once, by kind.
+        """
+        from woodrat.explain import verbs
+
+        return verbs.run_steps(self.context, run, skip=skip, step=step, limit=limit)
 
     @verb(
         post="/v1/runs/diff",

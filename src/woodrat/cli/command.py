@@ -84,6 +84,10 @@ class Call:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of what was opened; a second time there is nothing to do."""
         try:
             if self._signing is not None:
                 self._signing.close()

@@ -112,11 +112,13 @@ def _about(r: RunRecord) -> dict[str, str | None]:
 
 def _print_steps(paper: Paper, r: RunRecord, steps: tuple[NumberedStep, ...]) -> None:
     """Print one line for each step; columns in which nothing is recorded are left out."""
+    from woodrat.runs.step_page import step_kind
+
     columns: dict[str, list[str]] = {
         "STEP": [str(step.number) for step in steps],
         "AFTER": [_after(r.started_at, step.started_at) for step in steps],
         "AGENT": [step.agent or "" for step in steps],
-        "KIND": [kind(step) for step in steps],
+        "KIND": [step_kind(step.part) for step in steps],
         "WHAT": ["  " * step.depth + _line(paper, step) for step in steps],
     }
     shown = {head: cells for head, cells in columns.items() if any(cells)}
@@ -132,14 +134,6 @@ def _after(start: str | None, at: str | None) -> str:
         return f"{milliseconds} ms"
     seconds = milliseconds / 1_000
     return f"{seconds:.1f} s" if seconds < 120 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
-
-
-def kind(step: NumberedStep) -> str:
-    """Return what kind of step it is, in a word."""
-    from woodrat.runs.steps import Decision, ModelCall, Read, ToolCall
-
-    words = {Read: "read", ToolCall: "tool", ModelCall: "model", Decision: "decision", tuple: "write"}
-    return words.get(type(step.part), "note")
 
 
 def _line(paper: Paper, step: NumberedStep) -> str:
@@ -214,6 +208,7 @@ def _answered(call: ModelCall) -> str | None:
 def step_answer(record: RunRecord, number: int) -> Answer:
     """Return one step of a run with everything that is recorded of it."""
     from woodrat.runs.step_order import numbered_steps
+    from woodrat.runs.step_page import step_kind
 
     steps = numbered_steps(record)
     step = next((each for each in steps if each.number == number), None)
@@ -223,15 +218,16 @@ def step_answer(record: RunRecord, number: int) -> Answer:
         raise Refused([Fault("--step", problem, "`woodrat runs show RUN` numbers them.")], "Nothing was read.")
     found = step
     told = {"writes": [w.to_json() for w in step.part]} if isinstance(step.part, tuple) else step.part.to_json()
-    place = {"run": record.id, "number": number, "kind": kind(step)}
+    place = {"run": record.id, "number": number, "kind": step_kind(step.part)}
     return Answer({**place, **told}, lambda paper: _print_step(paper, record, found))
 
 
 def _print_step(paper: Paper, record: RunRecord, step: NumberedStep) -> None:
+    from woodrat.runs.step_page import step_kind
     from woodrat.runs.steps import Decision, ModelCall, Read, ToolCall
 
     part = step.part
-    paper.line(f"Step {step.number}, {kind(step)}: {_line(paper, step)}", BOLD)
+    paper.line(f"Step {step.number}, {step_kind(step.part)}: {_line(paper, step)}", BOLD)
     about = {
         "agent": step.agent,
         "started at": time(step.started_at),

@@ -15,8 +15,10 @@ from woodrat.server import wire
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
+    from woodrat.server.app import App
     from woodrat.server.gateway import Endpoint
-    from woodrat.server.keys import Access, Keyring
+    from woodrat.server.keys import Keyring
+    from woodrat.server.limits import Limits
     from woodrat.server.webhooks import Hooks
 
 
@@ -25,14 +27,8 @@ NO_KEY = "No key was created."
 
 def serve(call: Call) -> Answer:
     """Serve the ledger over HTTP until interrupted."""
-    from woodrat.clock import SystemClock
     from woodrat.engines import private
-    from woodrat.ledger.own_policy import registry
-    from woodrat.proofs.verbs.folder import keys_for
     from woodrat.server import access, listen, logs
-    from woodrat.server.app import App
-    from woodrat.server.deliveries import Deliveries
-    from woodrat.server.keys import OpenAtFirst
     from woodrat.server.limits import Limits
     from woodrat.server.serve import Serving
 
@@ -64,35 +60,18 @@ def serve(call: Call) -> Answer:
     if not ring.all() and not _is_loopback(address):  # as where somebody gave localhost another meaning
         raise Refused([exposed], listen.NOT_STARTED)
     keyed = ring.any
-    keys: Access = ring if keyed else OpenAtFirst(ring, call.tenant, call.agent)
     limits = Limits()
     names = (*limits.hosts, *([given.host] if given.host not in limits.hosts else []), *given.name)
     logs.configure(given.log_level)
-    clock = SystemClock()
-    app = App(
-        call.engine(CREATE),
-        keys,
-        clock=clock,
-        policies=registry(()),
-        endpoints=endpoints(),
-        proofs=keys_for(call.db, call.keys),
-        redact=os.environ.get("WOODRAT_REDACT"),
-        limits=Limits(
-            hosts=names,
-            origins=tuple(given.origin),
-            proxied=given.behind_proxy,
-            local=_is_loopback(address) and not given.behind_proxy,
-            calls_per_second=given.calls_per_second,
-        ),
-        deliveries=Deliveries(
-            _hooks(call, CREATE),
-            lambda tenant: _ledger(call, CREATE, tenant),
-            clock,
-            lambda event, told: logs.event(event, **told),
-        ),
+    limits = Limits(
+        hosts=names,
+        origins=tuple(given.origin),
+        proxied=given.behind_proxy,
+        local=_is_loopback(address) and not given.behind_proxy,
+        calls_per_second=given.calls_per_second,
     )
     serving = Serving(
-        app,
+        application(call, ring, limits),
         address,
         port,
         tls_cert=None if given.tls_cert is None else Path(given.tls_cert),
@@ -110,6 +89,37 @@ def serve(call: Call) -> Answer:
         print(told, file=sys.stderr)
     serving.run()
     return Answer({"served": True}, lambda paper: paper.line("Stopped. What was acknowledged is safe.", GREEN))
+
+
+def application(call: Call, ring: Keyring, limits: Limits) -> App:
+    """Return what a server serves: the ledgers of a database, with all that answers beside the routes."""
+    from woodrat.clock import SystemClock
+    from woodrat.inspector.site import InspectorSite
+    from woodrat.ledger.own_policy import registry
+    from woodrat.proofs.verbs.folder import keys_for
+    from woodrat.server import logs
+    from woodrat.server.app import App
+    from woodrat.server.deliveries import Deliveries
+    from woodrat.server.keys import OpenAtFirst
+
+    clock = SystemClock()
+    return App(
+        call.engine(CREATE),
+        ring if ring.any else OpenAtFirst(ring, call.tenant, call.agent),
+        clock=clock,
+        policies=registry(()),
+        endpoints=endpoints(),
+        site=InspectorSite(),
+        proofs=keys_for(call.db, call.keys),
+        redact=os.environ.get("WOODRAT_REDACT"),
+        limits=limits,
+        deliveries=Deliveries(
+            _hooks(call, CREATE),
+            lambda tenant: _ledger(call, CREATE, tenant),
+            clock,
+            lambda event, told: logs.event(event, **told),
+        ),
+    )
 
 
 def endpoints() -> tuple[Endpoint, ...]:

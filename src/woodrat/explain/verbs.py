@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from woodrat.errors import Fault, shown
+from woodrat.errors import Fault, NotFound, shown
 from woodrat.explain import index
 from woodrat.explain.reader import searches
 from woodrat.explain.reader import stale as stale_reader
@@ -22,6 +22,9 @@ from woodrat.runs.flip_search import margin_of, origin_sources
 from woodrat.runs.margin import FactSource
 from woodrat.runs.origin import origin_words
 from woodrat.runs.reader import Recounter, open_recounter, run_record, why_page
+from woodrat.runs.step_order import numbered_steps
+from woodrat.runs.step_page import steps_page
+from woodrat.runs.steps import Decision
 from woodrat.state.asof import AsOf
 from woodrat.training import index as training_index
 
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.progress import Progress
     from woodrat.runs.reader import Reason
     from woodrat.runs.record import RunRecord
-    from woodrat.runs.steps import Decision
+    from woodrat.runs.step_page import RunSteps
 
 
 def lineage(context: Context, what: object, *, depth: object, limit: object, cursor: object) -> LineageTree:
@@ -111,6 +114,40 @@ def run(context: Context, id: object) -> RunRecord:
         tracer = _tracer(recounter)
         decisions = tuple(_with_evidence(tracer, decision) for decision in record.decisions)
     return replace(record, decisions=decisions) if decisions else record
+
+
+def run_steps(context: Context, id: object, *, skip: object, step: object, limit: object) -> RunSteps:
+    """Return some steps of a run in order; the decisions among them as `run` returns them."""
+    request = page_request(context, ["steps"], limit, None, _step_faults(skip, step))
+    assert type(skip) is int
+    with open_recounter(context) as recounter:
+        record = run_record(recounter, id)
+        steps = numbered_steps(record)
+        if step is not None:
+            skip = next((place for place, each in enumerate(steps) if each.number == step), -1)
+            if skip < 0:
+                there = f"it has steps {steps[0].number} to {steps[-1].number}" if steps else "it has none"
+                raise NotFound(
+                    f"{record.id} has no step {step}; {there}. Nothing was changed. Read it without `step`.",
+                    {"run": record.id, "step": step},
+                )
+        tracer = _tracer(recounter)
+        page = [
+            each._replace(part=_with_evidence(tracer, each.part)) if isinstance(each.part, Decision) else each
+            for each in steps[skip : skip + request.limit]
+        ]
+    return steps_page(record, len(steps), min(skip, len(steps)), page)
+
+
+def _step_faults(skip: object, step: object) -> list[Fault]:
+    faults: list[Fault] = []
+    if type(skip) is not int or skip < 0:
+        faults.append(Fault("skip", f"expected a whole number from 0 on, got {shown(skip)}", "Send a count of steps."))
+    if step is not None and type(step) is not int:
+        faults.append(Fault("step", f"expected the number of a step, got {shown(step)}", "Send a whole number."))
+    elif step is not None and skip:
+        faults.append(Fault("step", "skip and step both say where to begin", "Send one of them."))
+    return faults
 
 
 def _tracer(recounter: Recounter) -> Tracer:

@@ -31,7 +31,9 @@ from woodrat.server.readers import threads_of
 from woodrat.server.reads import Reads
 from woodrat.server.requests import Exchange, Gone, Receive, Scope, Send
 from woodrat.server.routes import ROUTES
+from woodrat.server.sessions import SESSIONS_TENANT, Sessions
 from woodrat.server.show_cache import Spelling
+from woodrat.server.sign_in import SignIn
 from woodrat.server.status import Measures, Status, without_path
 from woodrat.server.streams import LogStreams
 from woodrat.server.tenants import Tenants
@@ -39,7 +41,7 @@ from woodrat.server.workers import WorkerFailed, Workers, plan_for
 from woodrat.server.writes import Writes
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from woodrat.api.ledger import Ledger
     from woodrat.clock import Clock
@@ -50,7 +52,7 @@ if TYPE_CHECKING:
     from woodrat.server.body import BodyLimits
     from woodrat.server.deliveries import Deliveries
     from woodrat.server.docs_page import Document
-    from woodrat.server.gateway import Endpoint
+    from woodrat.server.gateway import Endpoint, Site
     from woodrat.server.heavy_reads import Job
     from woodrat.server.keys import Access
     from woodrat.server.route import Route
@@ -97,6 +99,7 @@ class App:
         deliveries: Deliveries | None = None,
         proofs: str | None = None,
         redact: str | None = None,
+        site: Site | None = None,
     ) -> None:
         self.engine, self.keys, self.limits = engine, keys, (limits := limits or Limits())
         self._clock, self._deliveries, self._endpoints = clock, deliveries, endpoints
@@ -116,7 +119,9 @@ class App:
         self.spelling = Spelling(partial(quick_reads.stamp, engine))
         """Answers to `show` that are kept at hand."""
         self._committer, self._relay = Committer(engine, callers=lambda: self.measures.open), Relay()
-        self._callers = Callers(keys, Rates(limits.calls_per_second))
+        self.sessions = Sessions(self.tenants.open(SESSIONS_TENANT, "server"), clock)
+        """Who signed in with a browser."""
+        self._callers = Callers(keys, Rates(limits.calls_per_second), self.sessions)
         # Other routes than the usual ones are known to this process alone.
         plan = plan_for(engine, policies, proofs, redact, strict=strict) if routes is ROUTES else None
         workers = None if plan is None else Workers(plan)
@@ -157,7 +162,15 @@ class App:
             b"/metrics": ServicePage("metrics", status.metrics),
             b"/openapi.json": ServicePage("openapi", partial(_send, docs_page.openapi_document)),
             b"/docs": ServicePage("docs", partial(_send, docs_page.reference_page)),
+            b"/session": ServicePage(
+                "session",
+                SignIn(keys, self._callers, self.sessions, self.writes, self.audit).answer,
+                reads=False,
+            ),
         }
+        self._site = site
+        if site is not None:
+            self._site_page = ServicePage("inspector", site.answer)
         for endpoint in endpoints:
             self._pages[endpoint.path] = ServicePage(
                 endpoint.name, partial(endpoint.answer, gateway=gateway), reads=False
@@ -249,6 +262,7 @@ class App:
     def _refresh_keys(self) -> None:
         try:
             self.keys.refresh()
+            self.sessions.refresh()
         except WoodratError as error:  # it is tried again soon
             logs.failed(error)
 
@@ -283,7 +297,7 @@ class App:
                 if self._closing.is_set():
                     raise problems.closed()
                 if limits.proxied:
-                    exchange.go_by(exchange.header(b"x-request-id"))
+                    exchange.trust_proxy()
                 page = self._pages.get(exchange.path)
                 if page is None or not page.probe:
                     host.check(exchange, limits)
@@ -292,6 +306,10 @@ class App:
                         return
                 if page is None and exchange.path.startswith(self._below):
                     page = next(self._pages[path] for path in self._below if exchange.path.startswith(path))
+                if b"cookie" in exchange.headers:
+                    await self._find_session(exchange)
+                if page is None and self._site is not None and not self._router.knows(exchange.path):
+                    page = self._site_page
                 if page is not None:
                     verb = page.verb
                     if page.reads and exchange.method not in ("GET", "HEAD"):
@@ -326,6 +344,14 @@ class App:
                     **exchange.told,
                 )
 
+    async def _find_session(self, exchange: Exchange) -> None:
+        """Have the session of a request at hand, if it shows one; whether it is good is found out where it counts."""
+        exchange.read_cookie()
+        cookie = exchange.cookie
+        if cookie is not None and not self.sessions.is_cached(cookie):
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(self.threads["keys"], self.sessions.look_up, cookie)
+
     def _next_id(self) -> str:
         """Return an id for a request; many are drawn at once, as asking the system gives others the interpreter."""
         if not self._ids:
@@ -338,7 +364,7 @@ class App:
 class Router:
     """Routes by their addresses and methods. An address has one place at most for a name, which may hold slashes."""
 
-    def __init__(self, routes: Iterable[Route]) -> None:
+    def __init__(self, routes: Sequence[Route]) -> None:
         self._exact: dict[bytes, dict[str, Route]] = {}
         under: dict[tuple[bytes, bytes], dict[str, Route]] = {}
         for route in routes:
@@ -348,8 +374,14 @@ class Router:
                 under.setdefault(around, {})[route.method] = route
             else:
                 self._exact.setdefault(before.encode(), {})[route.method] = route
+        # Whatever begins like a route is a call, and no page.
+        self._roots = tuple({b"/%b/" % route.path.encode().split(b"/")[1] for route in routes})
         # The longest first: what follows a run's id is no part of it.
         self._under = sorted(under.items(), key=lambda item: (-len(item[0][0]), -len(item[0][1])))
+
+    def knows(self, path: bytes) -> bool:
+        """Return whether an address is for the routes to answer, be it that there is none: it is below one of them."""
+        return path in self._exact or path.startswith(self._roots)
 
     def route(self, exchange: Exchange) -> tuple[Route, str]:
         """Return the route of a request, and the name in its address, if it has one."""

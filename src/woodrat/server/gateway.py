@@ -63,6 +63,13 @@ class HttpGateway(Gateway, Protocol):
         """Return what a request's body says; a long one is taken in turn, and parsed in a thread."""
 
 
+class Site(Protocol):
+    """What answers at every address that is no other's: the pages of the inspector."""
+
+    async def answer(self, exchange: Exchange) -> None:
+        """Answer one request, which reads; what there is nothing for is `NotFound`."""
+
+
 class Endpoint(Protocol):
     """What answers at an address of the server beside the routes."""
 

@@ -95,3 +95,22 @@ def check(exchange: Exchange, limits: Limits) -> None:
         raise Forbidden(f"origin: {shown(origin)} may not call this server. {NOTHING_DONE} Allow it with --origin.")
     if origin is not None:
         exchange.allow(origin)
+    elif _is_embedded(exchange):
+        site = exchange.header(b"sec-fetch-site")
+        raise Forbidden(
+            f"sec-fetch-site: {shown(site)}: a page of another site may link here, and not call or embed this server. "
+            f"{NOTHING_DONE} Open the address itself, or allow the page's origin with --origin."
+        )
+
+
+def _is_embedded(exchange: Exchange) -> bool:
+    """Return whether a page of another site has its browser fetch this, by other means than a link that is followed.
+
+    Browsers say so of every request. Another port of the same host is another site here, as it may be anybody's.
+    """
+    if exchange.headers.get(b"sec-fetch-site") not in (b"cross-site", b"same-site"):
+        return False
+    follows = exchange.headers.get(b"sec-fetch-mode") == b"navigate"
+    return not (
+        follows and exchange.headers.get(b"sec-fetch-dest") == b"document" and exchange.method in ("GET", "HEAD")
+    )

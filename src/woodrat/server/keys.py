@@ -22,12 +22,14 @@ from woodrat.records import dataclass
 from woodrat.server.access import OWN_TENANTS, Caller, grant_faults
 from woodrat.server.host import is_forwarded
 from woodrat.server.problems import NOTHING_DONE, Rejected
+from woodrat.server.sessions import IDLE_SECONDS, RENEW_SECONDS
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.clock import Clock
     from woodrat.server.rates import Rates
     from woodrat.server.requests import Exchange
+    from woodrat.server.sessions import Session, Sessions
 
 KEYS_TENANT: Final = "woodrat.keys"
 """The tenant that keys are kept in; no key is for it."""
@@ -35,13 +37,24 @@ KEY_TYPE: Final = "api_key"
 PREFIX: Final = "wrat_"
 """What a key begins with, so that a leaked one is recognised."""
 SECRET_BYTES: Final = 20
+CSRF_HEADER: Final = b"x-csrf-token"
+"""The header that carries the CSRF token of a session."""
+SAFE_METHODS: Final = ("GET", "HEAD", "OPTIONS")
+"""Methods by which nothing is changed."""
 
 
 class Access(Protocol):
     """Tells callers apart."""
 
+    @property
+    def are_required(self) -> bool:
+        """Whether nobody may call without a key."""
+
     def caller(self, token: str | None) -> Caller | None:
         """Return who calls by the token they sent, or `None` for nobody we know."""
+
+    def holder(self, id: str) -> Caller | None:
+        """Return who holds the key with this id, or `None` where it is not good any more."""
 
     def refresh(self) -> None:
         """Take in what changed elsewhere."""
@@ -53,8 +66,15 @@ class Open:
     def __init__(self, tenant: str, agent: str) -> None:
         self._caller = Caller(tenant, agent)
 
+    @property
+    def are_required(self) -> bool:
+        return False
+
     def caller(self, token: str | None) -> Caller | None:
         return self._caller
+
+    def holder(self, id: str) -> Caller | None:
+        return None
 
     def refresh(self) -> None:
         """Nothing changes."""
@@ -69,8 +89,15 @@ class OpenAtFirst:
     def __init__(self, keys: Keyring, tenant: str, agent: str) -> None:
         self._keys, self._open = keys, Open(tenant, agent)
 
+    @property
+    def are_required(self) -> bool:
+        return self._keys.any
+
     def caller(self, token: str | None) -> Caller | None:
         return (self._keys if self._keys.any else self._open).caller(token)
+
+    def holder(self, id: str) -> Caller | None:
+        return self._keys.holder(id)
 
     def refresh(self) -> None:
         self._keys.refresh()
@@ -196,15 +223,29 @@ class Keyring:
             known[id] = (bytes.fromhex(fields["hash"]), key, caller)
         self._known, self._position = known, position
 
+    @property
+    def are_required(self) -> bool:
+        return True
+
     def caller(self, token: str | None) -> Caller | None:
         """Return who holds a key; the work is the same whether the key is unknown, revoked or wrong."""
         text = token or ""
         found = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-        id = "key_" + text.removeprefix(PREFIX).partition("_")[0]
-        kept, key, caller = self._known.get(id) or _NOBODY
-        good = hmac.compare_digest(found, kept)
+        id = id_of(text)
+        digest, _, _ = self._known.get(id) or _NOBODY
+        caller = self.holder(id)
+        return caller if hmac.compare_digest(found, digest) else None
+
+    def holder(self, id: str) -> Caller | None:
+        """Return who holds the key with this id, unless it was revoked or has expired."""
+        _, key, caller = self._known.get(id) or _NOBODY
         over = key.revoked or (key.expires_at is not None and self._clock.now() >= key.expires_at)
-        return caller if good and not over else None
+        return None if over else caller
+
+
+def id_of(token: str) -> str:
+    """Return the id of the key that a token is, or claims to be."""
+    return "key_" + token.removeprefix(PREFIX).partition("_")[0]
 
 
 _NOBODY: Final = (
@@ -217,8 +258,8 @@ _NOBODY: Final = (
 class Callers:
     """Who sends requests: by their keys, and no more often than a key may call."""
 
-    def __init__(self, keys: Access, rates: Rates) -> None:
-        self.keys, self._rates = keys, rates
+    def __init__(self, keys: Access, rates: Rates, sessions: Sessions) -> None:
+        self.keys, self._rates, self._sessions = keys, rates, sessions
 
     def of(self, exchange: Exchange) -> Caller:
         """Return who sends a request, and count it as a call of theirs."""
@@ -227,13 +268,20 @@ class Callers:
         return caller
 
     def identify(self, exchange: Exchange) -> Caller:
-        """Return who sends a request; a key that is missing, unknown, revoked or over is told apart by nobody."""
-        caller = self.keys.caller(token_of(exchange))
+        """Return who sends a request; a key that is missing, unknown, revoked or over is told apart by nobody.
+
+        A request without a key may show the session of one; then it carries the session's CSRF token as well, unless it
+        only reads.
+        """
+        caller = self._caller(exchange)
         if caller is not None and caller.key == "" and is_forwarded(exchange.headers):
             text = (
                 f"A proxy passed this request on, and this server has no keys, so anybody could call. {NOTHING_DONE} "
                 "Make a key with `woodrat keys create` and send it, or call the server directly."
             )
+            raise Rejected(401, text, ((b"www-authenticate", b"Bearer"),), code=Forbidden.code)
+        if caller is None and exchange.cookie is not None and token_of(exchange) is None:
+            text = f"The session has ended, or its key is no longer good. {NOTHING_DONE} Sign in again."
             raise Rejected(401, text, ((b"www-authenticate", b"Bearer"),), code=Forbidden.code)
         if caller is None:
             text = (
@@ -245,8 +293,38 @@ class Callers:
         return caller
 
     def is_known(self, exchange: Exchange) -> bool:
-        """Return whether the key of a request is still good."""
+        """Return whether the key of a request, or its session, is still good; asked while a stream is read."""
+        if exchange.session is not None:
+            session = exchange.session.session
+            return self._sessions.is_on(session) and self.keys.holder(session.key) is not None
         return self.keys.caller(token_of(exchange)) is not None
+
+    def _caller(self, exchange: Exchange) -> Caller | None:
+        """Return who sends a request, by their key or by their session; None for nobody we know."""
+        token = token_of(exchange)
+        if token is not None or exchange.cookie is None or not self.keys.are_required:
+            return self.keys.caller(token)
+        presented = self._sessions.presented(exchange.cookie)
+        caller = None if presented is None else self.keys.holder(presented.session.key)
+        if presented is None or caller is None:
+            return None
+        if exchange.method not in SAFE_METHODS:
+            check_csrf(exchange, presented.session)
+        if exchange.session is None:
+            exchange.session = presented
+            if presented.made + RENEW_SECONDS <= (now := self._sessions.now()):
+                exchange.set_cookie(presented.session.cookie(presented.secret, now), IDLE_SECONDS)
+        return caller
+
+
+def check_csrf(exchange: Exchange, session: Session) -> None:
+    """Refuse a call that shows the cookie of a session and not its token: another page may have had it sent."""
+    if not hmac.compare_digest(exchange.headers.get(CSRF_HEADER, b""), session.csrf_token.encode()):
+        name = CSRF_HEADER.decode()
+        raise Forbidden(
+            f"{name}: missing, or not the token of this session. {NOTHING_DONE} Send the csrf_token of GET /session, "
+            "or an API key in the place of the session."
+        )
 
 
 def token_of(exchange: Exchange) -> str | None:

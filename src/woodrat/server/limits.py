@@ -51,8 +51,9 @@ class Limits:
     origins: tuple[str, ...] = ()
     """Further origins whose pages may call."""
     proxied: bool = False
-    """Whether a proxy in front says under which name it was called (`X-Forwarded-Host`), and what it calls a request
-    (`X-Request-Id`); else nobody is believed."""
+    """Whether a proxy in front says under which name it was called (`X-Forwarded-Host`), over what
+    (`X-Forwarded-Proto`), by whom (`X-Forwarded-For`), and what it calls a request (`X-Request-Id`); else nobody is
+    believed."""
     local: bool = False
     """Whether nobody but this machine can call, not even through a proxy: then webhooks may lead to it as well."""
     calls_per_second: int | None = None

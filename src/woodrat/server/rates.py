@@ -48,6 +48,35 @@ class Rates:
         self._buckets[key] = (left - 1.0, now)
 
 
+class Failures:
+    """Attempts that failed, by the address they came from: a few at once, then one now and then."""
+
+    def __init__(self, burst: int, seconds_each: float, addresses_max: int) -> None:
+        self._burst, self._seconds_each, self._addresses_max = burst, seconds_each, addresses_max
+        self._counts: dict[str, tuple[float, float]] = {}
+        """By address how many failures count, and as of when."""
+
+    def check(self, address: str, now: float) -> None:
+        """Refuse a further attempt from an address that failed too often, saying when to try again."""
+        over = self._count(address, now) - self._burst + 1
+        if over > 0:
+            wait = max(1, round(over * self._seconds_each + 0.5))
+            text = f"Too many attempts from this address failed. {NOTHING_DONE} Try again in {wait} seconds."
+            raise Rejected(429, text, ((b"retry-after", str(wait).encode()),), code="unavailable")
+
+    def note(self, address: str, now: float) -> None:
+        """Count a failure."""
+        count = self._count(address, now) + 1
+        self._counts.pop(address, None)
+        while len(self._counts) >= self._addresses_max:
+            self._counts.pop(next(iter(self._counts)))
+        self._counts[address] = (count, now)
+
+    def _count(self, address: str, now: float) -> float:
+        count, since = self._counts.get(address, (0.0, now))
+        return max(0.0, count - (now - since) / self._seconds_each)
+
+
 class Turns:
     """The places of one kind of work, and who waits for one."""
 

@@ -12,7 +12,7 @@ import re
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping, Sequence
 from tempfile import SpooledTemporaryFile
-from typing import Any, BinaryIO, Final, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 from urllib.parse import unquote_to_bytes
 
 import orjson
@@ -21,6 +21,9 @@ from woodrat.errors import WoodratError, shown
 from woodrat.server import wire
 from woodrat.server.body import BodyLimits, HeldBytes, TakenBody, Unpacker, too_large
 from woodrat.server.problems import NOTHING_DONE, Rejected
+
+if TYPE_CHECKING:
+    from woodrat.server.sessions import Presented
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -47,6 +50,8 @@ PAGE_HEADERS: Final = (
     *("last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id"),
 )
 """Headers that a page of an allowed origin may send."""
+COOKIE: Final = "woodrat_session"
+"""What the cookie of a session is called, before the port of the server."""
 QUERY_BYTES_MAX: Final = 16_384
 """Longest query of an address."""
 NOSNIFF: Final = (b"x-content-type-options", b"nosniff")
@@ -68,20 +73,23 @@ class Exchange:
     """One request, and the way to answer it."""
 
     __slots__ = (
-        "_allowing",
+        "_extra",
         "_held_bytes",
+        "_proxied",
         "_receive",
         "_scope",
         "_send",
         "_take_seconds",
         "_vary",
         "_wait_seconds",
+        "cookie",
         "headers",
         "held",
         "hosts",
         "id",
         "method",
         "path",
+        "session",
         "started",
         "status",
         "taken",
@@ -118,16 +126,65 @@ class Exchange:
         self.status = 0
         self.told: dict[str, Any] = {}
         """What the log tells of it besides: ids alone."""
-        self._allowing: tuple[tuple[bytes, bytes], ...] = ()
+        self._extra: tuple[tuple[bytes, bytes], ...] = ()
         self._vary = VARY
+        self._proxied = False
+        self.cookie: str | None = None
+        """The cookie of a session, if it came with one."""
+        self.session: Presented | None = None
+        """The session it showed, once it was found good."""
 
     def allow(self, origin: str) -> None:
         """Let a page of this origin read the answer, which its browser keeps from it otherwise."""
-        self._allowing = (
+        self._extra += (
             (b"access-control-allow-origin", origin.encode()),
             (b"access-control-expose-headers", b"etag, retry-after, x-request-id"),
         )
         self._vary = (b"vary", VARY[1] + b", origin")
+
+    def trust_proxy(self) -> None:
+        """Believe what the proxy in front says about the request: its id, its scheme and where it came from."""
+        self._proxied = True
+        self.go_by(self.header(b"x-request-id"))
+
+    def read_cookie(self) -> None:
+        """Look for the cookie of a session."""
+        if (sent := self.headers.get(b"cookie")) is not None:
+            name = self._cookie_name()
+            pairs = (pair.strip().partition("=") for pair in sent.decode("latin-1").split(";"))
+            self.cookie = next((value for found, _, value in pairs if found == name), None)
+
+    def _cookie_name(self) -> str:
+        """Return what the cookie of a session is called at the address that was called.
+
+        Browsers send the same cookies to every port of a host. So the port is part of the name, and two servers on one
+        machine leave each other's sessions alone.
+        """
+        _, colon, port = self.headers.get(b"host", b"").decode("latin-1").rpartition(":")
+        at = f"_{port}" if colon and port.isascii() and port.isdigit() else ""
+        # A name that begins like this is taken only from the host itself, over TLS, for all its paths.
+        return f"{'__Host-' if self.is_secure else ''}{COOKIE}{at}"
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether it came over TLS, at least as far as the proxy in front."""
+        stated = self.headers.get(b"x-forwarded-proto") if self._proxied else None
+        return stated == b"https" if stated is not None else self._scope.get("scheme") == "https"
+
+    @property
+    def address(self) -> str:
+        """The address it came from; empty where it is not known."""
+        stated = self.headers.get(b"x-forwarded-for", b"") if self._proxied else b""
+        if stated:  # the proxy in front adds the last one; whoever called it may have sent the others
+            return stated.decode("latin-1").rpartition(",")[2].strip()
+        client = self._scope.get("client")
+        return str(client[0]) if client else ""
+
+    def set_cookie(self, value: str, seconds: int) -> None:
+        """Have the browser keep the cookie of a session for so long; 0 ends it."""
+        secure = "; Secure" if self.is_secure else ""
+        text = f"{self._cookie_name()}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
+        self._extra += ((b"set-cookie", text.encode("ascii")),)
 
     def go_by(self, id: str | None) -> None:
         """Take the id that a trusted proxy gave the request, if it is one; it stands in logs and answers."""
@@ -266,7 +323,7 @@ class Exchange:
         async def send(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 self.started, self.status = True, message["status"]
-                own = ((b"x-request-id", self.id.encode()), NOSNIFF, NO_STORE, *self._allowing, self._vary)
+                own = ((b"x-request-id", self.id.encode()), NOSNIFF, NO_STORE, *self._extra, self._vary)
                 theirs = [item for item in message.get("headers", ()) if item[0].lower() != NO_STORE[0]]
                 message["headers"] = [*theirs, *own]
             await self._send(message)
@@ -305,9 +362,9 @@ class Exchange:
         wanted = _weights(stated)
         return 0 < wanted.get(media, 0) >= wanted.get(JSON, 0)
 
-    def _takes_gzip(self) -> bool:
+    def _takes(self, encoding: bytes) -> bool:
         stated = (self.headers.get(b"accept-encoding") or b"").lower()
-        return b"gzip" in stated and _weights(stated).get(b"gzip", 0) > 0
+        return encoding in stated and _weights(stated).get(encoding, 0) > 0
 
     async def answer(self, value: Any, status: int = 200, headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
         """Answer with JSON."""
@@ -328,14 +385,21 @@ class Exchange:
         headers: Sequence[tuple[bytes, bytes]] = (),
         *,
         cached: tuple[bytes, bytes] = NO_STORE,
+        packed: Sequence[tuple[bytes, bytes]] = (),
     ) -> None:
-        """Answer with bytes; `cached` says what caches may do with them."""
+        """Answer with bytes; `cached` says what caches may do with them.
+
+        `packed` has the same in encodings, the best first; without it, a long answer is packed here.
+        """
         if b"if-none-match" in self.headers and status == 200 and self._has(headers):
             await self._unchanged((*headers, cached))
             return
         sent = [(b"content-type", media), (b"x-request-id", self.id.encode()), NOSNIFF, cached]
-        sent += (*self._allowing, *headers)
-        if len(body) >= GZIP_FROM_BYTES and self._takes_gzip():
+        sent += (*self._extra, *headers)
+        if (ready := next((pair for pair in packed if self._takes(pair[0])), None)) is not None:
+            sent.append((b"content-encoding", ready[0]))
+            body = ready[1]
+        elif len(body) >= GZIP_FROM_BYTES and self._takes(b"gzip"):
             body = gzip.compress(body, 1, mtime=0) if len(body) < LONG_BYTES else await asyncio.to_thread(_packed, body)
             sent.append((b"content-encoding", b"gzip"))
         sent += (self._vary, (b"content-length", str(len(body)).encode()))
@@ -368,7 +432,7 @@ class Exchange:
 
     async def _unchanged(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
         """Answer that what the reader has is still so."""
-        sent = [(b"x-request-id", self.id.encode()), NOSNIFF, *self._allowing, *headers, self._vary]
+        sent = [(b"x-request-id", self.id.encode()), NOSNIFF, *self._extra, *headers, self._vary]
         self.started, self.status = True, 304
         await self._send({"type": "http.response.start", "status": 304, "headers": sent})
         await self._send({"type": "http.response.body", "body": b""})
@@ -376,7 +440,7 @@ class Exchange:
     async def stream(self, media: bytes, parts: AsyncIterator[bytes]) -> None:
         """Answer with parts as they come."""
         headers = [(b"content-type", media), (b"x-request-id", self.id.encode()), NOSNIFF, NO_STORE]
-        headers += (*self._allowing, self._vary)
+        headers += (*self._extra, self._vary)
         self.started, self.status = True, 200
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
         if self.method != "HEAD":

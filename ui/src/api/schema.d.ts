@@ -1,4 +1,4 @@
-// openapi.json sha256 19a28a91fd4d9456cca524e39127ceb2a2cbfaa1da253fcf4fe404c0ab0a384b
+// openapi.json sha256 a330c93af82a41eda8f0c6686d3ccd318f9079800e778b196256abf955475d4a
 // Made by `npm run api`; do not edit.
 export interface paths {
     "/healthz": {
@@ -729,6 +729,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show how far the log goes, how it has grown day by day, and its last checkpoint.
+         * @description Open to keys with the grant `read`. A grant for one type is not enough.
+         */
+        get: operations["overview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/position": {
         parameters: {
             query?: never;
@@ -1224,7 +1244,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * List the steps of a run in the order they happened, some at a time.
+         * @description Open to keys with the grant `read`.
+         */
+        get: operations["runs_steps"];
         put?: never;
         /**
          * Record a step of a run: read, tool, model, decide, select, decided, note, store or change. The server makes the decisions by rules.
@@ -2551,6 +2575,13 @@ export interface components {
             /** @description How many runs there are. */
             total: number;
         };
+        /** @description How many entries were recorded on one day. */
+        DayCount: {
+            /** @description The day, in UTC, such as `2026-11-16`. */
+            day: string;
+            /** @description How many entries the log got. */
+            entries: number;
+        };
         /** @description A choice the run made: stage, chosen branch, rule, evidence. */
         Decision: {
             /** @description What else an import said of it. */
@@ -3556,6 +3587,17 @@ export interface components {
             /** @description The priority they claimed. */
             priority: number;
         };
+        /** @description How far the log goes and how it has grown. */
+        Overview: {
+            /** @description The last signed checkpoint, which the log must extend; none without keys, or before the first was signed. */
+            checkpoint: components["schemas"]["Checkpoint"] | null;
+            /** @description How it has grown, day by day in UTC, up to and including today. */
+            days: components["schemas"]["DayCount"][];
+            /** @description Position of the last entry; −1 before the first. */
+            position: number;
+            /** @description When that was recorded; none before the first entry. */
+            recorded_at: string | null;
+        };
         /** @description A question about state; it holds when everything it asks is so. */
         Predicate: {
             /** @description The decision that must choose a branch, if one is asked about. */
@@ -4064,6 +4106,72 @@ export interface components {
             verdict: string | null;
             /** @description The observations it said, by position; first those in the log that it was imported from. */
             writes: components["schemas"]["Write"][];
+        };
+        /** @description One step of a run; of what happened in it, the one field that its kind names is set. */
+        RunStep: {
+            /** @description Which of several agents took it, where that is recorded. */
+            agent: string | null;
+            /** @description What was decided. */
+            decision: components["schemas"]["Decision"] | null;
+            /** @description Inside how many calls it happened. */
+            depth: number;
+            /** @description Number of the call inside which it happened. */
+            inside: number | null;
+            /** @description `read`, `tool`, `model`, `decision`, `note` or `write`. */
+            kind: string;
+            /** @description The model that was called. */
+            model: components["schemas"]["ModelCall"] | null;
+            /** @description What was remarked. */
+            note: components["schemas"]["Note"] | null;
+            /** @description What the step is called by, in `runs show --step` and in a fork. */
+            number: number;
+            /** @description What was read. */
+            read: components["schemas"]["Read"] | null;
+            /** @description The tool that was called. */
+            tool: components["schemas"]["ToolCall"] | null;
+            /** @description What was written, all of it in one step. */
+            writes: components["schemas"]["Write"][];
+        };
+        /** @description Some steps of a run, in order, and what is said of the run as a whole. */
+        RunSteps: {
+            /** @description What it answered, in full. */
+            answer: unknown;
+            /** @description The end of the log when it began: `{"log", "position"}`. */
+            basis: {
+                [key: string]: unknown;
+            } | null;
+            /** @description Version of the agent's code. */
+            code: string | null;
+            /** @description Position of the entry it ended with; none when there is none. */
+            end: number | null;
+            /** @description How many of its entries were erased. */
+            erased: number;
+            /** @description What ended it, where that was an error, in full. */
+            error: unknown;
+            /** @description The run and step it is a fork of, and the edit: `{"run", "step", "span", "what", "set", "was"}`. */
+            forked_from: {
+                [key: string]: unknown;
+            } | null;
+            /** @description What it was given. */
+            inputs: {
+                [key: string]: unknown;
+            };
+            /** @description The steps of this page. */
+            items: components["schemas"]["RunStep"][];
+            /** @description What was thought of it, in order. */
+            judgements: components["schemas"]["Judgement"][];
+            /** @description What could not be recorded, and which facts rules asked for and did not get, each once. */
+            problems: string[];
+            /** @description What was asked, in full. */
+            query: string | null;
+            /** @description The run in short. */
+            run: components["schemas"]["RunSummary"];
+            /** @description How many of them stand before those of this page. */
+            skipped: number;
+            /** @description Position of the entry it began with; none when that is missing. */
+            start: number | null;
+            /** @description How many steps it has. */
+            total: number;
         };
         /** @description One run of a list; `runs.show` has all of it. */
         RunSummary: {
@@ -7035,6 +7143,42 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    overview: {
+        parameters: {
+            query?: {
+                /** @description how many days to count, up to today (default: 30) */
+                days?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Overview"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            421: components["responses"]["Problem421"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     position: {
         parameters: {
             query?: {
@@ -8374,6 +8518,56 @@ export interface operations {
                     "application/json": {
                         [key: string]: unknown;
                     };
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            421: components["responses"]["Problem421"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    runs_steps: {
+        parameters: {
+            query?: {
+                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                as_of?: string;
+                /** @description return at most this many */
+                limit?: number;
+                /** @description leave out this many steps, the first ones (default: 0) */
+                skip?: number;
+                /** @description begin with the step of this number */
+                step?: number;
+                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                valid_at?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description id of the run
+                 * @example run_aaaaaaaaaaaaaaaaaaaaaaaaaa
+                 */
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunSteps"];
                 };
             };
             400: components["responses"]["Problem400"];

@@ -39,7 +39,21 @@ COMMANDS: tuple[Command, ...] = (
             ),
         ),
         rows=False,
-        more="REST is at /v1, its description at /openapi.json.",
+        more="The inspector is at /, REST at /v1, its description at /openapi.json.",
+    ),
+    Command(
+        "open",
+        "inspect:open_file",
+        ("woodrat open agents.db", "woodrat open agents.db --tenant lending --no-browser"),
+        what="Open a ledger file in the inspector, in your browser.",
+        own=(
+            argument("file", metavar="FILE", help="ledger file"),
+            argument("--port", type=whole, metavar="N", default=0, help="port to listen on (default: any free port)"),
+            argument("--no-browser", action="store_true", help="print the address and start no browser"),
+        ),
+        rows=False,
+        more="It serves the file to this machine alone until Ctrl-C. Without --tenant, the only tenant of the file is "
+        "shown.",
     ),
     Command(
         "mcp",
@@ -178,11 +192,17 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "demo",
         "demo:demo",
-        ("woodrat demo", "woodrat demo --story runs"),
+        ("woodrat demo", "woodrat demo --story runs", "woodrat demo --serve"),
         what="Show two short stories on a ledger in memory.",
-        own=(argument("--story", choices=("agents", "runs"), help="only this story (default: both)"),),
+        own=(
+            argument("--story", choices=("agents", "runs"), help="only this story (default: both)"),
+            argument("--serve", action="store_true", help="open the ledger of the stories in the inspector"),
+            argument("--port", type=whole, metavar="N", default=0, help="with --serve: port (default: any free port)"),
+            argument("--no-browser", action="store_true", help="with --serve: start no browser"),
+        ),
         rows=False,
-        more="Two agents disagree about a city, and two runs with the same inputs end differently. Nothing is kept.",
+        more="Two agents disagree about a city, and two runs with the same inputs end differently. Nothing is kept. "
+        "With --serve they are told on a temporary file, together with a loan that was rejected, until Ctrl-C.",
     ),
     Command(
         "completion",

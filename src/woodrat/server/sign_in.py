@@ -1,0 +1,140 @@
+"""Signing in: an API key becomes the session of a browser, and a session says who it is for.
+
+POST /session      {"key": "wrat_…"} begins a session, as a cookie that no script can read
+GET /session       who calls, what they may do, and the token that calls of the session carry
+DELETE /session    ends it, on every server of the database
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from woodrat.canon import form, moment
+from woodrat.errors import Fault, Forbidden, Refused, shown
+from woodrat.server import problems, requests
+from woodrat.server.access import CORRECT, MANAGE, RUN, WRITE, Caller
+from woodrat.server.body import BodyLimits
+from woodrat.server.keys import check_csrf, id_of
+from woodrat.server.problems import NOTHING_DONE, Rejected
+from woodrat.server.rates import Failures
+from woodrat.server.sessions import IDLE_SECONDS, Presented, Sessions
+from woodrat.server.wire import version
+
+if TYPE_CHECKING:
+    from woodrat.server.audit import Audit
+    from woodrat.server.keys import Access, Callers
+    from woodrat.server.requests import Exchange
+    from woodrat.server.writes import Writes
+
+METHODS: Final = ("GET", "HEAD", "POST", "DELETE")
+BODY: Final = BodyLimits(bytes_max=4_096, values_max=16)
+"""How much of a body is taken from somebody who is not known yet."""
+FAILURES_MAX: Final = 10
+"""How many keys of one address may be wrong one after the other."""
+FAILURE_SECONDS: Final = 6.0
+"""After how long one of these is forgotten."""
+ADDRESSES_MAX: Final = 4_096
+"""Of how many addresses failures are counted."""
+CHANGING: Final = (WRITE, CORRECT, RUN, MANAGE)
+"""Grants that change data."""
+
+
+class SignIn:
+    """Answers `/session`."""
+
+    def __init__(self, keys: Access, callers: Callers, sessions: Sessions, writes: Writes, audit: Audit) -> None:
+        self._keys, self._callers, self._sessions = keys, callers, sessions
+        self._writes, self._audit = writes, audit
+        self._failures = Failures(FAILURES_MAX, FAILURE_SECONDS, ADDRESSES_MAX)
+
+    async def answer(self, exchange: Exchange) -> None:
+        """Answer one request."""
+        if exchange.method in ("GET", "HEAD"):
+            await self._tell(exchange)
+        elif exchange.method == "POST":
+            await self._begin(exchange)
+        elif exchange.method == "DELETE":
+            await self._end(exchange)
+        else:
+            raise problems.not_a_method(exchange.method, exchange.path, METHODS)
+
+    async def _tell(self, exchange: Exchange) -> None:
+        """Say who calls; that nobody is signed in is an answer too, as this is what a page asks first."""
+        caller: Caller | None
+        try:
+            caller = self._callers.identify(exchange)
+        except Rejected:
+            caller = None
+            if exchange.cookie is not None:
+                exchange.set_cookie("", 0)
+        await exchange.answer(self._told(caller, exchange.session))
+
+    async def _begin(self, exchange: Exchange) -> None:
+        if not self._keys.are_required:
+            remedy = "Call it without: only this machine can reach it."
+            raise Refused([Fault("key", "this server needs no key", remedy)], outcome=NOTHING_DONE)
+        now, address = asyncio.get_running_loop().time(), exchange.address
+        self._failures.check(address, now)
+        key = _key_of(exchange, await exchange.body(BODY))
+        caller = self._keys.caller(key)
+        if caller is None:
+            self._failures.note(address, now)
+            known = self._keys.holder(id_of(key))
+            if known is not None:  # somebody knows the id of a good key, and not its secret
+                self._audit.note(known, "sign_in", {}, exchange.id, "denied")
+            text = f"The API key is not valid: unknown, revoked or expired. {NOTHING_DONE} Ask for one that is."
+            raise Rejected(401, text, code=Forbidden.code)
+        begun: Presented = await self._writes.write(caller, lambda: self._sessions.begin(caller))
+        cookie = begun.session.cookie(begun.secret, begun.made)
+        self._audit.note(caller, "sign_in", {}, exchange.id, "success")
+        exchange.told.update(tenant=caller.tenant, key=caller.key)
+        exchange.set_cookie(cookie, IDLE_SECONDS)
+        await exchange.answer(self._told(caller, begun), 201)
+
+    async def _end(self, exchange: Exchange) -> None:
+        """End the session that is shown; there may be none any more, which is just as well."""
+        shown_session = None if exchange.cookie is None else self._sessions.presented(exchange.cookie)
+        if shown_session is not None:
+            session = shown_session.session
+            check_csrf(exchange, session)
+            caller = self._keys.holder(session.key) or Caller("", "", frozenset(), key=session.key)
+            await self._writes.write(caller, lambda: self._sessions.end(session))
+            if caller.tenant:
+                self._audit.note(caller, "sign_out", {}, exchange.id, "success")
+        if exchange.cookie is not None:
+            exchange.set_cookie("", 0)
+        await exchange.answer(self._told(None, None))
+
+    def _told(self, caller: Caller | None, presented: Presented | None) -> dict[str, Any]:
+        """Return what is said of a caller, or of nobody."""
+        return {
+            "signed_in": caller is not None,
+            "keys_required": self._keys.are_required,
+            "tenant": caller and caller.tenant,
+            "agent": caller and caller.agent,
+            "grants": sorted(caller.grants) if caller else [],
+            "read_only": not (caller and any(caller.holds(grant) for grant in CHANGING)),
+            "csrf_token": presented and presented.session.csrf_token,
+            "idle_end_at": presented and moment.from_micros(presented.idle_end * 1_000_000),
+            "ends_at": presented and moment.from_micros(presented.session.ends * 1_000_000),
+            "version": version(),
+        }
+
+
+def _key_of(exchange: Exchange, body: bytes) -> str:
+    """Return the key in the body of a sign-in."""
+    if exchange.content_type() != requests.JSON:
+        got = shown(exchange.content_type().decode("latin-1"))
+        raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send application/json.")
+    sent = form.parse(body)
+    key = sent.get("key") if isinstance(sent, dict) else None
+    faults = []
+    if not isinstance(key, str) or not key.strip():
+        faults.append(Fault("key", "missing, or not text", 'Send {"key": "wrat_…"}.'))
+    if isinstance(sent, dict):
+        faults += [Fault(str(name), "unknown member", "Send key alone.") for name in sorted(sent) if name != "key"]
+    if faults:
+        raise Refused(faults, outcome=NOTHING_DONE)
+    assert isinstance(key, str), "it was just looked at"
+    return key.strip()

@@ -1,0 +1,133 @@
+"""A real browser that looks at the inspector, and notices what no page may do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, Request, Response, sync_playwright
+
+from woodrat.inspector.site import STATIC
+
+BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+SETTING: Final = "WOODRAT_BROWSER"
+AXE: Final = Path(__file__).resolve().parents[2] / "ui" / "node_modules" / "axe-core" / "axe.min.js"
+"""The checker of accessibility, which comes with what the app is built with."""
+WIDE: Final = {"width": 1280, "height": 800}
+NARROW: Final = {"width": 390, "height": 844}
+SETTLED_MS: Final = 15_000
+"""How long a page may take to show what it has; nothing is asserted about the time."""
+QUIET: Final = ("Failed to load resource",)
+"""What a browser says of an answer that is an error; which answers may be one is asserted by status."""
+
+
+def executable() -> str | None:
+    """Return the browser of this machine, if there is one."""
+    named = os.environ.get(SETTING)
+    return named or next((path for name in BROWSERS if (path := shutil.which(name))), None)
+
+
+def missing() -> str | None:
+    """Return what keeps browser tests from running, if anything does."""
+    if executable() is None:
+        return f"there is no browser ({', '.join(BROWSERS)}, or what {SETTING} names)"
+    if not (STATIC / "index.html").exists():
+        return "the inspector is not built; run `python3 dev.py ui`"
+    return None
+
+
+@contextmanager
+def running() -> Iterator[Browser]:
+    """Have one browser, for as many pages as are wanted."""
+    with sync_playwright() as playwright:
+        browser = start(playwright)
+        yield browser
+        browser.close()
+
+
+def start(playwright: Playwright) -> Browser:
+    """Start the browser of this machine."""
+    options = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--force-color-profile=srgb"]
+    return playwright.chromium.launch(executable_path=executable(), args=options)
+
+
+@dataclass
+class Look:
+    """One page being looked at, with all that went wrong in it."""
+
+    page: Page
+    base: str
+    """The address of the server."""
+    errors: list[str] = field(default_factory=list)
+    """What the console, a script or the policy of the page complained about, and dialogs."""
+    requests: list[str] = field(default_factory=list)
+    """Paths that were asked for, with their methods, in order."""
+    failed: list[tuple[int, str]] = field(default_factory=list)
+    """Answers that were errors, by status and path."""
+
+    def __post_init__(self) -> None:
+        page = self.page
+        page.set_default_timeout(SETTLED_MS)
+        page.add_init_script(
+            "document.addEventListener('securitypolicyviolation', (event) => "
+            "console.error('policy: ' + event.violatedDirective + ' ' + event.blockedURI + ' ' + event.sample));"
+        )
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.errors.append(f"script: {error}"))
+        page.on("request", self._request)
+        page.on("response", self._response)
+        page.on("dialog", lambda dialog: (self.errors.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning") and not message.text.startswith(QUIET):
+            self.errors.append(f"{message.type}: {message.text}")
+
+    def _request(self, request: Request) -> None:
+        assert request.url.startswith((self.base, "data:", "blob:")), f"asked somebody else: {request.url}"
+        self.requests.append(f"{request.method} {request.url.removeprefix(self.base)}")
+
+    def _response(self, response: Response) -> None:
+        if response.status >= 400:
+            self.failed.append((response.status, response.url.removeprefix(self.base)))
+
+    def go(self, path: str) -> Look:
+        """Open an address and wait until the page shows what it has."""
+        self.page.goto(self.base + path)
+        return self.settle()
+
+    def settle(self) -> Look:
+        """Wait until nothing is being loaded: no skeleton is shown, and the page has its heading."""
+        self.page.wait_for_selector("main h1, main [role=alert], form", state="attached")
+        self.page.wait_for_function("() => !document.querySelector('[aria-busy=true], .skeleton, [data-loading]')")
+        return self
+
+    def text(self) -> str:
+        """Return what the page says."""
+        return self.page.inner_text("body")
+
+    def evaluate(self, script: str, argument: Any = None) -> Any:
+        """Run a script in the page."""
+        return self.page.evaluate(script, argument)
+
+    def check(self, *statuses: int) -> Look:
+        """Fail on anything that went wrong; answers with these statuses are expected."""
+        assert self.errors == [], f"{self.page.url}: {self.errors}"
+        unexpected = [answer for answer in self.failed if answer[0] not in statuses]
+        assert unexpected == [], f"{self.page.url}: {unexpected}"
+        return self
+
+    def serious(self) -> list[str]:
+        """Return what keeps people from using the page, as axe-core finds it: serious and critical issues."""
+        if not self.evaluate("() => 'axe' in window"):
+            self.evaluate(f"() => {{ {AXE.read_text('utf-8')} }}")
+        found = self.evaluate(
+            "async () => (await axe.run(document, {resultTypes: ['violations']})).violations"
+            ".filter((one) => one.impact === 'serious' || one.impact === 'critical')"
+            ".map((one) => one.id + ': ' + one.nodes.slice(0, 3).map((node) => node.html).join(' | '))"
+        )
+        return list(found)

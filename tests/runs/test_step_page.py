@@ -1,0 +1,67 @@
+"""Pages of steps: together they are the run, step by step in order, as `runs show --step` numbers them."""
+
+from __future__ import annotations
+
+import pytest
+
+import woodrat
+from woodrat.errors import NotFound, Refused
+from woodrat.runs.step_order import numbered_steps
+
+RULES = [woodrat.Rule("rejected", {"score": {"lt": 600}}, label="Low score")]
+
+
+@pytest.fixture(scope="module")
+def ledger() -> woodrat.Ledger:
+    ledger = woodrat.open(":memory:", agent="officer")
+    ledger.store({"entity_type": "loan", "id": "42", "score": 580})
+    with ledger.run("Approve #42?", subject="loan/42", inputs={"application": 42}) as run:
+        loan = run.show("loan/42")
+        run.tool("bureau", lambda number: {"score": number}, 580)
+        run.model("small-1", response="no", messages=[{"role": "user", "content": "Summarise."}])
+        run.note("checked")
+        verdict = run.decide("risk", loan, RULES, default="review")
+        run.store({"entity_type": "loan", "id": "42", "status": verdict.chosen})
+        run.answer("rejected")
+    ledger.runs.judge(run.id, "good")
+    return ledger
+
+
+def test_pages_are_the_run(ledger: woodrat.Ledger) -> None:
+    """Page after page gives every step once, in order, and each page says the same of the run as a whole."""
+    record = ledger.runs.show(ledger.runs.list().items[0].id)
+    pages = [ledger.runs.steps(record.id, skip=skip, limit=2) for skip in range(0, 8, 2)]
+    items = [step for page in pages for step in page.items]
+    assert [step.number for step in items] == [step.number for step in numbered_steps(record)]
+    assert [step.kind for step in items] == ["read", "tool", "model", "note", "decision", "write"]
+    assert {page.total for page in pages} == {6}
+    assert [page.skipped for page in pages] == [0, 2, 4, 6]
+    assert {(page.run.id, page.query, page.answer, len(page.judgements)) for page in pages} == {
+        (record.id, "Approve #42?", "rejected", 1)
+    }
+    assert [items[0].read, items[1].tool, items[2].model] == [record.reads[0], record.tool_calls[0], record.models[0]]
+    assert items[4].decision == record.decisions[0]
+    assert items[4].decision is not None
+    assert items[4].decision.margin is not None
+    assert items[5].writes == record.writes
+
+
+def test_a_page_can_begin_at_a_step(ledger: woodrat.Ledger) -> None:
+    """A step is named by its number; what stands before it is counted."""
+    run = ledger.runs.list().items[0].id
+    number = ledger.runs.steps(run).items[3].number
+    page = ledger.runs.steps(run, step=number, limit=1)
+    assert (page.skipped, [step.number for step in page.items]) == (3, [number])
+    with pytest.raises(NotFound, match="has no step 99; it has steps"):
+        ledger.runs.steps(run, step=99)
+
+
+def test_what_is_wrong_is_said_at_once(ledger: woodrat.Ledger) -> None:
+    run = ledger.runs.list().items[0].id
+    with pytest.raises(Refused) as refusal:
+        ledger.runs.steps(run, skip=-1, step="x", limit=0)  # type: ignore[arg-type]
+    assert [fault.path for fault in refusal.value.faults] == ["skip", "step", "limit"]
+    with pytest.raises(Refused, match="both say where to begin"):
+        ledger.runs.steps(run, skip=1, step=2)
+    with pytest.raises(NotFound):
+        ledger.runs.steps("run_aaaaaaaaaaaaaaaaaaaaaaaaaa")
