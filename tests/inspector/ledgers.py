@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +9,7 @@ from typing import Any, Final
 
 from woodrat.api.ledger import Ledger
 from woodrat.api.open import open_ledger
-from woodrat.cli import demo
-from woodrat.cli.tables import Paper
+from woodrat.cli import demo_ledger
 
 TENANT: Final = "demo"
 MARK: Final = "__ran"
@@ -37,22 +35,8 @@ START: Final = 1_767_225_600
 
 
 def make_demo(path: Path) -> None:
-    """Write the ledger of `woodrat demo --serve`, and what the stories do not have: duplicates, a tag, a judgement."""
-    with open_ledger(path, tenant=TENANT) as ledger:
-        paper = Paper(io.StringIO())
-        demo._tell(paper, None, ledger.as_agent)
-        demo.tell_of_loan(ledger)
-        crm = ledger.as_agent("crm")
-        crm.store(
-            [
-                {"entity_type": "company", "name": "Kline & Sons", "email": "office@kline.example"},
-                {"entity_type": "company", "name": "Kline and Sons", "email": "office@kline.example"},
-            ]
-        )
-        ledger.relate(demo.ANA, "works_at", "company/Kline & Sons")
-        ledger.tag("friday")
-        first = ledger.runs.list().items[0].id
-        ledger.runs.judge(first, "good", reason="as the policy says")
+    """Write the ledger of `woodrat demo --serve`."""
+    demo_ledger.make(path, tenant=TENANT)
 
 
 def make_large(path: Path, size: Size) -> str:
@@ -109,7 +93,12 @@ def _long_run(steps: int) -> dict[str, Any]:
     def step(number: int) -> dict[str, Any]:
         if number % 5 == 4:
             text = f"Step {number}: go on with page {number + 1}."
-            return {"kind": "model", "model": "small-1", "messages": [{"role": "user", "content": text}], "response": text}
+            return {
+                "kind": "model",
+                "model": "small-1",
+                "messages": [{"role": "user", "content": text}],
+                "response": text,
+            }
         return {"kind": "tool", "name": "read_page", "args": {"page": number}, "result": {"title": f"Page {number}"}}
 
     return {
@@ -126,7 +115,7 @@ PAYLOADS: Final[tuple[str, ...]] = (
     f"<script>window.{MARK}=1</script>",
     f"<img src=x onerror=window.{MARK}=2>",
     f"<svg onload=window.{MARK}=3>",
-    f"\"><script>window.{MARK}=4</script>",
+    f'"><script>window.{MARK}=4</script>',
     f"'><img src=x onerror='window.{MARK}=5'>",
     f"</script><script>window.{MARK}=6</script>",
     f"<iframe srcdoc='<script>parent.{MARK}=7</script>'></iframe>",
@@ -153,7 +142,7 @@ PAYLOADS: Final[tuple[str, ...]] = (
     f"{{@html '<img src=x onerror=window.{MARK}=28>'}}",
     f"`-window.{MARK}=29-`",
     f"';window.{MARK}=30;//",
-    f"\\\";window.{MARK}=31;//",
+    f'\\";window.{MARK}=31;//',
     f"<!--><img src=x onerror=window.{MARK}=32>-->",
     f"<![CDATA[<img src=x onerror=window.{MARK}=33>]]>",
     f"&lt;img src=x onerror=window.{MARK}=34&gt;",
@@ -203,7 +192,12 @@ def _tell(ledger: Ledger, number: int, payload: str) -> None:
     file = agent.sources.add(f"{payload}\n{payload}\n".encode(), name=f"{payload.replace('/', '∕')}.txt")
     with agent.interpretations.start(file, model=payload, prompt=payload, parameters={payload: payload}) as reading:
         reading.store(
-            {"entity_type": "hostile", "name": payload, f"field {number} {payload}": payload, "$": {"locator": {"line": 1}}}
+            {
+                "entity_type": "hostile",
+                "name": payload,
+                f"field {number} {payload}": payload,
+                "$": {"locator": {"line": 1}},
+            }
         )
     agent.store({"entity_type": "hostile", "name": payload, "note": [payload, {payload: payload}]})
     ledger.as_agent("second").store({"entity_type": "hostile", "name": payload, "note": f"other {payload}"})
@@ -211,9 +205,7 @@ def _tell(ledger: Ledger, number: int, payload: str) -> None:
     agent.remember(payload, about=ref)
     if number:
         agent.relate(ref, "linked_to", f"hostile/{PAYLOADS[number - 1]}")
-    with agent.run(
-        payload, subject=ref, conversation=payload, principal=payload, inputs={payload: payload}
-    ) as run:
+    with agent.run(payload, subject=ref, conversation=payload, principal=payload, inputs={payload: payload}) as run:
         with run.tool(payload, **{"argument": payload}) as tool:
             tool.result = {payload: payload}
         loan = run.show(ref)
