@@ -1,9 +1,9 @@
-"""Ledgers that the inspector is looked at with: the demonstration's, a large one, and one that is out to break pages."""
+"""Ledgers to look at with the inspector: the demonstration's, a large one, and one that is out to break pages."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -29,8 +29,8 @@ class Size:
 
 
 FULL: Final = Size(entities=10_000, runs=2_000, steps=10_000)
-SMALL: Final = Size(entities=1_500, runs=300, steps=2_500)
-"""What CI can afford; every bound that is tested is passed by it as well."""
+IS_LONG: Final = os.environ.get("WOODRAT_FAULTS") == "full"
+"""Whether the long profile was asked for."""
 BATCH: Final = 1_000
 START: Final = 1_767_225_600
 """The second at which what happened in large ledgers begins, since 1970."""
@@ -109,7 +109,12 @@ def _long_run(steps: int) -> dict[str, Any]:
     def step(number: int) -> dict[str, Any]:
         if number % 5 == 4:
             text = f"Step {number}: go on with page {number + 1}."
-            return {"kind": "model", "model": "small-1", "messages": [{"role": "user", "content": text}], "response": text}
+            return {
+                "kind": "model",
+                "model": "small-1",
+                "messages": [{"role": "user", "content": text}],
+                "response": text,
+            }
         return {"kind": "tool", "name": "read_page", "args": {"page": number}, "result": {"title": f"Page {number}"}}
 
     return {
@@ -126,7 +131,7 @@ PAYLOADS: Final[tuple[str, ...]] = (
     f"<script>window.{MARK}=1</script>",
     f"<img src=x onerror=window.{MARK}=2>",
     f"<svg onload=window.{MARK}=3>",
-    f"\"><script>window.{MARK}=4</script>",
+    f'"><script>window.{MARK}=4</script>',
     f"'><img src=x onerror='window.{MARK}=5'>",
     f"</script><script>window.{MARK}=6</script>",
     f"<iframe srcdoc='<script>parent.{MARK}=7</script>'></iframe>",
@@ -153,7 +158,7 @@ PAYLOADS: Final[tuple[str, ...]] = (
     f"{{@html '<img src=x onerror=window.{MARK}=28>'}}",
     f"`-window.{MARK}=29-`",
     f"';window.{MARK}=30;//",
-    f"\\\";window.{MARK}=31;//",
+    f'\\";window.{MARK}=31;//',
     f"<!--><img src=x onerror=window.{MARK}=32>-->",
     f"<![CDATA[<img src=x onerror=window.{MARK}=33>]]>",
     f"&lt;img src=x onerror=window.{MARK}=34&gt;",
@@ -203,7 +208,12 @@ def _tell(ledger: Ledger, number: int, payload: str) -> None:
     file = agent.sources.add(f"{payload}\n{payload}\n".encode(), name=f"{payload.replace('/', '∕')}.txt")
     with agent.interpretations.start(file, model=payload, prompt=payload, parameters={payload: payload}) as reading:
         reading.store(
-            {"entity_type": "hostile", "name": payload, f"field {number} {payload}": payload, "$": {"locator": {"line": 1}}}
+            {
+                "entity_type": "hostile",
+                "name": payload,
+                f"field {number} {payload}": payload,
+                "$": {"locator": {"line": 1}},
+            }
         )
     agent.store({"entity_type": "hostile", "name": payload, "note": [payload, {payload: payload}]})
     ledger.as_agent("second").store({"entity_type": "hostile", "name": payload, "note": f"other {payload}"})
@@ -211,9 +221,7 @@ def _tell(ledger: Ledger, number: int, payload: str) -> None:
     agent.remember(payload, about=ref)
     if number:
         agent.relate(ref, "linked_to", f"hostile/{PAYLOADS[number - 1]}")
-    with agent.run(
-        payload, subject=ref, conversation=payload, principal=payload, inputs={payload: payload}
-    ) as run:
+    with agent.run(payload, subject=ref, conversation=payload, principal=payload, inputs={payload: payload}) as run:
         with run.tool(payload, **{"argument": payload}) as tool:
             tool.result = {payload: payload}
         loan = run.show(ref)
@@ -226,8 +234,3 @@ def _tell(ledger: Ledger, number: int, payload: str) -> None:
         run.decided(payload, payload, because=payload, on=[loan])
         run.answer(payload)
     agent.runs.judge(run.id, "bad", reason=payload)
-
-
-def parts(size: Size) -> Iterator[int]:
-    """Yield the sizes of a large ledger, for messages."""
-    yield from (size.entities, size.runs, size.steps)

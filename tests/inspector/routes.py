@@ -1,7 +1,7 @@
 """Addresses of the app's pages, made from its own list of them and from what a ledger holds.
 
-A page that is added to the app is walked as soon as it is in the list; one with a parameter that is not known here makes
-the walk fail, so that none is left out.
+A page that is added to the app is walked as soon as it is in the list. One with a parameter that is not known here
+makes the walk fail, so that none is left out.
 """
 
 from __future__ import annotations
