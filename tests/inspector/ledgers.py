@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +9,7 @@ from typing import Any, Final
 
 from woodrat.api.ledger import Ledger
 from woodrat.api.open import open_ledger
-from woodrat.cli import demo
-from woodrat.cli.tables import Paper
+from woodrat.cli import demo_ledger
 
 TENANT: Final = "demo"
 MARK: Final = "__ran"
@@ -37,22 +35,8 @@ START: Final = 1_767_225_600
 
 
 def make_demo(path: Path) -> None:
-    """Write the ledger of `woodrat demo --serve`, and what the stories do not have: duplicates, a tag, a judgement."""
-    with open_ledger(path, tenant=TENANT) as ledger:
-        paper = Paper(io.StringIO())
-        demo._tell(paper, None, ledger.as_agent)
-        demo.tell_of_loan(ledger)
-        crm = ledger.as_agent("crm")
-        crm.store(
-            [
-                {"entity_type": "company", "name": "Kline & Sons", "email": "office@kline.example"},
-                {"entity_type": "company", "name": "Kline and Sons", "email": "office@kline.example"},
-            ]
-        )
-        ledger.relate(demo.ANA, "works_at", "company/Kline & Sons")
-        ledger.tag("friday")
-        first = ledger.runs.list().items[0].id
-        ledger.runs.judge(first, "good", reason="as the policy says")
+    """Write the ledger of `woodrat demo --serve`."""
+    demo_ledger.make(path, tenant=TENANT)
 
 
 def make_large(path: Path, size: Size) -> str:

@@ -75,6 +75,13 @@ class Served:
         assert answer.status == 200, answer.body
         return json.loads(answer.body)
 
+    def post(self, path: str, body: Any) -> Any:
+        """Return what a write of REST answers."""
+        assert self._server is not None, "it is running"
+        answer = self._server.call("POST", f"/v1/{path}", body)
+        assert answer.status == 200, answer.body
+        return json.loads(answer.body)
+
     def items(self, path: str, **query: object) -> list[Any]:
         """Return the items of a list of REST, its first page."""
         return list(self.get(path, **query)["items"])

@@ -1,14 +1,13 @@
 """The demonstration: two agents disagree on a city, and two runs with the same inputs come to different ends.
 
-It keeps everything in memory and leaves nothing behind. To be looked at in the inspector, the same stories are told on
-one temporary file, together with that of a loan which was rejected on a score that was corrected later.
+It keeps everything in memory and leaves nothing behind. With `--serve` a longer story is told on a temporary file
+(`demo_ledger.py`), to be looked at in the inspector.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 
 from woodrat.api.ledger import Ledger
 from woodrat.api.open import open_ledger
@@ -16,7 +15,7 @@ from woodrat.api.past import Past
 from woodrat.cli.command import Answer, Call
 from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, time
 from woodrat.engines.open import MEMORY
-from woodrat.errors import Refused
+from woodrat.errors import Fault, Refused
 from woodrat.server import wire
 
 TENANT = "demo"
@@ -46,8 +45,12 @@ def demo(call: Call) -> Answer:
     """Tell the story on a fresh ledger; it is text whatever the output asked for."""
     paper, story = Paper(sys.stdout), call.given.story
     if call.given.serve:
-        return _serve(call, paper, story)
-    holds = _tell(paper, story, lambda agent: open_ledger(MEMORY, tenant=TENANT, agent=agent))
+        return _serve(call)
+    holds = story == RUNS or _agents(paper)
+    if story != AGENTS:
+        if story is None:
+            paper.line()
+        holds = _runs(paper) and holds
     _heading(paper, "Now on a ledger of your own")
     paper.line(f"  {_place(call)}", DIM)
     commands = (() if story == RUNS else NEXT_AGENTS) + (() if story == AGENTS else NEXT_RUNS)
@@ -56,37 +59,27 @@ def demo(call: Call) -> Answer:
     return Answer("", lambda paper: None, code=wire.DONE if holds else wire.FOUND_SOMETHING, plain=True)
 
 
-def _serve(call: Call, paper: Paper, story: str | None) -> Answer:
-    """Tell the stories on a temporary file, and show it in the inspector until interrupted."""
+def _serve(call: Call) -> Answer:
+    """Make the demonstration's ledger in a temporary file, and show it in the inspector until interrupted."""
     from tempfile import TemporaryDirectory
 
+    from woodrat.cli import demo_ledger
     from woodrat.cli.inspect import port_faults, show
     from woodrat.server.listen import NOT_STARTED
 
-    if faults := port_faults(call.given.port):
+    faults = port_faults(call.given.port)
+    if call.given.story is not None:
+        remedy = "Leave --story out, or leave --serve out to read it here."
+        faults.append(Fault("--story", f"got {call.given.story}, and --serve shows all stories", remedy))
+    if faults:
         raise Refused(faults, NOT_STARTED)
     with TemporaryDirectory(prefix="woodrat-demo-") as folder:
         path = os.path.join(folder, "demo.db")
-        with open_ledger(path, tenant=TENANT) as ledger:
-            _tell(paper, story, ledger.as_agent)
-            if story is None:
-                tell_of_loan(ledger)
+        demo_ledger.make(path, tenant=TENANT)
         call.db, call.tenant = path, TENANT
-        paper.line()
-        sys.stdout.flush()
         answer = show(call, "The ledger of the demonstration", port=call.given.port, browser=not call.given.no_browser)
         call.close()
     return answer
-
-
-def _tell(paper: Paper, story: str | None, ledger: Callable[[str], Ledger]) -> bool:
-    """Tell one story or both on ledgers as agents have them; return whether they came out as they should."""
-    holds = story == RUNS or _agents(paper, ledger)
-    if story != AGENTS:
-        if story is None:
-            paper.line()
-        holds = _runs(paper, ledger) and holds
-    return holds
 
 
 def _heading(paper: Paper, text: str) -> None:
@@ -94,7 +87,7 @@ def _heading(paper: Paper, text: str) -> None:
     paper.line(text, BOLD)
 
 
-def _agents(paper: Paper, ledger: Callable[[str], Ledger]) -> bool:
+def _agents(paper: Paper) -> bool:
     """Tell of two agents who disagree; return whether order was shown not to matter."""
 
     def blame(ledger: Ledger) -> None:
@@ -107,7 +100,7 @@ def _agents(paper: Paper, ledger: Callable[[str], Ledger]) -> bool:
     def city(ledger: Past) -> str:
         return str(ledger.show(ANA).fields["city"])
 
-    crm = ledger("crm")
+    crm = open_ledger(MEMORY, tenant=TENANT, agent="crm")
     web, person = crm.as_agent("web"), crm.as_agent("maria")
 
     paper.line("Two agents, one contact", BOLD)
@@ -147,11 +140,11 @@ def _agents(paper: Paper, ledger: Callable[[str], Ledger]) -> bool:
     return proof.holds
 
 
-def _runs(paper: Paper, ledger: Callable[[str], Ledger]) -> bool:
+def _runs(paper: Paper) -> bool:
     """Tell of one pipeline run twice with the same inputs; return whether the runs were seen to part."""
     from woodrat.cli.runs_diff import show_divergence
 
-    sales = ledger("sales")
+    sales = open_ledger(MEMORY, tenant=TENANT, agent="sales")
     bot, billing = sales.as_agent("contract-bot"), sales.as_agent("billing-bot")
     paper.line("Two runs, the same inputs", BOLD)
     sales.store({"entity_type": "contract", "id": "kline", "payment_terms": "Net-30"})
@@ -175,50 +168,6 @@ def _pipeline(ledger: Ledger) -> str:
         decided = run.decide("payment-terms", run.show(KLINE), RULES, default="ask")
         run.answer(f"Use the {decided.chosen}." if decided.rule == "Short terms" else "Escalate to legal.")
     return run.id
-
-
-REPORT = b"""Credit bureau of the river valley
-Report 2026-0117
-
-Applicant: Ana Rivera
-Application: 42
-Score: 580
-Open accounts: 3
-"""
-"""The document that a loan is decided on."""
-LOAN = "loan/42"
-LOAN_RULES = (
-    {"chosen": "rejected", "when": {"credit_score": {"lt": 600}, "income": {"lt": 90_000}}, "label": "Marginal credit"},
-    {"chosen": "approved", "when": {"credit_score": {"gte": 600}}, "label": "Good credit"},
-)
-
-
-def tell_of_loan(ledger: Ledger) -> None:
-    """Have a loan rejected by what a report says, and the score corrected afterwards; then it is asked for again."""
-    mailroom, officer = ledger.as_agent("mailroom"), ledger.as_agent("loan-officer")
-    report = mailroom.sources.add(REPORT, name="bureau-report.txt")
-    said = {"entity_type": "loan", "id": "42", "applicant": "Ana Rivera", "credit_score": 580}
-    prompt = "Return the applicant, the application and the score."
-    with mailroom.interpretations.start(
-        report, model="reader-small", prompt=prompt, parameters={"temperature": 0}
-    ) as reading:
-        reading.store({**said, "$": {"locator": {"line": 6}}})
-    _decide_loan(officer, "app-42", "REJECTED: the score of 580 is below the floor of 600")
-    person = ledger.as_agent("ann")
-    person.correct(LOAN, {"credit_score": 640}, reason="the bureau mixed up two people")
-    _decide_loan(officer, "app-42-again", "APPROVED: the score of 640 is above the floor of 600")
-    ledger.as_agent("crm").remember("Ana prefers calls before noon", about=ANA)
-
-
-def _decide_loan(ledger: Ledger, conversation: str, answer: str) -> None:
-    question = "Should we approve application #42?"
-    with ledger.run(question, subject=LOAN, conversation=conversation, principal="bob", inputs={"id": 42}) as run:
-        with run.tool("lookup_income", application=42) as income:
-            income.result = {"income": 52_000, "employer": "Kline & Sons"}
-        loan = run.show(LOAN)
-        facts = {"credit_score": loan.fact("credit_score"), "income": income.result["income"]}
-        run.decide("classify-risk", facts, LOAN_RULES, default="manual-review")
-        run.answer(f"Application #42: {answer}.")
 
 
 def _place(call: Call) -> str:

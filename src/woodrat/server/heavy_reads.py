@@ -28,9 +28,7 @@ ALWAYS: Final = frozenset(
 """Reads that work through the whole log, most of them many times."""
 ON_LONG_LOGS: Final = frozenset(
     {
-        "conflicts",
         "diff",
-        "duplicates",
         "fingerprint",
         "impact",
         "interpretations_diff",
@@ -41,6 +39,8 @@ ON_LONG_LOGS: Final = frozenset(
     }
 )
 """Reads that work through the whole log once, so that they are heavy on a log of some length."""
+BY_VALID_TIME: Final = frozenset({"conflicts", "duplicates"})
+"""Lists that an index answers, unless they are asked by effective time: then every entity is folded."""
 INDEXED: Final = frozenset({"bisect", "impact", "lineage", "runs_diff", "runs_group", "stale", "what_if"})
 """Those that read indexes of the log, which a process that only reads cannot bring up to date."""
 _COMPARED: Final = ("first", "second")
@@ -72,13 +72,13 @@ def is_heavy(verb: str, given: Mapping[str, Any], ledger: Ledger) -> bool:
     """Return whether a read is heavy. A log's length is looked up only where it matters."""
     if verb in ALWAYS or (verb == "runs_diff" and not all(isinstance(given[name], str) for name in _COMPARED)):
         return True
-    every = verb == "observations" and given.get("ref") is None  # a page costs what all of them cost
-    return (every or verb in ON_LONG_LOGS) and ledger.position >= LONG_LOG_ENTRIES
+    return may_be_heavy(verb, given) and ledger.position >= LONG_LOG_ENTRIES
 
 
 def may_be_heavy(verb: str, given: Mapping[str, Any]) -> bool:
     """Return whether a read is heavy on a long log."""
-    return verb in ALWAYS or verb in ON_LONG_LOGS or (verb == "observations" and "ref" not in given)
+    folds = verb in BY_VALID_TIME and given.get("valid_at") is not None
+    return folds or verb in ALWAYS or verb in ON_LONG_LOGS
 
 
 def catch_up(ledger: Ledger) -> None:

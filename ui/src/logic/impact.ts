@@ -3,6 +3,7 @@
 import type { components } from "../api/schema";
 import type { GraphEdge, GraphNode } from "./layers";
 import { to } from "./paths";
+import { refInWords } from "./refs";
 import { brief, spoken } from "./words";
 
 type Impact = components["schemas"]["Impact"];
@@ -18,7 +19,7 @@ export function impactGraph(impact: Impact, name: string): { nodes: GraphNode[];
     const id = `entity ${field.entity}`;
     const names = entities.get(id);
     entities.set(id, names === undefined ? spoken(field.field) : `${names}, ${spoken(field.field)}`);
-    if (names === undefined) nodes.push({ id, kind: "entity", label: field.entity, href: to.entity(field.entity) });
+    if (names === undefined) nodes.push({ id, kind: "entity", label: refInWords(field.entity), href: to.entity(field.entity) });
     if (field.distance === 0 && names === undefined) edges.push({ from: START, to: id });
   }
   for (const node of nodes) if (entities.has(node.id)) node.note = entities.get(node.id);
