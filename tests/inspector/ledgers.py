@@ -47,6 +47,8 @@ def make_large(path: Path, size: Size) -> str:
         for start in range(0, size.runs, BATCH // 4):
             ledger.runs.import_([_run(n) for n in range(start, min(start + BATCH // 4, size.runs))])
         (long,) = ledger.runs.import_(_long_run(size.steps))
+        # Reads that build indexes are made here, so that each server of the tests finds them built.
+        ledger.runs.list(limit=1), ledger.search("Owner 1"), ledger.conflicts()
     return str(long)
 
 

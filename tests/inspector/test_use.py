@@ -135,6 +135,7 @@ def test_odd_values_do_not_break_a_page(tmp_path: Path, look: Open) -> None:
     """A value of a megabyte, 5,000 fields, right-to-left text and emoji are shown, and the page stays usable."""
     from woodrat.api.open import open_ledger
 
+    routes.needs("/entities/*ref")
     path = tmp_path / "odd.db"
     with open_ledger(path, tenant=ledgers.TENANT) as ledger:
         ledger.store({"entity_type": "note", "$": {"key": "long"}, "text": "x" * 1_000_000})
@@ -154,7 +155,8 @@ def test_odd_values_do_not_break_a_page(tmp_path: Path, look: Open) -> None:
 
 
 def test_the_first_page_costs_few_requests(large: Served, look: Open) -> None:
-    """On a large ledger the first page needs at most six requests of the server."""
+    """On a large ledger the first page needs at most six requests besides its hashed files, which are kept for good."""
+    routes.needs("/")
     page = look(large, "/")
     calls = [request for request in page.requests if "/assets/" not in request]
     assert len(calls) <= FIRST_REQUESTS_MAX, page.requests
@@ -172,6 +174,7 @@ def test_all_scripts_together_are_small() -> None:
 
 def test_a_long_run_holds_few_steps(large: Served, look: Open) -> None:
     """Of a run with 10,000 steps a page never holds more than 300, wherever it is scrolled to."""
+    routes.needs("/runs/:run")
     (run,) = large.items("runs", agent="crawler", limit=1)
     page = look(large, f"/runs/{run['id']}")
     page.page.wait_for_selector("[data-step]")
