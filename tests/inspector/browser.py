@@ -20,6 +20,7 @@ AXE: Final = Path(__file__).resolve().parents[2] / "ui" / "node_modules" / "axe-
 """The checker of accessibility, which comes with what the app is built with."""
 WIDE: Final = {"width": 1280, "height": 800}
 NARROW: Final = {"width": 390, "height": 844}
+NAVIGATE: Final = "(path) => { history.pushState(null, '', path); dispatchEvent(new PopStateEvent('popstate')); }"
 SETTLED_MS: Final = 15_000
 """How long a page may take to show what it has; nothing is asserted about the time."""
 QUIET: Final = ("Failed to load resource",)
@@ -100,9 +101,14 @@ class Look:
         self.page.goto(self.base + path)
         return self.settle()
 
+    def visit(self, path: str) -> Look:
+        """Go to another page of the app without loading the app again, as a link does."""
+        self.evaluate(NAVIGATE, path)
+        return self.settle()
+
     def settle(self) -> Look:
         """Wait until nothing is being loaded: no skeleton is shown, and the page has its heading."""
-        self.page.wait_for_selector("main h1, main [role=alert], form", state="attached")
+        self.page.wait_for_selector("main h1, main [role=alert]", state="attached")
         self.page.wait_for_function("() => !document.querySelector('[aria-busy=true], .skeleton, [data-loading]')")
         return self
 

@@ -20,6 +20,9 @@ from woodrat.server.app import App
 from woodrat.server.keys import KEYS_TENANT, Keyring, OpenAtFirst
 from woodrat.server.limits import Limits
 
+WAIT_SECONDS = 120
+"""How long a test waits for an answer; the first read of a large ledger may build its indexes."""
+
 
 class Served:
     """A server on a ledger file; a context manager."""
@@ -71,14 +74,14 @@ class Served:
         """Return what a read of REST answers."""
         assert self._server is not None, "it is running"
         text = f"?{urllib.parse.urlencode(query)}" if query else ""
-        answer = self._server.call("GET", f"/v1/{path}{text}")
+        answer = self._server.call("GET", f"/v1/{path}{text}", timeout=WAIT_SECONDS)
         assert answer.status == 200, answer.body
         return json.loads(answer.body)
 
     def post(self, path: str, body: Any) -> Any:
         """Return what a write of REST answers."""
         assert self._server is not None, "it is running"
-        answer = self._server.call("POST", f"/v1/{path}", body)
+        answer = self._server.call("POST", f"/v1/{path}", body, timeout=WAIT_SECONDS)
         assert answer.status == 200, answer.body
         return json.loads(answer.body)
 

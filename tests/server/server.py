@@ -60,6 +60,7 @@ class Server:
         *,
         headers: Mapping[str, str] | None = None,
         key: str | None = None,
+        timeout: float = 10,
     ) -> Answer:
         """Send one request; a body that is not bytes is sent as JSON."""
         sent = dict(headers or {})
@@ -68,7 +69,7 @@ class Server:
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
             sent.setdefault("Content-Type", "application/json")
-        connection = self.connect()
+        connection = self.connect(timeout)
         try:
             connection.request(method, path, body, sent)
             response = connection.getresponse()

@@ -115,7 +115,9 @@ def test_every_route_answers_its_example(server: Server, route: Route) -> None:
     server.call("POST", "/v1/store", said("Barcelona"))
     path = re.sub(r"\{ref\}", "contact/Ana%20Rivera", route.path)
     path = path.replace("{prefix}", "last").replace("{pack}", "neotoma")
-    path = re.sub(r"\{entity_type\}", "contact", re.sub(r"\{(source|run|interpretation|webhook|key|what)\}", "none", path))
+    path = re.sub(
+        r"\{entity_type\}", "contact", re.sub(r"\{(source|run|interpretation|webhook|key|what)\}", "none", path)
+    )
     need = {
         "query": "ana",
         "question": "why?",

@@ -28,7 +28,9 @@ COMMANDS: tuple[Command, ...] = (
             argument("--tls-cert", metavar="F", help="certificate, PEM"),
             argument("--tls-key", metavar="F", help="private key of the certificate, PEM"),
             argument(
-                "--behind-proxy", action="store_true", help="trust X-Forwarded-Host of a proxy in front; needs keys"
+                "--behind-proxy",
+                action="store_true",
+                help="trust X-Forwarded-Host, -Proto and -For of a proxy in front; needs keys",
             ),
             argument("--calls-per-second", type=whole, metavar="N", help="rate limit per key (default: none)"),
             argument(

@@ -1,0 +1,103 @@
+"""Takes pictures of every page of the inspector, to be looked at: both themes, two widths.
+
+python -m tests.inspector.screenshots FOLDER       all of them, on the ledger of the demonstration
+python -m tests.inspector.screenshots --readme     the three of the README, into docs/images/
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.inspector import browser, ledgers, routes
+from tests.inspector.browser import NARROW, WIDE, Look
+from tests.inspector.served import Served
+
+IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
+LOAN = "loan/42"
+
+
+def name_of(path: str) -> str:
+    """Return the name of a page's picture: its address, without ids, which differ from run to run."""
+    text = re.sub(r"(run|src|obs|int|ent)_[a-z2-7]{26}", "id", path)
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "home"
+
+
+def take(server: Served, folder: Path, paths: Sequence[str], themes: Sequence[str] = ("light", "dark")) -> list[Path]:
+    """Take pictures of pages, whole ones, and return the files."""
+    made = []
+    with browser.running() as found:
+        for theme in themes:
+            for size in (WIDE, NARROW):
+                context = found.new_context(
+                    viewport=size,  # type: ignore[arg-type]
+                    color_scheme=theme,  # type: ignore[arg-type]
+                    reduced_motion="reduce",
+                    locale="en-GB",
+                    timezone_id="UTC",
+                )
+                look = Look(context.new_page(), server.url)
+                for path in paths:
+                    look.go(path)
+                    file = folder / f"{name_of(path)}-{size['width']}-{theme}.png"
+                    look.page.screenshot(path=file, full_page=True)
+                    made.append(file)
+                context.close()
+    return made
+
+
+def take_readme(server: Served) -> list[Path]:
+    """Take the three pictures of the README: a run, two runs side by side, and a decision as an auditor reads it."""
+    runs = server.items("runs", subject=LOAN)
+    first, last = runs[-1]["id"], runs[0]["id"]
+    pages = {
+        "run": f"/runs/{first}",
+        "compare": f"/compare?a={first}&b={last}",
+        "decision": f"/decisions/{first}/0",
+    }
+    made = []
+    IMAGES.mkdir(exist_ok=True)
+    with browser.running() as found:
+        context = found.new_context(
+            viewport=WIDE,  # type: ignore[arg-type]
+            color_scheme="light",
+            reduced_motion="reduce",
+            locale="en-GB",
+            timezone_id="UTC",
+        )
+        look = Look(context.new_page(), server.url)
+        for name, path in pages.items():
+            look.go(path).check()
+            file = IMAGES / f"inspector-{name}.png"
+            look.page.screenshot(path=file)
+            made.append(file)
+        context.close()
+    return made
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Take what was asked for; return the exit code."""
+    if len(arguments) != 1:
+        print(__doc__)
+        return 2
+    if (problem := browser.missing()) is not None:
+        print(f"No picture was taken: {problem}.", file=sys.stderr)
+        return 1
+    with TemporaryDirectory() as temporary:
+        ledgers.make_demo(path := Path(temporary) / "demo.db")
+        with Served(path) as server:
+            if arguments[0] == "--readme":
+                made = take_readme(server)
+            else:
+                folder = Path(arguments[0])
+                folder.mkdir(parents=True, exist_ok=True)
+                made = take(server, folder, list(routes.addresses(server)))
+    print(f"Took {len(made)} pictures in {made[0].parent}.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
