@@ -98,6 +98,9 @@ CREATE TABLE entity (
     until     text COLLATE "C" NOT NULL,  -- the latest valid_from of an observation, retractions aside
     state_at  bigint,                     -- position the state is true for
     state     bytea,                      -- merge state of the fold this entity is the smallest of
+    fields    jsonb,                      -- what the state comes to; null in JSON where it shows nothing
+    more      jsonb,                      -- collections that `fields` leaves out, and how many elements they have
+    version   bigint,                     -- the last position that touched it through a `same_as`
     PRIMARY KEY (tenant, id)
 );
 CREATE UNIQUE INDEX entity_key ON entity (tenant, type, key);
@@ -199,3 +202,8 @@ CREATE TABLE node (
     hash    bytea NOT NULL,
     PRIMARY KEY (tenant, height, place)
 );
+
+-- What is believed now, for whoever reads it with SQL. Row-level security is that of whoever asks.
+CREATE VIEW state WITH (security_invoker = true) AS
+SELECT tenant, type, key, fields, more, greatest(last, version) AS version FROM entity
+WHERE jsonb_typeof(fields) = 'object';

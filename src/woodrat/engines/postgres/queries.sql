@@ -312,15 +312,22 @@ SELECT :tenant, * FROM unnest(:entity::bigint[], :valid_from::text[], :id::bigin
 
 -- name: add_entity
 -- Note entities anything is said of, or that a group is kept under.
-INSERT INTO entity (tenant, id, type, key, digest, first, last, until, state_at, state)
-SELECT :tenant, * FROM unnest(:id::bigint[], :type::text[], :key::text[], :digest::bigint[], :first::bigint[],
-                              :last::bigint[], :until::text[], :state_at::bigint[], :state::bytea[]);
+INSERT INTO entity (tenant, id, type, key, digest, first, last, until, state_at, state, fields, more, version)
+SELECT :tenant, id, type, key, digest, first, last, until, state_at, state, nullif(fields, '')::jsonb, more::jsonb, version
+FROM unnest(:id::bigint[], :type::text[], :key::text[], :digest::bigint[], :first::bigint[], :last::bigint[], :until::text[],
+            :state_at::bigint[], :state::bytea[], :fields::text[], :more::text[], :version::bigint[])
+     AS new (id, type, key, digest, first, last, until, state_at, state, fields, more, version);
 
 -- name: set_entity
--- Note the observations of entities and the present merge states of the folds they are the smallest of.
-UPDATE entity SET first = new.first, last = new.last, until = new.until, state_at = new.state_at, state = new.state
-FROM unnest(:first::bigint[], :last::bigint[], :until::text[], :state_at::bigint[], :state::bytea[], :id::bigint[])
-     AS new (first, last, until, state_at, state, id)
+-- Note the observations of entities and the present merge states of the folds they are the smallest of. Empty fields, and
+-- no version, leave what is there.
+UPDATE entity SET first = new.first, last = new.last, until = new.until, state_at = new.state_at, state = new.state,
+                  fields = CASE WHEN new.fields = '' THEN entity.fields ELSE new.fields::jsonb END,
+                  more = CASE WHEN new.fields = '' THEN entity.more ELSE new.more::jsonb END,
+                  version = coalesce(new.version, entity.version)
+FROM unnest(:first::bigint[], :last::bigint[], :until::text[], :state_at::bigint[], :state::bytea[], :id::bigint[],
+            :fields::text[], :more::text[], :version::bigint[])
+     AS new (first, last, until, state_at, state, id, fields, more, version)
 WHERE entity.tenant = :tenant AND entity.id = new.id;
 
 -- name: add_said
