@@ -557,3 +557,11 @@ class Stamps(Protocol):
 
         It never comes back once it has changed, and asking for it costs next to nothing.
         """
+
+
+@runtime_checkable
+class Settings(Protocol):
+    """An engine behind which a server stands, with settings of its own."""
+
+    def settings(self) -> dict[str, Any]:
+        """Return what server, database and connections are set to, as people read it."""

@@ -391,7 +391,7 @@ ON CONFLICT (tenant, name, key, since) DO UPDATE SET until = excluded.until, val
 -- name: end_index_row
 -- Keep rows of indexes that end; one that was never true is not kept.
 INSERT INTO index_past (tenant, name, key, since, until, value)
-SELECT index_row.tenant, index_row.name, index_row.key, index_row.since, ended.until, index_row.value
+SELECT :tenant, index_row.name, index_row.key, index_row.since, ended.until, index_row.value
 FROM unnest(:until::bigint[], :name::text[], :key::bytea[], :before::bigint[]) AS ended (until, name, key, before)
 JOIN index_row ON index_row.tenant = :tenant AND index_row.name = ended.name AND index_row.key = ended.key
 WHERE index_row.since < ended.before
