@@ -29,6 +29,7 @@ from bench import place, table
 from bench.growth.processes import tree, worked_seconds
 from bench.records import AGENTS, Records
 from bench.stage import Pair, Said, Told
+from woodrat.api.ledger import with_stand_in
 from woodrat.engines.postgres.migration import migrate
 from woodrat.ledger.committer import Committer
 
@@ -40,7 +41,7 @@ CLIENTS, CALLS = 32, 12
 """Who writes at once, and how many writes each makes."""
 PROCESSES = (1, 2, 4)
 """How many processes write at once, each to a tenant of its own."""
-DURABLE = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on", "shared_buffers": "256MB"}
+DURABLE = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on", "autovacuum": "on"}
 """How the server is started."""
 
 
@@ -169,7 +170,7 @@ def pair_rows(engine: str, pair: Pair, worked: Callable[[], float], quick: bool)
 
 
 def group_row(engine: str, told: Told, worked: Callable[[], float]) -> Figure:
-    """Return what a call takes where 32 clients share commits, against each of their calls committed by itself."""
+    """Return what a call takes where 32 clients share commits, as a server has it, against a commit for each call."""
     batches = [[told.records.batch([number]) for _ in range(CALLS)] for number in range(CLIENTS)]
     both: list[tuple[float, float]] = []
     with Committer(told.ledger.context.engine) as committer:
@@ -177,7 +178,12 @@ def group_row(engine: str, told: Told, worked: Callable[[], float]) -> Figure:
 
         def grouped(batch: Any) -> None:
             ledger = shared[batch.agent]
-            committer.submit(lambda: ledger.store(batch.records, observed_at=batch.observed_at)).result()
+
+            def write(merged: Any) -> woodrat.Report:
+                taken = ledger if merged is None else with_stand_in(ledger, merged)
+                return taken.store(batch.records, observed_at=batch.observed_at)
+
+            committer.submit_report(write).result()
 
         for call in (told.store, grouped, told.store, grouped):
 
@@ -200,28 +206,29 @@ def group_row(engine: str, told: Told, worked: Callable[[], float]) -> Figure:
     return Figure(engine, title, together[0], alone[0], together[1], alone[1], goal, 1)
 
 
-def _write(url: str, tenant: str, begin: Any, seconds: float, done: Any) -> None:
+def _write(url: str, tenant: str, begin: Any, seconds: float, done: Any, end: Any) -> None:
     """Store single records to a tenant for some seconds; say how many, and what the processor worked for them."""
     records = Records(tenant)
     with woodrat.open(url, tenant=tenant, agent=AGENTS[0]) as ledger:
         batch = records.batch(range(100))
         ledger.store(batch.records, observed_at=batch.observed_at)
         begin.wait()
-        count, end, before = 0, time.perf_counter() + seconds, time.process_time()
-        while time.perf_counter() < end:
+        count, until, before = 0, time.perf_counter() + seconds, time.process_time()
+        while time.perf_counter() < until:
             batch = records.batch([count % 100])
             ledger.store(batch.records, observed_at=batch.observed_at)
             count += 1
         done.put((count, time.process_time() - before))
+        end.wait()  # what the server worked is read while its processes are there
 
 
 def process_rows(url: str, server: int | None, seconds: float) -> Iterator[dict[str, Any]]:
     """Yield what 1, 2 and 4 processes store, each to a tenant of its own."""
     context = multiprocessing.get_context("spawn")
     for number in PROCESSES:
-        begin, done = context.Barrier(number + 1), context.Queue()
+        begin, done, end = context.Barrier(number + 1), context.Queue(), context.Barrier(number + 1)
         processes = [
-            context.Process(target=_write, args=(url, f"tenant-{number}-{each}", begin, seconds, done))
+            context.Process(target=_write, args=(url, f"tenant-{number}-{each}", begin, seconds, done, end))
             for each in range(number)
         ]
         for process in processes:
@@ -230,6 +237,7 @@ def process_rows(url: str, server: int | None, seconds: float) -> Iterator[dict[
         before = _worked_of(server)
         counts = [done.get() for _ in processes]
         worked = _worked_of(server) - before
+        end.wait()
         for process in processes:
             process.join()
         calls = sum(count for count, _ in counts)
@@ -241,8 +249,16 @@ def process_rows(url: str, server: int | None, seconds: float) -> Iterator[dict[
         }
 
 
+_WORKED: dict[int, float] = {}
+"""What the processes of the server worked until they were last seen."""
+
+
 def _worked_of(pid: int | None) -> float:
-    return 0.0 if pid is None else worked_seconds(tree(pid))
+    """Return what a server worked, processes that have ended included."""
+    if pid is not None:
+        _WORKED.update((each, worked_seconds([each])) for each in tree(pid))
+        return sum(_WORKED.values())
+    return 0.0
 
 
 @contextmanager

@@ -110,15 +110,19 @@ class PostgresTransaction(SqlTransaction, PostgresView):
     def keep(self, folds: Iterable[tuple[Kept, Rules, bool]]) -> None:
         folds = list(folds)
         super().keep(folds)
-        versions = self._versions() if self._joins() else {}
+        versions, noted = self._versions() if self._joins() else None, self._shown
         for (_, state), rules, _ in folds:
-            root = self._entity(state.members[0])
+            members = state.members
+            root = self._entity(members[0])
             assert root is not None, "its state was just kept"
-            version = max((versions.get(ref, BEFORE_ALL) for ref in state.members), default=BEFORE_ALL)
-            self._shown[root.number] = root, rules, None if version == BEFORE_ALL else version
-            for ref in state.members[1:]:
+            if versions is None:  # nobody ever joined anything
+                noted[root.number] = root, rules, None
+                continue
+            version = max(versions.get(ref, BEFORE_ALL) for ref in members)
+            noted[root.number] = root, rules, None if version == BEFORE_ALL else version
+            for ref in members[1:]:
                 if (member := self._entity(ref)) is not None:
-                    self._shown[member.number] = member, None, None
+                    noted[member.number] = member, None, None
                     self._changed[member.number] = member
 
     def _entity(self, ref: Ref) -> Known | None:
