@@ -44,6 +44,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from bench import http_memory
 
         return http_memory.main(words[1:])
+    if words[:1] == ["--postgres"]:
+        from bench import postgres
+
+        return postgres.main(words[1:])
     given = _parse(words)
     rows = [row for row in all_rows(quick=given.quick) if given.only is None or row.name in given.only]
     measured = run(rows, QUICK if given.quick else FULL, given.dir, as_json=given.json)
@@ -97,6 +101,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--dir", type=Path, help="where to write; on a disk, or nothing is learnt")
     parser.add_argument("--http", action="store_true", help="first: writes over HTTP instead, with options of its own")
     parser.add_argument("--memory", action="store_true", help="first: a busy server's memory, with options of its own")
+    parser.add_argument("--postgres", action="store_true", help="first: stores on PostgreSQL, with options of its own")
     return parser.parse_args(arguments)
 
 

@@ -70,9 +70,10 @@ QUICK = Scale(
 class Told:
     """A ledger that two agents tell about numbered entities."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, db: str | None = None) -> None:
+        """`db` is where the ledger lies, unless it is a file."""
         self.path = path
-        self.ledger = woodrat.open(path, agent=AGENTS[0])
+        self.ledger = woodrat.open(db or path, agent=AGENTS[0])
         self.records = Records(path.stem)
         self.random = Random(path.stem)
         self._by = {agent: self.ledger.as_agent(agent) for agent in AGENTS}

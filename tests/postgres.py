@@ -54,8 +54,8 @@ def _programs(folder: Path) -> Path:
     return folder / "pginstall" / "bin"
 
 
-def start() -> tuple[str, int, str]:
-    """Start a server; return its address, its process and its folder."""
+def start(**changed: str) -> tuple[str, int, str]:
+    """Start a server, with other settings than those of tests where some are given; return address, process, folder."""
     folder = Path(tempfile.mkdtemp(prefix="wrpg-", dir="/tmp"))
     user, group = _run_as()
     if user is not None and group is not None:
@@ -83,6 +83,7 @@ def start() -> tuple[str, int, str]:
         "shared_buffers": "64MB",
         "max_wal_size": "256MB",
         "lc_messages": "C",
+        **changed,
     }
     options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
     log = open(folder / "log", "wb")  # noqa: SIM115

@@ -48,3 +48,11 @@ def test_a_story_on_a_server(cli: Cli, empty: str, monkeypatch: pytest.MonkeyPat
     doctor = cli("doctor").json
     assert (doctor["engine"], doctor["problem"]) == ("postgres", None)
     assert "woodrat_cli_story" in doctor["db"]
+    settings = doctor["settings"]
+    assert (settings["role"], settings["login"]) == ("woodrat_reader", "postgres")
+    assert (settings["synchronous_commit"], settings["fsync"]) == ("on", "off")
+    assert (settings["statement_timeout"], settings["lock_timeout"]) == ("5min", "10s")
+    assert (settings["layout"], settings["row_level_security"]) == ("2 of 2", "forced on every table")
+    assert settings["pool"].endswith("32 at most")
+    assert settings["position"] == 2
+    assert {index["name"]: index["lacking"] for index in doctor["indexes"]}["search"] == 3

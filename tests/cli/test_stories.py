@@ -29,9 +29,8 @@ def typed(command: str, db: Path, **variables: str) -> subprocess.CompletedProce
     )
 
 
-def test_two_agents_disagree_as_the_surface_tells_it(tmp_path: Path) -> None:
+def test_two_agents_disagree_as_the_surface_tells_it(db: Path) -> None:
     """The commands of the story, to the letter, end in one city, both observations, and the reason why it won."""
-    db = tmp_path / "agents.db"
     first = typed("""woodrat store --json='[{"entity_type":"contact","name":"Ana Rivera","city":"Barcelona"}]'""", db)
     assert first.returncode == 0, first.stderr
     second = typed(
@@ -400,9 +399,8 @@ def test_pages_go_on_where_they_ended(cli: Cli) -> None:
         ("schemas", "list"),
     ],
 )
-def test_lists_are_whole_unless_a_limit_is_given(cli: Cli, tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_lists_are_whole_unless_a_limit_is_given(cli: Cli, db: Path, words: tuple[str, ...]) -> None:
     """A command prints all of a list; with --limit a page of it, and its cursor goes on as of the first page."""
-    db = tmp_path / "lists.db"
     with woodrat.open(db, agent="a") as ledger:
         for n in range(3):
             ledger.store({"entity_type": "thing", "$": {"key": "1"}, **dict.fromkeys(("x", "y", "z"), n)})

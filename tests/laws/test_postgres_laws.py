@@ -7,6 +7,8 @@ ask more of this engine for the same time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from inspect import signature
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -36,10 +38,24 @@ def make_engine(postgres_database: Callable[[], str]) -> Iterator[Callable[[], E
         engine.close()
 
 
-@pytest.mark.parametrize("law", [laws.test_law_1_order, laws.test_law_2_increment], ids=lambda law: law.__name__)
-def test_laws_hold_on_postgresql(make_engine: Callable[[], Engine], law: Callable[..., None]) -> None:
-    """The set decides the state, and what is kept is what folding gives."""
-    inner = law.hypothesis.inner_test  # type: ignore[attr-defined]
+LAWS = [
+    law
+    for law in vars(laws).values()
+    if hasattr(law, "hypothesis") and {*signature(law.hypothesis.inner_test).parameters} == {"make_engine", "data"}
+]
+"""Every law about an engine and whatever happens to it."""
+
+
+def test_the_laws_are_there() -> None:
+    """All of them are among these: order, increment, history, whole, once, provenance, sticking, fence, and changes."""
+    numbers = {law.__name__.removeprefix("test_law_")[0] for law in LAWS}
+    assert numbers >= set("12345678")
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+def test_laws_hold_on_postgresql(make_engine: Callable[[], Engine], law: Any) -> None:
+    """What holds on every other engine holds here."""
+    inner = law.hypothesis.inner_test
 
     @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
     @given(data=st.data())

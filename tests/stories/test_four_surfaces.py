@@ -27,17 +27,22 @@ FULL = os.environ.get("WOODRAT_FAULTS") == "full"
 STORIES = sorted((Path(__file__).parent / "told").glob("*.json"))
 
 
+def told(story: dict[str, Any], name: str, folder: Path) -> list[Any]:
+    """Tell a story through a surface, to ledgers in a folder; return its answers."""
+
+    async def tell_all() -> list[Any]:
+        async with SURFACES[name](folder) as surface:
+            return alike(await tell(surface, story), story)
+
+    return asyncio.run(tell_all())
+
+
 @pytest.mark.parametrize("file", STORIES, ids=lambda file: file.stem)
 def test_a_story_is_the_same_through_all_surfaces(file: Path, tmp_path: Path) -> None:
     """Every step has the answer, or the error, that it has in the library, on every surface that has its verb."""
     story = json.loads(file.read_text("utf-8"))
-
-    async def told(name: str) -> list[Any]:
-        async with SURFACES[name](tmp_path) as surface:
-            return alike(await tell(surface, story), story)
-
     wanted = [name for name in SURFACES if name != SERVED or FULL or file.stem in SERVED_TOO]
-    answers = {name: asyncio.run(told(name)) for name in wanted}
+    answers = {name: told(story, name, tmp_path) for name in wanted}
     expected = answers.pop("library")
     for name, found in answers.items():
         for number, (here, there) in enumerate(zip(expected, found, strict=True)):

@@ -23,12 +23,17 @@ HOMES = {
 
 
 @pytest.fixture
-def told(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> tuple[Path, str]:
+def database(tmp_path: Path) -> Path:
+    """Where the script writes."""
+    return tmp_path / "loans.db"
+
+
+@pytest.fixture
+def told(database: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> tuple[Path, str]:
     """The database the script leaves behind, and what it printed."""
     for name, home in HOMES.items():
         if not hasattr(woodrat, name):
             monkeypatch.setattr(woodrat, name, getattr(import_module(f"woodrat.{home}"), name), raising=False)
-    database = tmp_path / "loans.db"
     monkeypatch.setattr(sys, "argv", [str(SCRIPT), str(database)])
     runpy.run_path(str(SCRIPT), run_name="__main__")
     return database, capsys.readouterr().out

@@ -15,6 +15,7 @@ from woodrat.errors import Fault, Refused, Unavailable, WoodratError
 from woodrat.server import wire
 
 if TYPE_CHECKING:
+    from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
     from woodrat.log.entry import Entry
 
@@ -169,7 +170,10 @@ def migrate(call: Call) -> Answer:
     from woodrat.engines.open import is_postgres
 
     if is_postgres(call.db):
-        return _migrate_server(str(call.db))
+        return _distribution(str(call.db)) if call.given.distributed else _migrate_server(str(call.db))
+    if call.given.distributed:
+        problem = f"{call.path or MEMORY} is not a database of a PostgreSQL server"
+        raise Refused([Fault("--distributed", problem, "Name one with --db postgresql://…")], "Nothing was printed.")
     path = call.path
     before = _file_facts(path).get("layout") if path is not None and os.path.isfile(path) else None
     call.engine(UPDATE)
@@ -208,6 +212,17 @@ def _migrate_server(url: str) -> Answer:
             paper.line(f"{done.db} already has layout {done.after}, the newest one. No table was changed.", GREEN)
 
     return Answer(found, text)
+
+
+def _distribution(url: str) -> Answer:
+    """Print the statements that spread a database over nodes by tenant."""
+    from woodrat.engines.open import check_driver
+
+    check_driver()
+    from woodrat.engines.postgres.distribution import ddl
+
+    statements = ddl(url)
+    return Answer(statements, lambda paper: paper.line(statements.rstrip("\n")), plain=True)
 
 
 def doctor(call: Call) -> Answer:
@@ -341,7 +356,7 @@ def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:
     from woodrat.ledger.clock_skew import skew_of
 
     if path is None:
-        return {"engine": call.engine(READ).name}
+        return _server_engine_facts(call)
     import apsw
 
     settings: dict[str, Any] = {
@@ -351,28 +366,50 @@ def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:
         "synchronous": "full",
     }
     there = os.path.exists(path)
-    indexes: list[dict[str, Any]] = []
-    refolding: list[dict[str, Any]] = []
+    indexes: dict[str, Any] = {"indexes": [], "refolding": []}
     if there:
-        from woodrat.api.trailing_indexes import TRAILING
-        from woodrat.ledger import indexer, refold
-
         ledger = call.ledger(READ)
         settings.update(_file_facts(path))
         settings["position"] = ledger.position
         settings["purged"] = call.engine(READ).purged()
-        with ledger.context.engine.view(ledger.tenant) as view:
-            indexes = [one.to_json() for one in indexer.positions(view, TRAILING)]
-            refolding = [one.to_json() for one in refold.waiting(view)]
+        indexes = _index_facts(ledger)
     clock = skew_of(call.engine(READ), ledger.tenant, SystemClock()) if there else None
     return {
         "engine": call.engine(READ).name if there else "sqlite",
         "settings": settings,
-        "indexes": indexes,
-        "refolding": refolding,
+        **indexes,
         "clock": clock,
         "write_ahead_log": _long_write_ahead_log(path),
     }
+
+
+def _server_engine_facts(call: Call) -> dict[str, Any]:
+    """Return the name of an engine that has no file, and what its server is set to where there is one."""
+    from woodrat.clock import SystemClock
+    from woodrat.engines.port import Settings
+    from woodrat.ledger.clock_skew import skew_of
+
+    engine = call.engine(READ)
+    if not isinstance(engine, Settings):
+        return {"engine": engine.name}
+    ledger = call.ledger(READ)
+    settings = {**engine.settings(), "position": ledger.position}
+    try:
+        settings["purged"] = engine.purged()
+    except WoodratError:
+        settings["purged"] = "not known: whoever logged in may not act as the owner"
+    clock = skew_of(engine, ledger.tenant, SystemClock())
+    return {"engine": engine.name, "settings": settings, **_index_facts(ledger), "clock": clock}
+
+
+def _index_facts(ledger: Ledger) -> dict[str, Any]:
+    """Return how far everything that trails the log goes, and which types wait to be merged again."""
+    from woodrat.api.trailing_indexes import TRAILING
+    from woodrat.ledger import indexer, refold
+
+    with ledger.context.engine.view(ledger.tenant) as view:
+        indexes = [one.to_json() for one in indexer.positions(view, TRAILING)]
+        return {"indexes": indexes, "refolding": [one.to_json() for one in refold.waiting(view)]}
 
 
 def _long_write_ahead_log(path: str) -> str | None:

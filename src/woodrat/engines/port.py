@@ -557,3 +557,19 @@ class Stamps(Protocol):
 
         It never comes back once it has changed, and asking for it costs next to nothing.
         """
+
+
+@runtime_checkable
+class BeyondReach(Protocol):
+    """A storage that other programs keep copies of, by design."""
+
+    def beyond_reach(self) -> Sequence[tuple[str, str]]:
+        """Return what still holds what was erased, and what whoever runs it has to do, each as a pair."""
+
+
+@runtime_checkable
+class Settings(Protocol):
+    """An engine behind which a server stands, with settings of its own."""
+
+    def settings(self) -> dict[str, Any]:
+        """Return what server, database and connections are set to, as people read it."""

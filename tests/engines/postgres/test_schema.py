@@ -52,39 +52,6 @@ def tables(url: str) -> list[str]:
     return sorted(name for (name,) in found)
 
 
-def test_the_tenant_leads_every_key_and_nothing_crosses_tenants(database: str) -> None:
-    """Every table, primary key and unique index begins with the tenant; there are no triggers and no foreign keys."""
-    assert len(tables(database)) == 19
-    leading = rows(
-        database,
-        """
-        SELECT c.relname, i.relname, a.attname FROM pg_index x
-        JOIN pg_class c ON c.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid
-        JOIN pg_namespace n ON n.oid = c.relnamespace
-        JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = x.indkey[0]
-        WHERE n.nspname = 'woodrat' AND c.relname <> 'migration'
-        """,
-    )
-    assert {table for table, _, _ in leading} == set(tables(database))
-    assert [row for row in leading if row[2] != "tenant"] == []
-    within = "WHERE relnamespace = 'woodrat'::regnamespace"
-    assert rows(database, f"SELECT tgname FROM pg_trigger WHERE tgrelid IN (SELECT oid FROM pg_class {within})") == []
-    assert rows(database, "SELECT conname FROM pg_constraint WHERE contype = 'f'") == []
-    assert rows(database, f"SELECT relname FROM pg_class {within} AND relkind = 'S'") == [], (
-        "a sequence crosses tenants"
-    )
-
-
-def test_row_level_security_is_forced_on_every_table(database: str) -> None:
-    """No table can be read without a tenant, not by its owner either."""
-    found = rows(
-        database,
-        "SELECT relname FROM pg_class WHERE relnamespace = 'woodrat'::regnamespace AND relkind = 'r' "
-        "AND relrowsecurity AND relforcerowsecurity",
-    )
-    assert sorted(name for (name,) in found) == tables(database)
-
-
 def catalogue(url: str) -> list[tuple[Any, ...]]:
     """Return all that makes up the layout: columns, indexes, policies, privileges and owners."""
     return [

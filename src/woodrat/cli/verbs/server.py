@@ -167,6 +167,13 @@ COMMANDS: tuple[Command, ...] = (
         "maintenance:migrate",
         ("woodrat migrate --db agents.db", "woodrat migrate --db postgresql://db.example.com/agents"),
         what="Migrate the database to the layout of this version.",
+        own=(
+            argument(
+                "--distributed",
+                action="store_true",
+                help="change nothing: print the SQL that spreads a PostgreSQL database over nodes of Citus by tenant",
+            ),
+        ),
     ),
     Command(
         "init",

@@ -2,7 +2,8 @@
 --
 -- Rules that keep the door to distributed PostgreSQL open: the tenant leads every primary key and unique index, nothing
 -- refers across tenants, and there are no triggers. The log is append-only by privileges (roles.sql). Every text is
--- compared byte by byte, as in every other engine. An `id` is a position of the tenant's log.
+-- compared byte by byte, as in every other engine. An `id` is a position of the tenant's log. Tables whose rows change
+-- all the time leave half of each page free: the new row stands beside the old one, and no index hears of it.
 
 -- The end of each log. Whoever writes locks its row: positions are taken in the order of commits.
 CREATE TABLE head (
@@ -12,7 +13,7 @@ CREATE TABLE head (
     size         bigint NOT NULL,
     recorded_at  bigint,           -- microseconds since 1970
     frontier     bytea             -- the tree over all leaves, as far as it takes to add to it
-);
+) WITH (fillfactor = 50);
 
 -- Names of logs; an entry refers to the one it was written under.
 CREATE TABLE log (
@@ -98,8 +99,11 @@ CREATE TABLE entity (
     until     text COLLATE "C" NOT NULL,  -- the latest valid_from of an observation, retractions aside
     state_at  bigint,                     -- position the state is true for
     state     bytea,                      -- merge state of the fold this entity is the smallest of
+    fields    jsonb,                      -- what the state comes to; null in JSON where it shows nothing
+    more      jsonb,                      -- collections that `fields` leaves out, and how many elements they have
+    version   bigint,                     -- the last position that touched it through a `same_as`
     PRIMARY KEY (tenant, id)
-);
+) WITH (fillfactor = 50);
 CREATE UNIQUE INDEX entity_key ON entity (tenant, type, key);
 CREATE INDEX entity_digest ON entity (tenant, digest);
 
@@ -189,7 +193,7 @@ CREATE TABLE meta (
     name    text COLLATE "C" NOT NULL,
     value   bytea NOT NULL,
     PRIMARY KEY (tenant, name)
-);
+) WITH (fillfactor = 50);
 
 -- Complete subtrees of the log's tree, by height above the leaves: what a proof needs, and the frontier at any size.
 CREATE TABLE node (
@@ -199,3 +203,8 @@ CREATE TABLE node (
     hash    bytea NOT NULL,
     PRIMARY KEY (tenant, height, place)
 );
+
+-- What is believed now, for whoever reads it with SQL. Row-level security is that of whoever asks.
+CREATE VIEW state WITH (security_invoker = true) AS
+SELECT tenant, type, key, fields, more, greatest(last, version) AS version FROM entity
+WHERE jsonb_typeof(fields) = 'object';

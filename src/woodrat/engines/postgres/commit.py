@@ -7,9 +7,11 @@ that what is known of the tenant is never used by two of them.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol
 
 import psycopg
+from psycopg.sql import Literal
 
 from woodrat.engines.postgres.connection import translation
 from woodrat.engines.sql.cache import Memory
@@ -23,8 +25,14 @@ if TYPE_CHECKING:
     from woodrat.engines.postgres.statements import Statement
     from woodrat.engines.postgres.transaction import PostgresTransaction
 
-SET_TENANT: Final = "SELECT set_config('woodrat.tenant', %(tenant)b, true)"
-"""Says for which tenant a transaction is."""
+
+@lru_cache(maxsize=1_024)
+def set_tenant(tenant: TenantId) -> str:
+    """Return the statement that says for which tenant a transaction is.
+
+    It is `SET LOCAL`, which a coordinator of Citus hands on to other nodes; a function it would not.
+    """
+    return f"SET LOCAL woodrat.tenant = {Literal(tenant).as_string(None)}"
 
 
 class Place:
@@ -158,10 +166,10 @@ class Together:
             self.connection, found = engine.begin_write(tenant)
             self.connection.execute("SAVEPOINT part")
             return self.connection, place, found
-        self.connection.execute("SAVEPOINT part")
         try:
             with self.connection.pipeline():
-                self.connection.execute(SET_TENANT, {"tenant": tenant})
+                self.connection.execute("SAVEPOINT part")
+                self.connection.execute(set_tenant(tenant), prepare=False)
                 cursor = self.connection.execute(engine.statements["lock"].parts[0], {"tenant": tenant}, binary=True)
         except BaseException:
             self.take_back(None, place)

@@ -103,8 +103,8 @@ def check(connection: psycopg.Connection[Any], url: str, role: str) -> None:
     if encoding != "UTF8":
         problem = f"the database at {shown} has the encoding {encoding}, where UTF8 is needed"
         faults.append(Fault("db", problem, "Make a database with ENCODING 'UTF8'."))
-    if version < 140000:
-        faults.append(Fault("db", f"{shown} runs PostgreSQL {version // 10000}", "Use PostgreSQL 14 or newer."))
+    if version < 150000:
+        faults.append(Fault("db", f"{shown} runs PostgreSQL {version // 10000}", "Use PostgreSQL 15 or newer."))
     if _one(connection, f"SELECT to_regnamespace('{SCHEMA}')")[0] is None:
         remedy = f"Run `woodrat migrate --db {shown}` as someone who may create roles and schemas."
         faults.append(Fault("db", f"the database at {shown} has no tables of woodrat", remedy))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from woodrat.engines.postgres.commit import SET_TENANT, Part, Place, Together, Writing, changes_of
+from woodrat.engines.postgres.commit import Part, Place, Together, Writing, changes_of, set_tenant
 from woodrat.engines.postgres.connection import (
     CONNECT_SECONDS,
     OWNER,
@@ -230,6 +230,18 @@ class PostgresEngine:
 
         return PostgresStorage(self, tenant)
 
+    def settings(self) -> dict[str, Any]:
+        """Return what server, database and connections are set to, as people read it."""
+        from woodrat.engines.postgres.settings import settings  # only `doctor` asks
+
+        self._check()
+        with self.translated("Nothing was changed."):
+            connection = self._pool.getconn()
+            try:
+                return settings(connection, self._pool)
+            finally:
+                self.give_back(connection)
+
     def close(self) -> None:
         if not self.closed:
             self.closed = True
@@ -260,7 +272,7 @@ class PostgresEngine:
             try:
                 with connection.pipeline():
                     connection.execute(begin)
-                    connection.execute(SET_TENANT, {"tenant": tenant})
+                    connection.execute(set_tenant(tenant), prepare=False)
                     part = self.statements[look].parts[0]
                     cursor = connection.execute(part, {"tenant": tenant}, binary=True)
                 return connection, cursor.fetchone()

@@ -312,15 +312,22 @@ SELECT :tenant, * FROM unnest(:entity::bigint[], :valid_from::text[], :id::bigin
 
 -- name: add_entity
 -- Note entities anything is said of, or that a group is kept under.
-INSERT INTO entity (tenant, id, type, key, digest, first, last, until, state_at, state)
-SELECT :tenant, * FROM unnest(:id::bigint[], :type::text[], :key::text[], :digest::bigint[], :first::bigint[],
-                              :last::bigint[], :until::text[], :state_at::bigint[], :state::bytea[]);
+INSERT INTO entity (tenant, id, type, key, digest, first, last, until, state_at, state, fields, more, version)
+SELECT :tenant, id, type, key, digest, first, last, until, state_at, state, nullif(fields, '')::jsonb, more::jsonb, version
+FROM unnest(:id::bigint[], :type::text[], :key::text[], :digest::bigint[], :first::bigint[], :last::bigint[], :until::text[],
+            :state_at::bigint[], :state::bytea[], :fields::text[], :more::text[], :version::bigint[])
+     AS new (id, type, key, digest, first, last, until, state_at, state, fields, more, version);
 
 -- name: set_entity
--- Note the observations of entities and the present merge states of the folds they are the smallest of.
-UPDATE entity SET first = new.first, last = new.last, until = new.until, state_at = new.state_at, state = new.state
-FROM unnest(:first::bigint[], :last::bigint[], :until::text[], :state_at::bigint[], :state::bytea[], :id::bigint[])
-     AS new (first, last, until, state_at, state, id)
+-- Note the observations of entities and the present merge states of the folds they are the smallest of. Empty fields, and
+-- no version, leave what is there.
+UPDATE entity SET first = new.first, last = new.last, until = new.until, state_at = new.state_at, state = new.state,
+                  fields = CASE WHEN new.fields = '' THEN entity.fields ELSE new.fields::jsonb END,
+                  more = CASE WHEN new.fields = '' THEN entity.more ELSE new.more::jsonb END,
+                  version = coalesce(new.version, entity.version)
+FROM unnest(:first::bigint[], :last::bigint[], :until::text[], :state_at::bigint[], :state::bytea[], :id::bigint[],
+            :fields::text[], :more::text[], :version::bigint[])
+     AS new (first, last, until, state_at, state, id, fields, more, version)
 WHERE entity.tenant = :tenant AND entity.id = new.id;
 
 -- name: add_said
@@ -384,7 +391,7 @@ ON CONFLICT (tenant, name, key, since) DO UPDATE SET until = excluded.until, val
 -- name: end_index_row
 -- Keep rows of indexes that end; one that was never true is not kept.
 INSERT INTO index_past (tenant, name, key, since, until, value)
-SELECT index_row.tenant, index_row.name, index_row.key, index_row.since, ended.until, index_row.value
+SELECT :tenant, index_row.name, index_row.key, index_row.since, ended.until, index_row.value
 FROM unnest(:until::bigint[], :name::text[], :key::bytea[], :before::bigint[]) AS ended (until, name, key, before)
 JOIN index_row ON index_row.tenant = :tenant AND index_row.name = ended.name AND index_row.key = ended.key
 WHERE index_row.since < ended.before

@@ -56,9 +56,10 @@ class TextColumn(Column):
 
     __slots__ = ()
 
-    def __init__(self, values: Sequence[str]) -> None:
-        encoded = [value.encode() for value in values]
-        super().__init__(_TEXT, 1009, [_LENGTH(len(value)) + value for value in encoded], False)
+    def __init__(self, values: Sequence[str | None]) -> None:
+        encoded = [None if value is None else value.encode() for value in values]
+        packed = [_NULL if value is None else _LENGTH(len(value)) + value for value in encoded]
+        super().__init__(_TEXT, 1009, packed, None in values)
 
 
 class _ColumnDumper(Dumper):

@@ -54,12 +54,15 @@ class PostgresStorage:
             columns: dict[str, list[str]] = {}
             for table, column, kind in connection.execute(
                 "SELECT table_name, column_name, data_type FROM information_schema.columns "
-                f"WHERE table_schema = '{SCHEMA}' AND table_name <> 'migration' ORDER BY 1, 2"
+                "JOIN information_schema.tables USING (table_schema, table_name) "
+                f"WHERE table_schema = '{SCHEMA}' AND table_type = 'BASE TABLE' AND table_name <> 'migration' "
+                "ORDER BY 1, 2"
             ):
                 if kind == "bytea":
                     columns.setdefault(table, []).append(f"position(%(data)b in {column}) > 0")
-                elif kind == "text":
-                    columns.setdefault(table, []).append(f"position(%(data)b in convert_to({column}, 'UTF8')) > 0")
+                elif kind in ("text", "jsonb"):
+                    spelled = f"convert_to({column}::text, 'UTF8')"
+                    columns.setdefault(table, []).append(f"position(%(data)b in {spelled}) > 0")
                 elif column in ("digest", "target"):
                     columns.setdefault(table, []).append(f"{column} = %(number)b::bigint")
             for table, conditions in columns.items():
@@ -67,3 +70,47 @@ class PostgresStorage:
                 row = connection.execute(asked, {"tenant": self._tenant, "data": data, "number": number}).fetchone()
                 found += 0 if row is None else int(row[0])
         return found
+
+    def beyond_reach(self) -> Sequence[tuple[str, str]]:
+        with self._engine.translated("Nothing was changed."), self._engine.owner() as connection:
+            row = connection.execute(_AROUND).fetchone()
+        assert row is not None, "one row is asked for"
+        wal, archives, replicas, slots, logs_values = row
+        found = [
+            (
+                f"the server's write-ahead log up to {wal}",
+                "old values stand in it until its segments are recycled: run `SELECT pg_switch_wal()` and `CHECKPOINT`,"
+                " and see that no replication slot holds segments back"
+                + (f" ({slots} of them exist now)" if slots else " (none exists now)"),
+            ),
+            (
+                "archived write-ahead log" if archives else "archived write-ahead log, if there ever was any",
+                ("archive_mode is on: " if archives else "archive_mode is off now: where segments were archived, ")
+                + f"delete those from before {wal}, together with the base backups that need them",
+            ),
+            (
+                "base backups, dumps and snapshots of disks made before",
+                "they hold everything: delete them, or restore none without `woodrat erase --again`",
+            ),
+            (
+                f"replicas ({replicas} connected now)" if replicas else "replicas, if there are any",
+                f"they forget when they have replayed {wal}, their own write-ahead log as above; one that is behind or"
+                " cut off still answers with what was erased",
+            ),
+        ]
+        if logs_values:
+            why = (
+                "statements are logged with their values (log_statement or log_min_duration_statement): delete the logs"
+            )
+            found.append(("the server's own log", why))
+        return found
+
+
+_AROUND: Final = """
+    SELECT pg_current_wal_lsn()::text, current_setting('archive_mode') <> 'off',
+           (SELECT count(*) FROM pg_stat_replication), (SELECT count(*) FROM pg_replication_slots),
+           current_setting('log_parameter_max_length') <> '0' AND (
+               current_setting('log_statement') IN ('mod', 'all')
+               OR current_setting('log_min_duration_statement') <> '-1')
+"""
+"""What a server says of the copies around it."""

@@ -10,24 +10,33 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import moment
+from woodrat.engines.port import BEFORE_ALL
+from woodrat.engines.postgres import shown
 from woodrat.engines.postgres.connection import ERASER, WRITER
 from woodrat.engines.postgres.tables import PostgresView
 from woodrat.engines.sql.columns import COLUMNS
 from woodrat.engines.sql.write import SqlTransaction
+from woodrat.state import relation
+from woodrat.state.observation import Observation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from woodrat.canon.ids import TenantId
+    from woodrat.canon.ids import Ref, TenantId
+    from woodrat.engines.port import Kept
     from woodrat.engines.postgres.connection import Connection
-    from woodrat.engines.sql.cache import Memory
+    from woodrat.engines.sql.cache import Known, Memory
     from woodrat.log.entry import Write
+    from woodrat.merge.rules import Rules
     from woodrat.state.meaning import Meaning
 
 QUEUE_MAX: Final = 64
 """After so many statements a queue is sent, so that memory does not grow with a write."""
 _KEYS: Final = {"add_element": 4, "add_index_past": 4}
 """Statements that replace rows, and how many of their columns are a key: of two rows with one key the last counts."""
+_ENTITY: Final = {"add_entity": 0, "set_entity": -1}
+"""Statements that write entities, and at which place of a row the entity's number stands."""
+_COLUMNS: Final = COLUMNS | {query: (*COLUMNS[query], *shown.COLUMNS) for query in _ENTITY}
 
 
 class PostgresTransaction(SqlTransaction, PostgresView):
@@ -47,6 +56,8 @@ class PostgresTransaction(SqlTransaction, PostgresView):
         """Whether anything was sent that changes the tables."""
         self.first_leaf: tuple[int, bytes] | None = None
         """The first entry that it appended, by position and leaf."""
+        # By number, entities whose state changed: the rules it is read under, and the version where that is not plain.
+        self._shown: dict[int, tuple[Known, Rules | None, int | None]] = {}
         self.begin_write(sound)
 
     @property
@@ -84,15 +95,55 @@ class PostgresTransaction(SqlTransaction, PostgresView):
             return
         if (key := _KEYS.get(query)) is not None:
             rows = list({row[:key]: row for row in rows}.values())
+        elif (place := _ENTITY.get(query)) is not None:
+            rows = [(*row, *self._columns(row[place])) for row in rows]
         statement = self._statements[query]
         (part,) = statement.parts
-        values: dict[str, Any] = statement.arrays(dict(zip(COLUMNS[query], zip(*rows, strict=True), strict=True)))
+        values: dict[str, Any] = statement.arrays(dict(zip(_COLUMNS[query], zip(*rows, strict=True), strict=True)))
         self._add(part, {"tenant": self.name, **values})
 
     def run(self, query: str, **values: Any) -> None:
         values["tenant"] = self.name
         for part in self._statements[query].parts:
             self._add(part, values)
+
+    def keep(self, folds: Iterable[tuple[Kept, Rules, bool]]) -> None:
+        folds = list(folds)
+        super().keep(folds)
+        versions, noted = self._versions() if self._joins() else None, self._shown
+        for (_, state), rules, _ in folds:
+            members = state.members
+            root = self._entity(members[0])
+            assert root is not None, "its state was just kept"
+            if versions is None:  # nobody ever joined anything
+                noted[root.number] = root, rules, None
+                continue
+            version = max(versions.get(ref, BEFORE_ALL) for ref in members)
+            noted[root.number] = root, rules, None if version == BEFORE_ALL else version
+            for ref in members[1:]:
+                if (member := self._entity(ref)) is not None:
+                    noted[member.number] = member, None, None
+                    self._changed[member.number] = member
+
+    def _entity(self, ref: Ref) -> Known | None:
+        return self.memory.entities.get(ref.digest) or self.known_entity(ref.digest)
+
+    def _versions(self) -> dict[Ref, int]:
+        """Return the last position of this write that touches each entity, by itself or through a `same_as`."""
+        found: dict[Ref, int] = {}
+        for first, meanings in self._lately:
+            for position, meaning in enumerate(meanings, first):
+                if isinstance(meaning, Observation):
+                    for ref in (meaning.entity, *(relation.joined(meaning.entity) or ())):
+                        found[ref] = position
+        return found
+
+    def _columns(self, number: int) -> shown.Columns:
+        """Return what the table shows of an entity from now on."""
+        known, rules, version = self._shown.pop(number, (None, None, None))
+        if known is None:
+            return shown.AS_BEFORE
+        return shown.columns(known.state, rules, version)
 
     def enrol(self) -> None:
         raise AssertionError("a tenant is called by its name")
@@ -110,6 +161,7 @@ class PostgresTransaction(SqlTransaction, PostgresView):
         self._add(f"SET LOCAL ROLE {WRITER}")
 
     def drop_tables(self) -> None:
+        self._shown.clear()
         self.run("drop_derived")
 
     def finish(self) -> bool:

@@ -18,7 +18,7 @@ from woodrat.canon.digest import digest
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.clock import Clock, not_before
 from woodrat.context import Context, Erasures
-from woodrat.engines.port import Transaction, View
+from woodrat.engines.port import BeyondReach, Engine, Transaction, View
 from woodrat.erasure import rewrite
 from woodrat.erasure.certificate import Certificate, what_stays
 from woodrat.erasure.index import Concerned
@@ -152,7 +152,8 @@ def erase(
             plan, scope = _planned(view, what, agent, subject, reason, key, erasures, records)
             head = view.head()
             root = head.frontier.root().hex()
-            return _certificate(scope, plan, reason, by, tenant, head.log, root, root, dry_run=True)
+            beyond = _beyond_reach(engine, tenant)
+            return _certificate(scope, plan, reason, by, tenant, head.log, root, root, beyond=beyond, dry_run=True)
     servers = [TenantId(name) for name in engine.tenants() if name.startswith(SERVERS) and name != tenant]
     if servers:
         # First, so that an erasure which is broken off can be asked for again, and finds all that it needs.
@@ -196,6 +197,7 @@ def erase(
         position=head.size,
         returned=returned,
         finished=finished,
+        beyond=_beyond_reach(engine, tenant),
         remembered=remembered,
     )
 
@@ -368,6 +370,12 @@ def _returned(before: Mapping[tuple[str, str], bytes], after: Mapping[tuple[str,
     )
 
 
+def _beyond_reach(engine: Engine, tenant: TenantId) -> Sequence[tuple[str, str]]:
+    """Return what the programs around a storage keep of what was erased."""
+    storage = engine.storage(tenant)
+    return storage.beyond_reach() if isinstance(storage, BeyondReach) else ()
+
+
 def _certificate(
     scope: Scope,
     plan: Plan,
@@ -382,6 +390,7 @@ def _certificate(
     position: int | None = None,
     returned: tuple[str, ...] = (),
     finished: Finished = UNFINISHED,
+    beyond: Sequence[tuple[str, str]] = (),
     dry_run: bool = False,
     remembered: bool = True,
 ) -> Certificate:
@@ -421,7 +430,7 @@ def _certificate(
         hits=dict(finished.hits),
         scanned=finished.scanned,
         scanned_bytes=finished.scanned_bytes,
-        stays=what_stays(plan),
+        stays=what_stays(plan, beyond),
         root_before=root_before,
         root=root,
         dry_run=dry_run,
