@@ -36,6 +36,24 @@ def spoken_of(meanings: Iterable[Meaning]) -> set[Ref]:
     return {meaning.entity for meaning in meanings if isinstance(meaning, Observation)}
 
 
+Spoken = Mapping[Ref, Sequence[Stored]]
+"""What some entries say, by the entities they speak of."""
+
+
+def said_by_entity(first: int, meanings: Sequence[Meaning]) -> Spoken:
+    """Return what entries from position `first` on say of entities."""
+    found: dict[Ref, list[Stored]] = {}
+    make = tuple.__new__  # as `Stored(…)`, in half the time
+    for position, meaning in enumerate(meanings, first):
+        if isinstance(meaning, Observation):
+            stored, said = make(Stored, (position, meaning)), found.get(meaning.entity)
+            if said is None:
+                found[meaning.entity] = [stored]
+            else:
+                said.append(stored)
+    return found
+
+
 def remember(write: Transaction, before: Reader, refs: Collection[Ref]) -> None:
     """Have a reader note the states of entities before a write speaks of them; those that wait are kept anew first."""
     if refold.is_due(write):
@@ -50,25 +68,20 @@ def advance(
     first: int,
     meanings: Sequence[Meaning],
     *,
+    spoken: Spoken | None = None,
     at_once: bool = False,
 ) -> list[Transition]:
     """Merge entries from position `first` on, which the indexes know already, and keep what they make of state.
 
-    `before` remembers the entities they speak of. Return what became of those, and of all that they join or part. The
-    other entities of a type with a new schema wait to be kept anew, unless that is to be done `at_once`.
+    `before` remembers the entities they speak of, and `spoken` is what `said_by_entity` gives, where it is known.
+    Return what became of those, and of all that they join or part. The other entities of a type with a new schema wait
+    to be kept anew, unless that is to be done `at_once`.
     """
-    spoken: dict[Ref, list[Stored]] = {}
-    make = tuple.__new__  # as `Stored(…)`, in half the time
-    schemas: dict[str, int] = {}
-    for position, meaning in enumerate(meanings, first):
-        if isinstance(meaning, Observation):
-            said, stored = spoken.get(meaning.entity), make(Stored, (position, meaning))
-            if said is None:
-                spoken[meaning.entity] = [stored]
-            else:
-                said.append(stored)
-        elif isinstance(meaning, Schema):
-            schemas[meaning.type] = position
+    if spoken is None:
+        spoken = said_by_entity(first, meanings)
+    schemas = {
+        meaning.type: position for position, meaning in enumerate(meanings, first) if isinstance(meaning, Schema)
+    }
     changed = {
         type: position for type, position in schemas.items() if before.rules(type).merging != after.rules(type).merging
     }

@@ -290,11 +290,12 @@ class Call:
             return nothing_new(draft), None
         self.stop_erased(draft)
         meanings = [item.meaning for item in draft.items]
-        if draft.said:
-            transitions.remember(write, before, transitions.spoken_of(meanings))
+        spoken = transitions.said_by_entity(head.size, meanings) if draft.said else {}
+        if spoken:
+            transitions.remember(write, before, spoken.keys())
         entries, nonce = self.entries(draft, head.size)
         entry_index.append(write, [entries], meanings)
-        report = _merge(draft, entries, meanings)
+        report = _merge(draft, entries, meanings, spoken)
         if self.dry_run:
             raise _DryRun(report.but(dry_run=True))
         self.claim(write, report, nonce)
@@ -370,12 +371,12 @@ class Writer:
         return call.carry_out()
 
 
-def _merge(draft: Draft, entries: Write, meanings: Sequence[Meaning]) -> Report:
+def _merge(draft: Draft, entries: Write, meanings: Sequence[Meaning], spoken: transitions.Spoken) -> Report:
     schemas = [meaning for meaning in meanings if isinstance(meaning, Schema)]
     if not draft.said and not schemas:
         return _plain_report(draft, entries)
     after = Reader(draft.view, AsOf(entries.last), draft.before.policies)
-    changed = transitions.advance(draft.view, draft.before, after, entries.first, meanings)
+    changed = transitions.advance(draft.view, draft.before, after, entries.first, meanings, spoken=spoken)
     return report_of(draft, entries, after, changed, schemas)
 
 

@@ -81,12 +81,20 @@ class Memories:
 class Known:
     """One entity as the tables hold it, or will once the transaction ends."""
 
-    __slots__ = ("along", "at", "first", "last", "number", "packed", "ref", "state", "until")
+    __slots__ = ("along", "at", "digest", "first", "last", "number", "packed", "ref", "state", "until")
 
     def __init__(
-        self, number: int, ref: Ref, first: int, last: int, until: str, at: int | None, packed: bytes | None
+        self,
+        number: int,
+        ref: Ref,
+        digest: bytes,
+        first: int,
+        last: int,
+        until: str,
+        at: int | None = None,
+        packed: bytes | None = None,
     ) -> None:
-        self.number, self.ref, self.first, self.last, self.until = number, ref, first, last, until
+        self.number, self.ref, self.digest, self.first, self.last, self.until = number, ref, digest, first, last, until
         self.at = at
         """The position its merge state is true for."""
         self.packed = packed
