@@ -118,7 +118,8 @@ def _note_along(after: Reader, transition: Transition, changed: Collection[str],
 def absorb(write: Transaction, before: Reader, after: Reader, first: int, meanings: Sequence[Meaning]) -> None:
     """Merge entries from position `first` on, as `advance` does, and note the identifying values that are new."""
     transitions = advance(write, before, after, first, meanings)
-    note_values(write, before, after, transitions, [found for found in meanings if isinstance(found, Schema)])
+    schemas = [found for found in meanings if isinstance(found, Schema)]
+    note_values(write, before, after, new_values(transitions), schemas)
 
 
 def keep(
@@ -205,18 +206,17 @@ def fields_by_arrival(transitions: Sequence[Transition]) -> tuple[str, ...]:
 
 News = Sequence[tuple[Ref, list[tuple[str, str]]]]
 """Identifying values said of entities for the first time, as (rule, value)."""
+Shared = Mapping[tuple[str, str, str], Sequence[Ref]]
+"""The entities that have values which several have, by type, rule and value."""
 
 
-def note_values(
-    write: Transaction, before: Reader, after: Reader, transitions: Iterable[Transition], schemas: Iterable[Schema]
-) -> News:
+def note_values(write: Transaction, before: Reader, after: Reader, news: News, schemas: Sequence[Schema]) -> None:
     """Note the identifying values that some entries say first, and those of types with other identity rules anew."""
-    found = new_values(transitions)
-    if found:
-        identifying_values.note(write, found)
-    for type in dict.fromkeys(schema.type for schema in schemas):
-        _note_type(write, before, after, type)
-    return found
+    if news:
+        identifying_values.note(write, news)
+    if schemas:
+        for type in dict.fromkeys(schema.type for schema in schemas):
+            _note_type(write, before, after, type)
 
 
 def new_values(transitions: Iterable[Transition]) -> News:
@@ -282,10 +282,9 @@ def said_values(reader: Reader, ref: Ref) -> list[tuple[str, str]]:
     return list(values)
 
 
-def write_hints(after: Reader, transitions: Iterable[Transition], news: News) -> list[str]:
+def write_hints(after: Reader, transitions: Iterable[Transition], news: News, shared: Shared) -> list[str]:
     """Return what the writer may want to know: values shared with entities not joined, words about deleted ones."""
     hints: list[str] = []
-    shared = identifying_values.sharing(after.view, news) if news else {}
     for ref, values in news if shared else ():
         for rule, value in values:
             for other in shared.get((ref.type, rule, value), ()):

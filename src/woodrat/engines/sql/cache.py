@@ -108,7 +108,7 @@ class Memory:
     """What is known of a tenant as long as nobody else writes to the file."""
 
     def __init__(self, *, reads: bool = False) -> None:
-        self._reads = reads
+        self._most = ENTITIES_READ_MAX if reads else ENTITIES_MAX
         self.tables: Readable
         """The tables of the view that uses it now, or did last."""
         self.changes: int | None = None
@@ -140,11 +140,11 @@ class Memory:
     @property
     def is_full(self) -> bool:
         """Whether more entities are at hand than may stay."""
-        return len(self.entities) > (ENTITIES_READ_MAX if self._reads else ENTITIES_MAX)
+        return len(self.entities) > self._most
 
     def trim(self) -> None:
         """Forget the entities used least recently, beyond a bound, and all that are large."""
         while self.large:
             self.entities.pop(self.large.pop(), None)
-        while self.is_full:
+        for _ in range(len(self.entities) - self._most):
             self.entities.popitem(last=False)

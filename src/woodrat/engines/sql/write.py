@@ -347,7 +347,9 @@ class SqlTransaction(SqlView):
             root = state.members[0]
             known = met.get(root) or self._meet(root)
             before = known.state
-            if before is None or before.merging != state.merging:
+            if before is None and known.packed is None:  # nothing was kept of it
+                parted = bool(state.held) and fold.is_spread(state)
+            elif before is None or before.merging != state.merging:
                 parted = bool(state.held) or (known.packed is not None if before is None else bool(before.held))
             else:
                 held = state.held
