@@ -19,7 +19,7 @@ from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.merge import Claim, Held, Known, claim_of
 from woodrat.merge.claim import PLAIN, Said, differ, later, replaced, said_of, top
-from woodrat.merge.elements import INSIDE_MAX, Gathered, Parts
+from woodrat.merge.elements import Gathered, Parts
 from woodrat.merge.ranked import LATEST, RankedHeld
 from woodrat.merge.rules import Rules
 from woodrat.records import dataclass
@@ -633,8 +633,7 @@ def is_spread(state: MergeState) -> bool:
     """Return whether there is a collection whose parts are kept one by one."""
     for kept in state.held.values():
         kind = type(kept)
-        # As `Gathered.is_spread` says, which is asked of each collection of each entity that is written.
-        if kind is not RankedHeld and _is_gathered(kind) and kept.parts.count > INSIDE_MAX:  # type: ignore[arg-type]
+        if kind is not RankedHeld and _is_gathered(kind) and kept.is_spread:  # type: ignore[arg-type]
             return True
     return False
 
