@@ -166,7 +166,7 @@ class Union(Policy):
         # Elements that are in, of which nobody ever said anything else, as nearly all are: two columns, not a row each.
         values: list[Json] = []
         places: list[int] = []
-        others: list[Any] = []
+        others: list[Slot] = []
         place_of = packer.said
         last, place = None, 0
         for slot in held.parts.whole().values():
@@ -177,8 +177,9 @@ class Union(Policy):
                 values.append(value)
                 places.append(place)
             else:
-                others.append(pack_slot(slot, place_of))
-        return [values, places, others, self.pack_rest(held, packer)]
+                others.append(slot)
+        # After the columns, as they are unpacked: so observations get the same places again.
+        return [values, places, [pack_slot(slot, place_of) for slot in others], self.pack_rest(held, packer)]
 
     def unpack(self, packed: Any, unpacker: Unpacker) -> Held:
         values, places, others, rest = packed
