@@ -113,7 +113,7 @@ def indexed(stage: Stage) -> Figure:
     size = stage.scale.batch
     with woodrat.open(stage.folder / "indexed.db", agent="bench") as ledger:
         for kind in ("plain", "indexed"):
-            text = {"type": "string"} | ({"x-woodrat-index": True} if kind == "indexed" else {})
+            text: dict[str, Any] = {"type": "string", **({"x-woodrat-index": True} if kind == "indexed" else {})}
             properties = {"id": {"type": "string"}, "label": text, "place": text, "remark": {"type": "string"}}
             ledger.schemas.register({"title": kind, "x-woodrat-identity": [["id"]], "properties": properties})
 

@@ -168,7 +168,8 @@ class Union(Policy):
         places: list[int] = []
         others: list[Slot] = []
         place_of = packer.said
-        last, place = None, 0
+        last: Said | None = None
+        place = 0
         for slot in held.parts.whole().values():
             value, said, present, standing, against = slot
             if present and said is not None and not (standing or against):
