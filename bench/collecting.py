@@ -1,4 +1,4 @@
-"""Collections: what one more element costs, in a large collection and in a small one."""
+"""Collections: what one more element costs, in a large collection and in a small one; and what indexed fields cost."""
 
 from __future__ import annotations
 
@@ -108,11 +108,45 @@ def batch(stage: Stage) -> Figure:
     return Figure(max(found.ours - found.against, 0.01), found.against, found.unit, found.turns)
 
 
+def indexed(stage: Stage) -> Figure:
+    """Batches of a type with two indexed fields, against the same records of a type without."""
+    size = stage.scale.batch
+    with woodrat.open(stage.folder / "indexed.db", agent="bench") as ledger:
+        for kind in ("plain", "indexed"):
+            text: dict[str, Any] = {"type": "string", **({"x-woodrat-index": True} if kind == "indexed" else {})}
+            properties = {"id": {"type": "string"}, "label": text, "place": text, "remark": {"type": "string"}}
+            ledger.schemas.register({"title": kind, "x-woodrat-identity": [["id"]], "properties": properties})
+
+        def turns() -> Iterator[list[list[list[dict[str, Any]]]]]:
+            for turn in range(18):
+                stated = [
+                    {
+                        "id": str(number),
+                        "label": f"label {turn} of {number}",
+                        "place": f"place {(turn + number) % 50}",
+                        "remark": f"said {turn} times of number {number}",
+                    }
+                    for number in range(size)
+                ]
+                yield [[[{"entity_type": kind, **one} for one in stated] for kind in ("plain", "indexed")]]
+
+        return take_turns(
+            turns(),
+            lambda both: ledger.store(both[1]),
+            lambda both: ledger.store(both[0]),
+            per=size,
+            per_against=size,
+            warm=3,
+            seconds=stage.scale.seconds,
+        )
+
+
 def rows() -> tuple[Row, ...]:
-    """Return what is measured of collections."""
+    """Return what is measured of collections and of indexed fields."""
     beside = "correction beside a union of {s.long:,} elements / beside one of {s.short:,}"
     return (
         Row("collection-write", "write to a union of {s.long:,} elements / to one of {s.short:,}", 1.5, write),
         Row("collection-correct", beside, 1.5, correct),
         Row("batch-union", "what a union adds to a record of a batch of {s.batch:,}", 15, batch, is_ratio=False),
+        Row("batch-indexed", "batch of {s.batch:,} with two indexed fields / without", 1.3, indexed),
     )

@@ -87,8 +87,8 @@ def _noting(states: list[bool]) -> object:
 
     advance = transitions.advance
 
-    def noted(*arguments: object) -> object:
+    def noted(*arguments: object, **given: object) -> object:
         states.append(gc.isenabled())
-        return advance(*arguments)  # type: ignore[arg-type]
+        return advance(*arguments, **given)  # type: ignore[arg-type]
 
     return noted

@@ -81,9 +81,13 @@ class Arguments:
 
     def time(self, name: str, value: object, clock: Clock) -> object:
         """Return a time as text where it is a date, a `datetime` or words by a clock; anything else as it is."""
-        found, told = spoken_times.resolved({name: value}, clock)
-        self._times |= told
-        return found[name]
+        if value is None:
+            return None
+        told: dict[str, str] = {}
+        found = spoken_times.in_argument(name, value, clock, told)
+        if told:
+            self._times |= told
+        return found
 
     def records(self, records: object, clock: Clock) -> object:
         """Return records with times in place of words."""

@@ -17,6 +17,8 @@ from woodrat.merge.packing import garbled
 
 SHARING: Final = "sharing"
 
+_make: Final = tuple.__new__
+
 Values = Sequence[tuple[str, str]]
 """Identifying values, as (rule, value)."""
 
@@ -24,7 +26,11 @@ Values = Sequence[tuple[str, str]]
 def rows(ref: Ref, values: Iterable[tuple[str, str]]) -> list[IndexRow]:
     """Return the rows that the identifying values of an entity ask for."""
     key = ref.key.encode()
-    return [IndexRow(SHARING, b"%b%b\0" % (_prefix(ref.type, rule, value), key), 0) for rule, value in values]
+    # As `IndexRow(…)`, in half the time.
+    return [
+        _make(IndexRow, (SHARING, b"%b%b\0" % (_prefix(ref.type, rule, value), key), 0, b"", None))
+        for rule, value in values
+    ]
 
 
 def note(write: Transaction, values: Iterable[tuple[Ref, Values]]) -> None:
@@ -46,10 +52,13 @@ def forget(write: Transaction, values: Iterable[tuple[Ref, Values]]) -> None:
             write.drop(SHARING, row.key)
 
 
-def sharing(view: View, values: Iterable[tuple[Ref, Values]]) -> Mapping[tuple[str, str, str], Sequence[Ref]]:
+def sharing(
+    view: View, values: Iterable[tuple[Ref, Values]], *, about_to: bool = False
+) -> Mapping[tuple[str, str, str], Sequence[Ref]]:
     """Return the entities of a type that were said to have identifying values, by (type, rule, value), by key.
 
-    They are given with the entity they are asked for; those that no other entity has are left out.
+    They are given with the entity they are asked for; those that no other entity has are left out. With `about_to` the
+    answer is what it will be once they are noted: to ask before costs less, since mostly nobody has any of them.
     """
     asking: dict[tuple[str, str, str], set[str]] = {}
     for ref, pairs in values:
@@ -64,6 +73,10 @@ def sharing(view: View, values: Iterable[tuple[Ref, Values]]) -> Mapping[tuple[s
         known = prefixes.get(beginning + b"\0")
         if known is not None:  # else it is a longer value, which holds the byte 0
             having.setdefault(known, {})[_text(key)] = None
+    if about_to:
+        for asked, keys in asking.items():
+            if asked in having or len(keys) > 1:
+                having[asked] = dict.fromkeys(sorted({*keys, *having.get(asked, ())}, key=str.encode))
     return {
         asked: [Ref(asked[0], key) for key in keys]
         for asked, keys in having.items()

@@ -112,7 +112,8 @@ class Reader:
         """Return which of these entities are joined with others, by digest, and what is held of each, in two looks."""
         for type in {ref.type for ref in refs}:
             self.rules(type)
-        joined = entry_index.joined_among(self.view, [ref.digest for ref in refs])
+        some = entry_index.joins(self.view)
+        joined = entry_index.joined_among(self.view, [ref.digest for ref in refs]) if some else ()
         return joined, self.view.standings(refs, self.asof.position, self._rules)
 
     def go_on(self, transitions: Iterable[Transition]) -> None:
@@ -138,9 +139,10 @@ class Reader:
         transitions: list[Transition] = []
         rest: list[Ref] = []
         groups: dict[tuple[Ref, ...], list[Ref]] = {}
-        remembered, extend, by_type = before._before, fold.extend, self._rules
+        remembered, extend, by_type = before._before, fold.extend_unnamed, self._rules
         digests = [one.observation.digest for stored in spoken.values() for one in stored]
-        unnamed = set(digests).difference(self.view.named(digests, self.asof.position))
+        named = self.view.named(digests, self.asof.position)
+        unnamed = frozenset(digests).difference(named)
         known = Before(self.view, (), -1, None, unnamed)
         spacing.look_up(
             [
@@ -164,7 +166,8 @@ class Reader:
                 # As `_followed`, of one observation after which no state is due.
                 ((position, observation),) = stored
                 known.members, known.through = members, position - 1
-                now = extend(old, observation, rules, known)
+                named_here = named and observation.digest in named
+                now = (fold.extend if named_here else extend)(old, observation, rules, known)
                 was = rules
             else:
                 new = fold.empty((ref,), rules) if type in changed else old

@@ -33,12 +33,18 @@ def resolved(given: Mapping[str, Any], clock: Clock) -> tuple[dict[str, Any], di
     """Return arguments with times in place of words, and what those turned out to be, by argument."""
     found, told = dict(given), dict[str, str]()
     for name in (*TIMES, *MOMENTS):
-        said = given.get(name)
-        if said is not None and not (name in MOMENTS and said == "now"):
-            found[name] = _resolved(said, SPELLED.get(name, name), clock, told)
+        if given.get(name) is not None:
+            found[name] = in_argument(name, given[name], clock, told)
     if "records" in given:
         found["records"] = in_records(given["records"], clock, told)
     return found, told
+
+
+def in_argument(name: str, said: object, clock: Clock, told: dict[str, str]) -> object:
+    """Return one argument as a time in place of words; what those turned out to be is added to `told`."""
+    if said is None or (said == "now" and name in MOMENTS):
+        return said
+    return _resolved(said, SPELLED.get(name, name), clock, told)
 
 
 def in_records(records: object, clock: Clock, told: dict[str, str]) -> object:

@@ -36,6 +36,24 @@ def spoken_of(meanings: Iterable[Meaning]) -> set[Ref]:
     return {meaning.entity for meaning in meanings if isinstance(meaning, Observation)}
 
 
+Spoken = Mapping[Ref, Sequence[Stored]]
+"""What some entries say, by the entities they speak of."""
+
+
+def said_by_entity(first: int, meanings: Sequence[Meaning]) -> Spoken:
+    """Return what entries from position `first` on say of entities."""
+    found: dict[Ref, list[Stored]] = {}
+    make = tuple.__new__  # as `Stored(…)`, in half the time
+    for position, meaning in enumerate(meanings, first):
+        if isinstance(meaning, Observation):
+            stored, said = make(Stored, (position, meaning)), found.get(meaning.entity)
+            if said is None:
+                found[meaning.entity] = [stored]
+            else:
+                said.append(stored)
+    return found
+
+
 def remember(write: Transaction, before: Reader, refs: Collection[Ref]) -> None:
     """Have a reader note the states of entities before a write speaks of them; those that wait are kept anew first."""
     if refold.is_due(write):
@@ -50,25 +68,20 @@ def advance(
     first: int,
     meanings: Sequence[Meaning],
     *,
+    spoken: Spoken | None = None,
     at_once: bool = False,
 ) -> list[Transition]:
     """Merge entries from position `first` on, which the indexes know already, and keep what they make of state.
 
-    `before` remembers the entities they speak of. Return what became of those, and of all that they join or part. The
-    other entities of a type with a new schema wait to be kept anew, unless that is to be done `at_once`.
+    `before` remembers the entities they speak of, and `spoken` is what `said_by_entity` gives, where it is known.
+    Return what became of those, and of all that they join or part. The other entities of a type with a new schema wait
+    to be kept anew, unless that is to be done `at_once`.
     """
-    spoken: dict[Ref, list[Stored]] = {}
-    make = tuple.__new__  # as `Stored(…)`, in half the time
-    schemas: dict[str, int] = {}
-    for position, meaning in enumerate(meanings, first):
-        if isinstance(meaning, Observation):
-            said, stored = spoken.get(meaning.entity), make(Stored, (position, meaning))
-            if said is None:
-                spoken[meaning.entity] = [stored]
-            else:
-                said.append(stored)
-        elif isinstance(meaning, Schema):
-            schemas[meaning.type] = position
+    if spoken is None:
+        spoken = said_by_entity(first, meanings)
+    schemas = {
+        meaning.type: position for position, meaning in enumerate(meanings, first) if isinstance(meaning, Schema)
+    }
     changed = {
         type: position for type, position in schemas.items() if before.rules(type).merging != after.rules(type).merging
     }
@@ -105,7 +118,8 @@ def _note_along(after: Reader, transition: Transition, changed: Collection[str],
 def absorb(write: Transaction, before: Reader, after: Reader, first: int, meanings: Sequence[Meaning]) -> None:
     """Merge entries from position `first` on, as `advance` does, and note the identifying values that are new."""
     transitions = advance(write, before, after, first, meanings)
-    note_values(write, before, after, transitions, [found for found in meanings if isinstance(found, Schema)])
+    schemas = [found for found in meanings if isinstance(found, Schema)]
+    note_values(write, before, after, new_values(transitions), schemas)
 
 
 def keep(
@@ -192,18 +206,17 @@ def fields_by_arrival(transitions: Sequence[Transition]) -> tuple[str, ...]:
 
 News = Sequence[tuple[Ref, list[tuple[str, str]]]]
 """Identifying values said of entities for the first time, as (rule, value)."""
+Shared = Mapping[tuple[str, str, str], Sequence[Ref]]
+"""The entities that have values which several have, by type, rule and value."""
 
 
-def note_values(
-    write: Transaction, before: Reader, after: Reader, transitions: Iterable[Transition], schemas: Iterable[Schema]
-) -> News:
+def note_values(write: Transaction, before: Reader, after: Reader, news: News, schemas: Sequence[Schema]) -> None:
     """Note the identifying values that some entries say first, and those of types with other identity rules anew."""
-    found = new_values(transitions)
-    if found:
-        identifying_values.note(write, found)
-    for type in dict.fromkeys(schema.type for schema in schemas):
-        _note_type(write, before, after, type)
-    return found
+    if news:
+        identifying_values.note(write, news)
+    if schemas:
+        for type in dict.fromkeys(schema.type for schema in schemas):
+            _note_type(write, before, after, type)
 
 
 def new_values(transitions: Iterable[Transition]) -> News:
@@ -269,10 +282,9 @@ def said_values(reader: Reader, ref: Ref) -> list[tuple[str, str]]:
     return list(values)
 
 
-def write_hints(after: Reader, transitions: Iterable[Transition], news: News) -> list[str]:
+def write_hints(after: Reader, transitions: Iterable[Transition], news: News, shared: Shared) -> list[str]:
     """Return what the writer may want to know: values shared with entities not joined, words about deleted ones."""
     hints: list[str] = []
-    shared = identifying_values.sharing(after.view, news) if news else {}
     for ref, values in news if shared else ():
         for rule, value in values:
             for other in shared.get((ref.type, rule, value), ()):

@@ -19,7 +19,7 @@ from woodrat.canon.ids import Ref
 from woodrat.clock import Clock, fresh_id, not_before
 from woodrat.engines.port import Head, Receipt, Transaction, View
 from woodrat.errors import Fault, Refused
-from woodrat.ledger import collector, entry_index, subscriptions, transitions
+from woodrat.ledger import collector, entry_index, identifying_values, subscriptions, transitions
 from woodrat.ledger import report as reports
 from woodrat.ledger.clock_skew import skew_hint
 from woodrat.ledger.read import Reader, Transition
@@ -290,11 +290,12 @@ class Call:
             return nothing_new(draft), None
         self.stop_erased(draft)
         meanings = [item.meaning for item in draft.items]
-        if draft.said:
-            transitions.remember(write, before, transitions.spoken_of(meanings))
+        spoken = transitions.said_by_entity(head.size, meanings) if draft.said else {}
+        if spoken:
+            transitions.remember(write, before, spoken.keys())
         entries, nonce = self.entries(draft, head.size)
         entry_index.append(write, [entries], meanings)
-        report = _merge(draft, entries, meanings)
+        report = _merge(draft, entries, meanings, spoken)
         if self.dry_run:
             raise _DryRun(report.but(dry_run=True))
         self.claim(write, report, nonce)
@@ -370,12 +371,12 @@ class Writer:
         return call.carry_out()
 
 
-def _merge(draft: Draft, entries: Write, meanings: Sequence[Meaning]) -> Report:
+def _merge(draft: Draft, entries: Write, meanings: Sequence[Meaning], spoken: transitions.Spoken) -> Report:
     schemas = [meaning for meaning in meanings if isinstance(meaning, Schema)]
     if not draft.said and not schemas:
         return _plain_report(draft, entries)
     after = Reader(draft.view, AsOf(entries.last), draft.before.policies)
-    changed = transitions.advance(draft.view, draft.before, after, entries.first, meanings)
+    changed = transitions.advance(draft.view, draft.before, after, entries.first, meanings, spoken=spoken)
     return report_of(draft, entries, after, changed, schemas)
 
 
@@ -393,8 +394,13 @@ def report_of(
     draft: Draft, entries: Write, after: Reader, changed: Sequence[Transition], schemas: Sequence[Schema]
 ) -> Report:
     """Note the identifying values that a merged write says first, and return its report."""
-    news = transitions.note_values(draft.view, draft.before, after, changed, schemas)
-    hints = [*_hints_so_far(draft), *transitions.write_hints(after, changed, news)]
+    news = transitions.new_values(changed)
+    # Values by rules that this write brings are not noted yet: those are looked for afterwards.
+    shared = identifying_values.sharing(draft.view, news, about_to=True) if news and not schemas else {}
+    transitions.note_values(draft.view, draft.before, after, news, schemas)
+    if news and schemas:
+        shared = identifying_values.sharing(draft.view, news)
+    hints = [*_hints_so_far(draft), *transitions.write_hints(after, changed, news, shared)]
     if draft.known:
         hints += transitions.withdrawn_hints(after, [said for said in draft.said if said.digest in draft.known])
     large = transitions.large_changes(changed)
@@ -444,7 +450,8 @@ def nothing_new(draft: Draft) -> Report:
         changed = [now.transition(then, ref, spoken.get(ref, ())) for ref in transitions.touched(spoken)]
         changes, conflicts = transitions.compare(changed, transitions.large_changes(changed))
         by_arrival = transitions.fields_by_arrival(changed)
-        hints += transitions.write_hints(now, changed, transitions.new_values(changed))
+        news = transitions.new_values(changed)
+        hints += transitions.write_hints(now, changed, news, identifying_values.sharing(now.view, news))
         hints += transitions.withdrawn_hints(draft.before, draft.said)
     return Report(
         position=position,

@@ -145,7 +145,7 @@ def leaf_frame(
         stated += f'"origin":{form.serialise(origin.to_json()).decode()},'
     if length is not None and request is not None:
         stated += f'"request":"{request.hex()}",'
-    name = form.serialise(log).decode()
+    name = _spelled_name(log)
     head = f'","envelope":{{{stated}"write":{write}}},"format":{FORMAT},"kind":"{kind}","log":{name},"position":'
     return head, f',"recorded_at":"{recorded_at}"}}'
 
@@ -446,6 +446,11 @@ def _is_count(value: object, most: int) -> bool:
 def _is_name(value: object) -> bool:
     """Say whether `value` can be a log's name: some text, no control characters, no half characters."""
     return type(value) is str and _is_fit(value)
+
+
+@lru_cache(maxsize=64)
+def _spelled_name(log: str) -> str:
+    return form.serialise(log).decode()
 
 
 @lru_cache(maxsize=64)

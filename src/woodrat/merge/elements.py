@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, ValuesView
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from woodrat.canon.form import Json
 from woodrat.merge.packing import UNREADABLE, garbled
@@ -19,6 +19,8 @@ INSIDE_MAX = 64
 
 FLAT_MAX = 16
 """Up to how many parts one more is laid by a copy of all of them."""
+
+_NOTHING: Final[dict[bytes, Any]] = {}
 
 Part = TypeVar("Part")
 Layers = tuple[dict[bytes, Part], ...]
@@ -55,7 +57,8 @@ class Parts(Mapping[bytes, Part], Generic[Part]):
         self._new = new
         self._handed = handed
         self._read = read
-        self._seen: dict[bytes, Part | None] = {} if seen is None else seen
+        # Only those in rows are ever looked for in here.
+        self._seen: dict[bytes, Part | None] = _NOTHING if rows is None else {} if seen is None else seen
 
     @classmethod
     def of(cls, parts: dict[bytes, Part]) -> Parts[Part]:

@@ -219,20 +219,28 @@ def extend(state: MergeState, observation: Observation, rules: Rules, known: Kno
     `observation` is not among those already folded, and `known` answers for exactly those. The cost does not
     depend on how many there are.
     """
+    if known.namers(observation.digest) and rules.acts(observation):
+        return None
+    return extend_unnamed(state, observation, rules, known)
+
+
+def extend_unnamed(state: MergeState, observation: Observation, rules: Rules, known: Known) -> MergeState | None:
+    """Do as `extend` does, of an observation that none of those already folded names."""
     assert observation.entity in state.members and rules.merging == state.merging
     op, until = observation.op, state.until
-    count, size = state.observations + 1, state.body_bytes + len(observation.body)
     if observation.valid_from > until and op != RETRACT:
         until = observation.valid_from
-    if op == ASSERT and len(state.members) == 1 and observation.fits == rules.digest and not observation.replaces:
-        # Nearly always: a lone entity, and values that were checked against this very schema.
-        if known.namers(observation.digest):
-            return None
-        if not observation.remove:
-            return _fitting(state, observation, rules, known, until)
+    if (
+        op == ASSERT
+        and observation.fits == rules.digest
+        and not (observation.remove or observation.replaces)
+        and len(state.members) == 1
+    ):  # nearly always: a lone entity, and values that were checked against this very schema
+        return _fitting(state, observation, rules, known, until)
+    count, size = state.observations + 1, state.body_bytes + len(observation.body)
     if op != ASSERT and not rules.acts(observation):
         return state._replace(observations=count, until=until, body_bytes=size)
-    if op == RETRACT or known.namers(observation.digest):
+    if op == RETRACT:
         return None
     if observation.replaces and any(
         namer.op == RETRACT for name in observation.replaces for namer in known.namers(name)

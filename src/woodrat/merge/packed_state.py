@@ -17,7 +17,7 @@ from woodrat.merge.ranked import Ranked
 from woodrat.merge.rules import Rules
 from woodrat.state.observation import ASSERT, Observation
 
-PACKING = 5
+PACKING = 6
 """How merge state is packed; state packed otherwise is folded again."""
 AMOUNTS_BYTES = 48
 """How much of packed state is enough for `amounts`."""

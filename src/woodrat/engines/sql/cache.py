@@ -81,12 +81,20 @@ class Memories:
 class Known:
     """One entity as the tables hold it, or will once the transaction ends."""
 
-    __slots__ = ("along", "at", "first", "last", "number", "packed", "ref", "state", "until")
+    __slots__ = ("along", "at", "digest", "first", "last", "number", "packed", "ref", "state", "until")
 
     def __init__(
-        self, number: int, ref: Ref, first: int, last: int, until: str, at: int | None, packed: bytes | None
+        self,
+        number: int,
+        ref: Ref,
+        digest: bytes,
+        first: int,
+        last: int,
+        until: str,
+        at: int | None = None,
+        packed: bytes | None = None,
     ) -> None:
-        self.number, self.ref, self.first, self.last, self.until = number, ref, first, last, until
+        self.number, self.ref, self.digest, self.first, self.last, self.until = number, ref, digest, first, last, until
         self.at = at
         """The position its merge state is true for."""
         self.packed = packed
@@ -100,7 +108,7 @@ class Memory:
     """What is known of a tenant as long as nobody else writes to the file."""
 
     def __init__(self, *, reads: bool = False) -> None:
-        self._reads = reads
+        self._most = ENTITIES_READ_MAX if reads else ENTITIES_MAX
         self.tables: Readable
         """The tables of the view that uses it now, or did last."""
         self.changes: int | None = None
@@ -132,11 +140,11 @@ class Memory:
     @property
     def is_full(self) -> bool:
         """Whether more entities are at hand than may stay."""
-        return len(self.entities) > (ENTITIES_READ_MAX if self._reads else ENTITIES_MAX)
+        return len(self.entities) > self._most
 
     def trim(self) -> None:
         """Forget the entities used least recently, beyond a bound, and all that are large."""
         while self.large:
             self.entities.pop(self.large.pop(), None)
-        while self.is_full:
+        for _ in range(len(self.entities) - self._most):
             self.entities.popitem(last=False)

@@ -208,15 +208,12 @@ class SqlView(Indexes):
 
     def known(self, observations: Sequence[Observation]) -> Collection[bytes]:
         # What begins to hold after everything that was said of its entity is new: nothing has to be looked up.
-        spoken_of = [one.entity.digest for one in observations]
-        digests: list[bytes] = []
-        entities = self.memory.entities
-        if not all(map(entities.__contains__, spoken_of)):
-            self.find_entities(spoken_of)
-        for one, spoken in zip(observations, spoken_of, strict=True):
-            entity = entities.get(spoken)
-            if entity is not None and (one.valid_from <= entity.until or one.op == RETRACT):
-                digests.append(one.digest)
+        found_of = self.known_entities([one.entity for one in observations])
+        digests = [
+            one.digest
+            for one, entity in zip(observations, found_of, strict=True)
+            if entity is not None and (one.valid_from <= entity.until or one.op == RETRACT)
+        ]
         if not digests:
             return ()
         heads = [codec.head(digest) for digest in digests]
@@ -332,6 +329,18 @@ class SqlView(Indexes):
                 self._miss((digest,))
         return found
 
+    def known_entities(self, refs: Sequence[Ref]) -> Sequence[Known | None]:
+        """Return what the tables hold of entities, in one look at most."""
+        digests = [ref.digest for ref in refs]
+        entities = self.memory.entities
+        if not all(map(entities.__contains__, digests)):
+            self.find_entities(digests)
+        found = list(map(entities.get, digests))
+        for known in found:
+            if known is not None:
+                entities.move_to_end(known.digest)
+        return found
+
     def find_entities(self, digests: Sequence[bytes]) -> None:
         """Look up entities in one statement: each is at hand then, or known to be missing."""
         self.release()
@@ -357,7 +366,7 @@ class SqlView(Indexes):
                 raise garbled(f"{ref}: what is noted of it")
             if not (isinstance(packed, bytes) and isinstance(at, int)) and (at, packed) != (None, None):
                 raise garbled(f"{ref}: the state kept of it")
-            self.memory.entities[digest] = Known(id, ref, first, last, until, at, packed)
+            self.memory.entities[digest] = Known(id, ref, digest, first, last, until, at, packed)
             if packed is not None and len(packed) > LARGE_BYTES:
                 self.memory.large.add(digest)
 
@@ -454,17 +463,11 @@ class SqlView(Indexes):
         return None if past is None else Kept(position, past)
 
     def standings(self, refs: Sequence[Ref], through: int, rules: Mapping[str, Rules]) -> Sequence[Standing | None]:
-        digests = [ref.digest for ref in refs]
-        entities = self.memory.entities
-        if not all(map(entities.__contains__, digests)):
-            self.find_entities(digests)
         found: list[Standing | None] = []
-        for ref, digest in zip(refs, digests, strict=True):
-            known = entities.get(digest)
+        for ref, known in zip(refs, self.known_entities(refs), strict=True):
             if known is None:  # it is missing
                 found.append(None)
                 continue
-            entities.move_to_end(digest)
             at, last, state = known.at, known.last, known.state
             if state is None and at is not None and last <= at <= through:
                 self.current(ref, through, rules[ref.type])  # unpacks it
@@ -474,7 +477,7 @@ class SqlView(Indexes):
                 kept = _MAKE(Kept, (at, state)) if state.merging == rules[ref.type].merging else None
                 found.append(_MAKE(Standing, (last, kept)))
             else:
-                version = self.version(digest, through)
+                version = self.version(known.digest, through)
                 found.append(None if version is None else Standing(version, self.kept(ref, through, rules[ref.type])))
         return found
 

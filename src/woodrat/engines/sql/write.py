@@ -46,6 +46,8 @@ class SqlTransaction(SqlView):
         self._sound = sound
         self._new: list[Known] = []
         self._changed: dict[int, Known] = {}
+        # Entities that this write has met, so that the digest of each is asked for once.
+        self._met: dict[Ref, Known] = {}
         self._last_entity: int | None = None
         # What this write says, in parts: the first position, and what it means from there on.
         self._lately: list[tuple[int, Sequence[Meaning]]] = []
@@ -131,7 +133,7 @@ class SqlTransaction(SqlView):
             added = []
             for e in new:
                 type, key = e.ref
-                head = codec.head(e.ref.digest)
+                head = codec.head(e.digest)
                 added.append((e.number, tenant, type, key, head, e.first, e.last, e.until, e.at, e.packed))
                 changed.pop(e.number, None)
             self.many("add_entity", added)
@@ -141,6 +143,17 @@ class SqlTransaction(SqlView):
 
     def known_entity(self, digest: bytes) -> Known | None:
         return super().known_entity(digest) if self._forgotten else self.memory.entities.get(digest)
+
+    def known_entities(self, refs: Sequence[Ref]) -> Sequence[Known | None]:
+        met = self._met
+        found = list(map(met.get, refs))
+        if None in found:
+            unmet = [ref for ref, known in zip(refs, found, strict=True) if known is None]
+            for ref, known in zip(unmet, super().known_entities(unmet), strict=True):
+                if known is not None:
+                    met[ref] = known
+            found = list(map(met.get, refs))
+        return found
 
     def find_entities(self, digests: Sequence[bytes]) -> None:
         if self._forgotten:
@@ -260,8 +273,7 @@ class SqlTransaction(SqlView):
         late, naming, anchors = [], [], []
         # Columns, not rows: so many rows would each be looked at by the garbage collector.
         ids, numbers, previous_ones, heads_said = list[int](), list[int](), list[int](), list[int]()
-        entities, changed, before, head_of = self.memory.entities, self._changed, self._before, codec.head
-        missing = self._missing
+        met, changed, before, head_of = self._met, self._changed, self._before, codec.head
         self._lately.append((first, meanings))
         self._recent = None
         joins = self._joins()
@@ -270,10 +282,7 @@ class SqlTransaction(SqlView):
             id = base + position
             if isinstance(meaning, Observation):
                 ref = meaning.entity
-                digest = ref.digest
-                known = entities.get(digest)
-                if known is None:
-                    known = (None if digest in missing else self.known_entity(digest)) or self._add_entity(ref)
+                known = met.get(ref) or self._meet(ref)
                 previous = known.last
                 if known.first < 0:
                     known.first = position
@@ -301,8 +310,8 @@ class SqlTransaction(SqlView):
                     naming += [(named, id) for named in heads]
                     if isinstance(self.memory.named, set):
                         self.memory.named.update(heads)
-                if digest not in before:
-                    before[digest] = previous
+                if known.digest not in before:
+                    before[known.digest] = previous
         if ids:
             self.many("add_said", zip(ids, numbers, previous_ones, heads_said, strict=True))
         if late or naming or anchors:
@@ -310,37 +319,49 @@ class SqlTransaction(SqlView):
                 if rows:
                     self.many(query, rows)
 
-    def _add_entity(self, ref: Ref) -> Known:
+    def _meet(self, ref: Ref) -> Known:
+        """Return what is known of an entity that this write has not met; one that is not there is added."""
+        digest = ref.digest
+        known = None if digest in self._missing else self.known_entity(digest)
+        if known is None:
+            known = self._add_entity(ref, digest)
+        self._met[ref] = known
+        return known
+
+    def _add_entity(self, ref: Ref, digest: bytes) -> Known:
         """Note an entity anything is said of, or that a group is kept under."""
         if self._last_entity is None:
             self._last_entity = int(self.value("last_entity") or 0)
         self._last_entity += 1
-        found = Known(self._last_entity, ref, BEFORE_ALL, BEFORE_ALL, "", None, None)
+        found = Known(self._last_entity, ref, digest, BEFORE_ALL, BEFORE_ALL, "")
         found.along = None
         self._new.append(found)
-        digest = ref.digest
         self.memory.entities[digest] = found
         self._missing.discard(digest)
         return found
 
     def keep(self, folds: Iterable[tuple[Kept, Rules, bool]]) -> None:
         lasting = []
-        entities, changed, pack = self.memory.entities, self._changed, packed_state.pack
+        met, changed, pack = self._met, self._changed, packed_state.pack
         for (position, state), rules, marked in folds:
             root = state.members[0]
-            digest = root.digest
-            known = entities.get(digest) or self.known_entity(digest) or self._add_entity(root)
+            known = met.get(root) or self._meet(root)
             before = known.state
-            if before is None or before.merging != state.merging:
+            if before is None and known.packed is None:  # nothing was kept of it
+                parted = bool(state.held) and fold.is_spread(state)
+            elif before is None or before.merging != state.merging:
                 parted = bool(state.held) or (known.packed is not None if before is None else bool(before.held))
             else:
-                parted = bool(state.held or before.held) and (fold.is_spread(state) or fold.is_spread(before))
+                held = state.held
+                parted = bool(held or before.held) and (
+                    fold.is_spread(state) or (before.held is not held and fold.is_spread(before))
+                )
             if parted:
                 state = self._keep_elements(known, position, state)
             if known.state is not state or known.packed is None:  # what is kept along the history may also be the last
                 known.packed = pack(state, rules, apart=True)
                 if len(known.packed) > LARGE_BYTES:
-                    self.memory.large.add(digest)
+                    self.memory.large.add(known.digest)
             known.at, known.state = position, state
             changed[known.number] = known
             if marked:
@@ -351,7 +372,7 @@ class SqlTransaction(SqlView):
             self.many("add_kept", lasting)
 
     def last_kept(self, roots: Sequence[Ref]) -> Sequence[LastKept | None]:
-        found = [self.known_entity(root.digest) for root in roots]
+        found = self.known_entities(roots)
         unasked = {known.number: known for known in found if known is not None and known.along is UNASKED}
         if unasked:
             for known in unasked.values():
@@ -367,7 +388,7 @@ class SqlTransaction(SqlView):
 
     def _last_said(self, known: Known, position: int) -> int:
         """Return the position of the last observation of an entity not after another, which this write passed by."""
-        digest = known.ref.digest
+        digest = known.digest
         found = (stored.position for stored in self._said_lately(digest) if stored.position <= position)
         return max(found, default=self._before[digest])
 
@@ -446,6 +467,7 @@ class SqlTransaction(SqlView):
         self._new.clear()  # what was noted and not written goes with the rest
         self._changed.clear()
         self.memory.forget()
+        self._met.clear()
         self._anchor_at = NOWHERE
         self._let_go()
         self._derived = None
@@ -469,6 +491,7 @@ class SqlTransaction(SqlView):
         for query in ("drop_kept", "drop_elements", "drop_anchors", "drop_late", "drop_entity"):
             self.many(query, numbers)
         self.memory.forget()
+        self._met.clear()
         self._anchor_at = NOWHERE
         self._last_entity = None
         self._missing.clear()
@@ -480,6 +503,7 @@ class SqlTransaction(SqlView):
         if self.memory.is_full:
             self.flush()
             self.memory.trim()
+            self._met.clear()
             self._forgotten = True
         if not self._dropped:
             for start, end in _runs([row.position for row in rows]):
