@@ -231,7 +231,7 @@ def read_by(record: RunRecord | PlainRun, origin: Mapping[str, Any]) -> Read | N
 def _spoken_since(beliefs: Beliefs, ref: Ref, origin: Mapping[str, Any], before: Json) -> bool:
     """Return whether belief about a fact may be another than when it was read."""
     position = origin.get("position")
-    if type(position) is not int or beliefs.tracer.reader.version(ref) > position:
+    if type(position) is not int or beliefs.version(ref) > position:
         return True
     # Nothing was said of it since; its schema may have become another.
     fact = beliefs.fact(ref, str(origin["field"]), None)
@@ -254,6 +254,7 @@ class Beliefs:
         self._facts: dict[tuple[Ref, str, str | None], Fact] = {}
         self._reasons: dict[tuple[Ref, str, str | None, tuple[str, ...]], tuple[str, str, Observation | None]] = {}
         self._known: dict[str, bool] = {}
+        self._versions: dict[Ref, int] = {}
         self._spoken: dict[tuple[Ref, str | None], Spoken] = {}
         self._plain: dict[str, PlainRun] = {}
         self.last_run: tuple[str, int, RunRecord] | None = None
@@ -280,6 +281,13 @@ class Beliefs:
         record = self.tracer.recounter.bare(id, entries)
         self.last_run = (id, entries[-1].position if entries else BEFORE_ALL, record)
         return record
+
+    def version(self, ref: Ref) -> int:
+        """Return the position of the last entry that touched an entity."""
+        found = self._versions.get(ref)
+        if found is None:
+            found = _bounded(self._versions)[ref] = self.tracer.reader.version(ref)
+        return found
 
     def knows(self, observation: str) -> bool:
         """Return whether the log holds an observation."""
