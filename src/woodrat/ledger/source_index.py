@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form, ids
 from woodrat.ledger import index as log_index
 from woodrat.ledger.index import WALK_ROWS, WALK_ROWS_MIN, Index, Lookup, term_key, term_prefix
+from woodrat.merge.packing import garbled
 from woodrat.state import interpretation, observation, source
 from woodrat.state.asof import Stored
 from woodrat.state.entry_rows import POSITION_BYTES, position_of
@@ -129,10 +130,13 @@ class SourceLookup:
         while some := list(islice(begun, READINGS_GATHERED)):
             lines = self._lines({id for _, id in some})
             for position, id in some:
-                started = [at for at, kind, _ in lines[id] if kind == STARTED]
-                if started[0] == position:
+                if next((at for at, kind, _ in lines[id] if kind == STARTED), None) == position:
                     bodies = {kind: body for _, kind, body in lines[id]}
-                    yield position, interpretation.stored(bodies[STARTED], bodies.get(ENDED))
+                    try:
+                        found = interpretation.stored(bodies[STARTED], bodies.get(ENDED))
+                    except (AssertionError, AttributeError, KeyError, TypeError, ValueError) as error:
+                        raise garbled(f"The index {INDEX.name}") from error
+                    yield position, found
 
     def _begun_after(self, after: int) -> Iterator[tuple[int, str]]:
         """Yield where readings began after a position, with their ids; one that came twice comes twice."""
@@ -140,7 +144,7 @@ class SourceLookup:
         last, size = None if after < 0 else term_key(BEGUN, after), WALK_ROWS_MIN
         while True:
             rows = self._index.scan(prefix, after=last, limit=size)
-            yield from ((position_of(key), value.decode()) for key, value in rows)
+            yield from ((position_of(key), _id_in(value)) for key, value in rows)
             if len(rows) < size:
                 break
             last, size = rows[-1][0], min(size * 4, WALK_ROWS)
@@ -160,8 +164,18 @@ class SourceLookup:
         for key, value in rows:
             id, position = sought.get(key[:-POSITION_BYTES]), position_of(key)
             if id is not None and position <= self._through:
-                found[id].append((position, _KINDS[value[:1]], value[1:]))
+                kind = _KINDS.get(value[:1])
+                if kind is None:
+                    raise garbled(f"The index {INDEX.name}")
+                found[id].append((position, kind, value[1:]))
         return found
+
+
+def _id_in(value: bytes) -> str:
+    try:
+        return value.decode()
+    except ValueError as error:
+        raise garbled(f"The index {INDEX.name}") from error
 
 
 def _reading(entries: list[Entry]) -> Interpretation | None:

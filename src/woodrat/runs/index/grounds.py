@@ -14,6 +14,7 @@ from woodrat.ledger.index import term_key
 from woodrat.merge.packing import garbled
 from woodrat.runs import steps
 from woodrat.runs.index.terms import GROUNDS, NAME
+from woodrat.state.entry_rows import position_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -81,9 +82,12 @@ def grounds_at(lookup: Lookup, positions: Collection[int]) -> dict[int, Grounds]
     sought = [at for at in positions if at <= lookup.covered]
     for key, value in lookup.find(sorted(term_key(GROUNDS, at) for at in sought)):
         try:
-            found[int.from_bytes(key[-8:], "big")] = Grounds(*form.decode(value))
+            line = Grounds(*form.decode(value))
         except (TypeError, ValueError) as error:
             raise garbled(f"The index {NAME}") from error
+        if type(line.run) is not str or type(line.entities) is not list or type(line.texts) is not list:
+            raise garbled(f"The index {NAME}")
+        found[position_of(key)] = line
     if len(sought) < len(positions):
         for entry in lookup.tail:
             if entry.kind == KIND and entry.position in positions and entry.body is not None:
