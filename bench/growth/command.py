@@ -29,7 +29,10 @@ def main(arguments: Sequence[str]) -> int:
     cases = [case for case in chosen(all_cases(), options.only) if options.surface in (None, case.surface)]
     with _folder(options.keep, options.dir) as folder:
         stock = Stock(folder, quiet=options.json)
-        rows = run(cases, stock, options, Results(folder, fresh=not options.resume))
+        try:
+            rows = run(cases, stock, options, Results(folder, fresh=not options.resume))
+        finally:
+            stock.clear()
     if options.json:
         verbs = {"not_measured": dict(NOT_MEASURED), "without_row": forgotten}
         print(json.dumps({"rows": [row.to_json() for row in rows], **verbs}, indent=2))

@@ -1,7 +1,8 @@
-"""The stock: the ledgers of a run, each built once, from which every case gets a copy of its own.
+"""The stock: the ledgers of a run, each built once, from which every case gets a copy that nobody has written to.
 
-A copy, because a write or a first recall leaves something in the file that the next case would find there. A ledger is
-kept as it was written, and once more with all indexes up to date, which is what nearly every case is measured on.
+A copy, because a write or a first recall leaves something in the file that the next case would find there. A case that
+only read leaves its copy to the next one. A ledger is kept as it was written, and once more with all indexes up to
+date, which is what nearly every case is measured on.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ class Stock:
         self._stamp = _stamp()
         self.shown_ms: dict[tuple[str, int, str], float] = {}
         """What one `show` costs, by kind of ledger, size and surface, as far as it was measured."""
+        self._spare: dict[tuple[str, int, bool], Path] = {}
+        """Folders of copies that nobody is working on and nobody has written to."""
 
     def ledger(self, world: World, size: int) -> tuple[Path, Facts]:
         """Return the folder of a ledger and what its builder reports of it; it is built unless it is there."""
@@ -82,15 +85,40 @@ class Stock:
 
     @contextmanager
     def copy(self, world: World, size: int, *, is_bare: bool = False) -> Iterator[tuple[Path, Facts]]:
-        """Make a copy of a ledger that is gone afterwards; yield its path and what is known of it.
+        """Lend a copy of a ledger that nobody has written to; yield its path and what is known of it.
 
-        One that `is_bare` is as it was written: nobody has asked anything of it.
+        One that `is_bare` is as it was written: nobody has asked anything of it. A copy that is written to is gone
+        afterwards; one that was only read is lent again, since copying a large one takes longer than most calls.
         """
         home, facts = self.ledger(world, size)
-        with tempfile.TemporaryDirectory(prefix="case-", dir=self.folder) as folder:
-            path = Path(folder) / LEDGER
-            shutil.copy(home / (LEDGER if is_bare else INDEXED), path)
-            yield path, {**facts, "size": size, "path": str(path)}
+        key = (world.name, size, is_bare)
+        folder = self._spare.pop(key, None)
+        if folder is None:
+            folder = Path(tempfile.mkdtemp(prefix="case-", dir=self.folder))
+            shutil.copy(home / (LEDGER if is_bare else INDEXED), folder / LEDGER)
+        before = _looks(folder)
+        try:
+            yield folder / LEDGER, {**facts, "size": size, "path": str(folder / LEDGER)}
+        finally:
+            if key not in self._spare and _looks(folder) == before:
+                self._spare[key] = folder
+            else:
+                shutil.rmtree(folder)
+
+    def clear(self) -> None:
+        """Remove the copies that nobody has written to."""
+        while self._spare:
+            shutil.rmtree(self._spare.popitem()[1])
+
+
+def _looks(folder: Path) -> list[tuple[str, int, int]]:
+    """Return what stands in the folder of a copy, with sizes and times of change: another answer after a write.
+
+    What is empty, or what SQLite shares between processes while a file is open, says nothing.
+    """
+    files = [file for file in sorted(folder.rglob("*")) if not file.name.endswith("-shm")]
+    states = [(str(file.relative_to(folder)), file.stat()) for file in files]
+    return [(name, state.st_size, state.st_mtime_ns) for name, state in states if state.st_size]
 
 
 def index_all(ledger: Ledger) -> None:

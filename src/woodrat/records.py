@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
     from dataclasses import field as field
     from dataclasses import replace as replace
+    from typing import Self
 
 
 def is_record(kind: Any) -> bool:
@@ -34,6 +35,41 @@ def fields_of(kind: type) -> Plan:
     """Return the fields of a class by name, those of its bases first."""
     plan: Plan = getattr(kind, _PLAN)
     return plan
+
+
+class Deferrable:
+    """A record of which some fields may be worked out when one of them is first asked for: `deferred` makes such a one.
+
+    Whoever lists many of them and looks at few pays for those. To everybody else it is a record like any other.
+    """
+
+    __slots__ = ("_work_out",)
+
+    @classmethod
+    def deferred(cls, work_out: Callable[[], Mapping[str, Any]], **known: Any) -> Self:
+        """Return a record with the fields that are known; `work_out` returns the others.
+
+        It may be called at any later time, in any thread, and perhaps twice, so it is to depend on nothing that changes
+        or is closed by then.
+        """
+        record = cls.__new__(cls)
+        for name, value in known.items():
+            _set_field(record, name, value)
+        _set_field(record, "_work_out", work_out)
+        return record
+
+    if not TYPE_CHECKING:  # a checker would take it that there is every attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Return a field that has no value yet."""
+            if name not in getattr(type(self), _PLAN, ()):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            for field, value in self._work_out().items():
+                _set_field(self, field, value)
+            return object.__getattribute__(self, name)
+
+
+_set_field = object.__setattr__
 
 
 class _Missing:

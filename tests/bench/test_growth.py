@@ -330,3 +330,23 @@ def test_nothing_is_left_in_the_temporary_folder(tmp_path: Path, monkeypatch: py
     words = ["--growth", "--json", "--only", "schemas.show", "--sizes", "20", "40", "--rounds", "1"]
     command.main([*words, "--dir", str(tmp_path)])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_copy_that_was_only_read_is_lent_again(tmp_path: Path) -> None:
+    """A copy goes to the next case if nobody wrote to it; one with a further file beside it does not either."""
+    stock, world = Stock(tmp_path, quiet=True), World("toy", "people", (1, 2, 3), _people, ordinary.shown)
+    with stock.copy(world, 2) as (path, _), woodrat.open(path, agent="a") as ledger:
+        assert ledger.show("person/p1").fields
+    with stock.copy(world, 2) as (again, _), woodrat.open(again, agent="a") as ledger:
+        assert again == path
+        ledger.store({"entity_type": "person", "city": "Porto", "$": {"key": "p1"}})
+    assert not path.exists()
+    with stock.copy(world, 2) as (third, _):
+        assert third != path
+        third.with_name("beside").write_text("left here")
+    assert not third.exists()
+    with stock.copy(world, 2) as (fourth, _), stock.copy(world, 2) as (fifth, _):
+        assert fourth != fifth
+    stock.clear()
+    assert not fourth.exists()
+    assert not fifth.exists()

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.explain.definitions import stale_decision
 from tests.explain.test_reader import MONDAY, engine, ledger, opened
 
 import woodrat
 from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.errors import WoodratError
-from woodrat.explain.reader.stale import Beliefs, stale_decision
+from woodrat.explain.reader.stale import Beliefs
 from woodrat.explain.reader.tracer import Tracer
 from woodrat.explain.remake import SAME
 from woodrat.explain.stale import Stale
@@ -46,10 +47,10 @@ def by_definition(ledger: woodrat.Ledger, first: int, last: int) -> list[Stale]:
         readers = [Reader(view, AsOf(position), ledger.context.policies) for position in (first - 1, last)]
         then, now = (Beliefs(Tracer(Recounter(reader))) for reader in readers)
         for entry in view.entries(through=last, kinds={"run.decided"}):
-            after = stale_decision(now, entry)
+            after = stale_decision(now, entry.position)
             if after is None or after.outcome == SAME:
                 continue
-            before = stale_decision(then, entry) if entry.position < first else None
+            before = stale_decision(then, entry.position) if entry.position < first else None
             if before is None or before.outcome != after.outcome or not form.same(before.now.chosen, after.now.chosen):
                 found.append(after)
     return found

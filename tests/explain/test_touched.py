@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from tests.explain.definitions import stale_decision
 from tests.runs.story import at, write_entry
 
 import woodrat
@@ -106,13 +108,9 @@ def decide(
     write_entry(ledger, "run.decided", {**said, **made, "facts": values, "facts_origin": origins})
 
 
-def stale_at(tracer: Tracer, entries: Any) -> list[int]:
+def stale_at(tracer: Tracer, positions: Iterable[int]) -> list[int]:
     """Return the positions of stale decisions among some."""
-    return [
-        entry.position
-        for entry in entries
-        if stale_reader.stale_decision(stale_reader.Beliefs(tracer), entry) is not None
-    ]
+    return [position for position in positions if stale_decision(stale_reader.Beliefs(tracer), position) is not None]
 
 
 def agree(acts: list[Act], part: int, behind: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -16,8 +17,10 @@ import woodrat
 from woodrat.engines.memory import MemoryEngine
 from woodrat.explain.impact import Impact
 from woodrat.explain.lineage import LineageTree, dot, lines, mermaid
+from woodrat.explain.reader import impact as impact_reader
 from woodrat.explain.reader import searches
 from woodrat.explain.reader.lineage import cycle_heads
+from woodrat.explain.reader.plain_runs import plain_runs
 from woodrat.explain.references import Affected
 from woodrat.runs.reader import Recounter
 from woodrat.runs.rules import Rule
@@ -375,29 +378,37 @@ def test_a_run_comes_again_with_what_leans_by_a_longer_way(ledger: woodrat.Ledge
 
 
 def test_a_page_finds_no_more_than_it_shows(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first page, and one by a cursor whose search was forgotten, read the runs they show and the one behind."""
+    """The first page, and one by a cursor whose search was forgotten, look up the runs they show and the one behind."""
     said = store(ledger, 1, amount=1)
     runs = []
     for _ in range(12):
         with ledger.run("Read") as run:
             run.show("loan/1")
         runs.append(str(run.id))
+    looked_up: list[str] = []
     read: list[str] = []
-    find = Recounter.find
 
-    def counted(self: Recounter, id: str) -> Any:
+    def counted(recounter: Recounter, ids: Collection[str]) -> Any:
+        looked_up.extend(sorted(ids, key=runs.index))
+        return plain_runs(recounter, ids)
+
+    def noted(self: Recounter, id: str) -> Any:
         read.append(id)
         return find(self, id)
 
-    monkeypatch.setattr(Recounter, "find", counted)
+    find = Recounter.find
+    monkeypatch.setattr(Recounter, "find", noted)
+    monkeypatch.setattr(impact_reader, "plain_runs", counted)
+    monkeypatch.setattr(impact_reader, "LINKS_MIN", 4)
     page = ledger.impact(said, limit=3)
     assert [each.run for each in page.runs] == runs[:3]
     assert (page.counts.runs, page.counts.decisions, page.left_out) == (None, None, None)
-    assert read == runs[:4]
+    assert looked_up == runs[:4]
     searches._SEARCHES.clear()
-    read.clear()
+    looked_up.clear()
     page = ledger.impact(said, limit=3, cursor=page.cursor)
-    assert ([each.run for each in page.runs], read) == (runs[3:6], runs[3:7])
+    assert ([each.run for each in page.runs], looked_up) == (runs[3:6], runs[3:7])
     searches._SEARCHES.clear()
     page = ledger.impact(said, limit=100, cursor=page.cursor)
     assert ([each.run for each in page.runs], page.counts.runs) == (runs[6:], 12)
+    assert not read, "none of them has to be read as a whole"

@@ -194,19 +194,17 @@ def decided(ledger: woodrat.Past, position: int) -> None:
                 if record.subject in names or names.intersection(made.entities)
             )
             found = list(run_reader._decided_about(recounter, ref, None, 2))
-            assert [(place, record.id) for place, record, _ in found] == [item[:2] for item in expected[::-1]], position
-            for number, (place, _, _) in enumerate(found):
-                rest = run_reader._decided_about(recounter, ref, place, 1)
-                assert [_told(one) for one in rest] == [_told(one) for one in found[number + 1 :]]
-            assert [_told(one)[1:] for one in found] == [
-                (_told((place, recounter.judged(id), made))[1:]) for place, id, made in expected[::-1]
-            ], "what is told of a run by its line is what its record says"
+            assert [(one.place, one.id) for one in found] == [item[:2] for item in expected[::-1]], position
+            for number, one in enumerate(found):
+                rest = run_reader._decided_about(recounter, ref, one.place, 1)
+                assert [_told(each) for each in rest] == [_told(each) for each in found[number + 1 :]]
+            read = [run_reader._read_decision(recounter.judged(id), place, made) for place, id, made in expected[::-1]]
+            assert [_told(one) for one in found] == [_told(one) for one in read], "a line says what the record does"
 
 
-def _told(found: tuple[Any, Any, Any]) -> tuple[Any, Any]:
-    """Return the place of a decision, and what `why` tells of it and its run."""
-    place, record, decision = found
-    return place, run_reader._reason(record, decision)
+def _told(found: run_reader._Decided) -> tuple[Any, ...]:
+    """Return the place of a decision, what it was made on, and what `why` tells of it and its run."""
+    return found.place, list(found.grounds), run_reader._reason(found, lambda decision: decision)
 
 
 def agree(acts: list[Act], part: int, behind: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from woodrat.canon.ids import Ref, TenantId, digest_order, id_of
 from woodrat.engines import elements
 from woodrat.engines.memory_audit import MemoryAudit
 from woodrat.engines.memory_tables import MemoryIndex, MemoryTables, Versions
-from woodrat.engines.port import BEFORE_ALL, Head, IndexRow, Kept, LastKept, Receipt, Standing
+from woodrat.engines.port import BEFORE_ALL, Head, IndexRow, Kept, KindedBody, LastKept, Receipt, Standing
 from woodrat.errors import Unavailable
 from woodrat.log.check import Row
 from woodrat.log.entry import Entry, Write
@@ -165,6 +165,14 @@ class MemoryView:
     def entry(self, position: int) -> Entry | None:
         entries = self.tables.entries
         return entries[position] if 0 <= position < len(entries) else None
+
+    def bodies(self, positions: Collection[int], kinds: Collection[str] | None = None) -> Mapping[int, KindedBody]:
+        found = {position: entry for position in positions if (entry := self.entry(position)) is not None}
+        return {
+            position: (entry.kind, entry.body)
+            for position, entry in found.items()
+            if entry.body is not None and (kinds is None or entry.kind in kinds)
+        }
 
     def entries(
         self, after: int = BEFORE_ALL, through: int | None = None, kinds: Collection[str] | None = None

@@ -80,6 +80,10 @@ class Head:
         return self.size - 1
 
 
+KindedBody = tuple[str, bytes]
+"""The kind of an entry, and its body."""
+
+
 class Kept(NamedTuple):
     """Merge state as it was after a position."""
 
@@ -244,6 +248,9 @@ class View(Protocol):
 
     def entry(self, position: int) -> Entry | None:
         """Return one entry."""
+
+    def bodies(self, positions: Collection[int], kinds: Collection[str] | None = None) -> Mapping[int, KindedBody]:
+        """Return kind and body of the entries at some positions, found in one look; those erased are left out."""
 
     def entries(
         self, after: int = BEFORE_ALL, through: int | None = None, kinds: Collection[str] | None = None

@@ -8,12 +8,13 @@ came of what was read.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Protocol
 
 from woodrat.canon.form import Json
 from woodrat.explain.lineage import Node, shown
 from woodrat.explain.references import Affected, evidence, references, references_of
 from woodrat.record_json import IN_PYTHON_ONLY, WHEN_SET, Record
-from woodrat.records import dataclass, field, replace
+from woodrat.records import Deferrable, dataclass, field, replace
 from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Decision, Read, Write
 from woodrat.state.match import Match
@@ -59,7 +60,7 @@ class AffectedDecision(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class AffectedRun(Record):
+class AffectedRun(Deferrable, Record):
     """A run that leaned on what was asked about, and where in it."""
 
     run: str
@@ -230,27 +231,51 @@ def leans(record: RunRecord, affected: Affected) -> bool:
     return any(affected.leans(references(step), step.position) for step in steps)
 
 
-def affected_run(
-    record: RunRecord,
-    names: Mapping[int, LeaningNames],
-    written: Collection[str],
-    distance: int,
-    through: str,
-    through_run: str | None,
-) -> AffectedRun:
+class LeaningRun(Protocol):
+    """What is told of a run that leaned on something: of its record, or of what stands in indexes."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def agent(self) -> str | None: ...
+    @property
+    def query(self) -> str | None: ...
+    @property
+    def subject(self) -> str | None: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def answer(self) -> Json: ...
+    @property
+    def reads(self) -> tuple[Read, ...]: ...
+    @property
+    def decisions(self) -> tuple[Decision, ...]: ...
+    @property
+    def writes(self) -> tuple[Write, ...]: ...
+
+
+def affected_parts(
+    record: LeaningRun, names: Mapping[int, LeaningNames], written: Collection[str]
+) -> dict[str, tuple[Any, ...]]:
     """Return where a run leaned on something: in the steps at these positions, and in what it wrote after them."""
     reads = [AffectedRead(read, each.fields, each.runs) for read in record.reads if (each := names.get(read.position))]
     decisions = [AffectedDecision(made, each.facts) for made in record.decisions if (each := names.get(made.position))]
-    return AffectedRun(
+    writes = (write for write in record.writes if write.position is None or write.observation in written)
+    return {"reads": tuple(reads), "decisions": tuple(decisions), "writes": tuple(writes)}
+
+
+def affected_run(
+    record: LeaningRun, parts: Callable[[], Mapping[str, Any]], distance: int, through: str, through_run: str | None
+) -> AffectedRun:
+    """Return a run that leaned on something; `parts` returns `affected_parts`, when they are asked for."""
+    return AffectedRun.deferred(
+        parts,
         run=record.id,
         agent=record.agent,
         query=record.query,
         subject=record.subject,
         status=record.status,
         answer=record.answer,
-        reads=tuple(reads),
-        decisions=tuple(decisions),
-        writes=tuple(write for write in record.writes if write.position is None or write.observation in written),
         distance=distance,
         through=through,
         through_run=through_run,

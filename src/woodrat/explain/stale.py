@@ -11,7 +11,7 @@ from typing import ClassVar
 from woodrat.canon.form import Json
 from woodrat.explain.remake import DecisionNow
 from woodrat.record_json import Record, derived
-from woodrat.records import dataclass
+from woodrat.records import Deferrable, dataclass
 from woodrat.runs.steps import Decision
 
 
@@ -46,7 +46,7 @@ class Belief(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Stale(Record):
+class Stale(Deferrable, Record):
     """A decision whose evidence is believed otherwise now."""
 
     COMPACT: ClassVar = ("run", "agent", "query", "subject", "decision", "outcome", "sentence")

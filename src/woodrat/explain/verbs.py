@@ -9,19 +9,15 @@ from woodrat.errors import Fault, NotFound, shown
 from woodrat.explain import index
 from woodrat.explain.reader import searches
 from woodrat.explain.reader import stale as stale_reader
+from woodrat.explain.reader.gathered import Gathered
 from woodrat.explain.reader.impact import ImpactSearch, RanOut, direct_place, impact_page
 from woodrat.explain.reader.lineage import LineageSearch, lineage_page
 from woodrat.explain.reader.tracer import Tracer, depth_faults, open_tracer, text_faults
-from woodrat.explain.references import evidence as evidence_origins
 from woodrat.ledger import source_index
 from woodrat.ledger.pages import page_request
 from woodrat.ledger.read import Reader
 from woodrat.records import replace
-from woodrat.runs.evidence import Evidence
-from woodrat.runs.flip_search import margin_of, origin_sources
-from woodrat.runs.margin import FactSource
-from woodrat.runs.origin import origin_words
-from woodrat.runs.reader import Recounter, open_recounter, run_record, why_page
+from woodrat.runs.reader import Recounter, open_recounter, run_record, texts_of, why_page
 from woodrat.runs.step_order import numbered_steps
 from woodrat.runs.step_page import steps_page
 from woodrat.runs.steps import Decision
@@ -104,15 +100,15 @@ def impact(
 
 def why(context: Context, ref: object, *, limit: object, cursor: object) -> Page[Reason]:
     """Return the decisions about a subject, each with its margin, the documents behind it and what became of them."""
-    return why_page(context, ref, limit=limit, cursor=cursor, explain=_explained)
+    return why_page(context, ref, limit=limit, cursor=cursor, explain=lambda found: Gathered(_tracer(found)))
 
 
 def run(context: Context, id: object) -> RunRecord:
     """Return a run, its decisions with their margins, the documents behind them and what became of these since."""
     with open_recounter(context) as recounter:
         record = run_record(recounter, id)
-        tracer = _tracer(recounter)
-        decisions = tuple(_with_evidence(tracer, decision) for decision in record.decisions)
+        gathered = Gathered(_tracer(recounter))
+        decisions = tuple(gathered(texts_of(decision))(decision) for decision in record.decisions)
     return replace(record, decisions=decisions) if decisions else record
 
 
@@ -131,9 +127,9 @@ def run_steps(context: Context, id: object, *, skip: object, step: object, limit
                     f"{record.id} has no step {step}; {there}. Nothing was changed. Read it without `step`.",
                     {"run": record.id, "step": step},
                 )
-        tracer = _tracer(recounter)
+        gathered = Gathered(_tracer(recounter))
         page = [
-            each._replace(part=_with_evidence(tracer, each.part)) if isinstance(each.part, Decision) else each
+            each._replace(part=gathered(texts_of(each.part))(each.part)) if isinstance(each.part, Decision) else each
             for each in steps[skip : skip + request.limit]
         ]
     return steps_page(record, len(steps), min(skip, len(steps)), page)
@@ -156,29 +152,6 @@ def _tracer(recounter: Recounter) -> Tracer:
     if found.asof.effective is not None:
         recounter = Recounter(Reader(found.view, AsOf(found.asof.position, None), found.policies))
     return Tracer(recounter)
-
-
-def _explained(reasons: tuple[Reason, ...], recounter: Recounter) -> tuple[Reason, ...]:
-    tracer = _tracer(recounter)
-    return tuple(replace(reason, decision=_with_evidence(tracer, reason.decision)) for reason in reasons)
-
-
-def _with_evidence(tracer: Tracer, decision: Decision) -> Decision:
-    values, origins = decision.known_facts, evidence_origins(decision)
-    evidence: list[Evidence] = []
-    sources = origin_sources(decision)
-    for fact, origin in decision.fact_origins.items():
-        documents = tuple(tracer.documents(origin))
-        if documents:
-            # What several observations say that came from one document is wrong together.
-            named = [FactSource("document", item.source, item.name or item.source) for item in documents]
-            inside = {item.observation for item in documents}
-            rest = [source for source in sources[fact] if source.id not in inside]
-            sources[fact] = (*dict.fromkeys(named), *rest)
-        if fact in origins:
-            since = stale_reader.later_change(tracer, origin, values.get(fact))
-            evidence.append(Evidence(fact, values.get(fact), origin_words(origin), documents, since))
-    return replace(decision, margin=margin_of(decision, sources), looked_at=tuple(evidence))
 
 
 def stale(context: Context, *, same: object, limit: object, cursor: object) -> Page[Stale]:

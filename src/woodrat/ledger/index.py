@@ -14,7 +14,7 @@ from woodrat.errors import Unavailable
 from woodrat.log.entry import Entry
 from woodrat.merge.packing import garbled
 from woodrat.records import dataclass
-from woodrat.state.entry_rows import position_key, position_of
+from woodrat.state.entry_rows import POSITION_BYTES, position_key, position_of
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
@@ -277,6 +277,21 @@ class Lookup:
         found.update(position for position in self._read_tail().by_term().get(term, ()) if position > after)
         return sorted(position for position in found if position <= self._through)[:limit]
 
+    def positions_under(self, beginning: str, endings: Iterable[str]) -> dict[str, list[int]]:
+        """Return the positions under terms of one beginning whose rows never end, by ending; those without left out."""
+        if not self.has_below(beginning):
+            return {}  # asked once, instead of term by term
+        sought = {term_prefix(beginning + ending): ending for ending in endings}
+        found: dict[str, set[int]] = {}
+        for key, _ in self.find(sorted(sought)):
+            found.setdefault(sought[key[:-POSITION_BYTES]], set()).add(position_of(key))
+        recent = self._read_tail().by_term()
+        for ending in sought.values() if recent else ():
+            if listed := recent.get(beginning + ending):
+                found.setdefault(ending, set()).update(listed)
+        within = {name: sorted(at for at in positions if at <= self._through) for name, positions in found.items()}
+        return {name: positions for name, positions in within.items() if positions}
+
     def walk_back(self, term: str, before: int) -> Iterator[int]:
         """Yield the positions listed under a term before one, the last first, as far as the index goes."""
         last, size = term_key(term, max(0, min(before, self._through + 1))), WALK_ROWS_MIN
@@ -298,6 +313,10 @@ class Lookup:
         """Return the entries listed under a term, by position, without those whose bodies were erased."""
         found = (self._view.entry(position) for position in self.positions(term))
         return [entry for entry in found if entry is not None and entry.body is not None]
+
+    def find(self, keys: Sequence[bytes]) -> Sequence[tuple[bytes, bytes]]:
+        """Return the rows of the index with these keys, sorted, of those that never end: of any moment, in one look."""
+        return self._view.find(self._index.name, keys) if keys else ()
 
     def scan(
         self, prefix: bytes, *, after: bytes | None = None, reverse: bool = False, limit: int | None = None

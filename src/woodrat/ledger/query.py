@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from heapq import merge, nsmallest
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon.form import Json
@@ -561,11 +562,32 @@ class TypeRows:
                 yield (split_entry(row, prefix)[1] for row in self._scan(FIELD, group)), False
             last = min(last, group)
         while True:
-            below = self._view.scan(FIELD, prefix, through=self.coverage.through, after=last, reverse=True, limit=1)
-            if not below or below[0][0] <= prefix + low:
+            below = self._view.scan(
+                FIELD, prefix, through=self.coverage.through, after=last, reverse=True, limit=SCAN_ROWS
+            )
+            run: list[str] = []
+            end: bytes | None = None
+            values = [
+                (value, [split_entry(key, prefix)[1] for key, _ in some])
+                for value, some in groupby(below, key=lambda row: split_entry(row[0], prefix)[0])
+            ]
+            for number, (value, keys) in enumerate(values):
+                if entry_key(prefix, value, keys[0]) <= prefix + low:
+                    end = b""
+                    break
+                group = self._group_of(prefix, value)
+                is_whole = number < len(values) - 1 or len(below) < SCAN_ROWS
+                if group is not None or (not is_whole and not run):
+                    end = prefix + value + b"\0" if group is None else group
+                    break
+                if is_whole:
+                    run += reversed(keys)
+                    last = prefix + value + b"\0"
+            if run:
+                yield iter(run), True
+            if end:
+                last = end
+                ordered = self._group_of(prefix, value) is None
+                yield (split_entry(row, prefix)[1] for row in self._scan(FIELD, end)), ordered
+            elif end is not None or len(below) < SCAN_ROWS:
                 return
-            value, _ = split_entry(below[0][0], prefix)
-            group = self._group_of(prefix, value)
-            whole = prefix + value + b"\0" if group is None else group
-            yield (split_entry(row, prefix)[1] for row in self._scan(FIELD, whole)), group is None
-            last = whole

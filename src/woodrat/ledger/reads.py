@@ -14,13 +14,14 @@ from woodrat.ledger import entry_index
 from woodrat.ledger.matches import find_ref
 from woodrat.ledger.moments import NO_READ, open_reader, resolve_moment, resolve_ref, timestamp
 from woodrat.ledger.read import Reader, glanced, glanced_back
+from woodrat.merge.packing import garbled
 from woodrat.merge.snapshot import Contender
 from woodrat.record_json import Record
-from woodrat.records import dataclass, replace
+from woodrat.records import Deferrable, dataclass, replace
 from woodrat.state.asof import AsOf, Stored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from woodrat.canon.form import Json
     from woodrat.context import Context
@@ -58,7 +59,7 @@ class Related(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class EntityConflict(Record):
+class EntityConflict(Deferrable, Record):
     """A conflict (`Conflict`) with the entity it is in."""
 
     COMPACT: ClassVar = ("entity", "field", "claims", "by_arrival")
@@ -194,6 +195,22 @@ def conflicts_of(reader: Reader, ref: Ref, arrival: bool) -> list[EntityConflict
         EntityConflict(ref, conflict.field, conflict.claims, conflict.by_arrival)
         for conflict in (taken.arrivals() if arrival else taken.conflicts)
     ]
+
+
+def listed_conflicts_of(reader: Reader, ref: Ref, fields: Iterable[str], arrival: bool) -> list[EntityConflict]:
+    """Return the conflicts of a fold on fields that are known to be in conflict; who claims what is deferred."""
+    taken = reader.take(ref, reader.state(ref))
+
+    def deferred(field: str) -> EntityConflict:
+        def work_out() -> dict[str, Any]:
+            for conflict in taken.arrivals() if arrival else taken.conflicts:
+                if conflict.field == field:
+                    return {"claims": conflict.claims, "by_arrival": conflict.by_arrival}
+            raise garbled("The index of conflicts")
+
+        return EntityConflict.deferred(work_out, entity=ref, field=field)
+
+    return [deferred(field) for field in fields]
 
 
 def diff(

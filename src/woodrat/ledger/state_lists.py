@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from heapq import merge
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from woodrat.canon.ids import Ref
@@ -21,6 +22,7 @@ from woodrat.ledger.state_rows import (
     DUPLICATE,
     IDENTITY,
     INDEX,
+    MAY_BE,
     conflict_key,
     duplicate_key,
     identifying_values,
@@ -52,7 +54,11 @@ def conflicts(
     for name in find.types_in_order(reader, type):
         if last is None or name.encode() >= last.type.encode():
             after = last if last is not None and last.type == name else None
-            yield from _conflicts_of(_contested(reader, rows, name, after, ARRIVAL if arrival else CONFLICT), arrival)
+            if rows.covers(name):
+                yield from _listed_conflicts(reader, rows, name, after, arrival)
+            else:
+                walked = find.folds_in_order(reader, name, after)
+                yield from _conflicts_of(((ref, fresh) for ref, _, fresh in walked), arrival)
 
 
 def _conflicts_of(found: Iterator[tuple[Ref, Reader]], arrival: bool) -> Iterator[tuple[Place, EntityConflict]]:
@@ -61,43 +67,72 @@ def _conflicts_of(found: Iterator[tuple[Ref, Reader]], arrival: bool) -> Iterato
             yield (ref.type, ref.key, each.field), each
 
 
-def _contested(
-    reader: Reader, rows: Coverage, type: str, after: Ref | None, index: str
-) -> Iterator[tuple[Ref, Reader]]:
-    """Yield the entities of a type that may have fields in conflict, by key, and who is to read them."""
-    if not rows.covers(type):
-        for ref, _, fresh in find.folds_in_order(reader, type, after):
-            yield ref, fresh
-        return
+def _listed_conflicts(
+    reader: Reader, rows: Coverage, type: str, after: Ref | None, arrival: bool
+) -> Iterator[tuple[Place, EntityConflict]]:
+    """Yield the conflicts of a type that rows list, and those of entities that are laid over them, by key and field.
+
+    What rows list is in conflict, so only its state is looked up; who claims what is worked out when it is asked for.
+    """
+    index = ARRIVAL if arrival else CONFLICT
     start = None if after is None else conflict_key(type, after.key) + b"\xff"
-    listed = (key for key in _keys(reader, rows, index, type, start) if Ref(type, key) not in rows.laid_over)
-    over = [root.key for root in rows.roots if root.type == type and _follows(root, after)]
-    for some in find.chunks(Ref(type, key) for key in merge(listed, over, key=str.encode)):
+    listed = (
+        (key, fields)
+        for key, fields in _fields(reader, rows, index, type, start)
+        if Ref(type, key) not in rows.laid_over
+    )
+    over = sorted((root.key for root in rows.roots if root.type == type and _follows(root, after)), key=str.encode)
+    entities = merge(listed, ((key, None) for key in over), key=_key)
+    while some := list(islice(entities, find.GATHERED)):
         fresh = Reader(reader.view, reader.asof, reader.policies)  # a reader keeps all it has folded
-        fresh.gather(some)
-        yield from ((ref, fresh) for ref in some if fresh.exists(ref))
+        fresh.gather(Ref(type, key) for key, _ in some)
+        for key, fields in some:
+            ref = Ref(type, key)
+            if fields is not None:
+                conflicts = reads.listed_conflicts_of(fresh, ref, fields, arrival)
+            else:
+                conflicts = reads.conflicts_of(fresh, ref, arrival) if fresh.exists(ref) else []
+            for each in conflicts:
+                yield (type, key, each.field), each
+
+
+def _key(entity: tuple[str, object]) -> bytes:
+    return entity[0].encode()
 
 
 def _follows(ref: Ref, after: Ref | None) -> bool:
     return after is None or ref.key.encode() > after.key.encode()
 
 
-def _keys(reader: Reader, rows: Coverage, index: str, type: str, after: bytes | None) -> Iterator[str]:
-    """Yield the keys of entities with rows of an index of fields, each once."""
-    last = ""
-    for row in scan_all(reader, rows, index, type_prefix(type), after):
-        _, key, _ = split_names(row)
+def _fields(
+    reader: Reader, rows: Coverage, index: str, type: str, after: bytes | None
+) -> Iterator[tuple[str, list[str] | None]]:
+    """Yield the entities with rows of an index of fields, each with these; none where they have to be looked at."""
+    last, fields, is_sure = "", list[str](), True
+    for row, value in _scan(reader, rows, index, type_prefix(type), after):
+        _, key, name = split_names(row)
         if key != last:
-            yield key
-            last = key
+            if fields:
+                yield last, fields if is_sure else None
+            last, fields, is_sure = key, [], True
+        fields.append(name)
+        is_sure = is_sure and value != MAY_BE
+    if fields:
+        yield last, fields if is_sure else None
 
 
 def scan_all(reader: Reader, rows: Coverage, index: str, prefix: bytes, after: bytes | None = None) -> Iterator[bytes]:
     """Yield the keys of rows that begin with a prefix, from after one on, reading some at a time."""
+    return (key for key, _ in _scan(reader, rows, index, prefix, after))
+
+
+def _scan(
+    reader: Reader, rows: Coverage, index: str, prefix: bytes, after: bytes | None
+) -> Iterator[tuple[bytes, bytes]]:
     count = 64
     while True:
         found = reader.view.scan(index, prefix, through=rows.through, after=after, limit=count)
-        yield from (key for key, _ in found)
+        yield from found
         if len(found) < count:
             return
         after, count = found[-1][0], min(2 * count, READER_FOLDS)

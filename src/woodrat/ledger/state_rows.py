@@ -55,6 +55,8 @@ LARGE: Final = ARRAY + CUT
 """Stands for a collection of too many elements, and for any array in a field that is not indexed."""
 OBJECT: Final = b"\x07" + CUT
 """Stands for any object in a field that is not indexed."""
+MAY_BE: Final = b"?"
+"""The value of a row that says less than the fold: whoever finds it looks."""
 
 
 def type_prefix(type: str) -> bytes:
@@ -177,7 +179,8 @@ def rows_of(found: Fold) -> Rows:
         for name in snapshot.contested(state, rules, {*state.rivals, *state.held}):
             rows[CONFLICT, conflict_key(type, key, name)] = b""
         for name in fold.by_arrival(state, rules):
-            rows[ARRIVAL, conflict_key(type, key, name)] = b""
+            if name in values or name in large:  # what is not shown was not decided
+                rows[ARRIVAL, conflict_key(type, key, name)] = MAY_BE if name in large else b""
     if relation.endpoints(root) is None:
         if not rules.identifying.isdisjoint(large):
             values = fold.values(state, rules, rules.identifying)

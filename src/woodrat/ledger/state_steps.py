@@ -461,11 +461,13 @@ def catch_up(
         with engine.view(tenant) as view:
             head = view.head().position
             known = [progress_of(view, index.name) for index in indexes]
-        end = head if through is None else min(head, through)
-        done = min(one.position for one in known)
+            end = head if through is None else min(head, through)
+            done = min(one.position for one in known)
+            # A schema is one entry, and what each question would fold for it is a whole type.
+            waits = next(view.entries(done, end, {"schema"}), None) is not None
         filling = any(one.filling for one in known)
         first = done if first is None else first
-        is_short = not filling and end - done <= (few if done == first else 0)
+        is_short = not filling and not waits and end - done <= (few if done == first else 0)
         if is_short or (entries_max is not None and done - first + filled >= entries_max):
             return max(end - done, int(filling))
         if told is not None and end - first > STEP_ENTRIES:

@@ -7,11 +7,12 @@ does not cover is read from the log instead, with the same answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
+from functools import partial
 from heapq import merge
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, cast
 
 from woodrat.canon import form
 from woodrat.canon.ids import Ref
@@ -23,7 +24,7 @@ from woodrat.ledger.moments import NO_READ, open_reader, timestamp
 from woodrat.ledger.pages import Page, page_request
 from woodrat.merge.packing import garbled
 from woodrat.record_json import Record, derived
-from woodrat.records import dataclass
+from woodrat.records import Deferrable, dataclass
 from woodrat.runs import steps, trace
 from woodrat.runs.account import RUNNING, STATUSES
 from woodrat.runs.evaluations import evaluations
@@ -33,6 +34,7 @@ from woodrat.runs.index import LIST_INDEX, evidence_term
 from woodrat.runs.index import catch_up as catch_up
 from woodrat.runs.index.candidates import AllOf, AnyOf, Candidate, Few, Listed, Order, walk, window
 from woodrat.runs.index.decisions import runs_of
+from woodrat.runs.index.grounds import evidence_text, grounds_at
 from woodrat.runs.index.listing import ANCESTORS_MAX, Changes
 from woodrat.runs.index.terms import (
     ABOUT,
@@ -59,7 +61,7 @@ from woodrat.state.entry_rows import position_of
 from woodrat.state.run_owner import owned
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator
 
     from woodrat.canon.form import Json
     from woodrat.context import Context
@@ -247,7 +249,7 @@ class Recounter:
             found = [read_line(value) for _, value in rows]
         except (TypeError, ValueError) as error:
             raise garbled(f"The index {LISTS}") from error
-        return {line.summary.id: line for line in found}
+        return {line["id"]: line for line in found}
 
     @property
     def has_lines(self) -> bool:
@@ -603,7 +605,7 @@ class _Fits:
 
 
 @dataclass(frozen=True, slots=True)
-class Reason(Record):
+class Reason(Deferrable, Record):
     """One decision about a subject, with the run it was made in and what that run answered."""
 
     COMPACT: ClassVar = ("run", "agent", "query", "subject", "status", "verdict", "decided_at", "decision", "answer")
@@ -646,16 +648,28 @@ class Reason(Record):
         return self.decision.started_at
 
 
-Explain = Callable[[tuple[Reason, ...], Recounter], tuple[Reason, ...]]
-"""Adds to what a page of reasons tells."""
+Complete = Callable[[Decision], Decision]
+"""Adds to what a decision tells; it asks no engine any more."""
+Explainer = Callable[[Sequence[str]], Complete]
+"""Looks up what belongs to a decision by what it was made on (`evidence_text`); returns what adds it."""
+
+
+def _as_it_is(_: Sequence[str]) -> Complete:
+    return lambda decision: decision
 
 
 def why_page(
-    context: Context, ref: object, *, limit: object, cursor: object, explain: Explain = lambda reasons, _: reasons
+    context: Context,
+    ref: object,
+    *,
+    limit: object,
+    cursor: object,
+    explain: Callable[[Recounter], Explainer] = lambda _: _as_it_is,
 ) -> Page[Reason]:
     """Return the decisions about a subject, the latest first: those of runs about it, and those that leaned on it.
 
-    A page costs what it tells, however many runs there are about the subject. `explain` adds to that.
+    A page costs what it tells, however many runs there are about the subject. `explain` adds to that: what it needs is
+    looked up with the page, and the decisions are made when they are looked at.
     """
     faults: list[Fault] = []
     named = _named("ref", ref, faults)
@@ -667,15 +681,27 @@ def why_page(
     after = request.place_of(str, int)
     with open_recounter(context, request.position, lists=True) as recounter:
         decided = list(islice(_decided_about(recounter, named, after, request.limit + 1), request.limit + 1))
-        reasons = explain(tuple(_reason(record, made) for _, record, made in decided[: request.limit]), recounter)
-    end = decided[request.limit - 1][0] if len(decided) > request.limit else None
+        explainer = explain(recounter)
+        reasons = tuple(_reason(each, explainer(each.grounds)) for each in decided[: request.limit])
+    end = decided[request.limit - 1].place if len(decided) > request.limit else None
     matched = recounter.reader.matched
     page = Page(reasons, None if end is None else request.cursor_at(end), request.position, matched=matched)
     return page.followed_by(lambda: why_page(context, ref, limit=limit, cursor=page.cursor, explain=explain))
 
 
-_Decided = tuple[tuple[str, int], RunRecord | RunSummary, Decision]
-"""A decision, after its place (time and position) and its run."""
+class _Decided(NamedTuple):
+    """A decision that was found."""
+
+    place: tuple[str, int]
+    """Its time and position."""
+    id: str
+    """Its run."""
+    run: dict[str, Any]
+    """What is told of the run."""
+    grounds: Sequence[str]
+    """What it was made on, as texts (`evidence_text`)."""
+    make: Callable[[], Decision]
+    """Returns it."""
 
 
 def _decided_about(
@@ -688,47 +714,56 @@ def _decided_about(
     # One that rests on the subject, of a run about it, is listed twice.
     places = (place for place, _ in groupby(recounter.decided(members, after)))
     while some := list(islice(places, count)):
-        entries = {place: entry for place in some if (entry := recounter.view.entry(place[1])) is not None}
-        bodies: dict[tuple[str, int], Any] = {
-            place: form.decode(entry.body) for place, entry in entries.items() if entry.body is not None
-        }
-        runs = {place: body["run"] for place, body in bodies.items() if isinstance(body.get("run"), str)}
-        lines = recounter.lines(runs.values()) if recounter.has_lines else {}
-        for place, id in runs.items():
-            record: RunRecord | RunSummary
-            decision = _plain_decision(lines.get(id), place[1], bodies[place])
-            if decision is not None:
-                record = lines[id].summary
-            else:
-                if id not in records:
-                    made = recounter.judged(id)
-                    records[id] = made, {each.position: each for each in made.decisions}
-                record, decisions = records[id]
-                decision = decisions.get(place[1])
+        positions = [position for _, position in some]
+        bodies = recounter.view.bodies(positions)
+        grounds = grounds_at(recounter.index, positions)
+        lines = recounter.lines({each.run for each in grounds.values()}) if recounter.has_lines else {}
+        for place in some:
+            at = place[1]
+            made, body = grounds.get(at), bodies.get(at)
+            if made is None or body is None:
+                continue
+            line = lines.get(made.run)
+            if (
+                line is not None
+                and line.plain
+                and not line["cut"]
+                and made.agent == line["agent"]
+                and not made.has_calls
+            ):
+                if line["subject"] in names or not names.isdisjoint(made.entities):
+                    yield _Decided(place, made.run, line.some(_TOLD), made.texts, partial(_decision_in, at, body[1]))
+                continue
+            if made.run not in records:
+                record = recounter.judged(made.run)
+                records[made.run] = record, {each.position: each for each in record.decisions}
+            record, decisions = records[made.run]
+            decision = decisions.get(at)
             if decision is not None and (record.subject in names or names.intersection(decision.entities)):
-                yield place, record, decision
+                yield _read_decision(record, place, decision)
 
 
-def _plain_decision(line: Line | None, position: int, body: Mapping[str, Any]) -> Decision | None:
-    """Return the decision that an entry records, where its run need not be read for it; else none."""
-    if line is None or not line.plain or line.summary.cut or body.get("agent") != line.summary.agent:
-        return None
-    decision = steps.part_of("run.decided", position, body)
-    if not isinstance(decision, Decision) or any("span" in origin for origin in decision.origins):
-        return None  # a value that came from a call is told with the call
+_TOLD: Final = ("agent", "query", "subject", "principal", "conversation", "status", "verdict", "answer")
+"""What a reason tells of a run under the same names."""
+
+
+def _decision_in(position: int, body: bytes) -> Decision:
+    decision = steps.part_of("run.decided", position, form.decode(body))
+    assert isinstance(decision, Decision)
     return decision
 
 
-def _reason(record: RunRecord | RunSummary, decision: Decision) -> Reason:
-    return Reason(
-        run=record.id,
-        agent=record.agent,
-        query=record.query,
-        subject=record.subject,
-        principal=record.principal,
-        conversation=record.conversation,
-        status=record.status,
-        verdict=record.verdict,
-        decision=decision,
-        answer=record.answer,
-    )
+def _read_decision(record: RunRecord, place: tuple[str, int], decision: Decision) -> _Decided:
+    run = {name: getattr(record, name) for name in _TOLD}
+    return _Decided(place, record.id, run, texts_of(decision), lambda: decision)
+
+
+def texts_of(decision: Decision) -> list[str]:
+    """Return what a decision was made on, as texts (`evidence_text`)."""
+    texts = (evidence_text(origin) for origin in decision.origins)
+    return list(dict.fromkeys(text for text in texts if text is not None))
+
+
+def _reason(found: _Decided, complete: Complete) -> Reason:
+    make = found.make
+    return Reason.deferred(lambda: {"decision": complete(make())}, run=found.id, **found.run)

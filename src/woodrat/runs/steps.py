@@ -565,20 +565,32 @@ class DecisionOrigins(NamedTuple):
         """What `Decision.origins` says."""
         return (*self.conditions, *self.facts.values())
 
+    @property
+    def entities(self) -> set[str]:
+        """What `Decision.entities` says."""
+        found = (origin.get("entity") for origin in self.all if origin.get("kind") == "read")
+        return {entity for entity in found if isinstance(entity, str)}
+
 
 def decision_origins(body: Mapping[str, Any]) -> DecisionOrigins:
     """Return where the facts of a decision came from."""
-    tried, after = (_dicts(body.get(name)) for name in ("rules", "untried"))
-    conditions = (condition for rule in tried for condition in _dicts(rule.get("conditions")))
-    return DecisionOrigins(
-        tuple(_origin(condition.get("origin")) for condition in conditions),
-        {name: _origin(found) for name, found in mapping(body.get("facts_origin")).items()},
-        frozenset(key for rule in (*tried, *after) if isinstance(when := rule.get("when"), dict) for key in when),
-    )
+    conditions: list[dict[str, Any]] = []
+    asked: set[str] = set()
+    for name in ("rules", "untried"):
+        for rule in _dicts(body.get(name)):
+            when = rule.get("when")
+            if isinstance(when, dict):
+                asked.update(when)
+            if name == "rules":
+                conditions += [_origin(condition.get("origin")) for condition in _dicts(rule.get("conditions"))]
+    facts = {name: _origin(found) for name, found in mapping(body.get("facts_origin")).items()}
+    return DecisionOrigins(tuple(conditions), facts, frozenset(asked))
 
 
 def _dicts(value: object) -> list[dict[str, Any]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    if not isinstance(value, list):
+        return []
+    return value if all(type(each) is dict for each in value) else [each for each in value if isinstance(each, dict)]
 
 
 def _tried(rule: Mapping[str, Any]) -> Tried:
@@ -617,11 +629,20 @@ _ORIGIN: Final[Mapping[str, type]] = {
 
 def _origin(told: object) -> dict[str, Any]:
     """Return where a value came from; members of another shape count as left out."""
-    found = {name: item for name, item in mapping(told).items() if type(item) is _ORIGIN.get(name, type(item))}
-    if "observations" in found:
-        named = found["observations"]
-        found["observations"] = [id for id in named if isinstance(id, str)] if isinstance(named, list) else []
-    return found or {"kind": "stated"}
+    origin = mapping(told)
+    for name, item in origin.items():
+        kind = _ORIGIN.get(name)
+        if kind is not None and type(item) is not kind:
+            origin = {name: item for name, item in origin.items() if type(item) is _ORIGIN.get(name, type(item))}
+            break
+    named = origin.get("observations", _NOTHING)
+    if named is not _NOTHING and not (type(named) is list and all(type(id) is str for id in named)):
+        ids = [id for id in named if isinstance(id, str)] if isinstance(named, list) else []
+        origin = {**origin, "observations": ids}
+    return origin or {"kind": "stated"}
+
+
+_NOTHING: Final = object()
 
 
 def _observations(origin: Mapping[str, Any]) -> frozenset[str]:

@@ -156,15 +156,37 @@ def _choice(made: Decision) -> RunChoice:
     return RunChoice(made.stage, chosen if _is_short(chosen, CHOICE_BYTES_MAX) else run_steps.preview(chosen))
 
 
-@dataclass(frozen=True, slots=True)
 class Line:
-    """What an index keeps of a run that has ended."""
+    """What an index keeps of a run that has ended. Of one that is only looked at, the summary need not be made."""
 
-    summary: RunSummary
-    """What a list says of it."""
-    plain: bool
-    """Whether each of its entries is a part of it as it stands: none came twice, as a span, from another agent, or is
-    erased. Its steps can then be read one by one."""
+    __slots__ = ("_fields", "_summary", "plain")
+
+    def __init__(self, plain: bool, fields: list[Any]) -> None:
+        self.plain = plain
+        """Whether each of its entries is a part of it as it stands: none came twice, as a span, from another agent, or
+        is erased. Its steps can then be read one by one."""
+        self._fields = fields
+        self._summary: RunSummary | None = None
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a field of the summary, one of those that are plain JSON."""
+        return self._fields[_PLACES[name]]
+
+    def some(self, names: Iterable[str]) -> dict[str, Any]:
+        """Return some fields of the summary by name, of those that are plain JSON."""
+        fields = self._fields
+        return {name: fields[_PLACES[name]] for name in names}
+
+    @property
+    def summary(self) -> RunSummary:
+        """What a list says of it."""
+        if self._summary is None:
+            told = list(self._fields)
+            told[_NAMES], told[_CUT] = tuple(told[_NAMES]), tuple(told[_CUT])
+            told[_CHOICES] = tuple(RunChoice(stage, chosen) for stage, chosen in told[_CHOICES])
+            told[_COUNTS] = StepCounts(*told[_COUNTS])
+            self._summary = RunSummary(*told)
+        return self._summary
 
 
 def line_of(id: str, entries: Sequence[Entry], judgements: Iterable[Judgement]) -> bytes | None:
@@ -223,13 +245,13 @@ def _told(summary: RunSummary, *, plain: bool) -> list[Json]:
 
 def read_line(data: bytes) -> Line:
     """Return a line that was kept. What is wrong with it is a TypeError or a ValueError."""
-    plain, *told = form.decode(data)
-    told[_NAMES], told[_CUT] = tuple(told[_NAMES]), tuple(told[_CUT])
-    told[_CHOICES] = tuple(RunChoice(stage, chosen) for stage, chosen in told[_CHOICES])
-    told[_COUNTS] = StepCounts(*told[_COUNTS])
-    return Line(RunSummary(*told), plain)
+    plain, *fields = form.decode(data)
+    if len(fields) != len(_PLACES):
+        raise ValueError("a line has another number of fields")
+    return Line(plain, fields)
 
 
-_FIELDS: Final = list(fields_of(RunSummary))
-_NAMES, _CUT, _CHOICES, _COUNTS = map(_FIELDS.index, ("names", "cut", "choices", "counts"))
-"""Where in a line stands what is no plain JSON."""
+_PLACES: Final = {name: place for place, name in enumerate(fields_of(RunSummary))}
+"""Where in a line each field of a summary stands."""
+_NAMES, _CUT, _CHOICES, _COUNTS = (_PLACES[name] for name in ("names", "cut", "choices", "counts"))
+"""What is no plain JSON there."""

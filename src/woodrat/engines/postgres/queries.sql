@@ -52,6 +52,13 @@ FROM entry JOIN log ON log.tenant = :tenant AND log.id = entry.log
      LEFT JOIN log AS source_log ON source_log.tenant = :tenant AND source_log.id = origin.log
 WHERE entry.tenant = :tenant AND entry.id BETWEEN :low AND :high ORDER BY entry.id LIMIT :limit;
 
+-- name: bodies_at
+-- Kinds and bodies of the entries at some positions, with what they are committed to by.
+SELECT entry.id, entry.kind, entry.commitment, body.nonce, body.body
+FROM unnest(:ids::bigint[]) AS sought (id) JOIN entry ON entry.tenant = :tenant AND entry.id = sought.id
+     JOIN body ON body.tenant = :tenant AND body.id = entry.id
+WHERE entry.id BETWEEN :low AND :high AND body.body IS NOT NULL;
+
 -- name: entries_of_kind
 -- Entries of one rare kind, in order of position.
 SELECT entry.id, log.name, entry.recorded_at, entry.kind, entry.write, entry.length, entry.request, entry.commitment,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import moment
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import BEFORE_ALL, Head, Kept, Receipt, Standing
+from woodrat.engines.port import BEFORE_ALL, Head, Kept, KindedBody, Receipt, Standing
 from woodrat.engines.sql import codec
 from woodrat.engines.sql.cache import Known, Memory
 from woodrat.engines.sql.indexes import Indexes
@@ -105,6 +105,22 @@ class SqlView(Indexes):
             return None
         row = self.first_row("entries", **self.bounds(position - 1, position))
         return None if row is None else self._read(row)
+
+    def bodies(self, positions: Collection[int], kinds: Collection[str] | None = None) -> Mapping[int, KindedBody]:
+        base = self.base
+        sought = [base + position for position in sorted(set(positions)) if position >= 0]
+        found: dict[int, KindedBody] = {}
+        if sought:
+            for id, number, committed, nonce, body in self.select(
+                "bodies_at", ids=self.many_of(sought), **self.bounds()
+            ):
+                kind = codec.KINDS[number]
+                if kinds is not None and kind not in kinds:
+                    continue
+                if type(nonce) is not bytes or len(nonce) != NONCE_BYTES or commitment(nonce, body) != committed:
+                    raise damaged(id - base, "body")
+                found[id - base] = kind, body
+        return found
 
     def entries(
         self, after: int = BEFORE_ALL, through: int | None = None, kinds: Collection[str] | None = None

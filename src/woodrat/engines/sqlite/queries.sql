@@ -37,6 +37,12 @@ FROM entry JOIN log ON log.id = entry.log LEFT JOIN body ON body.id = entry.id
      LEFT JOIN origin ON origin.id = entry.id LEFT JOIN log AS source_log ON source_log.id = origin.log
 WHERE entry.id BETWEEN :low AND :high ORDER BY entry.id;
 
+-- name: bodies_at
+-- Kinds and bodies of the entries at some positions, with what they are committed to by.
+SELECT entry.id, entry.kind, entry.commitment, body.nonce, body.body
+FROM json_each(:ids) AS sought CROSS JOIN entry ON entry.id = sought.value JOIN body ON body.id = entry.id
+WHERE entry.id BETWEEN :low AND :high AND body.body IS NOT NULL;
+
 -- name: entries_of_kind
 -- Entries of one rare kind, in order of position.
 SELECT entry.id, log.name, entry.recorded_at, entry.kind, entry.write, entry.length, entry.request, entry.commitment,

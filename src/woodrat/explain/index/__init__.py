@@ -25,6 +25,9 @@ CITED: Final = "cited/"
 RECALLED: Final = "recalled/"
 """Recalls that found a run; its id follows."""
 
+MOMENT: Final = "moment/"
+"""Reads that asked for a moment, or for what was true by a time; the run's id follows."""
+
 _KINDS: Final = frozenset({"observation", "schema", "run.read", "run.decided"})
 
 
@@ -44,6 +47,8 @@ def _terms(entry: Entry) -> set[str]:
         run = body.get("run")
         if read.effective is not None and isinstance(run, str):
             named.add(touched.EFFECTIVE + run)
+        if isinstance(run, str) and (read.effective is not None or not read.present):
+            named.add(MOMENT + run)
         return named.union(RECALLED + recalled.run for recalled in read.recalled)
     if entry.kind == "run.decided":
         cited = references_of(steps.decision_origins(body).all)

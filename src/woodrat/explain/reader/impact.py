@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -24,10 +24,12 @@ from woodrat.explain.impact import (
     ImpactCounts,
     LeaningNames,
     WonField,
+    affected_parts,
     affected_run,
     leaning_names,
     leans,
 )
+from woodrat.explain.reader.plain_runs import PlainRun, plain_runs
 from woodrat.explain.reader.tracer import (
     decisions_at,
     missing,
@@ -36,6 +38,8 @@ from woodrat.explain.reader.tracer import (
 )
 from woodrat.explain.references import Affected, References, references
 from woodrat.ledger.matches import find_ref
+from woodrat.log.entry import POSITION_MAX
+from woodrat.records import dataclass
 from woodrat.runs.reader import run_record
 from woodrat.runs.steps import Decision, Read
 from woodrat.training.exports import Export
@@ -95,17 +99,25 @@ class _Step(NamedTuple):
     part: Read | Decision
 
 
-class Leaning(NamedTuple):
+class Leant(NamedTuple):
+    """How a run leans on something at one distance."""
+
+    names: Mapping[int, LeaningNames]
+    """By position, what of each of these steps leans on something nearer, or on one of the others."""
+    written: Mapping[str, int]
+    """The observations that are affected by them, and where they stand."""
+
+
+@dataclass(slots=True)
+class Leaning:
     """A run that leans on what was asked about, with the steps that do at one distance."""
 
     run: str
     distance: int
     first: _Link
     """What it was found by."""
-    names: Mapping[int, LeaningNames]
-    """By position, what of each of these steps leans on something nearer."""
-    written: frozenset[str]
-    """The observations that are affected by them."""
+    leant: Leant | None
+    """How; none where that was not worked out yet: nobody has gone further than this distance."""
 
     @property
     def place(self) -> tuple[int, int]:
@@ -146,10 +158,19 @@ class ImpactSearch:
         self._recent = Affected()
         self._touched: set[int] = set()
         self._written: list[tuple[int, int, str]] = []
-        self._records: dict[str, RunRecord | None] = {}
+        self._records: dict[str, RunRecord | PlainRun | None] = {}
+        self._at: dict[int, tuple[str, str | None]] = {}
+        """The kinds and the runs of the entries that were looked up last."""
+        self._postponed: dict[str, Leaning] = {}
+        """The runs of the first distance of which it was not worked out yet how they lean."""
+        self._entered: set[str | None] = set()
+        """Those of which it was."""
         self.matched: Match | None = None
         """How the entity asked about was found, where that was by a value that identifies it."""
         self.kind, self.id, self.observations = self._begin(what, agent)
+        self.asked = Affected()
+        """What was asked about."""
+        self.asked.add(self.affected)
         self._course = self._search()
         del self._tracer
 
@@ -175,7 +196,7 @@ class ImpactSearch:
                 del self._tracer  # a search that is remembered holds no view and nothing that was kept at hand for one
             return self.found[number] if number < len(self.found) else None
 
-    def record(self, tracer: Tracer, run: str) -> RunRecord:
+    def record(self, tracer: Tracer, run: str) -> RunRecord | PlainRun:
         """Return the record of a run that was found; those found last are at hand."""
         known = self._records.get(run) or tracer.recounter.find(run)
         assert known is not None, "a run that was found has entries"
@@ -193,7 +214,8 @@ class ImpactSearch:
     @property
     def decisions(self) -> int:
         """How many decisions were found."""
-        return sum(names.is_decision for leaning in self.found for names in leaning.names.values())
+        leant = (leaning.leant.names.values() for leaning in self.found if leaning.leant is not None)
+        return sum(names.is_decision for each in leant for names in each)
 
     @property
     def stated(self) -> list[tuple[int, str]]:
@@ -250,13 +272,17 @@ class ImpactSearch:
         """Yield the runs that lean on something, distance by distance, as far as asked."""
         while self._terms and (self.depth is None or self._distance <= self.depth):
             terms, self._terms, self._recent = self._terms, [], Affected()
-            for link in self._links(terms):
-                cancellation.check()
-                leaning = self._leaning(link)
-                if leaning is not None:
-                    yield leaning
+            links = self._links(terms)
+            while some := list(islice(links, LINKS_MIN)):
+                self._gather(some)
+                for link in some:
+                    cancellation.check()
+                    leaning = self._direct(link) if self._distance == 1 else self._leaning(link)
+                    if leaning is not None:
+                        yield leaning
             if self._after is not None:
                 raise RanOut
+            self._settle()
             self.affected.add(self._recent)
             self._distance += 1
         beyond = {self._leaning_run(link.position) for link in self._links(self._terms)}
@@ -279,81 +305,141 @@ class ImpactSearch:
                 return
             after, size = positions[-1], min(size * 4, LINKS_MAX)
 
+    def _direct(self, link: _Link) -> Leaning | None:
+        """Return the run of an entry at the first distance; how it leans is worked out later, where that is possible.
+
+        A read that names an observation asked about leans on it. So the first of its reads finds a run, if nothing of
+        it stands before where the search began; that it comes once at a distance is all that has to be known here.
+        """
+        kind, run = self._at.get(link.position, ("", None))
+        if run in self._postponed:
+            return None
+        record = None if run is None else self._records.get(run)
+        if (
+            run is None
+            or not isinstance(record, PlainRun)
+            or run in self._entered
+            or run == self._asked_run
+            or kind != "run.read"
+            or link.through not in self.affected.observations
+            or (self._after is not None and record.first <= self._after)
+        ):
+            self._entered.add(run)
+            return self._leaning(link)
+        leaning = self._postponed[run] = Leaning(run, self._distance, link, None)
+        return leaning
+
+    def _settle(self) -> None:
+        """Work out how those lean that were found directly: what is further away follows from it."""
+        postponed = iter(list(self._postponed.values()))
+        while some := list(islice(postponed, LINKS_MIN)):
+            cancellation.check()
+            self._gather([leaning.first for leaning in some])
+            for leaning in some:
+                settled = self._leaning(leaning.first)
+                assert settled is not None, "a read that names what is asked about leans on it"
+                leaning.leant = settled.leant
+        self._postponed.clear()
+
     def _leaning(self, link: _Link) -> Leaning | None:
         """Return the run of an entry, with all its steps that lean on what is nearer, or on one of these steps.
 
         Nothing where another entry of the run leads to it.
         """
         run = None if link.position in self._touched else self._run_of(link.position)
-        if run is None or run == self._asked_run:
+        record = None if run is None or run == self._asked_run else self._record(run)
+        if run is None or record is None:
             return None
-        steps = self._steps_of(run)
-        steps = {position: step for position, step in steps.items() if position not in self._touched}
-        affected, own = self.affected, Affected()
-        leaning = {position for position, step in steps.items() if affected.leans(step.named, position)}
-        if min(leaning, default=None) != link.position:
+        first, leant, own = leant_on(self.affected, record, self._touched)
+        if first != link.position:
             return None
-        before = affected.runs.get(run, self._tracer.through + 1)
-        written: dict[str, int] = {}
-        further = leaning
-        while further:
-            since = min(leaning)
-            if since < before:
-                own.runs[run] = since
-            for made in (steps[position].part for position in further):
-                if isinstance(made, Decision):
-                    own.decisions.add((run, made.span))
-                    own.stages.add((run, made.stage))
-            written = {id: at for at, id in self._writes(run) if at > since and id not in affected.observations}
-            own.observations.update(written)
-            further = {at for at, step in steps.items() if at not in leaning and own.leans(step.named, at)}
-            leaning |= further
-        self._touched |= leaning
+        self._touched |= leant.names.keys()
         self._recent.add(own)
-        self._written += ((self._distance, at, id) for id, at in written.items())
-        self._terms += (_Term(index.READ_BY + id, id, run) for id in written)
+        self._written += ((self._distance, at, id) for id, at in leant.written.items())
+        self._terms += (_Term(index.READ_BY + id, id, run) for id in leant.written)
         if run in own.runs:
             self._terms.append(_Term(index.RECALLED + run, run, run))
-        parts = {position: steps[position].part for position in sorted(leaning)}
-        for part in parts.values():
-            if isinstance(part, Decision):
-                self._follow_decision(run, part)
-        names = {position: leaning_names(part, (affected, own)) for position, part in parts.items()}
-        return Leaning(run, self._distance, link, names, frozenset(written))
+        for made in record.decisions:
+            if made.position in leant.names:
+                self._follow_decision(run, made)
+        return Leaning(run, self._distance, link, leant)
 
     def _leaning_run(self, position: int) -> str | None:
         """Return the run of an entry that leans on something affected."""
         run = self._run_of(position)
-        step = None if run is None or run == self._asked_run else self._steps_of(run).get(position)
+        record = None if run is None or run == self._asked_run else self._record(run)
+        step = None if record is None else _steps_of(record).get(position)
         return run if step is not None and self.affected.leans(step.named, position) else None
 
     # What runs hold
 
+    def _gather(self, links: Sequence[_Link]) -> None:
+        """Look up the runs of some entries that are looked at next, as far as they need not be read as a whole."""
+        bodies = self._tracer.view.bodies([link.position for link in links if link.position not in self._touched])
+        self._at = {position: (kind, _run_in(body)) for position, (kind, body) in bodies.items()}
+        unknown = {run for _, run in self._at.values() if run is not None} - self._records.keys()
+        if len(self._records) + len(unknown) > RUNS_AT_HAND:
+            self._records.clear()
+        self._records.update(plain_runs(self._tracer.recounter, unknown))
+
     def _run_of(self, position: int) -> str | None:
-        entry = self._tracer.view.entry(position)
-        body: Any = None if entry is None or entry.body is None else form.decode(entry.body)
-        run = body.get("run") if isinstance(body, dict) else None
-        return run if isinstance(run, str) else None
+        if position not in self._at:
+            bodies = self._tracer.view.bodies([position])
+            return _run_in(bodies[position][1]) if bodies else None
+        return self._at[position][1]
 
-    def _steps_of(self, run: str) -> dict[int, _Step]:
-        """Return the reads and decisions that are part of a run, by position."""
-        record = self._record(run)
-        parts: tuple[Read | Decision, ...] = () if record is None else (*record.reads, *record.decisions)
-        return {part.position: _Step(references(part), part) for part in parts}
-
-    def _writes(self, run: str) -> Iterator[tuple[int, str]]:
-        """Yield what a run wrote, by position; what another agent wrote in its name did not come of what it read."""
-        record = self._record(run)
-        for write in () if record is None else record.writes:
-            if write.position is not None:
-                yield write.position, write.observation
-
-    def _record(self, run: str) -> RunRecord | None:
+    def _record(self, run: str) -> RunRecord | PlainRun | None:
         if run not in self._records:
             if len(self._records) >= RUNS_AT_HAND:
                 self._records.clear()
             self._records[run] = self._tracer.recounter.find(run)
         return self._records[run]
+
+
+def _steps_of(record: RunRecord | PlainRun) -> dict[int, _Step]:
+    """Return the reads and decisions of a run, by position."""
+    parts: tuple[Read | Decision, ...] = (*record.reads, *record.decisions)
+    return {part.position: _Step(references(part), part) for part in parts}
+
+
+def leant_on(
+    affected: Affected, record: RunRecord | PlainRun, touched: Collection[int] = ()
+) -> tuple[int | None, Leant, Affected]:
+    """Return how a run leans on what is affected, by steps other than those that lean on something nearer.
+
+    Before that comes where the first of its steps stands that leans on something nearer, none where none does; behind
+    it, what of the run is affected.
+    """
+    run, own = record.id, Affected()
+    steps = {at: step for at, step in _steps_of(record).items() if at not in touched}
+    leaning = {position for position, step in steps.items() if affected.leans(step.named, position)}
+    first = min(leaning, default=None)
+    before = affected.runs.get(run, POSITION_MAX + 1)
+    written: dict[str, int] = {}
+    further = leaning
+    while further:
+        since = min(leaning)
+        if since < before:
+            own.runs[run] = since
+        for made in (steps[position].part for position in further):
+            if isinstance(made, Decision):
+                own.decisions.add((run, made.span))
+                own.stages.add((run, made.stage))
+        # What another agent wrote in its name did not come of what it read, and is no write of the run.
+        wrote = ((write.position, write.observation) for write in record.writes if write.position is not None)
+        written = {id: at for at, id in wrote if at > since and id not in affected.observations}
+        own.observations.update(written)
+        further = {at for at, step in steps.items() if at not in leaning and own.leans(step.named, at)}
+        leaning |= further
+    parts = {position: steps[position].part for position in sorted(leaning)}
+    names = {position: leaning_names(part, (affected, own)) for position, part in parts.items()}
+    return first, Leant(names, written), own
+
+
+def _run_in(data: bytes) -> str | None:
+    body: Any = form.decode(data)
+    run = body.get("run") if isinstance(body, dict) else None
+    return run if isinstance(run, str) else None
 
 
 def _link_order(link: _Link) -> tuple[int, str]:
@@ -409,9 +495,14 @@ class _Walk:
     def _next(self, part: int) -> None:
         self._part, self._first, self._inside = part, 0, 0
 
-    def _shown(self, record: RunRecord, leaning: Leaning) -> AffectedRun:
-        link = leaning.first
-        return affected_run(record, leaning.names, leaning.written, leaning.distance, link.through, link.through_run)
+    def _shown(self, record: RunRecord | PlainRun, leaning: Leaning) -> AffectedRun:
+        known, asked = leaning.leant, self._search.asked
+
+        def work_out() -> dict[str, Any]:
+            leant = leant_on(asked, record)[1] if known is None else known
+            return affected_parts(record, leant.names, leant.written)
+
+        return affected_run(record, work_out, leaning.distance, leaning.first.through, leaning.first.through_run)
 
     def _won(self, distance: int, id: str) -> Iterator[WonField]:
         """Yield the fields whose value an observation takes part in."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from woodrat.canon import form
@@ -23,14 +24,14 @@ from woodrat.state.observation import DELETE, RETRACT, Observation
 from woodrat.state.run_owner import is_part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
     from woodrat.explain.reader.tracer import Tracer
     from woodrat.explain.remake import DecisionNow
-    from woodrat.ledger.read import Reader
-    from woodrat.log.entry import Entry
+    from woodrat.merge.rules import Rules
+    from woodrat.merge.snapshot import Snapshot
     from woodrat.runs.record import RunRecord
 
 REMEMBERED_MAX: Final = 4_096
@@ -51,45 +52,37 @@ def stale(tracer: Tracer, request: PageRequest, *, same: bool) -> Page[Stale]:
     (before,) = request.place_of(int) or (tracer.through + 1,)
     beliefs = Beliefs(tracer)
     decisions: list[Stale] = []
-    for entry in _touched(tracer, before):
-        made = recorded_decision(entry)
-        comparison = None if made is None else compare(beliefs, made)
-        if comparison is None or (comparison.now.outcome == SAME and not same):
-            continue
-        if len(decisions) == request.limit:
-            cursor = request.cursor_at([decisions[-1].decision.position])
-            return Page(tuple(decisions), cursor, request.position)
-        decisions.append(comparison.stale(beliefs))
+    positions = _touched(tracer, before)
+    while some := list(islice(positions, request.limit + 1)):
+        bodies = tracer.view.bodies(some)
+        recorded = (recorded_decision(position, *bodies[position]) for position in some if position in bodies)
+        found = [made for made in recorded if made is not None]
+        beliefs.gather(made.run for made in found)
+        for made in found:
+            comparison = compare(beliefs, made)
+            if comparison is None or (comparison.now.outcome == SAME and not same):
+                continue
+            if len(decisions) == request.limit:
+                cursor = request.cursor_at([decisions[-1].decision.position])
+                return Page(tuple(decisions), cursor, request.position)
+            decisions.append(comparison.stale(beliefs))
     return Page(tuple(decisions), None, request.position)
 
 
-def _touched(tracer: Tracer, before: int) -> Iterator[Entry]:
+def _touched(tracer: Tracer, before: int) -> Iterator[int]:
     """Yield the decisions before a position whose evidence may be believed otherwise now, the latest first."""
     if tracer.reader.asof.effective is not None or tracer.is_behind:
-        yield from _decided(tracer, before)
-        return
-    last: int | None = None
-    for position in tracer.touched(before):
-        entry = tracer.view.entry(position) if position != last else None
-        last = position
-        if entry is not None:
-            yield entry
+        return _decided(tracer, before)
+    return (position for position, _ in groupby(tracer.touched(before)))
 
 
-def _decided(tracer: Tracer, before: int) -> Iterator[Entry]:
+def _decided(tracer: Tracer, before: int) -> Iterator[int]:
     """Yield the decisions before a position, the latest first, window by window."""
     high, window = min(before - 1, tracer.through), _WINDOW
     while high >= 0:
         low = max(-1, high - window)
-        yield from reversed(list(tracer.view.entries(low, high, {"run.decided"})))
+        yield from reversed([entry.position for entry in tracer.view.entries(low, high, {"run.decided"})])
         high, window = low, min(window * 2, _WINDOW_MAX)
-
-
-def stale_decision(beliefs: Beliefs, entry: Entry) -> Stale | None:
-    """Return a decision whose evidence is believed otherwise now; none when it is believed as it was."""
-    made = recorded_decision(entry)
-    comparison = None if made is None else compare(beliefs, made)
-    return None if comparison is None else comparison.stale(beliefs)
 
 
 class RecordedDecision(NamedTuple):
@@ -105,10 +98,10 @@ class RecordedDecision(NamedTuple):
     """Where the facts came from that it looked at."""
 
 
-def recorded_decision(entry: Entry) -> RecordedDecision | None:
-    """Return the decision an entry records; none where its body was erased or is of another shape."""
-    body: Any = None if entry.body is None else form.decode(entry.body)
-    decision = steps.part_of(entry.kind, entry.position, body) if isinstance(body, dict) else None
+def recorded_decision(position: int, kind: str, data: bytes) -> RecordedDecision | None:
+    """Return the decision that an entry records; none where its body is of another shape."""
+    body: Any = form.decode(data)
+    decision = steps.part_of(kind, position, body) if isinstance(body, dict) else None
     run = body.get("run") if isinstance(body, dict) else None
     if not isinstance(decision, Decision) or not isinstance(run, str):
         return None
@@ -140,7 +133,7 @@ class Comparison:
 
     made: RecordedDecision
     """The decision."""
-    record: RunRecord
+    record: RunRecord | PlainRun
     """Its run."""
     differences: tuple[Difference, ...]
     """What is believed otherwise, of what it looked at."""
@@ -150,23 +143,47 @@ class Comparison:
     def stale(self, beliefs: Beliefs) -> Stale:
         """Return it with both beliefs side by side, and why the earlier one no longer holds."""
         record = self.record
-        return Stale(
+        pairs = [(each, beliefs.spoken(each.ref, each.effective)) for each in self.differences]
+        return Stale.deferred(
+            lambda: {"beliefs": tuple(beliefs.belief(*pair) for pair in pairs)},
             run=self.made.run,
             agent=record.agent,
             query=record.query,
             subject=record.subject,
             answer=record.answer,
             decision=self.made.decision,
-            beliefs=tuple(map(beliefs.belief, self.differences)),
             now=self.now,
         )
+
+
+class PlainRun(NamedTuple):
+    """What an index says of a run that need not be read: all it read was of the present."""
+
+    agent: str | None
+    query: str | None
+    subject: str | None
+    answer: Json
+    reads: tuple[Read, ...] = ()
+
+
+class Spoken(NamedTuple):
+    """What was said of an entity and of those it is joined with, and what is believed of it."""
+
+    members: tuple[Ref, ...]
+    """All of them."""
+    observations: list[Observation]
+    """What was said, by position."""
+    rules: Rules
+    """How it is merged."""
+    snapshot: Snapshot | None
+    """What is believed."""
 
 
 def compare(beliefs: Beliefs, made: RecordedDecision) -> Comparison | None:
     """Compare what a decision looked at with what is believed; none when it is believed as it was."""
     decision = made.decision
     values: dict[str, Json] | None = None
-    record: RunRecord | None = None
+    record: RunRecord | PlainRun | None = None
     now: dict[str, Fact] = {}
     differences: list[Difference] = []
     for key, origin in {**decision.facts_origin, **made.looked}.items():
@@ -203,7 +220,7 @@ def compare(beliefs: Beliefs, made: RecordedDecision) -> Comparison | None:
     return Comparison(made, record, tuple(differences), remake(decision, now))
 
 
-def read_by(record: RunRecord, origin: Mapping[str, Any]) -> Read | None:
+def read_by(record: RunRecord | PlainRun, origin: Mapping[str, Any]) -> Read | None:
     """Return the read that a fact came from: of several at one position one that saw the same, best of the present."""
     entity, position, named = origin.get("entity"), origin.get("position"), set(named_observations(origin))
     reads = [read for read in record.reads if read.entity == entity and read.as_of == position]
@@ -214,7 +231,7 @@ def read_by(record: RunRecord, origin: Mapping[str, Any]) -> Read | None:
 def _spoken_since(beliefs: Beliefs, ref: Ref, origin: Mapping[str, Any], before: Json) -> bool:
     """Return whether belief about a fact may be another than when it was read."""
     position = origin.get("position")
-    if type(position) is not int or beliefs.tracer.reader.version(ref) > position:
+    if type(position) is not int or beliefs.version(ref) > position:
         return True
     # Nothing was said of it since; its schema may have become another.
     fact = beliefs.fact(ref, str(origin["field"]), None)
@@ -237,11 +254,26 @@ class Beliefs:
         self._facts: dict[tuple[Ref, str, str | None], Fact] = {}
         self._reasons: dict[tuple[Ref, str, str | None, tuple[str, ...]], tuple[str, str, Observation | None]] = {}
         self._known: dict[str, bool] = {}
+        self._versions: dict[Ref, int] = {}
+        self._spoken: dict[tuple[Ref, str | None], Spoken] = {}
+        self._plain: dict[str, PlainRun] = {}
         self.last_run: tuple[str, int, RunRecord] | None = None
         """The run asked about last, its last position, and its record."""
 
-    def run(self, id: str) -> RunRecord:
+    def gather(self, runs: Iterable[str]) -> None:
+        """Look up what indexes say of some runs that are asked about next; those that have to be read are left out."""
+        tracer, asked = self.tracer, set(runs)
+        self._plain = {}
+        lines = tracer.recounter.lines(asked) if tracer.recounter.has_lines else {}
+        plain = {id: line for id, line in lines.items() if line.plain and not line["cut"]}
+        for id in plain.keys() - tracer.with_moments(plain):
+            line = plain[id]
+            self._plain[id] = PlainRun(line["agent"], line["query"], line["subject"], line["answer"])
+
+    def run(self, id: str) -> RunRecord | PlainRun:
         """Return the record of a run; that of the later moment serves where nothing was added to it since."""
+        if (plain := self._plain.get(id)) is not None:
+            return plain
         for run in (self.last_run, None if self._later is None else self._later.last_run):
             if run is not None and run[0] == id and run[1] <= self.tracer.through:
                 return run[2]
@@ -249,6 +281,13 @@ class Beliefs:
         record = self.tracer.recounter.bare(id, entries)
         self.last_run = (id, entries[-1].position if entries else BEFORE_ALL, record)
         return record
+
+    def version(self, ref: Ref) -> int:
+        """Return the position of the last entry that touched an entity."""
+        found = self._versions.get(ref)
+        if found is None:
+            found = _bounded(self._versions)[ref] = self.tracer.reader.version(ref)
+        return found
 
     def knows(self, observation: str) -> bool:
         """Return whether the log holds an observation."""
@@ -264,14 +303,20 @@ class Beliefs:
             fact = _bounded(self._facts)[ref, field, effective] = _fact(self.tracer, ref, field, effective)
         return fact
 
-    def belief(self, difference: Difference) -> Belief:
-        """Return both beliefs about a fact, and what became of the earlier one."""
+    def spoken(self, ref: Ref, effective: str | None) -> Spoken:
+        """Return what was said of an entity."""
+        found = self._spoken.get((ref, effective))
+        if found is None:
+            found = _bounded(self._spoken)[ref, effective] = _spoken(self.tracer, ref, effective)
+        return found
+
+    def belief(self, difference: Difference, spoken: Spoken) -> Belief:
+        """Return both beliefs about a fact, and what became of the earlier one; it asks no engine."""
         key, ref, field, effective, was, before, fact = difference
         reasons = self._reasons.get((ref, field, effective, was))
         if reasons is None:
-            reader = self.tracer.reader_by(effective)
-            change, reason = _change(reader, ref, field, was, fact)
-            reasons = (change, reason, _cause(reader, ref, field, was, change))
+            change, reason = _change(spoken, field, was, fact)
+            reasons = (change, reason, _cause(spoken, field, was, change))
             _bounded(self._reasons)[ref, field, effective, was] = reasons
         change, reason, cause = reasons
         return Belief(
@@ -297,7 +342,7 @@ def _bounded(memory: dict[K, V]) -> dict[K, V]:
     return memory
 
 
-def later_change(tracer: Tracer, origin: Mapping[str, Any], before: Json) -> LaterChange | None:
+def later_change(tracer: Tracer, origin: Mapping[str, Any]) -> LaterChange | None:
     """Return what became of a value that was read; none where it is still believed, or nobody here can tell."""
     ref, was = read_ref(origin), named_observations(origin)
     if ref is None or (was and all(tracer.observation(id) is None for id in was)):
@@ -306,11 +351,12 @@ def later_change(tracer: Tracer, origin: Mapping[str, Any], before: Json) -> Lat
     fact = _fact(tracer, ref, field, None)
     if set(named_observations(fact.origin)) == set(was):
         return None
-    change, _ = _change(tracer.reader, ref, field, was, fact)
-    cause = _cause(tracer.reader, ref, field, was, change)
+    spoken = _spoken(tracer, ref, None)
+    change, _ = _change(spoken, field, was, fact)
+    cause = _cause(spoken, field, was, change)
     return LaterChange(
         change=change,
-        now=REDACTED if before == REDACTED else fact.value,
+        now=fact.value,
         observation=None if cause is None else cause.id,
         agent=None if cause is None else cause.agent,
         observed_at=None if cause is None else cause.observed_at,
@@ -318,33 +364,37 @@ def later_change(tracer: Tracer, origin: Mapping[str, Any], before: Json) -> Lat
     )
 
 
-def _cause(reader: Reader, ref: Ref, field: str, was: tuple[str, ...], change: str) -> Observation | None:
+def _spoken(tracer: Tracer, ref: Ref, effective: str | None) -> Spoken:
+    reader = tracer.reader_by(effective)
+    members = reader.group(ref)
+    observations = [stored.observation for stored in reader.stored(members)]
+    return Spoken(members, observations, reader.rules(ref.type), tracer.snapshot(ref, effective))
+
+
+def _cause(spoken: Spoken, field: str, was: tuple[str, ...], change: str) -> Observation | None:
     """Return the observation because of which a field is believed otherwise than the observations behind it said."""
-    stored = reader.stored(reader.group(ref))
     if change in ("retracted", "deleted"):
         op = RETRACT if change == "retracted" else DELETE
-        gone = {item.observation.digest for item in stored if item.observation.id in was}
-        causes = [item.observation for item in stored if item.observation.op == op]
+        gone = {said.digest for said in spoken.observations if said.id in was}
+        causes = [said for said in spoken.observations if said.op == op]
         if op == RETRACT:
             causes = [said for said in causes if not gone.isdisjoint(said.replaces)]
         return causes[-1] if causes else None
-    snapshot = reader.find(ref)
-    origin = None if snapshot is None else snapshot.blame.get(field)
-    return next((s.observation for s in stored if origin is not None and s.observation.id == origin.observation), None)
+    origin = None if spoken.snapshot is None else spoken.snapshot.blame.get(field)
+    return next((said for said in spoken.observations if origin is not None and said.id == origin.observation), None)
 
 
-def _change(reader: Reader, ref: Ref, field: str, was: tuple[str, ...], fact: Fact) -> tuple[str, str]:
+def _change(spoken: Spoken, field: str, was: tuple[str, ...], fact: Fact) -> tuple[str, str]:
     """Return what became of the observations that a fact rested on, and why they no longer hold."""
     if not was:
         return "stated", "nothing was said of it before"
-    members = reader.group(ref)
-    known = {stored.observation.digest: stored.observation for stored in reader.stored(members)}
-    verdicts = {str(v.observation): v for v in blame.blame(known.values(), members, reader.rules(ref.type), field)}
+    known = {said.digest: said for said in spoken.observations}
+    verdicts = {str(v.observation): v for v in blame.blame(known.values(), spoken.members, spoken.rules, field)}
     reason = next((verdicts[id].reason for id in was if id in verdicts and not verdicts[id].wins), "others joined it")
     live = fold.live_digests(known)
     if any(said.id in was and digest not in live for digest, said in known.items()):
         return "retracted", reason
-    snapshot = reader.find(ref)
+    snapshot = spoken.snapshot
     if snapshot is None or snapshot.deleted:
         return "deleted", reason
     origin = snapshot.blame.get(field)

@@ -29,7 +29,7 @@ from woodrat.state.asof import AsOf
 from woodrat.training.reader import leaning_exports
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from woodrat.canon.ids import Ref
     from woodrat.context import Context
@@ -55,7 +55,7 @@ def open_tracer(
     source_index.catch_up(context)
     if context.moment == "now" and not back:
         index.catch_up(context)
-    with open_recounter(context, position, bare=bare) as recounter:
+    with open_recounter(context, position, lists=not back, bare=bare) as recounter:
         yield Tracer(recounter)
 
 
@@ -177,6 +177,10 @@ class Tracer:
     def is_behind(self) -> bool:
         """Whether the index has so far to go that asking it saves nothing."""
         return self.through - self._index.covered > TAIL_MAX
+
+    def with_moments(self, runs: Collection[str]) -> set[str]:
+        """Return those of some runs that asked for another moment than the present; hardly any does."""
+        return set(self._index.positions_under(index.MOMENT, runs))
 
     def touched(self, before: int) -> Iterator[int]:
         """Yield the positions, before one, of decisions whose evidence something touched since, the latest first."""

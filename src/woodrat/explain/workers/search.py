@@ -110,9 +110,10 @@ class StaleSearch:
         policies = self._context.policies
         now = Beliefs(Tracer(Recounter(Reader(view, AsOf(self._present), policies))))
         then = Beliefs(Tracer(Recounter(Reader(view, AsOf(self._first - 1), policies))), now)
+        positions = list(positions)
+        bodies = view.bodies(positions)
         for position in positions:
-            entry = view.entry(position)
-            made = None if entry is None else recorded_decision(entry)
+            made = recorded_decision(position, *bodies[position]) if position in bodies else None
             comparison = None if made is None else compare(now, made)
             if made is None or comparison is None or comparison.now.outcome == SAME:
                 continue

@@ -13,7 +13,7 @@ from woodrat.canon import form
 from woodrat.ledger import index as log_index
 from woodrat.ledger.index import INDEX_ENTRIES, Index
 from woodrat.runs import steps, trace
-from woodrat.runs.index import decisions, listing
+from woodrat.runs.index import decisions, grounds, listing
 from woodrat.runs.index.terms import (
     DECIDED,
     EVALUATION,
@@ -114,13 +114,13 @@ def _list_terms(entry: Entry) -> set[str]:
     return {term for term in _terms(entry) if term.startswith((INSIDE, JUDGED))}
 
 
-INDEX: Final = Index(NAME, _KINDS, _terms, follow=decisions.follow)
+INDEX: Final = Index(NAME, _KINDS, _terms, grounds.pairs, decisions.follow)
 """Where what runs did is found."""
 LIST_INDEX: Final = Index(LISTS, _LIST_KINDS, _list_terms, follow=listing.follow)
 """Where lists find runs."""
 
 
-DECISIONS: Final = Index(NAME, frozenset({"run.decided"}), _terms)
+DECISIONS: Final = Index(NAME, frozenset({"run.decided"}), _terms, grounds.pairs)
 """The same, for whoever asks about decisions alone: what is not covered yet is read sooner."""
 
 

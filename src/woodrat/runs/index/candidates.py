@@ -11,7 +11,8 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from woodrat.ledger.index import term_prefix
-from woodrat.runs.index.terms import BEGAN, EVERY
+from woodrat.merge.packing import garbled
+from woodrat.runs.index.terms import BEGAN, EVERY, LISTS
 from woodrat.state.entry_rows import position_key, position_of
 
 if TYPE_CHECKING:
@@ -33,6 +34,14 @@ class Candidate(NamedTuple):
     """Where the log first heard how it began."""
     run: str
     """Its id."""
+
+
+def run_in(value: bytes) -> str:
+    """Return the run that a row names; `Corrupt` if it names none."""
+    try:
+        return value.decode()
+    except ValueError as error:
+        raise garbled(f"The index {LISTS}") from error
 
 
 class Stream(Protocol):
@@ -99,7 +108,7 @@ class Listed:
 
     def candidate(self, key: bytes, value: bytes) -> Candidate | None:
         """Return the candidate that a row tells of."""
-        return Candidate(position_of(key), value.partition(b"\0")[0].decode())
+        return Candidate(position_of(key), run_in(value.partition(b"\0")[0]))
 
 
 class Timed(Listed):
@@ -189,7 +198,7 @@ def window(order: Order, since: str | None, until: str | None) -> Stream:
     inside = [(key, value) for key, value in rows if end is None or key < end]
     if len(rows) == WINDOW_MAX and len(inside) == WINDOW_MAX:
         return Timed(order, since, until)
-    return Few(order, (Candidate(position_of(key), value.decode()) for key, value in inside))
+    return Few(order, (Candidate(position_of(key), run_in(value)) for key, value in inside))
 
 
 def walk(order: Order, stream: Stream, place: int) -> Iterator[Candidate]:

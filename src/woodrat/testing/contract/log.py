@@ -117,6 +117,12 @@ class LogContract(Contract):
             assert everything[-1].recorded_at == head.recorded_at
             assert view.entry(-1) is None
             assert view.entry(head.size) is None
+            bodies = {int(entry.position): (entry.kind, entry.body) for entry in everything if entry.body is not None}
+            assert view.bodies([*reversed(range(-1, head.size + 1)), 0]) == bodies
+            assert view.bodies([3]) == {3: bodies[3]}
+            assert not view.bodies([])
+            tags = {position: body for position, body in bodies.items() if body[0] == "tag"}
+            assert view.bodies(range(head.size), {"tag"}) == tags
             kinds = {entry.kind for entry in everything}
             assert kinds >= {"observation", "schema", "source", "received", "tag", "interpretation.started"}
             for after, through in itertools.product((-1, 0, 3, head.position), (None, -1, 0, 7, head.position, 10**6)):
