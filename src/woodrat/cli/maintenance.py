@@ -16,6 +16,7 @@ from woodrat.server import wire
 
 if TYPE_CHECKING:
     from woodrat.api.past import Past
+    from woodrat.engines.port import View
     from woodrat.log.entry import Entry
 
 NO_READ = "Nothing was read."
@@ -229,6 +230,7 @@ def doctor(call: Call) -> Answer:
         "outgoing_addresses": [],
         "clock": None,
         "write_ahead_log": None,
+        "erasure": None,
         "problem": None,
     }
     code = wire.DONE
@@ -278,6 +280,8 @@ def doctor(call: Call) -> Answer:
             paper.line(f"  clock: {found['clock']}", YELLOW)
         if found["write_ahead_log"] is not None:
             paper.line(f"  write-ahead log: {found['write_ahead_log']}", YELLOW)
+        if found["erasure"] is not None:
+            paper.line(f"  erasure: {found['erasure']}", YELLOW)
         if found["problem"] is not None:
             for line in found["problem"].split("\n"):
                 paper.line(f"  problem: {line}", RED)
@@ -353,6 +357,7 @@ def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:
     there = os.path.exists(path)
     indexes: list[dict[str, Any]] = []
     refolding: list[dict[str, Any]] = []
+    erasure: str | None = None
     if there:
         from woodrat.api.trailing_indexes import TRAILING
         from woodrat.ledger import indexer, refold
@@ -364,6 +369,7 @@ def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:
         with ledger.context.engine.view(ledger.tenant) as view:
             indexes = [one.to_json() for one in indexer.positions(view, TRAILING)]
             refolding = [one.to_json() for one in refold.waiting(view)]
+            erasure = _unfinished_erasure(view, purged=settings["purged"])
     clock = skew_of(call.engine(READ), ledger.tenant, SystemClock()) if there else None
     return {
         "engine": call.engine(READ).name if there else "sqlite",
@@ -372,7 +378,21 @@ def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:
         "refolding": refolding,
         "clock": clock,
         "write_ahead_log": _long_write_ahead_log(path),
+        "erasure": erasure,
     }
+
+
+def _unfinished_erasure(view: View, *, purged: bool) -> str | None:
+    """Return what is to be said of an erasure that was interrupted; `None` if there is none."""
+    from woodrat.erasure.verbs.pending_search import is_pending
+
+    if purged and not is_pending(view):
+        return None
+    left = "The files have not been searched for what went" if purged else "Some of its bytes are still in the files"
+    return (
+        f"An erasure was interrupted. {left}. The entries themselves are gone, and nobody can read them here. Run "
+        "`woodrat erase --finish` with the keys it was made with: it goes on where the erasure stopped."
+    )
 
 
 def _long_write_ahead_log(path: str) -> str | None:

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from woodrat.erasure.plan import Plan
 
 
+FINISH: Final = "Someone was reading the past or writing: `woodrat erase --finish` takes the bytes out."
+"""What is said of an erasure whose bytes are still in the files."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stays(Record):
     """Something that an erasure leaves, and why."""

@@ -18,6 +18,7 @@ from woodrat.engines.port import KEPT_EVERY, Kept, Transaction, View
 from woodrat.ledger import entry_index, fingerprint_index, identifying_values
 from woodrat.ledger import find as finder
 from woodrat.ledger.before import Before
+from woodrat.ledger.erasures import UNFINISHED
 from woodrat.ledger.read import Reader, lone_state
 from woodrat.ledger.spacing import Spacing
 from woodrat.ledger.transitions import advance, is_old, note_values, spoken_of
@@ -50,7 +51,10 @@ def derive_again(
     Return how many observations there are, and the root of the fingerprint.
     """
     size = write.head().size
+    unfinished = {name: value for name in UNFINISHED if (value := write.meta(name)) is not None}
     write.drop_derived()
+    for name, value in unfinished.items():
+        write.set_meta(name, value)
     folds, observations = _Folds(write, policies), 0
     for rows, meanings in _chunks(write, size):
         folds.take(rows, meanings)
