@@ -16,8 +16,10 @@ from tests.commands import Cli
 import woodrat
 from woodrat.cli import tables
 from woodrat.cli.tables import BOLD, GREEN, Paper, comparison, time, value
-from woodrat.engines.sqlite import write_ahead_log
+from woodrat.engines.sqlite import sweep, write_ahead_log
 from woodrat.merge.diff import FieldChange
+from woodrat.proofs.verbs.keys import make as make_keys
+from woodrat.testing.clock import FixedClock
 
 ANA = "contact/Ana Rivera"
 CRM, WEB = "obs_d2fjsh5trd3wfuioa2iscubxg2", "obs_pmlsgx2mhscnae7ltvxes62wyn"
@@ -424,6 +426,24 @@ def test_doctor_tells_of_a_long_write_ahead_log(db: Path, cli: Cli, monkeypatch:
         assert f"{db}-wal has grown to {size} bytes" in notice
         assert "No data is at risk. End long reads" in notice
         assert f"write-ahead log: {notice}" in cli("doctor", "-o", "table").out
+
+
+def test_doctor_tells_of_an_interrupted_erasure(db: Path, cli: Cli, tmp_path: Path, monkeypatch: Any) -> None:
+    """`doctor` names an erasure that did not come to its end, until `erase --finish` has finished it."""
+    make_keys(tmp_path / "keys", FixedClock())
+    monkeypatch.setenv("WOODRAT_SIGNING_KEYS", str(tmp_path / "keys"))
+    monkeypatch.setattr(sweep, "PATIENCE_MILLISECONDS", 0)
+    with woodrat.open(db) as ledger:
+        ledger.store({"entity_type": "memo", "id": "1", "text": "a text that goes"})
+        assert cli("doctor").json["erasure"] is None
+        with ledger.context.engine.view(ledger.tenant):
+            position = ledger.erase("memo/1", reason="a request").position
+            assert "still in the files" in cli("doctor").json["erasure"]
+    assert "woodrat erase --finish" in cli("doctor", "-o", "table").out
+    finished = cli("erase", "--finish").json
+    assert [one["position"] for one in finished["certificates"]] == [position]
+    assert finished["certificates"][0]["complete"]
+    assert cli("doctor").json["erasure"] is None
 
 
 def test_doctor_tells_which_types_are_merged_again(db: Path, cli: Cli) -> None:

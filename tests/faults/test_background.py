@@ -10,20 +10,22 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import apsw
 import pytest
 from tests.faults.cutting import FILE, folder
-from tests.faults.disk import ACKNOWLEDGED, BEGUN, Crashes, Recorder, State, cuts
+from tests.faults.disk import ACKNOWLEDGED, BEGUN, Crashes, Op, Recorder, State, cuts
 from tests.faults.processes import FULL
 
 from woodrat import Ledger
 from woodrat.api.trailing_indexes import TRAILING
 from woodrat.canon.ids import TenantId
-from woodrat.engines.sqlite import connection, engine
+from woodrat.engines.sqlite import sweep
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.erasure.verbs import byte_scan, pending_search
 from woodrat.ledger import indexer, refold, state_steps
 from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN
@@ -42,6 +44,8 @@ TENANT: Final = TenantId("t")
 SECRET: Final = "zoe.zweig.of.zug"
 """What is erased: the key of an entity, and what others quote."""
 POLICIES: Final = ("union", "append", "union")
+ERASURE: Final = 11
+"""Which write of a session erases."""
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +55,9 @@ def keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WOODRAT_SIGNING_KEYS", str(tmp_path / "keys"))
     monkeypatch.setattr(refold, "STEP_ENTITIES", 2)
     monkeypatch.setattr(state_steps, "STEP_ENTITIES", 2)
+    monkeypatch.setattr(sweep, "STEP_PAGES", 24)
+    monkeypatch.setattr(byte_scan, "SCAN_BYTES", 40_000)
+    monkeypatch.setattr(byte_scan, "NOTED_EVERY", 2)
 
 
 def schema(number: int) -> dict[str, Any]:
@@ -68,12 +75,12 @@ def deed(ledger: Ledger, seed: int, number: int) -> None:
     chance = random.Random(seed * 1000 + number)
     if number % 5 == 3:
         ledger.schemas.register(schema(number // 5))
-    elif number == 11:
+    elif number == ERASURE:
         ledger.erase(f"contact/{SECRET}", reason="a request")
     elif number == 8:
         ledger.merge("contact/n1", "contact/n2")
     else:
-        names = ["n1", "n2", "n3", *([SECRET] if number < 11 else [])]
+        names = ["n1", "n2", "n3", *([SECRET] if number < ERASURE else [])]
         ledger.store(
             [
                 {
@@ -108,18 +115,30 @@ def session(seed: int, disk: Recorder, path: Path) -> list[int]:
 
 def examine(path: Path, sizes: list[int], crashes: Crashes) -> None:
     """Raise `AssertionError` unless the file holds what was acknowledged, and everything derived is right."""
+    if crashes.begun > ERASURE:
+        reading = SqliteEngine(path, readonly=True)
+        with reading.view(TENANT) as view:
+            assert view.purged() or pending_search.is_pending(view), "nobody knows what to search for"
+        reading.close()
     opened = SqliteEngine(path)
     try:
         ledger = ledger_on(opened, TENANT, clock=FixedClock(seed="again"))
-        assert ledger.position + 1 in sizes[crashes.acknowledged : crashes.begun + 1], "lost"
+        size = ledger.position + 1
+        assert size in sizes[crashes.acknowledged : crashes.begun + 1], "lost"
         check(opened, ledger)
         while indexer.go_on(ledger.context, TRAILING, 50):
             pass
         check(opened, ledger)
         assert opened.purged(), "no erasure waits"
+        with opened.view(TENANT) as view:
+            waits = pending_search.is_pending(view)
+        finished = ledger.finish_erasure()
+        assert finished.complete == waits, finished
+        assert len(finished.certificates) == waits
+        assert all(certificate.complete for certificate in finished.certificates)
     finally:
         opened.close()
-    if crashes.acknowledged > 11:
+    if size > sizes[ERASURE]:
         for file in path.parent.iterdir():
             assert SECRET.encode() not in file.read_bytes(), f"erased bytes are in {file.name}"
 
@@ -137,8 +156,21 @@ def check(opened: SqliteEngine, ledger: Ledger) -> None:
                 assert same_state(reader.state(ref), fold_at(view, reader.group(ref), rules, position), rules), ref
 
 
-def cut(seed: int, wanted: int) -> tuple[Counter[str], list[str]]:
-    """Record a session and look at so many of its states; return how they were made, and what was wrong with some."""
+def erasing(log: Sequence[Op]) -> range:
+    """Return the points of a session at which it erases."""
+    begun = [at for at, op in enumerate(log) if op.kind == BEGUN]
+    acknowledged = [at for at, op in enumerate(log) if op.kind == ACKNOWLEDGED]
+    return range(begun[ERASURE], acknowledged[ERASURE] + 1)
+
+
+def cut(
+    seed: int, wanted: int, *, erasure: bool = False, until_wrong: bool = False
+) -> tuple[Counter[str], list[str]]:
+    """Record a session and look at so many of its states; return how they were made, and what was wrong with some.
+
+    With `erasure` they are states of the erasure, among them all that hold nothing but what was flushed. With
+    `until_wrong` it ends with the first that is wrong.
+    """
     chance = random.Random(seed)
     disk = Recorder()
     with folder() as live:
@@ -146,13 +178,14 @@ def cut(seed: int, wanted: int) -> tuple[Counter[str], list[str]]:
     disk.unregister()
     looked, wrong, seen = Counter[str](), list[str](), set[tuple[object, ...]]()
     points = len(disk.log) + 1
-    chosen = set(chance.sample(range(points), min(points, wanted)))
+    among = erasing(disk.log) if erasure else range(points)
+    chosen = set(chance.sample(among, min(len(among), wanted)))
     with folder() as ground:
         for at, crashes in enumerate(cuts(disk.log, chance)):
-            if at not in chosen or looked.total() >= wanted:
+            if looked.total() >= wanted or not (at in chosen or (erasure and at in among)):
                 continue
             makers: list[Callable[[], State]] = [crashes.all, crashes.synced, crashes.mixed]
-            state = makers[at % 3]()
+            state = makers[at % 3]() if at in chosen else crashes.synced()
             if state.key in seen:
                 continue
             seen.add(state.key)
@@ -162,6 +195,8 @@ def cut(seed: int, wanted: int) -> tuple[Counter[str], list[str]]:
                 examine(ground / FILE, sizes, crashes)
             except Exception as error:
                 wrong.append(f"seed {seed}, point {at}, {state.how}, {crashes.acknowledged}: {error!r:.300}")
+                if until_wrong:
+                    break
     return looked, wrong
 
 
@@ -169,6 +204,15 @@ def cut(seed: int, wanted: int) -> tuple[Counter[str], list[str]]:
 def test_no_cut_leaves_derived_data_that_is_wrong(seed: int) -> None:
     """Whenever a step or an erasure is cut, what is derived agrees with the log, and the work is finished after it."""
     looked, wrong = cut(seed, STATES)
+    print(dict(looked))
+    assert wrong == []
+    assert all(looked[how] for how in ("all", "synced", "mixed"))
+
+
+@pytest.mark.parametrize("seed", range(SESSIONS))
+def test_an_erasure_that_is_cut_anywhere_is_finished(seed: int) -> None:
+    """Wherever an erasure is cut, opening the file and finishing it leave no byte of it, and a complete certificate."""
+    looked, wrong = cut(seed, STATES, erasure=True)
     print(dict(looked))
     assert wrong == []
     assert all(looked[how] for how in ("all", "synced", "mixed"))
@@ -235,16 +279,36 @@ def _index_first(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(state_steps.Step, "put_down", put_down)
 
 
+def _unflushed(patch: pytest.MonkeyPatch) -> None:
+    """A sweep notes how far it came before its pages are durable."""
+    real = sweep._Sweep._clean_pages
+    patch.setattr(sweep._Sweep, "_clean_pages", lambda *given: real(*given) and False)
+
+
+def _late_note(patch: pytest.MonkeyPatch) -> None:
+    """What to search for becomes durable after the erasure, in a transaction of its own."""
+    real = pending_search.note
+
+    def note(write: Any, *given: Any) -> Any:
+        write.flush()
+        write.execute("COMMIT")
+        write.execute("BEGIN IMMEDIATE")
+        return real(write, *given)
+
+    patch.setattr(pending_search, "note", note)
+
+
 def _no_purge(patch: pytest.MonkeyPatch) -> None:
     """An erasure and those who open the file after it leave the bytes where they are."""
 
-    def purge(opened: Any, path: str) -> bool:
-        opened.authorizer = None
-        opened.execute("DELETE FROM purge")
-        opened.authorizer = connection.authorize
+    def purge(opened: Any) -> bool:
+        with opened.gate.turn():
+            raw = apsw.Connection(opened.path, vfs=opened.vfs)
+            raw.execute("DELETE FROM purge")
+            raw.close()
         return True
 
-    patch.setattr(engine, "purge", purge)
+    patch.setattr(sweep, "sweep", purge)
 
 
 @pytest.mark.parametrize("fault", [_early, _index_first, _no_purge], ids=lambda fault: fault.__name__.strip("_"))
@@ -253,4 +317,13 @@ def test_a_planted_fault_is_caught(
 ) -> None:
     """States that are wrong, rows that come after their mark, and bytes that are left are all found."""
     fault(monkeypatch)
-    assert any(cut(seed, 30)[1] for seed in range(4 if FULL else 2))
+    assert any(cut(seed, 30, until_wrong=True)[1] for seed in range(4 if FULL else 2))
+
+
+@pytest.mark.parametrize("fault", [_unflushed, _late_note], ids=lambda fault: fault.__name__.strip("_"))
+def test_a_planted_fault_of_an_erasure_is_caught(
+    fault: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bytes that come back after a cut, and an erasure that nobody can search for, are found."""
+    fault(monkeypatch)
+    assert any(cut(seed, 60, erasure=True, until_wrong=True)[1] for seed in range(4 if FULL else 2))

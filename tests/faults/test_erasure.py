@@ -20,7 +20,7 @@ import pytest
 import woodrat
 from woodrat import Ledger, NotFound, Refused, Rule
 from woodrat.canon.ids import TenantId
-from woodrat.engines.sqlite import connection
+from woodrat.engines.sqlite import connection, sweep
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.storage import FILES
 from woodrat.erasure import rewrite
@@ -67,7 +67,7 @@ REGISTRY: Final = {
     ("body", "body"): BODY,
     ("receipt", "tenant"): NUMBERS,
     **{("receipt", name): BODY for name in ("agent", "key", "request", "report", "nonce")},
-    ("purge", "id"): NUMBERS,
+    **{("purge", name): NUMBERS for name in ("id", "cursor", "salt")},
     **{("origin", name): NUMBERS for name in ("id", "log", "position")},
     **{("clone", name): NUMBERS for name in ("id", "log")},
     **{("entity", name): NUMBERS for name in ("id", "tenant", "digest", "first", "last", "state_at")},
@@ -569,7 +569,7 @@ def test_a_crash_before_the_purge_is_made_up_for(ledger: Ledger, db: Path, monke
 def test_a_long_reader_puts_the_purge_off(ledger: Ledger, db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who still reads the past keeps it; the certificate says the purge is pending, and finishing completes it."""
     tell(ledger)
-    monkeypatch.setattr(connection, "PURGE_MILLISECONDS", 0)
+    monkeypatch.setattr(sweep, "PATIENCE_MILLISECONDS", 0)
     with ledger.context.engine.view(TenantId("default")) as old:
         certificate = ledger.erase(PERSON, reason="a request")
         assert not certificate.purged
@@ -582,7 +582,8 @@ def test_a_long_reader_puts_the_purge_off(ledger: Ledger, db: Path, monkeypatch:
     assert finished.scanned
     assert hits(db.parent) == {}
     assert ledger.finish_erasure().to_json() == {
-        **{"purged": True, "searched": False, "scanned": [], "scanned_bytes": None, "hits": {}, "complete": False}
+        **{"purged": True, "searched": False, "scanned": [], "scanned_bytes": None, "hits": {}, "complete": False},
+        "certificates": [],
     }
 
 
@@ -710,9 +711,8 @@ def test_registered_columns_hold_what_they_are_said_to(ledger: Ledger, db: Path)
 # Planted faults: each takes one rule away, and the scan must notice.
 
 
-def _no_vacuum(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(connection, "purge", lambda *_: True)
-    patch.setattr("woodrat.engines.sqlite.engine.purge", lambda *_: True)
+def _no_sweep(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(sweep, "sweep", lambda *_: True)
 
 
 def _no_texts(patch: pytest.MonkeyPatch) -> None:
@@ -747,7 +747,7 @@ def _no_escapes(patch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "fault",
-    [_no_vacuum, _no_texts, _no_receipts, _no_following, _no_sources, _no_renaming, _no_deriving, _no_escapes],
+    [_no_sweep, _no_texts, _no_receipts, _no_following, _no_sources, _no_renaming, _no_deriving, _no_escapes],
 )
 def test_a_rule_left_out_is_noticed(ledger: Ledger, db: Path, monkeypatch: pytest.MonkeyPatch, fault: Any) -> None:
     """Without any one of the rules of an erasure, the scan finds something: none of them is there for show."""
@@ -774,7 +774,7 @@ def test_bodies_go_only_by_this_path(ledger: Ledger, db: Path) -> None:
         "UPDATE body SET id = id + 1000, nonce = NULL, body = NULL",
         "DELETE FROM body",
         "UPDATE entry SET leaf = zeroblob(32)",
-        "UPDATE purge SET id = 1",
+        "UPDATE purge SET id = 2",
     ):
         with pytest.raises(apsw.ConstraintError):
             raw.execute(statement)

@@ -16,6 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+import apsw
 import pytest
 from tests.faults.test_erasure import put_back_values
 
@@ -329,17 +330,16 @@ def test_nothing_is_looked_up_while_nothing_was_erased(db: Path, keys: Path, mon
 
 def test_verify_knows_that_a_write_that_lost_an_entry_has_no_receipt(ledger: Ledger, db: Path, keys: Path) -> None:
     """A receipt that is back after the erasure of an entry of its write is damage, and so is one that was changed."""
-    raw = sqlite3.connect(db)
+    raw = apsw.Connection(str(db))  # of the library that has it open: another would give up its locks
     (row,) = raw.execute("SELECT * FROM receipt WHERE key = ?", (KEY,)).fetchall()
     raw.close()
     ledger.erase(f"{ACCOUNT}#pin", reason="a request")
     assert ledger.verify(jobs=1).sound
     ledger.close()
-    raw = sqlite3.connect(db)
+    raw = apsw.Connection(str(db))
     raw.execute("INSERT INTO receipt VALUES (?, ?, ?, ?, ?, ?)", row)
-    raw.execute("INSERT INTO purge VALUES (1)")
+    raw.execute("INSERT INTO purge (id) VALUES (1)")
     raw.execute("DELETE FROM purge")
-    raw.commit()
     raw.close()
     with woodrat.open(db, keys=keys, readonly=True) as opened:
         (damage,) = opened.verify(jobs=1).damage
@@ -354,7 +354,7 @@ def test_receipts_of_an_older_layout_still_answer(db: Path, keys: Path, monkeypa
         _salt_with_the_first_entry(patch)
         with on("sqlite", db, keys) as ledger:
             ledger.store(request(PIN), idempotency_key=KEY)
-    first = connection.sql("0001.sql")
+    first, second = connection.sql("0001.sql"), connection.sql("0002.sql")
     raw = sqlite3.connect(db)
     raw.executescript(first[first.index("-- Relations by the entities") : first.index("-- Complete subtrees")])
     put_back_values(raw)
@@ -363,7 +363,9 @@ def test_receipts_of_an_older_layout_still_answer(db: Path, keys: Path, monkeypa
         "DROP TRIGGER receipt_no_update; DROP TRIGGER receipt_no_delete; ALTER TABLE receipt RENAME TO newer;"
         + first[first.index("CREATE TABLE receipt") : first.index("-- Append-only, whatever")]
         + "INSERT INTO receipt SELECT tenant, agent, key, request, report FROM newer; DROP TABLE newer;"
-        "DROP TABLE index_row; DROP TABLE index_past; DROP TABLE meta; PRAGMA user_version = 5"
+        "DROP TABLE index_row; DROP TABLE index_past; DROP TABLE meta; DROP TABLE purge;"
+        + second[second.index("CREATE TABLE purge") : second.index("DROP TRIGGER body_no_update")]
+        + "PRAGMA user_version = 5"
     )
     raw.close()
     with on("sqlite", db, keys, "b") as ledger:
@@ -446,20 +448,74 @@ def test_searched_files_stay_open_while_they_are_used(
         assert len(storage._OPEN) <= 8 + 2 * len(held)
 
 
-def test_another_process_that_finishes_says_nothing_was_searched(
-    ledger: Ledger, db: Path, keys: Path, monkeypatch: pytest.MonkeyPatch
+def test_another_process_finishes_with_the_key_alone(
+    ledger: Ledger, db: Path, keys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only who erased knows what to look for; anybody else takes the bytes out and does not say complete."""
-    from woodrat.engines.sqlite import connection
+    """What to look for is sealed with the erasure key: with it anybody completes an erasure, without it nobody does."""
+    from woodrat.engines.sqlite import sweep
 
-    monkeypatch.setattr(connection, "PURGE_MILLISECONDS", 0)
+    monkeypatch.setattr(sweep, "PATIENCE_MILLISECONDS", 0)
     with ledger.context.engine.view(ledger.tenant):
-        assert not ledger.erase(ACCOUNT, reason="a request").complete
-    with woodrat.open(db, keys=keys) as other:
+        begun = ledger.erase(ACCOUNT, reason="a request")
+        assert not begun.complete
+    assert sealed(db)
+    assert PIN.encode() not in sealed(db)
+    make_keys(tmp_path / "others", FixedClock(seed="others"))
+    with woodrat.open(db, keys=tmp_path / "others") as other:
         finished = other.finish_erasure()
         assert (finished.purged, finished.searched, finished.complete) == (True, False, False)
-    finished = ledger.finish_erasure()
-    assert (finished.purged, finished.searched, finished.complete) == (True, True, True)
+    with woodrat.open(db, keys=keys) as other:
+        finished = other.finish_erasure()
+        assert (finished.purged, finished.searched, finished.complete) == (True, True, True)
+        (certificate,) = finished.certificates
+        assert certificate.complete
+        assert (certificate.position, certificate.kinds, certificate.root) == (begun.position, begun.kinds, begun.root)
+        assert not any("--finish" in warning for warning in certificate.warnings)
+        assert sealed(db) == b""
+        assert not other.finish_erasure().searched
+
+
+def sealed(db: Path) -> bytes:
+    """Return what is noted of searches that are not finished."""
+    raw = apsw.Connection(str(db))
+    try:
+        return b"".join(row[0] for row in raw.execute("SELECT value FROM meta WHERE name LIKE 'erasure_search%'"))
+    finally:
+        raw.close()
+
+
+@pytest.mark.parametrize("rebuilt", [False, True])
+def test_a_search_goes_on_in_another_process(
+    ledger: Ledger, db: Path, keys: Path, monkeypatch: pytest.MonkeyPatch, rebuilt: bool
+) -> None:
+    """Killed in the middle, it goes on from the part it came to, also after a rebuild, and says all that it found."""
+    from woodrat.erasure.verbs import byte_scan
+
+    monkeypatch.setattr(byte_scan, "SCAN_BYTES", 1_000)
+    monkeypatch.setattr(byte_scan, "NOTED_EVERY", 3)
+    real, parts = byte_scan.ByteScan._part, [0]
+
+    def part(self: Any, path: str) -> bool:
+        parts[0] += 1
+        if parts[0] == 50:
+            raise KeyboardInterrupt
+        return bool(real(self, path))
+
+    monkeypatch.setattr(byte_scan.ByteScan, "_part", part)
+    with pytest.raises(KeyboardInterrupt):
+        ledger.erase(ACCOUNT, reason="a request")
+    if rebuilt:
+        ledger.rebuild()
+    ledger.close()
+    parts[0] = 1000
+    with woodrat.open(db, keys=keys) as other:
+        assert other.context.engine.purged()
+        finished = other.finish_erasure()
+        assert finished.complete
+        assert finished.certificates[0].scanned_bytes == finished.scanned_bytes
+        assert finished.scanned_bytes is not None
+        assert finished.scanned_bytes >= db.stat().st_size - 4096
+        assert (parts[0] - 1000) * 1_000 < finished.scanned_bytes - 40_000, "the first parts were searched before"
 
 
 def test_what_another_tenant_holds_does_not_show(db: Path, keys: Path) -> None:

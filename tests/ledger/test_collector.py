@@ -92,3 +92,16 @@ def _noting(states: list[bool]) -> object:
         return advance(*arguments, **given)  # type: ignore[arg-type]
 
     return noted
+
+
+def test_something_long_gives_the_collector_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is off between the parts of something long, collects after some of them, and is on again afterwards."""
+    turns: list[bool] = []
+    monkeypatch.setattr(collector, "TURN_EVERY", 2)
+    monkeypatch.setattr(gc, "collect", lambda: turns.append(gc.isenabled()))
+    with collector.held_off_long() as part_is_done:
+        for _ in range(5):
+            assert not gc.isenabled()
+            part_is_done()
+    assert gc.isenabled()
+    assert turns == [False, False]

@@ -207,9 +207,8 @@ class Maintenance(Past):
         Erases an entity, a field as REF#field, a source, everything an `agent` stated, or a `subject` with its runs.
 
         Bodies and nonces are removed from every file, with everything that names or quotes them; what must stay is
-        written again without them, and every earlier proof still holds. `dry_run` says what would be erased. It is one
-        transaction that rebuilds everything derived, and other writers wait for it. The erasure key is required; `keys`
-        of `open` names its folder.
+        written again without them, and every earlier proof still holds. `dry_run` says what would be erased. Other
+        writers wait only for short steps. The erasure key is required; `keys` of `open` names its folder.
         """
         from woodrat.erasure.verbs import erase as erasure_verbs
 
@@ -249,13 +248,11 @@ class Maintenance(Past):
 
     @verb(post="/v1/finish-erasure", grant=MANAGE, alone=True, example={})
     def finish_erasure(self) -> Finished:
-        """Remove from the files what an interrupted erasure left there.
+        """Finish an erasure that was interrupted: remove its bytes from the files, and search them.
 
-        Also searches the files, and returns how far it got.
-
-        It is needed only after an erasure that another process blocked, or that was interrupted while it searched.
-        Opening the ledger removes the bytes too. Only the process that erased can search: no other knows what to search
-        for.
+        It is needed only after an erasure that another process blocked, or whose process was ended. It goes on where
+        that one stopped, and returns the certificates of what it finished. Opening the ledger removes the bytes too,
+        but does not search. What to search for is stored sealed with the erasure key until then.
         """
         from woodrat.erasure.verbs import byte_scan
 

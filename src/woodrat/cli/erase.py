@@ -60,9 +60,11 @@ def _finish(call: Call) -> Answer:
             paper.line("Somebody is still reading the past, or writing. Try again when they have finished.", YELLOW)
         elif not found.searched:
             paper.line("Nothing erased is left to remove from the files.", GREEN)
-            paper.line("The files were not searched: only the process that erased knows what to look for.", DIM)
+            paper.line("The files were not searched: no erasure that the key here belongs to waits for it.", DIM)
         else:
             _searched(paper, found)
+            for certificate in found.certificates:
+                paper.line(f"  finished: the erasure at {certificate.position}", DIM)
 
     done = found.purged and not found.hits
     return Answer(found.to_json(), text, code=wire.DONE if done else wire.FOUND_SOMETHING)

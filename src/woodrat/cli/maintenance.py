@@ -17,6 +17,7 @@ from woodrat.server import wire
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
+    from woodrat.engines.port import View
     from woodrat.log.entry import Entry
 
 NO_READ = "Nothing was read."
@@ -244,6 +245,7 @@ def doctor(call: Call) -> Answer:
         "outgoing_addresses": [],
         "clock": None,
         "write_ahead_log": None,
+        "erasure": None,
         "problem": None,
     }
     code = wire.DONE
@@ -293,6 +295,8 @@ def doctor(call: Call) -> Answer:
             paper.line(f"  clock: {found['clock']}", YELLOW)
         if found["write_ahead_log"] is not None:
             paper.line(f"  write-ahead log: {found['write_ahead_log']}", YELLOW)
+        if found["erasure"] is not None:
+            paper.line(f"  erasure: {found['erasure']}", YELLOW)
         if found["problem"] is not None:
             for line in found["problem"].split("\n"):
                 paper.line(f"  problem: {line}", RED)
@@ -366,13 +370,13 @@ def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:
         "synchronous": "full",
     }
     there = os.path.exists(path)
-    indexes: dict[str, Any] = {"indexes": [], "refolding": []}
+    indexes: dict[str, Any] = {"indexes": [], "refolding": [], "erasure": None}
     if there:
         ledger = call.ledger(READ)
         settings.update(_file_facts(path))
         settings["position"] = ledger.position
         settings["purged"] = call.engine(READ).purged()
-        indexes = _index_facts(ledger)
+        indexes = _index_facts(ledger, purged=settings["purged"])
     clock = skew_of(call.engine(READ), ledger.tenant, SystemClock()) if there else None
     return {
         "engine": call.engine(READ).name if there else "sqlite",
@@ -394,22 +398,40 @@ def _server_engine_facts(call: Call) -> dict[str, Any]:
         return {"engine": engine.name}
     ledger = call.ledger(READ)
     settings = {**engine.settings(), "position": ledger.position}
+    purged = True
     try:
-        settings["purged"] = engine.purged()
+        settings["purged"] = purged = engine.purged()
     except WoodratError:
         settings["purged"] = "not known: whoever logged in may not act as the owner"
     clock = skew_of(engine, ledger.tenant, SystemClock())
-    return {"engine": engine.name, "settings": settings, **_index_facts(ledger), "clock": clock}
+    return {"engine": engine.name, "settings": settings, **_index_facts(ledger, purged=purged), "clock": clock}
 
 
-def _index_facts(ledger: Ledger) -> dict[str, Any]:
-    """Return how far everything that trails the log goes, and which types wait to be merged again."""
+def _index_facts(ledger: Ledger, *, purged: bool) -> dict[str, Any]:
+    """Return how far what trails the log goes, which types wait to be merged again, and what an erasure left to do."""
     from woodrat.api.trailing_indexes import TRAILING
     from woodrat.ledger import indexer, refold
 
     with ledger.context.engine.view(ledger.tenant) as view:
         indexes = [one.to_json() for one in indexer.positions(view, TRAILING)]
-        return {"indexes": indexes, "refolding": [one.to_json() for one in refold.waiting(view)]}
+        return {
+            "indexes": indexes,
+            "refolding": [one.to_json() for one in refold.waiting(view)],
+            "erasure": _unfinished_erasure(view, purged=purged),
+        }
+
+
+def _unfinished_erasure(view: View, *, purged: bool) -> str | None:
+    """Return what is to be said of an erasure that was interrupted; `None` if there is none."""
+    from woodrat.erasure.verbs.pending_search import is_pending
+
+    if purged and not is_pending(view):
+        return None
+    left = "The files have not been searched for what went" if purged else "Some of its bytes are still in the files"
+    return (
+        f"An erasure was interrupted. {left}. The entries themselves are gone, and nobody can read them here. Run "
+        "`woodrat erase --finish` with the keys it was made with: it goes on where the erasure stopped."
+    )
 
 
 def _long_write_ahead_log(path: str) -> str | None:

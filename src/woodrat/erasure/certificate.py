@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from woodrat import record_json
@@ -11,6 +11,10 @@ from woodrat.records import dataclass
 
 if TYPE_CHECKING:
     from woodrat.erasure.plan import Plan
+
+
+FINISH: Final = "Someone was reading the past or writing: `woodrat erase --finish` takes the bytes out."
+"""What is said of an erasure whose bytes are still in the files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +56,9 @@ ALWAYS: Final = (
 """What every erasure leaves."""
 
 
-def what_stays(plan: Plan, beyond_reach: Iterable[tuple[str, str]] = ()) -> tuple[Stays, ...]:
-    """Return what one erasure leaves, and why; what lies beyond the engine's reach is given."""
-    found = [*ALWAYS, *(Stays(what, why) for what, why in beyond_reach)]
+def what_stays(plan: Plan) -> tuple[Stays, ...]:
+    """Return what one erasure leaves, and why."""
+    found = list(ALWAYS)
     if plan.short:
         why = "they are too short to be looked for in texts; where a name says whose they are, they are gone"
         found.append(Stays(f"values of {', '.join(sorted(plan.short))} inside texts of others", why))

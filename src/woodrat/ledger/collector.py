@@ -4,6 +4,8 @@ A batch makes some twenty objects for each record and lets go of nearly all of t
 through them again and again meanwhile, and through all else in memory, and find nothing: what a write makes holds no
 cycles. So it waits, as long as one batch takes and no longer.
 
+Deriving everything again goes on for longer. It holds the collector off too, and gives it a turn now and then.
+
 Only one batch at a time holds it off, in the whole process: one that begins meanwhile, in another thread or inside the
 first, is written with the collector as it is. So the collector gets its turn after each batch, however many there are.
 """
@@ -13,7 +15,7 @@ from __future__ import annotations
 import gc
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -21,6 +23,9 @@ BATCH_MIN: Final = 32
 """A write of fewer records makes too little to be looked through."""
 BATCH_MAX: Final = 20_000
 """A write of more records goes on for so long that others need the collector meanwhile."""
+
+TURN_EVERY: Final = 200
+"""After so many parts of something long the collector has its turn."""
 
 _turn = threading.Lock()
 
@@ -37,6 +42,21 @@ def held_off(count: int) -> Iterator[None]:
     finally:
         gc.enable()
         _turn.release()
+
+
+@contextmanager
+def held_off_long() -> Iterator[Callable[[], None]]:
+    """Hold the collector off for something long; what is given is to be called after each part, and has it collect."""
+    parts = 0
+
+    def part_is_done() -> None:
+        nonlocal parts
+        parts += 1
+        if parts % TURN_EVERY == 0 and not gc.isenabled():
+            gc.collect()
+
+    with held_off(BATCH_MAX):
+        yield part_is_done
 
 
 def _go_on() -> None:

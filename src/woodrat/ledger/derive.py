@@ -15,9 +15,10 @@ from typing import Final
 
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import KEPT_EVERY, Kept, Transaction, View
-from woodrat.ledger import entry_index, fingerprint_index, identifying_values
+from woodrat.ledger import collector, entry_index, fingerprint_index, identifying_values
 from woodrat.ledger import find as finder
 from woodrat.ledger.before import Before
+from woodrat.ledger.erasures import UNFINISHED
 from woodrat.ledger.read import Reader, lone_state
 from woodrat.ledger.spacing import Spacing
 from woodrat.ledger.transitions import advance, is_old, new_values, note_values, spoken_of
@@ -50,27 +51,36 @@ def derive_again(
     Return how many observations there are, and the root of the fingerprint.
     """
     size = write.head().size
+    unfinished = {name: value for name in UNFINISHED if (value := write.meta(name)) is not None}
     write.drop_derived()
+    for name, value in unfinished.items():
+        write.set_meta(name, value)
     folds, observations = _Folds(write, policies), 0
-    for rows, meanings in _chunks(write, size):
-        folds.take(rows, meanings)
-        observations += sum(isinstance(meaning, Observation) for meaning in meanings)
-        done = rows[-1].position + 1
-        if progress is not None and done < size:
-            progress(done, size)
-    folds.put_down()
-    return observations, _finish(write, policies, size - 1)
+    with collector.held_off_long() as part_is_done:
+        for rows, meanings in _chunks(write, size):
+            folds.take(rows, meanings)
+            observations += sum(isinstance(meaning, Observation) for meaning in meanings)
+            done = rows[-1].position + 1
+            if progress is not None and done < size:
+                progress(done, size)
+            part_is_done()
+        folds.put_down()
+        return observations, _finish(write, policies, size - 1, part_is_done)
 
 
-def _finish(write: Transaction, policies: Mapping[str, Policy], head: int) -> bytes:
+def _finish(write: Transaction, policies: Mapping[str, Policy], head: int, part_is_done: Callable[[], None]) -> bytes:
     """Make the fingerprint, which speaks of the present alone; what else trails the log begins again by itself."""
     if head < 0:
         return fingerprint.whole(None)
     now = Reader(write, AsOf(head), policies)
-    folds = finder.folds(now, None)
-    fingerprint_index.build(
-        write, head, ((ref.digest, snapshot.value_digest(state, now.rules(ref.type))) for ref, state in folds)
-    )
+
+    def leaves() -> Iterator[tuple[bytes, bytes]]:
+        for number, (ref, state) in enumerate(finder.folds(now, None), 1):
+            yield ref.digest, snapshot.value_digest(state, now.rules(ref.type))
+            if number % CHUNK_ENTRIES == 0:
+                part_is_done()
+
+    fingerprint_index.build(write, head, leaves())
     root = fingerprint_index.root(write)
     assert root is not None, "it was just made"
     return root

@@ -160,7 +160,7 @@ def folds(reader: Reader, type: str | None) -> Iterator[tuple[Ref, MergeState]]:
     done: set[Ref] = set()
     for refs in entity_pages(reader.view, type, reader.asof.position):
         fresh = Reader(reader.view, reader.asof, reader.policies)
-        for ref in refs:
+        for ref in gathered(fresh, refs):
             members = fresh.group(ref)
             if len(members) > 1:
                 if members[0] in done:

@@ -101,6 +101,11 @@ def nodes(pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
     return found
 
 
+def top(pairs: Iterable[tuple[bytes, bytes]]) -> bytes | None:
+    """Return the hash of the node over all of these leaves, which come in order; none over none."""
+    return nodes(pairs).get(_node_key(0, 0))
+
+
 def _is_renewed(view: View) -> bool:
     """Return whether the nodes are those of the leaves."""
     return view.meta(_NODES) == view.meta(NAME)

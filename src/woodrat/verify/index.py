@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from woodrat.engines.port import BEFORE_ALL, Audit, Mismatch, View
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.index import Index
     from woodrat.merge import Policy
     from woodrat.recall.embedders import Embedder
+    from woodrat.verify.leaves import Leaves
 
 INDEXES: Final = BY_ENTRY
 """The indexes of the log that are made of its entries alone."""
@@ -54,26 +55,34 @@ def pass_over(audit: Audit) -> None:
             audit.pass_over(name)
 
 
-def fingerprint_faults(
-    view: View, audit: Audit, expected: Iterable[tuple[bytes, bytes]], through: int
-) -> list[Mismatch]:
-    """Return what of the kept fingerprint is not what these leaves make, which are those for its position."""
-    try:
-        position, kept = fingerprint_index.position(view), dict(fingerprint_index.leaves(view))
-        wanted = dict(expected)
-        found = [
-            Mismatch(
-                "fingerprint", None, view.entity(entity, through), f"its leaf kept for position {position} is another"
-            )
-            for entity in sorted(kept.keys() | wanted.keys())
-            if kept.get(entity) != wanted.get(entity)
-        ]
-        if not found and not fingerprint_index.has_its_nodes(view):
-            found.append(Mismatch("fingerprint", None, None, f"a node kept for position {position} is another"))
-    except Corrupt as error:
-        return [Mismatch("fingerprint", None, None, str(error))]
+def fingerprint_faults(view: View, audit: Audit, expected: Leaves, through: int) -> Iterator[Mismatch]:
+    """Yield what of the kept fingerprint is not what these leaves make, which are those for its position."""
     audit.pass_over(fingerprint_index.NAME)
-    return found
+    try:
+        position, agreed = fingerprint_index.position(view), True
+        for entity in _unlike(fingerprint_index.leaves(view), expected.items()):
+            agreed = False
+            problem = f"its leaf kept for position {position} is another"
+            yield Mismatch("fingerprint", None, view.entity(entity, through), problem)
+        if agreed and not fingerprint_index.has_its_nodes(view):
+            yield Mismatch("fingerprint", None, None, f"a node kept for position {position} is another")
+    except Corrupt as error:
+        yield Mismatch("fingerprint", None, None, str(error))
+
+
+def _unlike(one: Iterator[tuple[bytes, bytes]], other: Iterator[tuple[bytes, bytes]]) -> Iterator[bytes]:
+    """Yield the entities whose leaves are not the same, or only in one of two that come in order."""
+    left, right = next(one, None), next(other, None)
+    while left is not None or right is not None:
+        if left == right:
+            left, right = next(one, None), next(other, None)
+            continue
+        entity = min(leaf[0] for leaf in (left, right) if leaf is not None)
+        yield entity
+        if left is not None and left[0] == entity:
+            left = next(one, None)
+        if right is not None and right[0] == entity:
+            right = next(other, None)
 
 
 def compare(view: View, audit: Audit, embedder: Embedder | None, policies: Mapping[str, Policy]) -> set[str]:

@@ -36,6 +36,7 @@ from woodrat.state.identity import Identifying, shared_values
 from woodrat.state.meaning import Meaning, Step, step_of
 from woodrat.state.relation import endpoints
 from woodrat.state.schema import Schema
+from woodrat.verify.leaves import Leaves
 
 READER_FOLDS: Final = 500
 """After so many entities the readers of the past are made anew, since each keeps all it has folded."""
@@ -59,9 +60,9 @@ class Refolded:
 
     entities: int = 0
     """How many entities there are."""
-    now: list[tuple[bytes, bytes]] = field(default_factory=list)
+    now: Leaves = field(default_factory=Leaves)
     """Leaves of the fingerprint at the head: digests of the smallest entity and of the values of every fold."""
-    then: list[tuple[bytes, bytes]] = field(default_factory=list)
+    then: Leaves = field(default_factory=Leaves)
     """Leaves of the fingerprint at the position for which one is kept."""
     wrong: list[Mismatch] = field(default_factory=list)
     """What does not agree with the log."""
@@ -262,7 +263,7 @@ class Refolder:
         is_root = members[0] == ref
         digest = snapshot.value_digest(state, rules) if is_root and state.exists else None
         if digest is not None:
-            self.found.now.append((ref.digest, digest))
+            self.found.now.add(ref.digest, digest)
         then = self._imprint.position
         if then >= 0:
             if self._imprint.filling:
@@ -273,7 +274,7 @@ class Refolder:
                 old = self._rules_at(ref.type, then)
                 digest = snapshot.value_digest(before, old) if before is not None and before.exists else None
             if digest is not None:
-                self.found.then.append((ref.digest, digest))
+                self.found.then.add(ref.digest, digest)
 
 
 class _First:
@@ -316,8 +317,8 @@ def total(parts: Iterable[Refolded]) -> Refolded:
     found = Refolded()
     for part in parts:
         found.entities += part.entities
-        found.now += part.now
-        found.then += part.then
+        found.now.take(part.now)
+        found.then.take(part.then)
         found.wrong += part.wrong
         found.unchecked |= part.unchecked
         for name, count in part.seen.items():

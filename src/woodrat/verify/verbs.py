@@ -14,6 +14,7 @@ import os
 import random
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon.digest import digest
@@ -35,7 +36,6 @@ from woodrat.log.entry import DIGEST_BYTES, NONCE_BYTES, request_commitment
 from woodrat.merge import BUILTIN
 from woodrat.state import fingerprint
 from woodrat.state.asof import AsOf
-from woodrat.state.fingerprint import Tree
 from woodrat.state.meaning import Meaning
 from woodrat.state.observation import Observation
 from woodrat.verify import index as verify_index
@@ -234,7 +234,7 @@ class _Verification:
             found.append(_unnoted(view, audit.unnoted()))
         if folded.unchecked:
             return found
-        found += verify_index.fingerprint_faults(view, audit, folded.then, log.size)[:FINDINGS_MAX]
+        found += islice(verify_index.fingerprint_faults(view, audit, folded.then, log.size), FINDINGS_MAX)
         if self._deep:
             self._unchecked |= verify_index.compare(view, audit, self._embedder, self._policies)
             self._checked += ["search", "indexes", "vectors"] if "search" not in self._checked else []
@@ -254,7 +254,7 @@ class _Verification:
         ordered = [self._findings[key] for key in sorted(self._findings, key=lambda key: key[:5])]
         log, folded = self._log, self._folded
         sound = not any(found.log for found in ordered)
-        tree = Tree.build(folded.now) if folded is not None and sound and not self._unchecked else None
+        root = folded.now.root() if folded is not None and sound and not self._unchecked else None
         return Verified(
             position=self._size - 1,
             entries=self._size,
@@ -262,7 +262,7 @@ class _Verification:
             entities=folded.entities if folded else 0,
             logs=tuple(log.names) if log else (),
             root=log.frontier.root().hex() if log else "",
-            fingerprint=fingerprint.text(tree.root()) if tree is not None else None,
+            fingerprint=fingerprint.text(root) if root is not None else None,
             checked=tuple(self._checked),
             unchecked=tuple(sorted(self._unchecked)),
             covered=max((held.size for held in self._checkpoints if held.size <= self._size), default=0),

@@ -13,7 +13,7 @@ import pytest
 import woodrat
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.port import KEPT_EVERY
-from woodrat.engines.sqlite import engine as sqlite_engine
+from woodrat.engines.sqlite import wal_index
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import NotFound, Refused, Unavailable
 from woodrat.ledger import quick_reads, refold
@@ -247,13 +247,13 @@ def test_asking_for_a_stamp_lets_no_lock_go(engine: SqliteEngine) -> None:
 
 def test_stamps_keep_no_more_open_than_there_are_files(tmp_path: Path) -> None:
     """What was opened for a stamp is closed once the database was closed and its index is gone."""
-    before = len(sqlite_engine._kept)
+    before = len(wal_index._kept)
     for number in range(5):
         engine = SqliteEngine(tmp_path / f"{number}.db")
         ledger_on(engine).store(person())
         assert engine.stamp() is not None
         engine.close()
-    assert len(sqlite_engine._kept) <= before + 1
+    assert len(wal_index._kept) <= before + 1
 
 
 def test_entities_used_lately_stay_at_hand(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:

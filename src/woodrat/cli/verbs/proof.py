@@ -93,7 +93,11 @@ COMMANDS: tuple[Command, ...] = (
         own=(
             argument("--yes", action="store_true", help="do not ask for confirmation"),
             argument("--out", metavar="F", help="new file for the certificate, as JSON"),
-            argument("--finish", action="store_true", help="remove from the files what an interrupted erasure left"),
+            argument(
+                "--finish",
+                action="store_true",
+                help="finish an interrupted erasure and search the files",
+            ),
             argument("--again", action="store_true", help="after restoring a backup, erase again what had been erased"),
         ),
         rows=False,

@@ -19,7 +19,7 @@ from woodrat.merge.packing import UNREADABLE
 
 APPLICATION_ID = 0x57524154
 """`WRAT`: marks a file as ours."""
-MIGRATIONS = ("0001.sql", "0002.sql", "0003.sql", "0004.sql", "0005.sql", "0006.sql", "0007.sql", "0008.sql")
+MIGRATIONS = tuple(f"{number:04}.sql" for number in range(1, 10))
 """The steps by which a file came to its present layout; `user_version` counts them."""
 MOVES_ROWS = "0008.sql"
 """The step before which rows of tables that it drops are put into the ordered indexes."""
@@ -31,11 +31,6 @@ CACHE_KIBIBYTES = 65_536
 """Page cache of one connection."""
 WAL_PAGES = 1_000
 """Size of the write-ahead log at which it is taken over into the file."""
-
-PURGE_MILLISECONDS = 10_000
-"""How long a purge waits for those who still read the past, or write."""
-VACUUM_BYTES_MAX = 1 << 30
-"""Up to this size a file is made anew in memory; beyond it, in a temporary file that has no name."""
 
 _FIXED = ((3, 51, 3), (3, 50, 7), (3, 44, 6))
 _NETWORK = frozenset(
@@ -250,41 +245,6 @@ def secure(connection: apsw.Connection, *, on: bool) -> None:
 def is_purged(connection: apsw.Connection) -> bool:
     """Return whether no erasure waits for its bytes to be taken out of the file."""
     return connection.execute("SELECT 1 FROM purge").get is None
-
-
-def purge(connection: apsw.Connection, path: str) -> bool:
-    """Make the file anew and empty the write-ahead log; return False if someone was in the way for too long.
-
-    Free pages and the gaps in others may hold what was erased long before it was: derived data moves as it grows.
-    """
-    if is_purged(connection):
-        return True
-    run = connection.execute
-    connection.authorizer = None
-    connection.set_busy_timeout(PURGE_MILLISECONDS)
-    try:
-        run("PRAGMA secure_delete = ON")
-        if os.path.getsize(path) > VACUUM_BYTES_MAX:
-            run("PRAGMA temp_store = FILE")
-        run("VACUUM")
-        if not _emptied(connection):
-            return False
-        run("DELETE FROM purge")
-        _emptied(connection)
-        return True
-    except (apsw.BusyError, apsw.LockedError):
-        return False
-    finally:
-        run("PRAGMA secure_delete = OFF")
-        run("PRAGMA temp_store = MEMORY")
-        connection.set_busy_timeout(BUSY_MILLISECONDS)
-        connection.authorizer = authorize
-
-
-def _emptied(connection: apsw.Connection) -> bool:
-    """Take the write-ahead log over into the file and cut it to nothing; return whether nobody kept it."""
-    busy, _, _ = next(iter(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")))
-    return not busy
 
 
 def prepare(connection: apsw.Connection, path: str, *, readonly: bool) -> None:

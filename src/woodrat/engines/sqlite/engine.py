@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 import apsw
@@ -26,7 +26,6 @@ from woodrat.engines.sqlite.connection import (
     is_purged,
     pid,
     prepare,
-    purge,
     queries,
     secure,
     translated,
@@ -38,12 +37,12 @@ from woodrat.engines.sqlite.gate import Gate
 from woodrat.engines.sqlite.group import Part, Together
 from woodrat.engines.sqlite.medium import Unchanging, check_writable
 from woodrat.engines.sqlite.tables import SqliteView
+from woodrat.engines.sqlite.wal_index import WalIndex
 from woodrat.engines.sqlite.write_ahead_log import WriteAheadLog
 from woodrat.errors import Unavailable
 from woodrat.merge.packing import UNREADABLE
 
 if TYPE_CHECKING:
-    import mmap
     from collections.abc import Callable
 
     from woodrat.engines.port import Engine
@@ -78,8 +77,8 @@ class SqliteEngine:
         self._idle: list[Connected] = []
         self._pool = threading.Lock()
         self.closed = self._writing = False
-        self._vfs = vfs
-        self._stamps = Stamps(self.path) if vfs is None else None
+        self.vfs = vfs
+        self._stamps = WalIndex(self.path) if vfs is None else None
         self.fence = Fence(self.path)
         self.sound: set[TenantId] = set()
         """Tenants whose log was found sound at its end since the file was opened."""
@@ -144,7 +143,7 @@ class SqliteEngine:
 
     def stamp(self) -> bytes | None:
         self._check()
-        return None if self._stamps is None else self._stamps.now()
+        return None if self._stamps is None else self._stamps.header()
 
     def transaction(self, tenant: TenantId) -> _Writing | Part:
         if self.closed or self.readonly or self._process != pid():
@@ -185,12 +184,15 @@ class SqliteEngine:
         self._check()
         if self.readonly:
             return self.purged()
-        with translated(self.path), self.gate.turn():
-            writer = self.take_writer()
+        from woodrat.engines.sqlite.sweep import sweep  # only erasures need it
+
+        self.fence.check()
+        with translated(self.path):
             try:
-                return purge(writer.connection, self.path)
-            finally:
-                self.give_back_writer()
+                return sweep(self)
+            except apsw.Error as error:
+                self.fence.watch(error, self._writer.connection)
+                raise
 
     def purged(self) -> bool:
         with self.view(TenantId("")) as view:
@@ -227,7 +229,7 @@ class SqliteEngine:
         try:
             return self._idle.pop()
         except IndexError:
-            connection = connect(self.path, readonly=True, vfs=self._vfs, unchanging=self._unchanging)
+            connection = connect(self.path, readonly=True, vfs=self.vfs, unchanging=self._unchanging)
             return Connected(connection, reads=True)
 
     def give_back(self, reader: Connected) -> None:
@@ -378,58 +380,3 @@ class _Writing:
 
     def _undo(self) -> None:
         self._writer.undo(self._write, "ROLLBACK")
-
-
-HEADER_BYTES: Final = 96
-"""Both copies of the header. A commit writes the second first, so both are as they were only when nothing happened."""
-
-
-class Stamps:
-    """Reads the header of a database's index. Some connection to the database stays open as long as it is used."""
-
-    def __init__(self, path: str) -> None:
-        self._path = os.path.realpath(path) + "-shm"
-        self._map: mmap.mmap | None = None
-        self._tried = False
-
-    def now(self) -> bytes | None:
-        """Return the header as it is; `None` where there is none to be read."""
-        found = self._map
-        if found is None:
-            if self._tried:
-                return None
-            self._tried = True
-            found = self._map = _mapped(self._path)
-        return None if found is None else found[:HEADER_BYTES]
-
-
-_kept: dict[tuple[int, int], tuple[int, mmap.mmap]] = {}
-"""Descriptors and mappings of indexes, by device and inode."""
-_keeping = threading.Lock()
-
-
-def _mapped(path: str) -> mmap.mmap | None:
-    """Return the beginning of a file as it is in memory; `None` where that cannot be had."""
-    if os.name != "posix":
-        return None
-    import mmap
-
-    with _keeping:
-        for place, (descriptor, mapping) in list(_kept.items()):
-            if not os.fstat(descriptor).st_nlink:  # SQLite removes it when nobody has it open any more
-                del _kept[place]
-                mapping.close()
-                os.close(descriptor)
-        try:
-            known = os.stat(path)
-            place = (known.st_dev, known.st_ino)
-            if place not in _kept:
-                if known.st_size < HEADER_BYTES:
-                    return None
-                descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-                opened = os.fstat(descriptor)
-                place = (opened.st_dev, opened.st_ino)
-                _kept[place] = (descriptor, mmap.mmap(descriptor, HEADER_BYTES, access=mmap.ACCESS_READ))
-            return _kept[place][1]
-        except (OSError, ValueError):
-            return None  # without it everything is asked of SQLite, as ever

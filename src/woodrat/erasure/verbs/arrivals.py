@@ -7,7 +7,6 @@ comes in again. Both need the erasure key, since an erasure names nothing of wha
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from woodrat.context import Context, Erasures
 from woodrat.engines.port import Transaction
@@ -15,6 +14,7 @@ from woodrat.erasure.reader.memory import Remembered
 from woodrat.erasure.reader.tail import receipts_of
 from woodrat.erasure.verbs import erase as erasure_verbs
 from woodrat.errors import Fault, Refused
+from woodrat.ledger.erasures import FORGETTING
 from woodrat.ledger.moments import erased_here
 from woodrat.ledger.write import Draft
 from woodrat.log import erasure
@@ -22,8 +22,6 @@ from woodrat.log.entry import Entry
 from woodrat.state.observation import Observation
 
 KIND = erasure.KIND
-_DUE: Final = "forgetting"
-"""Noted while what was taken over is still to be made to forget."""
 
 
 def admissible(context: Context, arriving: Sequence[Entry]) -> tuple[Sequence[Entry], int]:
@@ -102,7 +100,7 @@ class Due:
         self._context = context
         self._erased: Remembered | None = None
         with context.engine.view(context.tenant) as view:
-            self._found = view.meta(_DUE) is not None
+            self._found = view.meta(FORGETTING) is not None
 
     def __bool__(self) -> bool:
         return self._found
@@ -118,7 +116,7 @@ class Due:
     def note(self, write: Transaction) -> None:
         """Note it with the entries that are being taken over, if it is so."""
         if self._found:
-            write.set_meta(_DUE, b"")
+            write.set_meta(FORGETTING, b"")
 
     def settle(self) -> int:
         """Erase what is due, if anything is; return how many erasures that took."""
@@ -127,7 +125,7 @@ class Due:
         count = remembered(self._context)
         self._found = False
         with self._context.engine.transaction(self._context.tenant) as write:
-            write.set_meta(_DUE, None)
+            write.set_meta(FORGETTING, None)
         return count
 
 

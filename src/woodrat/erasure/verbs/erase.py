@@ -3,8 +3,8 @@
     closure → (is it still true? → bodies and nonces go → what that concerns is derived again → append) → purge → scan
 
 The log is searched in a view, while others write; the transaction, in brackets, looks at what they wrote meanwhile.
-A crash before the commit leaves all as it was. A crash after it leaves a mark that a purge is due, and whoever opens
-the file next carries it out.
+A crash before the commit leaves all as it was. A crash after it leaves a mark that a purge is due, which whoever opens
+the file next goes on with, and a note of what to search for, sealed, which whoever has the erasure key goes on with.
 """
 
 from __future__ import annotations
@@ -18,17 +18,16 @@ from woodrat.canon.digest import digest
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.clock import Clock, not_before
 from woodrat.context import Context, Erasures
-from woodrat.engines.port import BeyondReach, Engine, Transaction, View
+from woodrat.engines.port import Transaction, View
 from woodrat.erasure import rewrite
-from woodrat.erasure.certificate import Certificate, what_stays
+from woodrat.erasure.certificate import FINISH, Certificate, what_stays
 from woodrat.erasure.index import Concerned
 from woodrat.erasure.plan import NO_ERASURE, Plan, Scope
 from woodrat.erasure.reader import memory
 from woodrat.erasure.reader.closure import close, close_mentions
 from woodrat.erasure.reader.tail import is_still_true
 from woodrat.erasure.rewrite import Names
-from woodrat.erasure.verbs import byte_scan
-from woodrat.erasure.verbs.byte_scan import UNFINISHED, Finished
+from woodrat.erasure.verbs import byte_scan, pending_search
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import entry_index
 from woodrat.ledger.derive import derive_again
@@ -39,6 +38,7 @@ from woodrat.log import erasure
 from woodrat.log.entry import NONCE_BYTES, Write
 from woodrat.log.erasure import Erasure
 from woodrat.merge import Policy
+from woodrat.records import replace
 from woodrat.state import observation
 from woodrat.state.asof import AsOf
 from woodrat.state.meaning import Meaning
@@ -66,6 +66,7 @@ HEAD_BYTES: Final = 8
 SERVERS: Final = "woodrat."
 """How the names of a server's own tenants begin: what is said there of a tenant is erased with what it speaks of."""
 NO_KEY: Final = "There is no erasure key here"
+_UNWRITTEN: Final = "The keys folder could not be written; `woodrat erase --again` lets it remember this."
 _WARNINGS: Final = (
     "Copies, backups and exports made before this still hold what went; erase it there too, or destroy them.",
     "Other ledgers that took it in forget it when they sync and have the same erasure key.",
@@ -152,8 +153,8 @@ def erase(
             plan, scope = _planned(view, what, agent, subject, reason, key, erasures, records)
             head = view.head()
             root = head.frontier.root().hex()
-            beyond = _beyond_reach(engine, tenant)
-            return _certificate(scope, plan, reason, by, tenant, head.log, root, root, beyond=beyond, dry_run=True)
+            certificate = _certificate(scope, plan, reason, by, tenant, head.log, root, root, dry_run=True)
+        return byte_scan.with_copies(engine, tenant, certificate)
     servers = [TenantId(name) for name in engine.tenants() if name.startswith(SERVERS) and name != tenant]
     if servers:
         # First, so that an erasure which is broken off can be asked for again, and finds all that it needs.
@@ -181,25 +182,19 @@ def erase(
             entry = _carry_out(write, plan, scope, reason, by, key, used, clock, policies, progress)
             returned = _returned(before, _shown(write, plan.touched, policies))
             root = write.head().frontier.root().hex()
+            position = head.size
+            certificate = _certificate(
+                *(scope, plan, reason, by, tenant, entry.log, root_before, root),
+                entry=entry,
+                position=position,
+                returned=returned,
+            )
+            search = pending_search.note(write, key, clock, sought, certificate)
             break
     remembered = scope.kind == erasure.LATE or erasures.keys.remember([entry])
-    finished = byte_scan.purge(engine, tenant, sought)
-    return _certificate(
-        scope,
-        plan,
-        reason,
-        by,
-        tenant,
-        entry.log,
-        root_before,
-        root,
-        entry=entry,
-        position=head.size,
-        returned=returned,
-        finished=finished,
-        beyond=_beyond_reach(engine, tenant),
-        remembered=remembered,
-    )
+    completed = {one.position: one for one in byte_scan.finish(context, search).certificates}
+    certificate = completed.get(position) or byte_scan.with_copies(engine, tenant, certificate)
+    return certificate if remembered else replace(certificate, warnings=(_UNWRITTEN, *certificate.warnings))
 
 
 def _carry_out(
@@ -370,12 +365,6 @@ def _returned(before: Mapping[tuple[str, str], bytes], after: Mapping[tuple[str,
     )
 
 
-def _beyond_reach(engine: Engine, tenant: TenantId) -> Sequence[tuple[str, str]]:
-    """Return what the programs around a storage keep of what was erased."""
-    storage = engine.storage(tenant)
-    return storage.beyond_reach() if isinstance(storage, BeyondReach) else ()
-
-
 def _certificate(
     scope: Scope,
     plan: Plan,
@@ -389,23 +378,13 @@ def _certificate(
     entry: Erasure | None = None,
     position: int | None = None,
     returned: tuple[str, ...] = (),
-    finished: Finished = UNFINISHED,
-    beyond: Sequence[tuple[str, str]] = (),
     dry_run: bool = False,
-    remembered: bool = True,
 ) -> Certificate:
     resaid = [
         meaning.id if isinstance(meaning, Observation) else ids.id_of("source", source_digest(body))
         for kind, body, meaning in plan.items
         if kind in ("observation", "source")
     ]
-    warnings = list(_WARNINGS)
-    if not remembered:
-        warnings.insert(0, "The keys folder could not be written; `woodrat erase --again` lets it remember this.")
-    if not dry_run and not finished.purged:
-        warnings.insert(0, "Someone was reading the past or writing: `woodrat erase --finish` takes the bytes out.")
-    elif finished.hits:
-        warnings.insert(0, "A text that went still stands in a file; the entries at `shared` positions may hold it.")
     return Certificate(
         scope=scope.kind,
         reason=reason,
@@ -425,16 +404,16 @@ def _certificate(
         shared={name: tuple(found) for name, found in sorted(plan.shared.items())},
         unsearched=plan.unsearched,
         derived=DERIVED,
-        purged=finished.purged,
-        searched=finished.searched,
-        hits=dict(finished.hits),
-        scanned=finished.scanned,
-        scanned_bytes=finished.scanned_bytes,
-        stays=what_stays(plan, beyond),
+        purged=False,
+        searched=False,
+        hits={},
+        scanned=(),
+        scanned_bytes=None,
+        stays=what_stays(plan),
         root_before=root_before,
         root=root,
         dry_run=dry_run,
-        warnings=tuple(warnings),
+        warnings=_WARNINGS if dry_run else (FINISH, *_WARNINGS),
     )
 
 
