@@ -483,11 +483,13 @@ class Engine(Protocol):
     def storage(self, tenant: TenantId) -> Storage:
         """Return the bytes of what is kept, to be searched for what a tenant has erased."""
 
-    def together(self) -> AbstractContextManager[None]:
+    def together(self, tenants: Iterable[TenantId] = ()) -> AbstractContextManager[None]:
         """Make the transactions this thread opens until it is left durable together, when it is left.
 
         Each is still whole or not at all: one that is left by an exception is undone by itself. Nothing may be answered
-        before it is left; leaving it by an exception undoes all of them. It is not opened twice.
+        before it is left; leaving it by an exception undoes all of them. It is not opened twice. `tenants` are those
+        that will be written to, as far as is known: whoever shares commits takes them in one order, so that
+        no two wait for each other. A write to another may be `Unavailable` while somebody else writes to it.
         """
 
     def tenants(self) -> list[str]:
@@ -556,4 +558,24 @@ class Stamps(Protocol):
         """Return what stays the same as long as nothing is committed, by whomever; `None` where that is not known.
 
         It never comes back once it has changed, and asking for it costs next to nothing.
+        """
+
+
+@runtime_checkable
+class Shared(Protocol):
+    """An engine that several servers use at once: what one commits the others hear of, and duties go to one of them."""
+
+    def heard(self) -> bytes | None:
+        """Return what is another a moment after anything was committed, by whomever; `None` while that is not known.
+
+        What was committed a moment ago may not have been heard of yet: it tells when to look, not what is the case.
+        """
+
+    def listen(self, wake: Callable[[], object]) -> None:
+        """Have a function called, by another thread, whenever something was heard."""
+
+    def has_duty(self, name: str) -> bool:
+        """Return whether a duty is this process's, as long as it lives and reaches the database.
+
+        Two may take it for theirs for some seconds after a connection was cut: what they do must bear that.
         """

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -31,6 +31,7 @@ from woodrat.engines.postgres.connection import (
     shown_address,
     translation,
 )
+from woodrat.engines.postgres.listener import Listener
 from woodrat.engines.postgres.statements import Statement, all_compiled
 from woodrat.engines.postgres.tables import PostgresView
 from woodrat.errors import Unavailable
@@ -74,6 +75,7 @@ class PostgresEngine:
         self._guard = threading.Lock()
         self._shared = threading.local()
         self._sharing = threading.Lock()
+        self._listener = Listener(url)
         role = READER if readonly else WRITER
         with self.translated("Nothing was opened."):
             # The pool would try again until its time is up, whatever the server says: this says it at once.
@@ -94,6 +96,21 @@ class PostgresEngine:
 
     def elsewhere(self) -> Callable[[], Engine]:
         return partial(PostgresEngine, self.url, readonly=True)
+
+    # Other servers
+
+    def heard(self) -> bytes | None:
+        return self._listener.heard()
+
+    def listen(self, wake: Callable[[], object]) -> None:
+        self._listener.listen(wake)
+
+    def has_duty(self, name: str) -> bool:
+        return self._listener.has_duty(name)
+
+    def committed(self) -> None:
+        """Let other servers know that something was committed."""
+        self._listener.say()
 
     # Reading
 
@@ -131,14 +148,14 @@ class PostgresEngine:
         return Writing(self, tenant) if shared is None else Part(self, shared, tenant)
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def together(self, tenants: Iterable[TenantId] = ()) -> Iterator[None]:
         self._check_writable()
         assert getattr(self._shared, "now", None) is None, "it is not opened twice"
-        # One at a time: two that each hold a tenant the other waits for would wait for ever.
+        # One at a time: two could each hold a tenant that the other waits for.
         if not self._sharing.acquire(timeout=TURN_SECONDS):
             raise self.waited()
         try:
-            shared = self._shared.now = Together(self)
+            shared = self._shared.now = Together(self, tenants)
             try:
                 yield
             except BaseException:
@@ -184,19 +201,20 @@ class PostgresEngine:
         """Begin a transaction that has its tenant locked; return the connection and the row of the head."""
         return self._begin(tenant, "BEGIN", "lock")
 
-    def settle(self, write: PostgresTransaction) -> bool | None:
-        """Return whether a write whose commit was not answered is in the log; `None` where nobody knows yet.
+    def settle(self, tenant: TenantId, first_leaf: tuple[int, bytes] | None) -> bool | None:
+        """Return whether a commit that was not answered came to be, by the first leaf that it added to a log.
 
-        Whoever asks waits for the lock first, so that the lost transaction is over, one way or the other.
+        `None` where nobody knows yet. Whoever asks waits for the lock first, so that the lost transaction is over, one
+        way or the other.
         """
-        if write.first_leaf is None:
+        if first_leaf is None:
             return None
-        position, leaf = write.first_leaf
+        position, leaf = first_leaf
         try:
-            connection, _ = self.begin_write(write.name)
+            connection, _ = self.begin_write(tenant)
             try:
                 part = self.statements["leaves"].parts[0]
-                values = {"tenant": write.name, "low": position, "high": position}
+                values = {"tenant": tenant, "low": position, "high": position}
                 return connection.execute(part, values, binary=True).fetchone() == (leaf,)
             finally:
                 self.give_back(connection)
@@ -234,6 +252,7 @@ class PostgresEngine:
         if not self.closed:
             self.closed = True
             if self._process == os.getpid():
+                self._listener.close()
                 self._pool.close()
 
     # Connections

@@ -44,7 +44,7 @@ from woodrat.merge.packing import UNREADABLE
 
 if TYPE_CHECKING:
     import mmap
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from woodrat.engines.port import Engine
     from woodrat.engines.sqlite.peek import Glancing
@@ -154,7 +154,7 @@ class SqliteEngine:
             return shared.part(tenant)
         return _Writing(self, tenant)
 
-    def together(self) -> Together:
+    def together(self, tenants: Iterable[TenantId] = ()) -> Together:
         self._check_writable()
         return Together(self, self.opening)
 
