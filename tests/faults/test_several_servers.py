@@ -269,4 +269,5 @@ def test_workers_of_a_file_are_refused(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "woodrat", "serve", "--db", str(tmp_path / "a.db"), "--workers", "2"]
     refused = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=PATIENCE)
     assert refused.returncode == 2
-    assert "--workers" in refused.stderr and "PostgreSQL" in refused.stderr
+    assert "--workers" in refused.stderr
+    assert "PostgreSQL" in refused.stderr
