@@ -562,6 +562,14 @@ class Stamps(Protocol):
 
 
 @runtime_checkable
+class Replicas(Protocol):
+    """An engine that has copies of its logs elsewhere, which follow it a little behind."""
+
+    def view_at(self, tenant: TenantId, through: int) -> AbstractContextManager[View]:
+        """Open a view that has all entries up to a position, and maybe not the latest ones."""
+
+
+@runtime_checkable
 class Shared(Protocol):
     """An engine that several servers use at once: what one commits the others hear of, and duties go to one of them."""
 

@@ -11,7 +11,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +25,7 @@ from woodrat.engines.postgres.connection import (
     READER,
     WRITER,
     Connection,
+    addresses,
     arguments,
     check,
     configure,
@@ -32,6 +33,7 @@ from woodrat.engines.postgres.connection import (
     translation,
 )
 from woodrat.engines.postgres.listener import Listener
+from woodrat.engines.postgres.replica import Replica
 from woodrat.engines.postgres.statements import Statement, all_compiled
 from woodrat.engines.postgres.tables import PostgresView
 from woodrat.errors import Unavailable
@@ -63,7 +65,10 @@ class PostgresEngine:
     name = "postgres"
 
     def __init__(self, url: str, *, readonly: bool = False) -> None:
+        url, replica = addresses(url)
         self.url = url
+        self.replica = None if replica is None else Replica(replica, url, self._open_replica)
+        """A copy of the database that follows it, to read the past from."""
         self.location: str | None = shown_address(url)
         self.readonly = readonly
         self.closed = False
@@ -134,6 +139,17 @@ class PostgresEngine:
                         memory.trim()
             finally:
                 self.give_back(connection)
+
+    @contextmanager
+    def view_at(self, tenant: TenantId, through: int) -> Iterator[PostgresView]:
+        """Open a view that has all entries up to a position: of a replica that has got there, or else of the server."""
+        with ExitStack() as stack:
+            view = None if self.replica is None else self.replica.view(stack, tenant, through)
+            yield stack.enter_context(self.view(tenant)) if view is None else view
+
+    @staticmethod
+    def _open_replica(url: str) -> PostgresEngine:
+        return PostgresEngine(url, readonly=True)
 
     def tenants(self) -> list[str]:
         self._check()
@@ -252,6 +268,8 @@ class PostgresEngine:
         if not self.closed:
             self.closed = True
             if self._process == os.getpid():
+                if self.replica is not None:
+                    self.replica.close()
                 self._listener.close()
                 self._pool.close()
 
@@ -284,7 +302,9 @@ class PostgresEngine:
                     cursor = connection.execute(part, {"tenant": tenant}, binary=True)
                 return connection, cursor.fetchone()
             except BaseException as error:
-                lost = connection.closed and isinstance(error, psycopg.OperationalError)
+                if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
+                    connection.close()  # it was the leader's: the next one looks for who is now
+                lost = connection.closed and isinstance(error, psycopg.Error)
                 self.give_back(connection)
                 if not (lost and again):
                     raise
