@@ -20,14 +20,19 @@ import psycopg
 import pytest
 from tests import postgres
 from tests.faults.processes import FULL, ROOT
+from tests.server.server import Server
 
 from woodrat import Unavailable
 from woodrat.api.ledger import Ledger
 from woodrat.canon.ids import TenantId
+from woodrat.clock import SystemClock
 from woodrat.engines.postgres.connection import Connection
 from woodrat.engines.postgres.engine import PostgresEngine
 from woodrat.engines.postgres.migration import migrate
 from woodrat.ledger.committer import Committer
+from woodrat.ledger.own_policy import registry
+from woodrat.server.app import App
+from woodrat.server.keys import Open
 from woodrat.testing.ledgers import ledger_on
 
 PATIENCE = 60.0
@@ -166,6 +171,8 @@ def test_a_server_that_is_killed_and_started_again(own: postgres.Own) -> None:
             number += 1
 
     writers = [threading.Thread(target=write, args=(name,)) for name in range(3)]
+    app = App(engine, Open("killed", "reader"), clock=SystemClock(), policies=registry(()))
+    served = Server(app).__enter__()
     try:
         for writer in writers:
             writer.start()
@@ -175,11 +182,16 @@ def test_a_server_that_is_killed_and_started_again(own: postgres.Own) -> None:
         absent = _cli(own.url, "show", "memo/0-0", "--tenant", "killed", "-o", "json")
         assert absent.returncode == 4
         assert "cannot be reached" in absent.stderr
+        answer = served.call("GET", "/v1/entities/memo/0-0")
+        assert (answer.status, answer.json["code"]) == (503, "unavailable")
+        assert answer.headers["content-type"] == "application/problem+json"
         before = len(acknowledged)
         own.start()
         _until(lambda: len(acknowledged) > before + 20)
+        _until(lambda: served.call("GET", "/v1/entities/memo/0-0").status == 200)
     finally:
         done.set()
+        served.__exit__()
         for writer in writers:
             writer.join(PATIENCE)
     ledger = ledger_on(engine, "killed")
