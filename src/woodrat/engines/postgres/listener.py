@@ -97,9 +97,10 @@ class Listener:
         self._ring()
         if self._thread is not None:
             self._thread.join(END_SECONDS)
-        with self._lock:
-            self._ear.close()
-            self._bell.close()
+            if self._thread.is_alive():  # it waits for a server that does not answer, and ends with the process
+                return
+        self._ear.close()
+        self._bell.close()
 
     def _start(self) -> None:
         if self._thread is None:
@@ -159,4 +160,5 @@ class Listener:
         with self._lock:
             wakes = list(self._wakes)
         for wake in wakes:
-            wake()
+            with suppress(Exception):  # whoever is woken does not end this for all others
+                wake()
