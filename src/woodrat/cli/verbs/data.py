@@ -167,7 +167,6 @@ COMMANDS: tuple[Command, ...] = (
         "copy",
         "exchange:copy",
         (
-            "woodrat copy --from backup.db --to agents.db",
             "woodrat copy --from backup.db --to then.db --through @release-3",
             "woodrat copy --from agents.db --to postgresql://app@db.example.com/agents",
         ),
