@@ -90,6 +90,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(SlowTests(), "woodrat-slow")
     if RUN_FOLDER not in os.environ:  # not in the processes that this one starts
         os.environ[RUN_FOLDER] = tempfile.mkdtemp(prefix="woodrat-tests-")
+        os.environ["WOODRAT_TESTS_PROCESS"] = str(os.getpid())
         config.add_cleanup(_end_run)
 
 

@@ -2,7 +2,7 @@
 
 The server of `WOODRAT_TEST_PG` is used instead where that is set: the address of a database whose user may create
 roles and databases. Nothing listens but a socket in a folder of its own, and where this user is
-root the server runs as another.
+root the server runs as another. A watchdog ends a server when the run it belongs to is gone, however that ended.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pwd
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -29,7 +30,42 @@ from woodrat.engines.postgres.migration import migrate
 
 TEMPLATE = "woodrat_template"
 """The database that every other one is a copy of."""
+RUN_PROCESS = "WOODRAT_TESTS_PROCESS"
+"""The variable that names the process which a test run began as."""
 _NUMBERS = itertools.count()
+_WATCHDOG = """
+import os, shutil, signal, sys, time
+watched, server, folder = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+def lives(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+while lives(watched) and lives(server):
+    time.sleep(0.5)
+if not lives(watched):
+    if lives(server):
+        os.kill(server, signal.SIGQUIT)
+    for _ in range(100):
+        if not lives(server):
+            break
+        time.sleep(0.1)
+    shutil.rmtree(folder, ignore_errors=True)
+"""
+_SETTINGS = {
+    "listen_addresses": "",
+    "max_connections": "200",
+    # Nothing of a test outlives the machine: what is to be durable is proven by killing processes.
+    "fsync": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",
+    "shared_buffers": "64MB",
+    "max_wal_size": "256MB",
+    "lc_messages": "C",
+}
 
 
 def _run_as() -> tuple[int | None, int | None]:
@@ -54,62 +90,111 @@ def _programs(folder: Path) -> Path:
     return folder / "pginstall" / "bin"
 
 
-def start(**changed: str) -> tuple[str, int, str]:
+def start(**settings: str) -> tuple[str, int, str]:
     """Start a server, with other settings than those of tests where some are given; return address, process, folder."""
-    folder = Path(tempfile.mkdtemp(prefix="wrpg-", dir="/tmp"))
-    user, group = _run_as()
-    if user is not None and group is not None:
-        folder.chmod(0o755)
-        os.chown(folder, user, group)
-    programs, data = _programs(folder), folder / "data"
-    environment = {**os.environ, "LC_ALL": "C.UTF-8", "HOME": str(folder)}
-    subprocess.run(
-        [str(programs / "initdb"), "-D", str(data), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-sync"],
-        check=True,
-        capture_output=True,
-        cwd=folder,
-        env=environment,
-        user=user,
-        group=group,
-    )
-    settings = {
-        "listen_addresses": "",
-        "unix_socket_directories": str(folder),
-        "max_connections": "200",
-        # Nothing of a test outlives the machine: what is to be durable is proven by killing processes.
-        "fsync": "off",
-        "full_page_writes": "off",
-        "autovacuum": "off",
-        "shared_buffers": "64MB",
-        "max_wal_size": "256MB",
-        "lc_messages": "C",
-        **changed,
-    }
-    options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-    log = open(folder / "log", "wb")  # noqa: SIM115
-    with log:
-        server = subprocess.Popen(
-            [str(programs / "postgres"), "-D", str(data), *options],
-            stdout=log,
-            stderr=log,
-            stdin=subprocess.DEVNULL,
-            cwd=folder,
-            env=environment,
-            start_new_session=True,
-            user=user,
-            group=group,
-        )
-    url = f"postgresql:///postgres?host={folder}&user=postgres"
-    deadline = time.monotonic() + 60
-    while True:
+    own = Own(**settings).__enter__()
+    assert own.pid is not None
+    return own.url, own.pid, str(own.folder)
+
+
+class Own:
+    """A server in a folder of its own, that can be killed and started again; a context manager."""
+
+    def __init__(self, **settings: str) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="wrpg-", dir="/tmp"))
+        self.data = self.folder / "data"
+        self.url = f"postgresql:///postgres?host={self.folder}&user=postgres"
+        self.pid: int | None = None
+        self._server: subprocess.Popen[bytes] | None = None
+        self._user, self._group = _run_as()
+        if self._user is not None and self._group is not None:
+            self.folder.chmod(0o755)
+            os.chown(self.folder, self._user, self._group)
+        self._programs = _programs(self.folder)
+        self.settings = {**_SETTINGS, "unix_socket_directories": str(self.folder), **settings}
+
+    def __enter__(self) -> Own:
         try:
-            psycopg.connect(url, connect_timeout=5).close()
-            return url, server.pid, str(folder)
-        except psycopg.OperationalError:
-            if server.poll() is not None or time.monotonic() > deadline:
-                stop(server.pid, str(folder))
-                raise
-            time.sleep(0.05)
+            self.make()
+            self.start()
+        except BaseException:
+            self.remove()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.remove()
+
+    def run(self, program: str, *arguments: str) -> None:
+        """Run one of the programs of PostgreSQL as whoever the server runs as."""
+        subprocess.run(
+            [str(self._programs / program), *arguments],
+            check=True,
+            capture_output=True,
+            cwd=self.folder,
+            env=self._environment,
+            user=self._user,
+            group=self._group,
+        )
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, "LC_ALL": "C.UTF-8", "HOME": str(self.folder)}
+
+    def make(self) -> None:
+        """Make its data."""
+        self.run("initdb", "-D", str(self.data), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-sync")
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        options = [part for name, value in self.settings.items() for part in ("-c", f"{name}={value}")]
+        with open(self.folder / "log", "ab") as log:
+            self._server = server = subprocess.Popen(
+                [str(self._programs / "postgres"), "-D", str(self.data), *options],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                cwd=self.folder,
+                env=self._environment,
+                start_new_session=True,
+                user=self._user,
+                group=self._group,
+            )
+        self.pid = server.pid
+        watch(server.pid, self.folder)
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                psycopg.connect(self.url, connect_timeout=5).close()
+                return
+            except psycopg.OperationalError:
+                if server.poll() is not None or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+
+    def end(self, number: int = signal.SIGQUIT) -> None:
+        """End it by a signal, and wait until all its processes are gone."""
+        assert self._server is not None
+        os.killpg(self._server.pid, number)
+        self._server.wait(60)
+
+    def remove(self) -> None:
+        """End it, and take its files away."""
+        if self._server is not None and self._server.poll() is None:
+            self.end()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def watch(server: int, folder: Path) -> None:
+    """Have a process end a server, and take its files away, once the run of these tests is gone."""
+    watched = os.environ.get(RUN_PROCESS, str(os.getpid()))
+    subprocess.Popen(
+        [sys.executable, "-S", "-c", _WATCHDOG, watched, str(server), str(folder)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
 
 
 def stop(pid: int, folder: str) -> None:

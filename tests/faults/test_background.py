@@ -163,9 +163,7 @@ def erasing(log: Sequence[Op]) -> range:
     return range(begun[ERASURE], acknowledged[ERASURE] + 1)
 
 
-def cut(
-    seed: int, wanted: int, *, erasure: bool = False, until_wrong: bool = False
-) -> tuple[Counter[str], list[str]]:
+def cut(seed: int, wanted: int, *, erasure: bool = False, until_wrong: bool = False) -> tuple[Counter[str], list[str]]:
     """Record a session and look at so many of its states; return how they were made, and what was wrong with some.
 
     With `erasure` they are states of the erasure, among them all that hold nothing but what was flushed. With

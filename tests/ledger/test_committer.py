@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager
 from functools import partial
@@ -39,7 +39,7 @@ class Counting:
     def transaction(self, tenant: TenantId) -> Any:
         return self.inner.transaction(tenant)
 
-    def together(self) -> AbstractContextManager[None]:
+    def together(self, tenants: Iterable[TenantId] = ()) -> AbstractContextManager[None]:
         self.shared += 1
         return cast("AbstractContextManager[None]", _Together(self))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -446,7 +446,7 @@ class Watched:
         """Be searched by nobody."""
         raise AssertionError("nothing is erased here")
 
-    def together(self) -> Any:
+    def together(self, tenants: Iterable[TenantId] = ()) -> Any:
         """Fail."""
         raise AssertionError("what-if writes nothing")
 

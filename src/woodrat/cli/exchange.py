@@ -98,6 +98,7 @@ def sync(call: Call) -> Answer:
 def copy(call: Call) -> Answer:
     """Copy a log into another ledger."""
     from woodrat.exchange.verbs.copy import copy as copied
+    from woodrat.exchange.verbs.copy import shown_place
 
     given = call.given
     with bar("Copying", "entries") as tell:
@@ -114,7 +115,9 @@ def copy(call: Call) -> Answer:
         say(warning)
 
     def text(paper: Paper) -> None:
-        paper.line(f"Copied {found.entries} entries, through position {found.through}, to {given.target}.", GREEN)
+        paper.line(
+            f"Copied {found.entries} entries, through position {found.through}, to {shown_place(given.target)}.", GREEN
+        )
         if found.erasures:
             paper.line(f"  {found.erasures} erasures made after that came along", YELLOW)
         if found.again:

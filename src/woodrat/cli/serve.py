@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,12 +29,19 @@ NO_KEY = "No key was created."
 def serve(call: Call) -> Answer:
     """Serve the ledger over HTTP until interrupted."""
     from woodrat.engines import private
-    from woodrat.server import access, listen, logs
+    from woodrat.engines.open import is_postgres
+    from woodrat.server import access, listen, logs, supervisor
     from woodrat.server.limits import Limits
     from woodrat.server.serve import Serving
 
     given = call.given
+    post = supervisor.post()
     faults = []
+    if not 1 <= given.workers <= supervisor.WORKERS_MAX:
+        faults.append(Fault("--workers", f"got {given.workers}", f"Use 1 to {supervisor.WORKERS_MAX}."))
+    elif given.workers > 1 and not is_postgres(call.db):
+        problem = f"{given.workers} processes cannot serve one file, which one of them writes"
+        faults.append(Fault("--workers", problem, "Leave it out, or keep the ledger in PostgreSQL."))
     if not 0 <= given.port <= 65_535:
         faults.append(Fault("--port", f"got {given.port}", "Use 1 to 65535, or 0 for any free port."))
     if (given.tls_cert is None) != (given.tls_key is None):
@@ -56,13 +64,26 @@ def serve(call: Call) -> Answer:
         faults.append(Fault("--behind-proxy", problem, remedy))
     if faults:
         raise Refused(faults, listen.NOT_STARTED)
-    address, port = listen.place(given.host, given.port)
+    address, port = listen.place(given.host, given.port) if post is None else (listen.address_of(given.host), post.port)
     if not ring.all() and not _is_loopback(address):  # as where somebody gave localhost another meaning
         raise Refused([exposed], listen.NOT_STARTED)
     keyed = ring.any
+    logs.configure(given.log_level)
+    scheme = "http" if given.tls_cert is None else "https"
+    place = call.path or call.engine(CREATE).location or ":memory:"
+    how = "with API keys" if keyed else f"without API keys, tenant {call.tenant} only"
+    if post is None:
+        several = f", by {given.workers} processes" if given.workers > 1 else ""
+        print(
+            f"Serving {place} at {scheme}://{listen.spelled(given.host, port)}, {how}{several}.",
+            file=sys.stderr,
+        )
+    if given.workers > 1 and post is None:
+        with listen.reserved(address, port):
+            code = supervisor.Supervisor(given.workers, port).run()
+        return Answer({"served": True}, _stopped, code=code)
     limits = Limits()
     names = (*limits.hosts, *([given.host] if given.host not in limits.hosts else []), *given.name)
-    logs.configure(given.log_level)
     limits = Limits(
         hosts=names,
         origins=tuple(given.origin),
@@ -76,25 +97,24 @@ def serve(call: Call) -> Answer:
         port,
         tls_cert=None if given.tls_cert is None else Path(given.tls_cert),
         tls_key=None if given.tls_key is None else Path(given.tls_key),
-    )
-    told = "with API keys" if keyed else f"without API keys, tenant {call.tenant} only"
-    scheme = "http" if given.tls_cert is None else "https"
-    place = call.path or call.engine(CREATE).location or ":memory:"
-    print(
-        f"Serving {place} at {scheme}://{listen.spelled(given.host, port)}, {told}.",
-        file=sys.stderr,
+        lifeline=None if post is None else post.lifeline,
     )
     if call.path is not None and private.is_open_to_all(call.path):
         told = f"Warning: every user of this machine can read {call.path}, with all tenants. Run: chmod 600 {call.path}"
         print(told, file=sys.stderr)
     serving.run()
-    return Answer({"served": True}, lambda paper: paper.line("Stopped. What was acknowledged is safe.", GREEN))
+    return Answer({"served": True}, _stopped) if post is None else Answer(None, lambda paper: None, plain=True)
+
+
+def _stopped(paper: Paper) -> None:
+    paper.line("Stopped. What was acknowledged is safe.", GREEN)
 
 
 def application(call: Call, ring: Keyring, limits: Limits) -> App:
     """Return what a server serves: the ledgers of a database, with all that answers beside the routes."""
     from woodrat.clock import SystemClock
     from woodrat.inspector.site import InspectorSite
+    from woodrat.ledger import quick_reads
     from woodrat.ledger.own_policy import registry
     from woodrat.proofs.verbs.folder import keys_for
     from woodrat.server import logs
@@ -118,6 +138,7 @@ def application(call: Call, ring: Keyring, limits: Limits) -> App:
             lambda tenant: _ledger(call, CREATE, tenant),
             clock,
             lambda event, told: logs.event(event, **told),
+            partial(quick_reads.has_duty, call.engine(CREATE), "webhooks"),
         ),
     )
 

@@ -86,7 +86,7 @@ class MemoryEngine:
                 self._together.append((tenant, held, write))
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def together(self, tenants: Iterable[TenantId] = ()) -> Iterator[None]:
         with self._lock:
             self._check_open()
             assert self._together is None, "it is not opened twice"

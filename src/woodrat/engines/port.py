@@ -490,11 +490,13 @@ class Engine(Protocol):
     def storage(self, tenant: TenantId) -> Storage:
         """Return the bytes of what is kept, to be searched for what a tenant has erased."""
 
-    def together(self) -> AbstractContextManager[None]:
+    def together(self, tenants: Iterable[TenantId] = ()) -> AbstractContextManager[None]:
         """Make the transactions this thread opens until it is left durable together, when it is left.
 
         Each is still whole or not at all: one that is left by an exception is undone by itself. Nothing may be answered
-        before it is left; leaving it by an exception undoes all of them. It is not opened twice.
+        before it is left; leaving it by an exception undoes all of them. It is not opened twice. `tenants` are those
+        that will be written to, as far as is known: whoever shares commits takes them in one order, so that
+        no two wait for each other. A write to another may be `Unavailable` while somebody else writes to it.
         """
 
     def tenants(self) -> list[str]:
@@ -580,3 +582,31 @@ class Settings(Protocol):
 
     def settings(self) -> dict[str, Any]:
         """Return what server, database and connections are set to, as people read it."""
+
+
+@runtime_checkable
+class Replicas(Protocol):
+    """An engine that has copies of its logs elsewhere, which follow it a little behind."""
+
+    def view_at(self, tenant: TenantId, through: int) -> AbstractContextManager[View]:
+        """Open a view that has all entries up to a position, and maybe not the latest ones."""
+
+
+@runtime_checkable
+class Shared(Protocol):
+    """An engine that several servers use at once: what one commits the others hear of, and duties go to one of them."""
+
+    def heard(self) -> bytes | None:
+        """Return what is another a moment after anything was committed, by whomever; `None` while that is not known.
+
+        What was committed a moment ago may not have been heard of yet: it tells when to look, not what is the case.
+        """
+
+    def listen(self, wake: Callable[[], object]) -> None:
+        """Have a function called, by another thread, whenever something was heard."""
+
+    def has_duty(self, name: str) -> bool:
+        """Return whether a duty is this process's, as long as it lives and reaches the database.
+
+        Two may take it for theirs for some seconds after a connection was cut: what they do must bear that.
+        """

@@ -24,6 +24,7 @@ from woodrat.ledger.subscriptions import Notices
 from woodrat.ledger.write import Call
 
 if TYPE_CHECKING:
+    from woodrat.canon.ids import TenantId
     from woodrat.engines.port import Engine
     from woodrat.ledger.report import Report
 
@@ -43,6 +44,8 @@ class _Task(NamedTuple):
     alone: bool
     joins: bool
     """Whether it may be part of a batch."""
+    tenant: TenantId | None
+    """The tenant it writes to, where that is known."""
     loop: asyncio.AbstractEventLoop | None
 
     def begin(self) -> bool:
@@ -80,43 +83,47 @@ class Committer:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close()
 
-    def submit(self, write: Callable[[], T], *, alone: bool = False) -> Future[T]:
+    def submit(self, write: Callable[[], T], *, alone: bool = False, tenant: TenantId | None = None) -> Future[T]:
         """Carry out `write`, a call of a ledger on this engine, in the caller's context; the future has its answer.
 
         A call that reads what it wrote itself must be `alone`: what shares a commit can be read after it only.
         """
-        return self._submit(lambda _: write(), alone, False)
+        return self._submit(lambda _: write(), alone, False, tenant)
 
-    def submit_report(self, write: Callable[[Batch | None], Report]) -> Future[Report]:
+    def submit_report(
+        self, write: Callable[[Batch | None], Report], *, tenant: TenantId | None = None
+    ) -> Future[Report]:
         """Carry out a call that is nothing but one write and returns its report, as `submit` does.
 
         `write` is handed the batch it is to write into, so that it is merged with others in one pass, or None where
         it is carried out by itself.
         """
-        return self._submit(write, False, True)
+        return self._submit(write, False, True, tenant)
 
-    def _submit(self, write: Callable[[Batch | None], T], alone: bool, joins: bool) -> Future[T]:
+    def _submit(
+        self, write: Callable[[Batch | None], T], alone: bool, joins: bool, tenant: TenantId | None
+    ) -> Future[T]:
         future: Future[T] = Future()
         with self._lock:
             self._check()
-            self._waiting.put(_Task(write, copy_context(), future, alone, joins, None))
+            self._waiting.put(_Task(write, copy_context(), future, alone, joins, tenant, None))
         return future
 
-    async def carry_out(self, write: Callable[[], T], *, alone: bool = False) -> T:
+    async def carry_out(self, write: Callable[[], T], *, alone: bool = False, tenant: TenantId | None = None) -> T:
         """Carry out `write` as `submit` does, for a coroutine; all that share a commit wake their loop once."""
-        return await self._arrive(lambda _: write(), alone, False)
+        return await self._arrive(lambda _: write(), alone, False, tenant)
 
-    async def carry_out_report(self, write: Callable[[Batch | None], T]) -> T:
+    async def carry_out_report(self, write: Callable[[Batch | None], T], *, tenant: TenantId | None = None) -> T:
         """Carry out `write` as `submit_report` does, for a coroutine."""
-        return await self._arrive(write, False, True)
+        return await self._arrive(write, False, True, tenant)
 
-    async def _arrive(self, write: Callable[[Batch | None], T], alone: bool, joins: bool) -> T:
+    async def _arrive(self, write: Callable[[Batch | None], T], alone: bool, joins: bool, tenant: TenantId | None) -> T:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         with self._lock:
             self._check()
             arrived = self._arrived.get(loop)
-            task = _Task(write, copy_context(), future, alone, joins, loop)
+            task = _Task(write, copy_context(), future, alone, joins, tenant, loop)
             if self._callers is not None and self._begun + len(arrived or ()) + 1 >= self._callers():
                 # Whoever could come is here or waits already.
                 self._put(loop, task)
@@ -182,7 +189,8 @@ class Committer:
         outcomes: list[_Outcome] = []
         notices = Notices()
         try:
-            with notices, self._engine.together():
+            tenants = {task.tenant for task in tasks if task.tenant is not None}
+            with notices, self._engine.together(tenants):
                 outcomes += _batched([task for task in tasks if task.joins])
                 outcomes += [(task, *_outcome(task)) for task in tasks if not task.joins]
         except BaseException as error:

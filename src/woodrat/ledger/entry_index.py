@@ -107,6 +107,15 @@ def has_run(view: View, id: str, through: int) -> bool:
     return bool(run_entries(view, id, through))
 
 
+def last_of_run(view: View, id: str) -> Entry | None:
+    """Return the last entry of a run; none of one that there is not."""
+    prefix = entry_rows.text_prefix(id)
+    rows = view.scan(RUN, prefix, reverse=True, limit=1)
+    if not rows or len(rows[0][0]) == len(prefix) + POSITION_BYTES:
+        return view.entry(position_of(rows[0][0])) if rows else None
+    return next(reversed(run_entries(view, id, view.head().position)), None)
+
+
 def runs_about(view: View, subject: bytes, through: int) -> list[Entry]:
     """Return the `run.started` entries of the runs about an entity, by position."""
     return _entries(view, _positions(view, SUBJECT, entry_rows.digest_prefix(subject)), through, {"run.started"})

@@ -1,8 +1,8 @@
 """Growth: waiting until a log may have grown, by whomever it was written.
 
 Writes of other processes are seen by looking for them. One thread looks for all who wait at an engine, by its version
-stamp, so that hundreds of idle followers cost no more than one. Where an engine has no stamp, all are woken each time
-and look for themselves.
+stamp or what the engine has heard, so that hundreds of idle followers cost no more than one; an engine that hears of
+commits wakes them at once. Where neither is known, all are woken each time and look for themselves.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import threading
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary, ref
 
+from woodrat.engines.port import Shared
 from woodrat.errors import WoodratError
 from woodrat.ledger import quick_reads
 
@@ -33,11 +34,13 @@ class Growth:
         self._lock = threading.Lock()
         self._waiting: dict[object, tuple[bytes | None, Callable[[], object]]] = {}
         self._looking = False
+        if isinstance(engine, Shared):
+            engine.listen(self.wake)
 
     def stamp(self) -> bytes | None:
         """Return the stamp to wait with; to be asked for before the log is looked at."""
         engine = self._engine()
-        return None if engine is None else quick_reads.stamp(engine)
+        return None if engine is None else quick_reads.heard(engine)
 
     def add(self, seen: bytes | None, wake: Callable[[], object]) -> object:
         """Have a function called once, by another thread, when the stamp is another than it was seen; return a token.

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from woodrat.canon.moment_words import Time
     from woodrat.canon.form import Json
+    from woodrat.canon.moment_words import Time
     from woodrat.context import Context
     from woodrat.ledger.find import Duplicate, Hit
     from woodrat.ledger.pages import PageRequest

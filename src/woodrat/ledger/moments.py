@@ -10,7 +10,7 @@ from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import BEFORE_ALL, View
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger import entry_index
+from woodrat.ledger import entry_index, quick_reads
 from woodrat.ledger.read import Reader
 from woodrat.log import erasure
 from woodrat.log.entry import Entry
@@ -39,7 +39,7 @@ _A_MOMENT = (
 @contextmanager
 def open_reader(context: Context) -> Iterator[Reader]:
     """Give a reader at the context's moment; what is not there because it was erased is said to be."""
-    with context.engine.view(context.tenant) as view:
+    with quick_reads.view_at(context.engine, context.tenant, context.moment) as view:
         try:
             position = resolve_moment(view, context.moment, clock=context.clock)
             yield Reader(view, AsOf(position, context.valid_at), context.policies)

@@ -7,11 +7,12 @@ compares the two where an engine has both.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import cast
 
 from woodrat.canon.ids import Ref, TenantId
-from woodrat.engines.port import Engine, Glance, Glances, Kept, QuickStates, Stamps, Unlike, View
+from woodrat.engines.port import Engine, Glance, Glances, Kept, QuickStates, Replicas, Shared, Stamps, Unlike, View
 from woodrat.merge.fold import MergeState
 from woodrat.merge.rules import Rules
 from woodrat.state.asof import Stored
@@ -73,3 +74,20 @@ def glance_back(
 def stamp(engine: Engine) -> bytes | None:
     """Return what stays the same as long as nothing is committed, by whomever; `None` where that is not known."""
     return cast("Stamps", engine).stamp() if hasattr(engine, "stamp") else None
+
+
+def view_at(engine: Engine, tenant: TenantId, through: int | str) -> AbstractContextManager[View]:
+    """Open a view to read as of a position: it has all entries up to there, and maybe not the latest ones."""
+    if isinstance(through, int) and hasattr(engine, "view_at"):
+        return cast("Replicas", engine).view_at(tenant, through)
+    return engine.view(tenant)
+
+
+def heard(engine: Engine) -> bytes | None:
+    """Return what is another soon after anything was committed, by whomever; `None` where that is not known."""
+    return cast("Shared", engine).heard() if hasattr(engine, "heard") else stamp(engine)
+
+
+def has_duty(engine: Engine, name: str) -> bool:
+    """Return whether a duty that one server has at a time is this process's; where there is only one, it always is."""
+    return cast("Shared", engine).has_duty(name) if hasattr(engine, "has_duty") else True

@@ -1,7 +1,8 @@
 """The relay: runs of agents elsewhere, recorded here step by step as they are told.
 
 A run that is being told is kept at hand, so that its evidence is linked with what it read and was answered; of many
-runs those told last are. Any other is continued from the log. A key makes telling again safe: the span of a step that
+runs those told last are. Any other is continued from the log, and so is one that was told to another server on the
+same database since. A key makes telling again safe: the span of a step that
 has one is made from it, so the log itself says whether the step is there already.
 """
 
@@ -13,7 +14,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.canon import form, moment
-from woodrat.engines.port import Receipt
+from woodrat.engines.port import Receipt, Shared
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import entry_index
 from woodrat.ledger.ownership import check_owner
@@ -227,6 +228,9 @@ class Relay:
     def _heard(self, context: Context, run_id: str) -> _AtHand | None:
         """Return a run at hand of which something is told now."""
         key = (context.tenant, run_id)
+        found = self._runs.get(key)
+        if found is not None and isinstance(context.engine, Shared) and _has_gone_on(context, found.run):
+            self.forget(*key)
         found = self._runs.pop(key, None)
         if found is not None:
             found = self._runs[key] = found._replace(heard_at=context.clock.now())
@@ -286,6 +290,15 @@ class Relay:
                 elif read.entity is not None:
                     answer["snapshot"] = past.ask("show", read.entity)
         return answer
+
+
+def _has_gone_on(context: Context, run: Run) -> bool:
+    """Return whether the log holds a step of a run that is not known here, as another server recorded it."""
+    with context.engine.view(context.tenant) as view:
+        last = entry_index.last_of_run(view, run.id)
+    body: Any = None if last is None or last.body is None else form.decode(last.body)
+    step = body.get("step") if isinstance(body, dict) else None
+    return isinstance(step, int) and step >= run.next_step
 
 
 def receipts(context: Context, run: str) -> list[dict[str, str]]:

@@ -2,7 +2,7 @@
 
 A webhook takes a thread only while something is being sent to it: between two tries, and while there is nothing new, it
 waits in a list. One try has a time in which all of it must happen, to the end of the first line of the answer; whoever
-lets that trickle in is cut off. No tenant's webhooks take all threads.
+lets that trickle in is cut off. No tenant's webhooks take all threads. Of several servers on one database, one sends.
 """
 
 from __future__ import annotations
@@ -259,8 +259,15 @@ class Deliveries:
     """All webhooks of a server: taken up as they are added, and let go as they are removed."""
 
     def __init__(
-        self, hooks: Hooks, log_of: Callable[[str], Past], clock: Clock, heard: Callable[[str, Mapping[str, Any]], None]
+        self,
+        hooks: Hooks,
+        log_of: Callable[[str], Past],
+        clock: Clock,
+        heard: Callable[[str, Mapping[str, Any]], None],
+        on_duty: Callable[[], bool] = lambda: True,
     ) -> None:
+        """`on_duty` says whether it is this server that sends."""
+        self._on_duty = on_duty
         self._hooks, self._log_of, self._clock, self._heard = hooks, log_of, clock, heard
         self._known: dict[str, Deliverer] = {}
         self._seen = -1
@@ -282,7 +289,18 @@ class Deliveries:
         return len(self._threads)
 
     def refresh(self) -> None:
-        """Take up and let go of what changed, and hand over dead letters that are to be delivered again."""
+        """Take up and let go of what changed, and hand over dead letters that are to be delivered again.
+
+        What another server sends is let go of; taken up again, it goes on where the log says that it stands.
+        """
+        if not self._on_duty():
+            with self._news:
+                for deliverer in self._known.values():
+                    deliverer.stopped = True
+                    deliverer.cut_off()
+                self._known, self._seen, self._handed = {}, -1, set()
+                self._quiet.clear()
+            return
         position = self._hooks.position
         if position == self._seen:
             return
@@ -351,7 +369,7 @@ class Deliveries:
                     return
                 self.busy[found] = None
             try:
-                seconds = found.step()
+                seconds = found.step() if self._on_duty() else POLL_SECONDS
             except WoodratError as error:
                 self._heard("webhook", {"webhook": found.hook.id, "problem": error.code})
                 seconds = POLL_SECONDS

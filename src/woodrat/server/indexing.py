@@ -1,7 +1,7 @@
 """Indexing: what trails the logs of a server, brought up to date while nobody writes, and how far it is.
 
 A log that was just written to is left alone for a moment, unless its indexes lack very much: a search brings its own
-index on, and what it would otherwise find undone is done by then.
+index on, and what it would otherwise find undone is done by then. Of several servers on one database, one does it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ QUIET_SECONDS: Final = 0.5
 """How often it is looked whether anything was written; a log is quiet that was not written to in between."""
 LACKING_MAX: Final = 20_000
 """What lacks more entries goes on even though somebody writes."""
+DUTY: Final = "indexing"
+"""What one of several servers does."""
 OWN: Final = "woodrat."
 """What the names of the server's own tenants begin with; nobody searches them."""
 
@@ -57,7 +59,12 @@ class Indexing:
         loop = asyncio.get_running_loop()
         seen: object = self  # nothing was looked at yet
         while not self._closing.is_set():
-            stamp = quick_reads.stamp(self._engine)
+            if not quick_reads.has_duty(self._engine, DUTY):
+                seen, self._found, self._due = self, {}, set()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._closing.wait(), QUIET_SECONDS)
+                continue
+            stamp = quick_reads.heard(self._engine)
             if stamp is None or stamp != seen or self._due or self._waits:
                 seen = stamp
                 await loop.run_in_executor(self._thread, self._go_on)

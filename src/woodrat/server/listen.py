@@ -5,14 +5,26 @@ from __future__ import annotations
 import errno
 import ipaddress
 import socket
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from woodrat.errors import Fault, Refused, Unavailable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 NOT_STARTED = "Nothing was started."
+
+
+@contextmanager
+def reserved(address: str, port: int) -> Iterator[None]:
+    """Keep a port for the workers of this server, whether one of them listens on it at the moment or not."""
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as keeper:
+        keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        keeper.bind((address, port))  # it does not listen, so no call comes here
+        yield
 
 
 def place(host: str, port: int) -> tuple[str, int]:
@@ -21,7 +33,7 @@ def place(host: str, port: int) -> tuple[str, int]:
     The server lets several processes listen on one port, and then each gets some of the calls. So that nobody shares it
     unknowingly with another ledger, a port that is taken is `Unavailable`.
     """
-    address = _address(host)
+    address = address_of(host)
     with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -36,7 +48,7 @@ def place(host: str, port: int) -> tuple[str, int]:
         return address, int(probe.getsockname()[1])
 
 
-def _address(host: str) -> str:
+def address_of(host: str) -> str:
     """Return the address that a host means; nobody is asked where it is one already."""
     bare = host.strip("[]")
     try:

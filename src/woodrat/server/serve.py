@@ -44,8 +44,16 @@ class Serving:
     """An application at an address, until it is stopped."""
 
     def __init__(
-        self, app: App, host: str, port: int, *, tls_cert: Path | None = None, tls_key: Path | None = None
+        self,
+        app: App,
+        host: str,
+        port: int,
+        *,
+        tls_cert: Path | None = None,
+        tls_key: Path | None = None,
+        lifeline: int | None = None,
     ) -> None:
+        """`lifeline` is a descriptor that comes to its end when this is to stop."""
         try:
             from granian.constants import HTTPModes, Interfaces
             from granian.http import HTTP1Settings
@@ -54,7 +62,7 @@ class Serving:
             raise Unavailable(
                 "The server needs the extra `server`. Nothing was started. Install it: pip install 'woodrat[server]'."
             ) from error
-        self._app = app
+        self._app, self._lifeline = app, lifeline
         self._server: Any = Server(
             app,
             address=host,
@@ -100,6 +108,8 @@ class Serving:
 
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop)
+        if self._lifeline is not None:
+            loop.add_reader(self._lifeline, stop)
         serving = loop.create_task(self.serve())
         stopped = loop.create_task(stopping.wait())
         await asyncio.wait((serving, stopped), return_when=asyncio.FIRST_COMPLETED)

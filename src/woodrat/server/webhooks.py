@@ -122,12 +122,16 @@ class Hooks:
         found = []
         for snapshot in _every(self._ledger, HOOK_TYPE):
             said: Any = snapshot.fields
-            place: Any = self._ledger.show(f"{PLACE_TYPE}/{snapshot.entity.key}").fields["position"]
+            place = self._place(snapshot.entity.key)
             kinds, inside = tuple(said["kinds"]), said.get("inside", True)
             found.append(
                 Hook(snapshot.entity.key, said["tenant"], said["url"], said["secret_file"], kinds, place, inside)
             )
         return tuple(sorted(found, key=lambda hook: hook.id))
+
+    def _place(self, id: str) -> int:
+        place: Any = self._ledger.show(f"{PLACE_TYPE}/{id}").fields["position"]
+        return int(place)
 
     def remove(self, id: str) -> None:
         """Send nothing to a webhook any more."""
@@ -136,8 +140,9 @@ class Hooks:
         self._ledger.delete(f"{HOOK_TYPE}/{id}")
 
     def move(self, id: str, position: int) -> None:
-        """Note that a webhook is done with everything up to a position."""
-        self._ledger.store({"entity_type": PLACE_TYPE, "position": position, "$": {"key": id}})
+        """Note that a webhook is done with everything up to a position; another server may have gone on since."""
+        if position > self._place(id):
+            self._ledger.store({"entity_type": PLACE_TYPE, "position": position, "$": {"key": id}})
 
     def bury(self, hook: Hook, first: int, last: int, tries: int, problem: str) -> None:
         """Note a delivery that nobody took, and go on after it; both in one write."""
@@ -146,7 +151,7 @@ class Hooks:
         self._ledger.store(
             [
                 {"entity_type": DEAD_TYPE, **said, "problem": problem, "at": at, "again": False, "$": {"key": key}},
-                {"entity_type": PLACE_TYPE, "position": last, "$": {"key": hook.id}},
+                {"entity_type": PLACE_TYPE, "position": max(last, self._place(hook.id)), "$": {"key": hook.id}},
             ]
         )
 

@@ -10,6 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.api.ledger import with_stand_in
+from woodrat.canon.ids import TenantId
 from woodrat.errors import Forbidden, NotFound, Refused
 from woodrat.server import access, heavy_reads
 from woodrat.server.body import Lines
@@ -63,7 +64,7 @@ class Writes:
         """Do something that writes; it is durable before this returns."""
         self._begin(caller.key)
         try:
-            return await self._committer.carry_out(call)
+            return await self._committer.carry_out(call, tenant=TenantId(caller.tenant))
         finally:
             self._end(caller.key)
 
@@ -72,7 +73,7 @@ class Writes:
         self._begin(caller.key)
         try:
             return await self._committer.carry_out_report(
-                lambda batch: write(ledger if batch is None else with_stand_in(ledger, batch))
+                lambda batch: write(ledger if batch is None else with_stand_in(ledger, batch)), tenant=ledger.tenant
             )
         finally:
             self._end(caller.key)
@@ -115,9 +116,12 @@ class Writes:
         try:
             if route.batched:
                 return await self._committer.carry_out_report(
-                    lambda batch: route.answer(ledger if batch is None else with_stand_in(ledger, batch), **given)
+                    lambda batch: route.answer(ledger if batch is None else with_stand_in(ledger, batch), **given),
+                    tenant=ledger.tenant,
                 )
-            return await self._committer.carry_out(lambda: route.answer(ledger, **given), alone=route.alone)
+            return await self._committer.carry_out(
+                lambda: route.answer(ledger, **given), alone=route.alone, tenant=ledger.tenant
+            )
         except Refused as refusal:
             raise body.refused(refusal) if type(body) is Lines else refusal from None
 
@@ -125,7 +129,9 @@ class Writes:
         """Record a step of a run; a run of which not all could be recorded is not kept: the log says how it stands."""
         relay = self._relay
         try:
-            return await self._committer.carry_out(lambda: route.answer(ledger, relay, **given), alone=route.alone)
+            return await self._committer.carry_out(
+                lambda: route.answer(ledger, relay, **given), alone=route.alone, tenant=ledger.tenant
+            )
         except (Refused, Forbidden, NotFound):
             raise
         except Exception:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, cast
 
@@ -73,9 +73,9 @@ class CrashingEngine:
         """Ask the engine inside."""
         return self.inner.storage(tenant)
 
-    def together(self) -> AbstractContextManager[None]:
+    def together(self, tenants: Iterable[TenantId] = ()) -> AbstractContextManager[None]:
         """Share a commit of the engine inside."""
-        return self.inner.together()
+        return self.inner.together(tenants)
 
     def tenants(self) -> list[str]:
         """Name the tenants."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -176,3 +178,72 @@ def test_sync_by_address_is_refused() -> None:
     """An address of PostgreSQL is not taken for a file or for memory: it says what to do instead."""
     with woodrat.open(":memory:") as ledger, pytest.raises(Refused, match=r"address of PostgreSQL.*export its log"):
         ledger.log.sync("postgresql://db.example/agents")
+
+
+def test_a_commit_is_heard_however_late_and_after_a_lost_connection(url: str, engine: PostgresEngine) -> None:
+    """What other programs commit is heard, a transaction that began long before too; so is what nobody listened to."""
+    woken = threading.Event()
+    engine.listen(woken.set)
+    _until(lambda: engine.heard() is not None)
+    with psycopg.connect(url) as late:
+        late.execute("SELECT pg_current_xact_id()")  # it is under way from here on
+        _until_heard(engine, lambda: ledger_on(engine).store({"entity_type": "memo", "id": "1"}))
+        _until_quiet(engine)
+        _until_heard(engine, late.commit)
+        woken.clear()
+        _end_others(late)
+        assert woken.wait(60)
+        _until(lambda: engine.heard() is not None)
+        other = PostgresEngine(url)
+        try:
+            _until_heard(engine, lambda: ledger_on(other).store({"entity_type": "memo", "id": "2"}))
+        finally:
+            other.close()
+
+
+def _until_heard(engine: PostgresEngine, act: Callable[[], object]) -> None:
+    before = engine.heard()
+    act()
+    _until(lambda: engine.heard() not in (None, before))
+
+
+def _until_quiet(engine: PostgresEngine) -> None:
+    """Wait until nothing more is heard of what was committed before."""
+    before = None
+    while before != engine.heard():
+        before = engine.heard()
+        time.sleep(0.5)
+
+
+def test_a_duty_is_one_servers_and_goes_to_another(url: str) -> None:
+    """Of two servers one has a duty; when it ends, or its connection does, the other has it, and never both."""
+    one, two = PostgresEngine(url), PostgresEngine(url)
+    try:
+        _until(lambda: one.has_duty("webhooks"))
+        assert not two.has_duty("webhooks")
+        _until(lambda: two.has_duty("indexing"))
+        assert not one.has_duty("indexing")
+        one.close()
+        _until(lambda: two.has_duty("webhooks"))
+        assert not one.has_duty("webhooks")
+        with psycopg.connect(url, autocommit=True) as other:
+            _end_others(other)
+        _until(lambda: not two.has_duty("webhooks"))
+        _until(lambda: two.has_duty("webhooks"))
+    finally:
+        one.close()
+        two.close()
+
+
+def _end_others(connection: psycopg.Connection[Any]) -> None:
+    connection.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline, "it did not come to hold in time"
+        time.sleep(0.01)

@@ -167,13 +167,15 @@ COMMANDS: tuple[Command, ...] = (
         "copy",
         "exchange:copy",
         (
-            "woodrat copy --from backup.db --to agents.db",
             "woodrat copy --from backup.db --to then.db --through @release-3",
+            "woodrat copy --from agents.db --to postgresql://app@db.example.com/agents",
         ),
         what="Copy one tenant's log to another ledger.",
         own=(
-            argument("--from", dest="source", metavar="URL", required=True, help="ledger's file, or a backup of it"),
-            argument("--to", dest="target", metavar="URL", required=True, help="new file, or one without this tenant"),
+            argument("--from", dest="source", metavar="URL", required=True, help="file, backup or postgresql://…"),
+            argument(
+                "--to", dest="target", metavar="URL", required=True, help="new file, or a ledger without this tenant"
+            ),
             argument("--through", default="now", metavar="M", help="only entries up to this moment, in whole writes"),
         ),
     ),

@@ -34,6 +34,9 @@ COMMANDS: tuple[Command, ...] = (
             ),
             argument("--calls-per-second", type=whole, metavar="N", help="rate limit per key (default: none)"),
             argument(
+                "--workers", type=whole, metavar="N", default=1, help="processes that serve; PostgreSQL (default: 1)"
+            ),
+            argument(
                 "--log-level",
                 choices=("debug", "info", "warning", "error"),
                 default="warning",

@@ -8,22 +8,27 @@ from __future__ import annotations
 
 import threading
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import psycopg
 from psycopg.sql import Literal
 
-from woodrat.engines.postgres.connection import translation
+from woodrat.engines.postgres.connection import LOCK_SECONDS, translation
 from woodrat.engines.sql.cache import Memory
 from woodrat.errors import Unavailable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from contextlib import AbstractContextManager
 
     from woodrat.canon.ids import TenantId
     from woodrat.engines.postgres.connection import Connection
     from woodrat.engines.postgres.statements import Statement
     from woodrat.engines.postgres.transaction import PostgresTransaction
+
+BRIEF_MILLISECONDS: Final = 100
+"""How long a shared commit waits for a tenant that it was not known to write to: far shorter than it takes until the
+server looks for those who wait for each other."""
 
 
 @lru_cache(maxsize=1_024)
@@ -65,8 +70,11 @@ class Writable(Protocol):
     def opening(self, connection: Connection, tenant: TenantId, place: Place, found: Any) -> PostgresTransaction:
         """Return what one write goes through."""
 
-    def settle(self, write: PostgresTransaction) -> bool | None:
-        """Return whether a write whose commit was not answered is in the log."""
+    def settle(self, tenant: TenantId, first_leaf: tuple[int, bytes] | None) -> bool | None:
+        """Return whether a commit that was not answered came to be, by the first leaf that it added to a log."""
+
+    def committed(self) -> None:
+        """Let other servers know that something was committed."""
 
     def give_back(self, connection: Connection) -> None:
         """End what a connection is in, and let the next one have it."""
@@ -129,58 +137,92 @@ class Writing:
         except psycopg.OperationalError as error:
             if not self._connection.closed:
                 raise
-            settled = engine.settle(write)
+            settled = engine.settle(write.name, write.first_leaf)
             if settled is None:
                 raise _unknown(engine) from error
             if not settled:
                 raise
             place.forget()
+            engine.committed()
             return
         assert place.changes is not None
         place.changes += 1
         write.trim()
+        engine.committed()
 
 
 class Together:
-    """A commit to be shared, while it lasts. Only the thread that opened it writes in it."""
+    """A commit to be shared, while it lasts. Only the thread that opened it writes in it.
 
-    def __init__(self, engine: Writable) -> None:
+    The tenants it is known to write to are locked with the first write, in the order of their names, in one round trip:
+    two processes that share commits over the same tenants wait for one another and never for each other.
+    """
+
+    def __init__(self, engine: Writable, tenants: Iterable[TenantId]) -> None:
         self._engine = engine
+        self._expected = sorted(set(tenants))
         self.connection: Connection | None = None
         """Its connection, once a write began."""
         self.places: dict[TenantId, Place] = {}
         """The tenants that were written to, whose turn it has."""
         self.failed = False
-        """Whether the connection was lost."""
+        """Whether it cannot go on: it could not begin, or the connection was lost."""
         self._changed = False
+        self._added: tuple[TenantId, tuple[int, bytes]] | None = None
+        """The first entry that it appended to any log."""
 
     def begin(self, tenant: TenantId) -> tuple[Connection, Place, Any]:
         """Begin one write of it: return the connection, the tenant's place and the row of its head."""
         engine = self._engine
         if self.failed:
             raise _ended(engine)
-        if tenant not in self.places:
-            self.places[tenant] = engine.place(tenant)
-        place = self.places[tenant]
         if self.connection is None:
-            self.connection, found = engine.begin_write(tenant)
-            self.connection.execute("SAVEPOINT part")
-            return self.connection, place, found
+            self.failed = True  # until it is begun
+            self._lock(sorted({*self._expected, tenant}))
+            self.failed = False
+        assert self.connection is not None
+        is_new = tenant not in self.places
+        if is_new:
+            self.places[tenant] = engine.place(tenant)
+        place, lock = self.places[tenant], engine.statements["lock"].parts[0]
         try:
             with self.connection.pipeline():
                 self.connection.execute("SAVEPOINT part")
+                if is_new:  # out of order: whoever has it may wait for one of ours
+                    self.connection.execute(f"SET LOCAL lock_timeout = {BRIEF_MILLISECONDS}", prepare=False)
                 self.connection.execute(set_tenant(tenant), prepare=False)
-                cursor = self.connection.execute(engine.statements["lock"].parts[0], {"tenant": tenant}, binary=True)
+                if is_new:
+                    self.connection.execute(engine.statements["add_head"].parts[0], {"tenant": tenant})
+                cursor = self.connection.execute(lock, {"tenant": tenant}, binary=True)
+                if is_new:
+                    self.connection.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'", prepare=False)
         except BaseException:
             self.take_back(None, place)
             raise
         return self.connection, place, cursor.fetchone()
+
+    def _lock(self, tenants: list[TenantId]) -> None:
+        """Begin, and lock tenants in the order they come in."""
+        engine = self._engine
+        for tenant in tenants:
+            self.places[tenant] = engine.place(tenant)
+        first, *others = tenants
+        self.connection, found = engine.begin_write(first)
+        statements = [engine.statements[name].parts[0] for name in ("add_head", "lock")]
+        with self.connection.pipeline():
+            for tenant in tenants if found is None else others:
+                self.connection.execute(set_tenant(tenant), prepare=False)
+                # Two who begin the same logs wait here, before either has locked what the other needs.
+                for statement in statements[0 if self.places[tenant].changes is None else 1 :]:
+                    self.connection.execute(statement, {"tenant": tenant}, binary=True)
 
     def release(self, write: PostgresTransaction, place: Place) -> None:
         """End one write of it, which is whole."""
         assert self.connection is not None
         if write.finish():
             self._changed = True
+            if self._added is None and write.first_leaf is not None:
+                self._added = write.name, write.first_leaf
             assert place.changes is not None
             place.changes += 1
         with self.connection.pipeline():
@@ -205,14 +247,19 @@ class Together:
             raise _ended(self._engine)
         if self.connection is None or not self._changed:
             return
-        with self._engine.translated(
-            "It is not known whether the writes of this call were made: all of them are there or none."
-        ):
+        with self._engine.translated():
             try:
                 self.connection.execute("COMMIT")
-            except BaseException:
+            except BaseException as error:
                 self.undo()
-                raise
+                if not isinstance(error, psycopg.OperationalError) or not self.connection.closed:
+                    raise
+                settled = None if self._added is None else self._engine.settle(*self._added)
+                if settled is None:
+                    raise _unknown(self._engine) from error
+                if not settled:
+                    raise
+        self._engine.committed()
 
     def undo(self) -> None:
         """Have nothing of it happen: what was known of its tenants may not have come to be."""

@@ -28,6 +28,8 @@ READER: Final = "woodrat_reader"
 ERASER: Final = "woodrat_eraser"
 ROLES: Final = (OWNER, WRITER, READER, ERASER)
 """Who owns the tables, who adds to the log, who only reads, and who removes what is to be erased."""
+REPLICA: Final = "replica"
+"""The parameter of an address that names a replica."""
 MIGRATIONS: Final = ("0001.sql", "0002.sql")
 """The steps by which a database came to its present layout."""
 
@@ -54,6 +56,20 @@ def shown_address(url: str) -> str:
     host = parts.hostname or quote(dict(parse_qsl(parts.query)).get("host", ""), safe="")
     port = f":{parts.port}" if parts.port else ""
     return f"postgresql://{user}{f'[{host}]' if ':' in host else host}{port}{parts.path}"
+
+
+def addresses(url: str) -> tuple[str, str | None]:
+    """Return an address without the parameter that is ours, and that one: the address of a replica."""
+    base, _, query = url.partition("?")
+    replicas = [value for name, value in parse_qsl(query) if name == REPLICA]
+    if not replicas:
+        return url, None
+    if len(replicas) > 1 or not replicas[0].lower().startswith(("postgresql://", "postgres://")):
+        problem = f"{REPLICA} in the address is not the address of one replica"
+        remedy = f"Write {REPLICA}=postgresql%3A%2F%2F… once; that address may name several hosts."
+        raise Refused([Fault("db", problem, remedy)], "Nothing was opened.")
+    rest = "&".join(part for part in query.split("&") if part.partition("=")[0] != REPLICA)
+    return f"{base}?{rest}" if rest else base, replicas[0]
 
 
 def arguments() -> dict[str, Any]:
@@ -184,6 +200,12 @@ def translation(
         case errors.LockNotAvailable() | errors.DeadlockDetected() | errors.SerializationFailure():
             return Unavailable(
                 f"{shown}: another writer was in the way ({said}). {outcome} Send the same call again.", found
+            )
+        case errors.ReadOnlySqlTransaction():
+            return Unavailable(
+                f"{shown}: the server takes no writes, as a standby ({said}). {outcome} Send the same call again; name "
+                "all servers in the address, with target_session_attrs=read-write, so that the leader is found.",
+                found,
             )
         case errors.QueryCanceled():
             return Unavailable(

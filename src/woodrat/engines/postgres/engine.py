@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,12 +25,15 @@ from woodrat.engines.postgres.connection import (
     READER,
     WRITER,
     Connection,
+    addresses,
     arguments,
     check,
     configure,
     shown_address,
     translation,
 )
+from woodrat.engines.postgres.listener import Listener
+from woodrat.engines.postgres.replica import Replica
 from woodrat.engines.postgres.statements import Statement, all_compiled
 from woodrat.engines.postgres.tables import PostgresView
 from woodrat.errors import Unavailable
@@ -62,7 +65,10 @@ class PostgresEngine:
     name = "postgres"
 
     def __init__(self, url: str, *, readonly: bool = False) -> None:
+        url, replica = addresses(url)
         self.url = url
+        self.replica = None if replica is None else Replica(replica, url, self._open_replica)
+        """A copy of the database that follows it, to read the past from."""
         self.location: str | None = shown_address(url)
         self.readonly = readonly
         self.closed = False
@@ -74,6 +80,7 @@ class PostgresEngine:
         self._guard = threading.Lock()
         self._shared = threading.local()
         self._sharing = threading.Lock()
+        self._listener = Listener(url)
         role = READER if readonly else WRITER
         with self.translated("Nothing was opened."):
             # The pool would try again until its time is up, whatever the server says: this says it at once.
@@ -94,6 +101,21 @@ class PostgresEngine:
 
     def elsewhere(self) -> Callable[[], Engine]:
         return partial(PostgresEngine, self.url, readonly=True)
+
+    # Other servers
+
+    def heard(self) -> bytes | None:
+        return self._listener.heard()
+
+    def listen(self, wake: Callable[[], object]) -> None:
+        self._listener.listen(wake)
+
+    def has_duty(self, name: str) -> bool:
+        return self._listener.has_duty(name)
+
+    def committed(self) -> None:
+        """Let other servers know that something was committed."""
+        self._listener.say()
 
     # Reading
 
@@ -118,6 +140,17 @@ class PostgresEngine:
             finally:
                 self.give_back(connection)
 
+    @contextmanager
+    def view_at(self, tenant: TenantId, through: int) -> Iterator[PostgresView]:
+        """Open a view that has all entries up to a position: of a replica that has got there, or else of the server."""
+        with ExitStack() as stack:
+            view = None if self.replica is None else self.replica.view(stack, tenant, through)
+            yield stack.enter_context(self.view(tenant)) if view is None else view
+
+    @staticmethod
+    def _open_replica(url: str) -> PostgresEngine:
+        return PostgresEngine(url, readonly=True)
+
     def tenants(self) -> list[str]:
         self._check()
         with self.translated("Nothing was changed."), self.owner() as connection:
@@ -131,14 +164,14 @@ class PostgresEngine:
         return Writing(self, tenant) if shared is None else Part(self, shared, tenant)
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def together(self, tenants: Iterable[TenantId] = ()) -> Iterator[None]:
         self._check_writable()
         assert getattr(self._shared, "now", None) is None, "it is not opened twice"
-        # One at a time: two that each hold a tenant the other waits for would wait for ever.
+        # One at a time: two could each hold a tenant that the other waits for.
         if not self._sharing.acquire(timeout=TURN_SECONDS):
             raise self.waited()
         try:
-            shared = self._shared.now = Together(self)
+            shared = self._shared.now = Together(self, tenants)
             try:
                 yield
             except BaseException:
@@ -184,19 +217,20 @@ class PostgresEngine:
         """Begin a transaction that has its tenant locked; return the connection and the row of the head."""
         return self._begin(tenant, "BEGIN", "lock")
 
-    def settle(self, write: PostgresTransaction) -> bool | None:
-        """Return whether a write whose commit was not answered is in the log; `None` where nobody knows yet.
+    def settle(self, tenant: TenantId, first_leaf: tuple[int, bytes] | None) -> bool | None:
+        """Return whether a commit that was not answered came to be, by the first leaf that it added to a log.
 
-        Whoever asks waits for the lock first, so that the lost transaction is over, one way or the other.
+        `None` where nobody knows yet. Whoever asks waits for the lock first, so that the lost transaction is over, one
+        way or the other.
         """
-        if write.first_leaf is None:
+        if first_leaf is None:
             return None
-        position, leaf = write.first_leaf
+        position, leaf = first_leaf
         try:
-            connection, _ = self.begin_write(write.name)
+            connection, _ = self.begin_write(tenant)
             try:
                 part = self.statements["leaves"].parts[0]
-                values = {"tenant": write.name, "low": position, "high": position}
+                values = {"tenant": tenant, "low": position, "high": position}
                 return connection.execute(part, values, binary=True).fetchone() == (leaf,)
             finally:
                 self.give_back(connection)
@@ -246,6 +280,9 @@ class PostgresEngine:
         if not self.closed:
             self.closed = True
             if self._process == os.getpid():
+                if self.replica is not None:
+                    self.replica.close()
+                self._listener.close()
                 self._pool.close()
 
     # Connections
@@ -277,7 +314,9 @@ class PostgresEngine:
                     cursor = connection.execute(part, {"tenant": tenant}, binary=True)
                 return connection, cursor.fetchone()
             except BaseException as error:
-                lost = connection.closed and isinstance(error, psycopg.OperationalError)
+                if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
+                    connection.close()  # it was the leader's: the next one looks for who is now
+                lost = connection.closed and isinstance(error, psycopg.Error)
                 self.give_back(connection)
                 if not (lost and again):
                     raise

@@ -12,6 +12,7 @@ from woodrat.engines.postgres.connection import (
     OWNER,
     ROLES,
     SCHEMA,
+    addresses,
     layout,
     shown_address,
     sql,
@@ -42,6 +43,7 @@ class Migrated:
 
 def migrate(url: str, through: int = len(MIGRATIONS)) -> Migrated:
     """Bring a database to the present layout, all of it in one transaction; return what was done."""
+    url, _ = addresses(url)  # a replica follows by itself
     try:
         with psycopg.connect(url, connect_timeout=CONNECT_SECONDS, application_name="woodrat migrate") as connection:
             run = connection.execute

@@ -43,7 +43,7 @@ from woodrat.errors import Unavailable
 from woodrat.merge.packing import UNREADABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from woodrat.engines.port import Engine
     from woodrat.engines.sqlite.peek import Glancing
@@ -153,7 +153,7 @@ class SqliteEngine:
             return shared.part(tenant)
         return _Writing(self, tenant)
 
-    def together(self) -> Together:
+    def together(self, tenants: Iterable[TenantId] = ()) -> Together:
         self._check_writable()
         return Together(self, self.opening)
 

@@ -1,5 +1,9 @@
 """Copying: a log through a position, whole writes of it, becomes another ledger; how a backup is restored.
 
+Source and target may be of different engines. Each is read and written by the port alone, so a copy has the bytes, the
+leaves and the roots of what it was made from. It is made in parts, each durable; a copy that was interrupted is a log
+that holds the beginning of another as it is, and is gone on with.
+
 Everything derived is made anew from the entries. What was erased after that position is erased in the copy from the
 beginning, and the erasures themselves come along, since they say why those entries have no bodies.
 """
@@ -7,14 +11,19 @@ beginning, and the erasures themselves come along, since they say why those entr
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from contextlib import contextmanager
+from itertools import islice
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final, TypeVar
 
+from woodrat.canon import form
 from woodrat.canon.ids import TenantId
 from woodrat.context import Context
 from woodrat.engines.open import engine_for, is_postgres, path_of
-from woodrat.engines.port import Engine, View
+from woodrat.engines.port import BEFORE_ALL, Engine, View
+from woodrat.erasure.reader.tail import positions_of
 from woodrat.erasure.verbs import arrivals
-from woodrat.errors import Corrupt, Fault, NotFound, Refused
+from woodrat.errors import Corrupt, Fault, NotFound, Refused, WoodratError
 from woodrat.exchange.admission import stored_meaning
 from woodrat.exchange.verbs import files
 from woodrat.exchange.verbs.backup import remove, same_file
@@ -39,6 +48,9 @@ if TYPE_CHECKING:
     from woodrat.proofs.verbs.keys import Keys
 
 NOTHING_COPIED: Final = "Nothing was copied."
+T = TypeVar("T")
+RECEIPTS_TOGETHER: Final = 1_000
+"""How many receipts are taken over in one transaction."""
 TENANTS_NAMED_MAX: Final = 5
 """How many tenants an error names."""
 
@@ -77,9 +89,10 @@ def copy(
 ) -> Copied:
     """Copy one tenant's log, through a moment, into a ledger that holds nothing of this tenant yet.
 
-    A new file appears when all of it is there. It is how a backup is restored: `copy("backup.db", "agents.db")`. The
-    copy goes on under a new log name. `keys` is the folder of keys, the usual one when left out: what was erased since,
-    as it remembers, is erased in the copy too. Without an erasure key there `warnings` says that it may be back.
+    Both are files or addresses of PostgreSQL. A new file appears when all of it is there. It is how a backup is
+    restored: `copy("backup.db", "agents.db")`. One that was killed goes on when it is called again. The copy goes on
+    under a new log name. `keys` is the folder of keys, the usual one when left out: what was erased since, as it
+    remembers, is erased in the copy too. Without an erasure key there `warnings` says that it may be back.
     """
     from woodrat.canon import ids
     from woodrat.clock import SystemClock
@@ -89,18 +102,18 @@ def copy(
     faults = ids.tenant_faults(tenant) + ids.agent_faults(agent, "agent")
     if faults:
         raise Refused(faults, NOTHING_COPIED)
-    old, new = _path(source, "from"), _path(target, "to")
-    if not os.path.exists(old):
+    old, new = _place(source, "from"), _place(target, "to")
+    if not is_postgres(old) and not os.path.exists(old):
         raise Refused([Fault("from", f"{old} does not exist", "Name a ledger's file.")], NOTHING_COPIED)
-    if same_file(old, new):
-        raise Refused([Fault("to", f"{new} is the ledger to copy", "Name another file.")], NOTHING_COPIED)
+    if old == new or (not (is_postgres(old) or is_postgres(new)) and same_file(old, new)):
+        raise Refused([Fault("to", f"{shown_place(new)} is the ledger to copy", "Name another.")], NOTHING_COPIED)
     engine = engine_for(old, readonly=True)
     try:
         known = registry(policies)
-        _check_there(engine, old, tenant)
+        _check_there(engine, shown_place(old), tenant)
 
-        def into(path: str, from_: Engine, moment: Moment) -> Copied:
-            there = engine_for(path)
+        def into(place: str, from_: Engine, moment: Moment) -> Copied:
+            there = engine_for(place)
             try:
                 erasures = LogErasures(lambda: Keys.at(keys))
                 context = Context(there, TenantId(tenant), known, clock or SystemClock(), agent, erasures=erasures)
@@ -108,33 +121,47 @@ def copy(
             finally:
                 there.close()
 
-        there_already = os.path.exists(new)
-        if there_already and not _remembers(Keys.at(keys)):
-            return into(new, engine, through)
+        there_already = is_postgres(new) or os.path.exists(new)
         if there_already:
-            _check_without(new, TenantId(tenant))
+            _check_begun(new, engine, TenantId(tenant))
+            if not _remembers(Keys.at(keys)):
+                return into(new, engine, through)
         else:
             files.check_free(new, "to", NOTHING_COPIED, force=False)
-        partial = f"{new}.part"
-        remove(partial)
-        try:
+        with _beside(new, engine, TenantId(tenant)) as partial:
             found = into(partial, engine, through)
             if not there_already:
                 files.put(partial, new)
                 return found
-            # A file that others use is given what has been made to forget, so that it never holds what was erased.
+            # What others use is given what has been made to forget, so that it never holds what was erased.
             made = engine_for(partial, readonly=True)
             try:
                 into(new, made, "now")
             finally:
                 made.close()
-        finally:
-            remove(partial)
         return found
     except OSError as error:
-        raise files.unwritable(new, error, NOTHING_COPIED) from error
+        raise files.unwritable(shown_place(new), error, NOTHING_COPIED) from error
     finally:
         engine.close()
+
+
+@contextmanager
+def _beside(place: str, source: Engine, tenant: TenantId) -> Iterator[str]:
+    """Give a file to copy into first; one that was left by a copy which was killed is gone on with."""
+    if is_postgres(place):
+        with TemporaryDirectory(prefix="woodrat-copy-") as folder:
+            yield os.path.join(folder, "copy.part")
+        return
+    partial = f"{place}.part"
+    try:
+        _check_begun(partial, source, tenant)
+    except WoodratError:
+        remove(partial)
+    try:
+        yield partial
+    finally:
+        remove(partial)
 
 
 def _remembers(keys: Keys) -> bool:
@@ -154,45 +181,66 @@ def _check_there(engine: Engine, path: str, tenant: str) -> None:
         )
 
 
-def _check_without(path: str, tenant: TenantId) -> None:
-    engine = engine_for(path, readonly=True)
+def _check_begun(place: str, source: Engine, tenant: TenantId) -> None:
+    """Refuse a target that holds anything of a tenant but the beginning of the log to copy."""
+    if not is_postgres(place) and not os.path.exists(place):
+        return
+    engine = engine_for(place, readonly=True)
     try:
-        _check_empty(engine, tenant)
+        with source.view(tenant) as view:
+            _check_beginning(engine, tenant, view, view.head().position)
     finally:
         engine.close()
 
 
-def _check_empty(engine: Engine, tenant: TenantId) -> None:
+def _check_beginning(engine: Engine, tenant: TenantId, source: View, last: int) -> None:
+    """Refuse a log that is not what a copy which was interrupted leaves; return how many entries it has."""
     with engine.view(tenant) as view:
-        if view.head().size:
-            problem = f"it holds {view.head().size} entries of {tenant} already"
-            raise Refused([Fault("to", problem, "Name another file, or use sync to join the two.")], NOTHING_COPIED)
+        head, cloned = view.head(), view.cloned()
+    if not head.size:
+        return
+    is_same = head.size <= last + 1 and root_at(source, head.size) == head.frontier.root().hex()
+    if is_same and cloned == head.position:
+        return
+    why = "which were written to since" if is_same else "which are not the beginning of the log to copy"
+    problem = f"it holds {head.size} entries of {tenant} already, {why}"
+    raise Refused([Fault("to", problem, "Name another target, or use sync to join the two.")], NOTHING_COPIED)
 
 
-def _path(db: str | os.PathLike[str], name: str) -> str:
-    path = path_of(db)
+def _place(db: str | os.PathLike[str], name: str) -> str:
+    """Return the file or the address that a ledger is named by."""
     if is_postgres(db):
-        problem = "only files are copied, and this is an address of PostgreSQL"
-        raise Refused([Fault(name, problem, "Export the log and import it there.")], NOTHING_COPIED)
+        return str(db)
+    path = path_of(db)
     if path is None:
         problem = "a ledger in memory is gone when its process ends"
-        raise Refused([Fault(name, problem, "Name a file.")], NOTHING_COPIED)
+        raise Refused([Fault(name, problem, "Name a file, or an address of PostgreSQL.")], NOTHING_COPIED)
     return path
+
+
+def shown_place(place: str) -> str:
+    """Return a file, or an address without its password."""
+    if not is_postgres(place):
+        return place
+    from woodrat.engines.postgres.connection import shown_address
+
+    return shown_address(place)
 
 
 def copy_log(
     engine: Engine, tenant: TenantId, context: Context, through: Moment = "now", progress: Progress | None = None
 ) -> Copied:
-    """Copy a log through a moment into an empty one of any engine."""
-    _check_empty(context.engine, context.tenant)
+    """Copy a log through a moment into an empty one of any engine, or go on with a copy that was interrupted."""
     with engine.view(tenant) as view:
         last = resolve_moment(view, through, NOTHING_COPIED, context.clock)
         check_range(view, -1, last)
+        _check_beginning(context.engine, context.tenant, view, last)
         root = root_at(view, last + 1)
         taking = Taking(context)
         told = None if progress is None else lambda: progress(taking.offered, last + 1)
         taken = taking.take(_placed(view, last), told, meaning=stored_meaning)
         erasures = _erasures(view, last)
+        _claim(view, context, last)
     with context.engine.view(context.tenant) as copied:
         if root_at(copied, last + 1) != root:
             raise Corrupt(
@@ -204,6 +252,29 @@ def copy_log(
     with context.engine.view(context.tenant) as copied:
         state = Reader(copied, AsOf(last), context.policies).fingerprint().root()
     return Copied(last + 1, last, len(erasures), taken.erasures, root, fingerprint.text(state), _warnings(context))
+
+
+def _claim(view: View, context: Context, last: int) -> None:
+    """Take over what idempotency keys were used for, so that a call which is sent again is not stored again.
+
+    Those of writes of which anything is erased are left: by them it could be guessed.
+    """
+    with context.engine.view(context.tenant) as copied:
+        erased = {row.position for row in copied.rows(BEFORE_ALL, last) if row.body is None}
+    for several in batched(view.receipts(), RECEIPTS_TOGETHER):
+        with context.engine.transaction(context.tenant) as write:
+            for agent, key, receipt in several:
+                positions = positions_of(form.decode(receipt.report))
+                is_whole = max(positions, default=0) <= last and positions.isdisjoint(erased)
+                if is_whole and write.receipt(agent, key) is None:
+                    write.claim(agent, key, receipt)
+
+
+def batched(items: Iterable[T], count: int) -> Iterator[list[T]]:
+    """Yield items in lists of at most so many."""
+    each = iter(items)
+    while several := list(islice(each, count)):
+        yield several
 
 
 def _warnings(context: Context) -> tuple[str, ...]:

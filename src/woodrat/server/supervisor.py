@@ -1,0 +1,130 @@
+"""Supervisor: several processes that serve one database at one address, started, replaced and ended together.
+
+Each worker is the same command once more, with what it needs to know in a variable. All of them listen on one port, and
+the system gives each connection to one of them. A worker that ends is replaced. Workers end when the supervisor
+does, however that ends: each holds one end of a pipe, and hears when the other is closed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+from woodrat.clock import monotonic
+from woodrat.server import logs, wire
+
+VARIABLE: Final = "WOODRAT_WORKER"
+"""Tells a worker that it is one: its lifeline, and the port to listen on."""
+WORKERS_MAX: Final = 64
+"""Most workers of one supervisor."""
+LOOK_SECONDS: Final = 0.1
+"""How often is looked whether a worker has ended."""
+BACKOFF_SECONDS: Final = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0)
+"""How long is waited before a worker is replaced that did not live long, by how often that was so."""
+LONG_SECONDS: Final = 60.0
+"""How long a worker lives that was not started in vain."""
+END_SECONDS: Final = 15.0
+"""How long workers may take to end."""
+
+
+class Post(NamedTuple):
+    """Where a worker finds itself."""
+
+    lifeline: int
+    """A descriptor that comes to its end when the supervisor is gone."""
+    port: int
+    """The port to listen on."""
+
+
+def post() -> Post | None:
+    """Return where this process works; `None` where it is not a worker. Processes that it starts are not either."""
+    text = os.environ.pop(VARIABLE, None)
+    if text is None:
+        return None
+    lifeline, _, port = text.partition(":")
+    return Post(int(lifeline), int(port))
+
+
+class _Place:
+    """One of the workers, and those that took its place."""
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen[bytes] | None = None
+        self.started = 0.0
+        self.due = 0.0
+        """When to start one."""
+        self.vain = 0
+        """How many in a row did not live long."""
+
+
+class Supervisor:
+    """Runs a command in several processes until it is stopped."""
+
+    def __init__(self, count: int, port: int, command: Sequence[str] = ()) -> None:
+        self._command = list(command) or [sys.executable, "-m", "woodrat", *sys.argv[1:]]
+        self._port = port
+        self._places = [_Place() for _ in range(count)]
+        self._ending = threading.Event()
+
+    def run(self) -> int:
+        """Serve until this process is interrupted or asked to end; return the exit code that all of it comes to."""
+        lifeline, held = os.pipe()
+        before = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            while not self._ending.is_set():
+                for place in self._places:
+                    code = self._look_after(place, lifeline)
+                    if code is not None:
+                        return code
+                self._ending.wait(LOOK_SECONDS)
+            return wire.DONE
+        finally:
+            os.close(held)
+            self._end()
+            os.close(lifeline)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _stop(self, number: int, frame: Any) -> None:
+        self._ending.set()
+
+    def _look_after(self, place: _Place, lifeline: int) -> int | None:
+        """Start a worker where there is none; return the code that all end with where another would not do better."""
+        now = monotonic()
+        if place.process is not None:
+            code = place.process.poll()
+            if code is None:
+                return None
+            if code == wire.EXIT_CODES["refused"]:  # it said why
+                return code
+            place.process = None
+            place.vain = 0 if now - place.started >= LONG_SECONDS else place.vain + 1
+            seconds = BACKOFF_SECONDS[min(place.vain, len(BACKOFF_SECONDS)) - 1] if place.vain else 0.0
+            place.due = now + seconds
+            logs.event("worker", logs.ERROR, code=code, again_in=seconds)
+        if now >= place.due:
+            place.process, place.started = self._start(lifeline), now
+        return None
+
+    def _start(self, lifeline: int) -> subprocess.Popen[bytes]:
+        environment: Mapping[str, str] = {**os.environ, VARIABLE: f"{lifeline}:{self._port}"}
+        # A session of its own: Ctrl-C reaches the supervisor alone, which lets each of them finish.
+        return subprocess.Popen(self._command, env=environment, pass_fds=(lifeline,), start_new_session=True)
+
+    def _end(self) -> None:
+        """Wait until all workers have ended by themselves, and end those that do not."""
+        deadline = monotonic() + END_SECONDS
+        for place in self._places:
+            if place.process is None:
+                continue
+            with suppress(subprocess.TimeoutExpired):
+                place.process.wait(max(0.1, deadline - monotonic()))
+            if place.process.poll() is None:
+                place.process.kill()
+                place.process.wait()
