@@ -118,7 +118,7 @@ def test_every_type_is_stored_whole_and_apart(start: Start) -> None:
         assert repeated["entity_id"] == stored["entity_id"], kind
         assert apart["entity_id"] != stored["entity_id"], kind
         assert apart["action"] == "created", kind
-        assert repeated["action"] == "updated", kind
+        assert repeated["action"] == "matched_existing", kind
 
 
 def test_records_that_differ_in_what_identifies_are_apart(start: Start) -> None:

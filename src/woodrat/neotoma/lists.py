@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from woodrat.canon import form
 from woodrat.errors import NotFound
 from woodrat.ledger import reads, sources
 from woodrat.neotoma import shapes
@@ -11,6 +12,7 @@ from woodrat.neotoma.calls import PAGE, Given, moment, page, window
 
 if TYPE_CHECKING:
     from woodrat.api.past import Past
+    from woodrat.state.observation import Observation
 
 
 def observations(past: Past, given: Given, done: Any) -> dict[str, Any]:
@@ -82,12 +84,44 @@ def source_list(past: Past, given: Given, done: Any) -> dict[str, Any]:
 
 def source(past: Past, given: Given, done: Any) -> dict[str, Any]:
     """Return one source."""
-    return shapes.source(past, sources.deliveries_of(past.context, given["source_id"])[0])
+    return source_named(past, given["source_id"])
+
+
+def source_named(past: Past, id: str) -> dict[str, Any]:
+    """Return a source by its id; records that were stored go by the id of the first observation."""
+    if not id.startswith("obs_"):
+        return shapes.source(past, sources.deliveries_of(past.context, id)[0])
+    said = shapes.observation_named(past, id)
+    if said is None:
+        raise NotFound(f"There is no source {id}. Nothing was read. `sources` lists them.")
+    return {
+        "id": id,
+        "content_hash": said.digest.hex(),
+        "mime_type": "application/json",
+        "original_filename": None,
+        "source_type": "structured",
+        "file_size": len(_records(said)),
+        "created_at": said.observed_at,
+        "provenance": {"client_name": said.agent},
+    }
 
 
 def source_content(past: Past, given: Given, done: Any) -> bytes:
-    """Return the content of a source as it was received."""
-    return sources.content(past.context, given["source_id"])
+    """Return the content of a source as it was received; of records that were stored, the first as JSON."""
+    said = shapes.observation_named(past, given["source_id"]) if given["source_id"].startswith("obs_") else None
+    return sources.content(past.context, given["source_id"]) if said is None else _records(said)
+
+
+def _records(said: Observation) -> bytes:
+    return form.encode({"entities": [{"entity_type": said.entity.type, **(said.fields or {})}]})
+
+
+def instance_policy(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    """Return the policy that was stored for this instance; it is shown and not enforced."""
+    found = past.query(entity_type="instance_policy", limit=1).items
+    if not found:
+        return {"policy": None, "entity_id": None}
+    return {"policy": shapes.fields(found[0]), "entity_id": found[0].entity.id}
 
 
 def interpretations(past: Past, given: Given, done: Any) -> dict[str, Any]:
