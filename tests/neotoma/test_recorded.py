@@ -6,6 +6,8 @@ expected answer has to be there; there may be more.
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -234,6 +236,27 @@ def test_recorded_requests_are_answered(start: Start, scenario: str) -> None:
         assert answer.status == status, (path, answer.body)
         assert holds(answer.json, expected), (path, answer.body)
         answers.append(answer.json)
+
+
+RECORDINGS = json.loads(Path(__file__).with_name("recordings.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("program", RECORDINGS)
+def test_requests_of_its_own_programs_are_answered(start: Start, program: str) -> None:
+    """What its command line and clients sent in a side-by-side run gets the status and the members it got then."""
+    server = start()
+    answers: list[Any] = []
+    for call in RECORDINGS[program]:
+        path, query, body = (filled(call.get(name), answers) for name in ("path", "query", "body"))
+        address = f"/neotoma{path}" + (f"?{urlencode(query)}" if query else "")
+        sent = b"" if body is None and call["method"] == "POST" else body
+        answer = server.call(
+            call["method"], address, sent, key="dev-local", headers={"Content-Type": "application/json"}
+        )
+        assert answer.status == call["status"], (call["as"], path, answer.body)
+        found = answer.json if answer.headers["content-type"].startswith("application/json") else None
+        assert set(call["members"]) <= set(found or ()), (call["as"], path, answer.body)
+        answers.append(found)
 
 
 def test_a_file_comes_back_as_it_was(start: Start) -> None:

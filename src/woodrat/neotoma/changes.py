@@ -73,7 +73,7 @@ def all_corrected(past: Past, given: Given, report: Any) -> dict[str, Any]:
 
 
 def relation(past: Past, given: Given, report: Any) -> dict[str, Any]:
-    return {"success": True, **relationships.told(past, given, given.get("metadata", {}))}
+    return {"success": True, **relationships.snapshot(past, given)["snapshot"]}
 
 
 def ended(past: Past, given: Given, report: Any) -> dict[str, Any]:
