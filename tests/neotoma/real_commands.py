@@ -172,6 +172,8 @@ LEFT_OUT: Final = (
     r".*(relationships/\*|snapshot)?/(schema_version|computed_at|provenance)",
     r".*/observations/\*/(created_at|identity_rule|schema_version)",
     r".*/store_warnings/\*.*",
+    r"/(structured/)?unknown_fields/\*",
+    r"/sources/\*.*",
     r".*/details/issues.*",
     r".*/(unknown_field|message|details)",
     r".*/(file_size|storage_mode|upload_method|filesystem_absolute_path)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,6 +11,7 @@ from woodrat.ledger import reads
 from woodrat.neotoma import lists, relationships, shapes
 from woodrat.neotoma import names as neotoma_names
 from woodrat.neotoma.calls import PAGE, Given, moment, window
+from woodrat.state import packs
 
 if TYPE_CHECKING:
     from woodrat.api.past import Past
@@ -150,6 +152,7 @@ def _order(past: Past, given: Given) -> Callable[[Snapshot], Any] | None:
 def _all(past: Past, given: Given) -> Iterator[Snapshot]:
     """Yield all entities that are asked for: Neotoma says how many there are, so all are read."""
     words, kind = _words(given), given.get("entity_type")
+    where = _where(given)
     descending = given.get("sort_order") == "desc"
     cursor: str | None = None
     while True:
@@ -157,11 +160,45 @@ def _all(past: Past, given: Given) -> Iterator[Snapshot]:
             hits = past.search(words, entity_type=kind, limit=PAGE, cursor=cursor)
             found, cursor = [hit.snapshot for hit in hits.items], hits.cursor
         else:
-            page = past.query(entity_type=kind, limit=PAGE, cursor=cursor, descending=descending)
+            page = past.query(entity_type=kind, where=where, limit=PAGE, cursor=cursor, descending=descending)
             found, cursor = list(page.items), page.cursor
         yield from (snapshot for snapshot in found if not shapes.is_relation(snapshot))
         if cursor is None:
             return
+
+
+def _where(given: Given) -> dict[str, Any] | None:
+    """Return those conditions on fields that an index answers, wide enough: what comes is looked at again.
+
+    A number may be stored as text and asked for as a number, or the other way round.
+    """
+    shown_as_text = {name for names in packs.text_collections(packs.NEOTOMA).values() for name in names}
+    found: dict[str, Any] = {}
+    for name, condition in given.get("snapshot_filters", {}).items():
+        wanted = condition["value"] if condition["op"] == "in" else [condition["value"]]
+        if condition["op"] not in ("eq", "in") or "." in name or name in shown_as_text or not isinstance(wanted, list):
+            continue
+        if wanted and all(isinstance(one, str | int | float | bool) for one in wanted):
+            found[name] = {"in": list({_typed(one): one for said in wanted for one in _spellings(said)}.values())}
+    return found or None
+
+
+def _spellings(value: Any) -> Iterator[Any]:
+    """Yield a value, and what it is as text or as JSON."""
+    yield value
+    if isinstance(value, str):
+        try:
+            read = json.loads(value)
+        except ValueError:
+            return
+        if isinstance(read, int | float | bool):
+            yield read
+    else:
+        yield _text(value)
+
+
+def _typed(value: Any) -> tuple[str, Any]:
+    return type(value).__name__, value
 
 
 def _seen_within(snapshot: Snapshot, since: str | None, until: str | None) -> bool:

@@ -72,7 +72,7 @@ def every(past: Past, given: Given) -> dict[str, Any]:
     """Return all relationships, or those of a type or at an end, by their keys."""
     ends = {name: past.show(given[name]).entity for name in ENDS[1:] if name in given}
     found: dict[str, dict[str, Any]] = {}
-    for item in _all(past):
+    for item in reads.related(past.context, next(iter(ends.values()))) if ends else _all(past, given):
         fits = all(getattr(item, side) == ends[name] for name, side in _SIDES if name in ends)
         if fits and given.get("relationship_type", item.type).lower() == item.type:
             told = shapes.relationship(item)
@@ -91,11 +91,12 @@ def by_key(past: Past, key: str) -> dict[str, Any]:
     return found
 
 
-def _all(past: Past) -> Iterator[Related]:
-    """Yield every relationship once."""
+def _all(past: Past, given: Given) -> Iterator[Related]:
+    """Yield every relationship once, or every one of a type."""
+    kind = given["relationship_type"].lower() if "relationship_type" in given else None
     cursor: str | None = None
     while True:
-        page = past.query(limit=PAGE, cursor=cursor)
+        page = past.query(entity_type=kind, limit=PAGE, cursor=cursor)
         for one in page.items:
             if shapes.is_relation(one):
                 yield from (
