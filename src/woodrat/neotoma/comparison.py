@@ -14,6 +14,7 @@ from woodrat.ledger import reads
 from woodrat.neotoma import names, shapes
 from woodrat.neotoma.database import Database, parsed
 from woodrat.neotoma.importer import Importer
+from woodrat.neotoma.registry import POLICIES
 from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.state.packs import COLLECTIONS
@@ -67,13 +68,13 @@ def compare(ledger: Ledger, database: Database, progress: Progress | None = None
     """Compare every snapshot of a database with what is believed here."""
     importer = Importer(ledger, database)
     importer.name_entities()
-    moved = _moved(database)
+    moved, policies = _moved(database), _policies(database)
     found: list[Difference] = []
     reasons: dict[str, int] = {}
     same = done = 0
     whole = database.count("entity_snapshots")
     for row in database.rows("entity_snapshots", "entity_id"):
-        differences = list(_differences(ledger, importer, row, moved))
+        differences = list(_differences(ledger, importer, row, moved, policies))
         same += not differences
         for difference in differences:
             reasons[difference.reason] = reasons.get(difference.reason, 0) + 1
@@ -95,8 +96,24 @@ def _moved(database: Database) -> dict[str, str]:
     return found
 
 
+def _policies(database: Database) -> dict[str, dict[str, str]]:
+    """Return how fields merge there, by type, in the words of policies here."""
+    found: dict[str, dict[str, str]] = {}
+    for row in database.rows("schema_registry"):
+        stated = parsed(row["reducer_config"])
+        stated = stated.get("merge_policies") if isinstance(stated, dict) else None
+        if row["active"] and isinstance(stated, dict):
+            strategies = {name: one.get("strategy") for name, one in stated.items() if isinstance(one, dict)}
+            found[row["entity_type"]] = {name: POLICIES.get(one, "latest") for name, one in strategies.items()}
+    return found
+
+
 def _differences(
-    ledger: Ledger, importer: Importer, row: Mapping[str, Any], moved: Mapping[str, str]
+    ledger: Ledger,
+    importer: Importer,
+    row: Mapping[str, Any],
+    moved: Mapping[str, str],
+    policies: Mapping[str, Mapping[str, str]],
 ) -> Iterator[Difference]:
     id = row["entity_id"]
     there = parsed(row["snapshot"])
@@ -121,7 +138,8 @@ def _differences(
     outdated = str(row.get("computed_at") or "") < moved.get(id, "")
     for name in sorted(there):
         if not _equal(there[name], here.get(name)) and not _equal(there[name], shown.get(name)):
-            reason = OUTDATED if outdated else _reason(snapshot, name, there[name], said)
+            policy = policies.get(row["entity_type"], {}).get(name, "latest")
+            reason = OUTDATED if outdated else _reason(snapshot, name, there[name], said, policy)
             yield Difference(str(ref), id, name, there[name], here.get(name), reason)
 
 
@@ -139,7 +157,7 @@ def _equal(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _reason(snapshot: Snapshot, name: str, there: Any, said: list[Observation]) -> str:
+def _reason(snapshot: Snapshot, name: str, there: Any, said: list[Observation], policy: str) -> str:
     """Return which rule chooses the value here."""
     origin = snapshot.blame.get(name)
     if origin is None:
@@ -157,6 +175,8 @@ def _reason(snapshot: Snapshot, name: str, there: Any, said: list[Observation]) 
         return "several observations have one time: the larger priority, then the larger value holds, there a row id"
     if not any(_equal((one.fields or {})[name], there) for one in claims):
         return "no observation says it: the value there was converted, or its snapshot is out of date"
+    if str(origin.policy) != policy:
+        return f"{origin.policy}: the field merges so in the schema here, and by {policy} there"
     if winner is not None and any(
         one.priority == winner.priority and _equal((one.fields or {})[name], there) for one in claims
     ):
