@@ -87,7 +87,7 @@ def fill(port: int, *, observations: int = 5_000, seed: int = 11) -> Teller:
     teller.call("register_schema", GADGET)
     for number in range(observations // 10):
         records = [teller.record(chance.choice([*kinds, "gadget"]), chance.randrange(20)) for _ in range(10)]
-        body = {"entities": records, "idempotency_key": f"store-{number}"}
+        body: dict[str, Any] = {"entities": records, "idempotency_key": f"store-{number}"}
         body |= {"observation_source": chance.choice(SOURCES)} if chance.random() < 0.5 else {}
         body |= {"source_priority": chance.choice((10, 50, 200))} if chance.random() < 0.3 else {}
         stored = teller.call("store", body)

@@ -309,11 +309,11 @@ def _scenarios() -> Iterator[tuple[str, str, list[Sent], dict[str, Any]]]:
         low, mid, high = (([value] if collects else value) for value in ("a", "b", "c"))
         every = "a, b, c" if collects else None
         timed = list(zip((high, low, mid), DAYS, strict=True))
-        one = [({field: value, "observed_at": day}, {}) for value, day in timed]
+        one: list[Sent] = [({field: value, "observed_at": day}, {}) for value, day in timed]
         yield f"{field}: times in records", kind, one, {field: every or "b"}
         called = [({field: value}, {"observed_at": day}) for value, day in timed]
         yield f"{field}: times of calls", kind, called, {field: every or "b"}
-        tied = [({field: value, "observed_at": DAYS[0]}, {}) for value, _ in timed]
+        tied: list[Sent] = [({field: value, "observed_at": DAYS[0]}, {}) for value, _ in timed]
         yield f"{field}: one time, the larger value", kind, tied, {field: every or "c"}
         ranked = [(record, {"source_priority": rank}) for (record, _), rank in zip(tied, (5, 9, 1), strict=True)]
         yield f"{field}: one time, the larger priority", kind, ranked, {field: every or "a"}
@@ -322,9 +322,9 @@ def _scenarios() -> Iterator[tuple[str, str, list[Sent], dict[str, Any]]]:
         sources = ("sync", "sensor", "human")
         told = [(record, {"observation_source": by}) for (record, _), by in zip(one, sources, strict=True)]
         yield f"{field}: where it came from", kind, told, {field: every or ("a" if field == "phone" else "b")}
-        partly = [one[0], ({"description": "d", "observed_at": DAYS[2]}, {}), one[1]]
+        partly: list[Sent] = [one[0], ({"description": "d", "observed_at": DAYS[2]}, {}), one[1]]
         yield f"{field}: a record without it", kind, partly, {field: "a, c" if collects else "a", "description": "d"}
-    same = ({"status": "x", "observed_at": DAYS[1]}, {})
+    same: Sent = ({"status": "x", "observed_at": DAYS[1]}, {})
     yield "the same record three times", "task", [same, same, same], {"status": "x"}
 
 

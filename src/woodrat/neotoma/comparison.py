@@ -103,7 +103,7 @@ def _policies(database: Database) -> dict[str, dict[str, str]]:
         stated = parsed(row["reducer_config"])
         stated = stated.get("merge_policies") if isinstance(stated, dict) else None
         if row["active"] and isinstance(stated, dict):
-            strategies = {name: one.get("strategy") for name, one in stated.items() if isinstance(one, dict)}
+            strategies = {name: str(one.get("strategy")) for name, one in stated.items() if isinstance(one, dict)}
             found[row["entity_type"]] = {name: POLICIES.get(one, "latest") for name, one in strategies.items()}
     return found
 
@@ -180,5 +180,5 @@ def _reason(snapshot: Snapshot, name: str, there: Any, said: list[Observation], 
     if winner is not None and any(
         one.priority == winner.priority and _equal((one.fields or {})[name], there) for one in claims
     ):
-        return f"{origin.policy}: of equal priorities the later holds here, there observation_source ranks them first"
+        return f"{origin.policy}: of equal priorities the later holds here, there observation_source, then a row id"
     return f"{origin.policy}: the value here is the one that this policy ranks highest"
