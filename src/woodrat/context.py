@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from woodrat.engines.port import Engine, View
     from woodrat.log.erasure import Erasure, Link
     from woodrat.merge.policy import Policy
+    from woodrat.state.schema import Schema
 
 
 class Watch(Protocol):
@@ -120,6 +121,8 @@ class Context:
     """Who takes writes in place of the log; None: the log does."""
     strict: bool = False
     """Whether fields that a schema does not know are refused."""
+    first_schemas: Mapping[str, Schema] | None = None
+    """What types get with their first record, in place of a built-in schema or none."""
 
     def is_same_log(self, other: Context) -> bool:
         """Return whether another context is of the same log, also where the same file was opened twice."""
@@ -132,13 +135,23 @@ class Context:
 
     def at(self, moment: int | str, valid_at: str | None) -> Context:
         """Return the same at another moment on both clocks."""
-        return self._copy(moment, valid_at, self.stand_in)
+        return self._copy(moment, valid_at, self.stand_in, self.first_schemas)
 
     def taken_by(self, stand_in: StandIn) -> Context:
         """Return the same with a stand-in that takes its writes."""
-        return self._copy(self.moment, self.valid_at, stand_in)
+        return self._copy(self.moment, self.valid_at, stand_in, self.first_schemas)
 
-    def _copy(self, moment: int | str, valid_at: str | None, stand_in: StandIn | None) -> Context:
+    def offering(self, schemas: Mapping[str, Schema]) -> Context:
+        """Return the same, where types get these schemas with their first record."""
+        return self._copy(self.moment, self.valid_at, self.stand_in, schemas)
+
+    def _copy(
+        self,
+        moment: int | str,
+        valid_at: str | None,
+        stand_in: StandIn | None,
+        first_schemas: Mapping[str, Schema] | None,
+    ) -> Context:
         # Three times as fast as `replace`: a snapshot as of a position takes little longer than this.
         return Context(
             self.engine,
@@ -154,4 +167,5 @@ class Context:
             self.keys,
             stand_in,
             self.strict,
+            first_schemas,
         )

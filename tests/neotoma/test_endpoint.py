@@ -13,7 +13,11 @@ import pytest
 from tests.server.conftest import Start, engine, keyring, start
 from tests.server.server import Server
 
+from woodrat.canon.ids import TenantId
+from woodrat.clock import SystemClock
+from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.neotoma.call_table import GETS, NOT_OFFERED, POSTS
+from woodrat.proofs.verbs.keys import make
 from woodrat.server.keys import Keyring
 
 __all__ = ["engine", "keyring", "start"]
@@ -64,7 +68,7 @@ def test_later_words_win_and_both_stay(post: Post) -> None:
     """A second store updates the entity; observations, newest first, keep both, and the page is as asked for."""
     first = post("/store", {"entities": [ANA], "idempotency_key": "a"})["entities"][0]
     second = post("/store", {"entities": [{**ANA, "city": "Girona"}], "idempotency_key": "b"})["entities"][0]
-    assert (second["entity_id"], second["action"]) == (first["entity_id"], "updated")
+    assert (second["entity_id"], second["action"]) == (first["entity_id"], "matched_existing")
     kept = post("/list_observations", {"entity_id": first["entity_id"], "limit": 1, "offset": 0})
     assert (kept["total"], [item["fields"]["city"] for item in kept["observations"]]) == (2, ["Girona"])
     events = post("/timeline", {"since": "2020-01-01", "limit": 10})["events"]
@@ -304,7 +308,9 @@ def test_a_key_for_other_content_has_its_own_code(post: Post) -> None:
         ("/store", {}, 400, "VALIDATION_ERROR"),
         ("/entities/query", {"limit": 0}, 400, "VALIDATION_ERROR"),
         ("/burn", {}, 404, "RESOURCE_NOT_FOUND"),
-        ("/subscribe", {"delivery_method": "sse"}, 501, "NOT_OFFERED"),
+        ("/subscribe", {"delivery_method": "mail"}, 400, "VALIDATION_ERROR"),
+        ("/subscribe", {"delivery_method": "webhook"}, 400, "VALIDATION_ERROR"),
+        ("/peers", {"peer_id": "p1"}, 501, "NOT_OFFERED"),
         ("/peers/p1/sync", {}, 501, "NOT_OFFERED"),
     ],
 )
@@ -393,3 +399,89 @@ def test_calls_that_share_a_commit_do_not_disturb_each_other(post: Post) -> None
     counted = post("/stats", {})
     assert counted["entities_by_type"] == {"remark": 36, "thread": 3}
     assert counted["total_relationships"] == 36
+
+
+def test_a_refused_store_leaves_the_log_as_it_was(start: Start, engine: SqliteEngine) -> None:
+    """A type gets its schema in the write of its first record: where that is refused, nothing at all was written."""
+    server = start()
+    bad = [{"entity_type": "invoice", "invoice_number": "7"}, {"entity_type": "task", "title": "x" * 2_000_000}]
+    answer = server.call("POST", "/neotoma/store", {"entities": bad}, key="k")
+    assert (answer.status, "Nothing was written." in answer.json["message"]) == (400, True)
+    with engine.view(TenantId("default")) as view:
+        assert view.head().size == 0
+    planned = server.call("POST", "/neotoma/store", {"entities": [bad[0]], "commit": False}, key="k").json
+    assert planned["entities"][0]["action"] == "would_create"
+    with engine.view(TenantId("default")) as view:
+        assert view.head().size == 0
+    stored = server.call("POST", "/neotoma/store", {"entities": [bad[0]]}, key="k").json
+    assert stored["entities"][0]["action"] == "created"
+    with engine.view(TenantId("default")) as view:
+        assert [entry.kind for entry in view.entries(-1)] == ["schema", "observation"]
+
+
+def test_a_type_with_the_built_in_schema_gets_the_packs(start: Start) -> None:
+    """What was stored by the built-in schema is merged by that of the pack, with the first record here."""
+    server = start()
+    kept = {"entity_type": "contact", "name": "Ana Rivera", "email": "ana@example.org", "notes": ["first"]}
+    assert server.call("POST", "/v1/store", {"records": [kept]}).status == 200
+    told = {"entity_type": "contact", "email": "ana@example.org", "notes": "second", "connected_on": "2026-01-05"}
+    (stored,) = server.call("POST", "/neotoma/store", {"entities": [told]}, key="k").json["entities"]
+    assert stored["entity_snapshot_after"]["notes"] == "first\nsecond"
+    assert server.call("GET", "/neotoma/schemas/contact", key="k").json["schema_version"] == "2"
+    assert server.call("GET", "/v1/entities/contact/ana@example.org").json["fields"]["notes"] == ["first", "second"]
+
+
+def test_several_fields_are_corrected_at_once(post: Post) -> None:
+    """One write has all changes; where the entity was observed since the caller looked, it has none."""
+    post("/store", {"entities": [ANA]})
+    seen = post("/get_entity_snapshot", {"entity_id": "contact/Ana Rivera"})
+    address = f"/entities/{seen['entity_id']}/batch_correct"
+    changes = [{"field": "city", "value": "Girona"}, {"field": "role", "value": "cook"}]
+    looked = {"expected_last_observation_at": seen["last_observation_at"]}
+    done = post(address, {"changes": changes, **looked})
+    assert (done["status"], done["snapshot"]["city"], len(done["applied"])) == ("applied", "Girona", 2)
+    assert post(address, {"changes": changes[:1], **looked}, 409)["error_code"] == "CONFLICT"
+    assert post(address, {"changes": changes[:1], **looked, "overwrite": True})["success"]
+    assert post(address, {"changes": [{"field": 1}]}, 400)["error_code"] == "VALIDATION_ERROR"
+
+
+def test_a_turn_is_summed_up(post: Post) -> None:
+    """What the answer refers to was stored, what the question refers to was read; the rest is an error."""
+    turn = [
+        {"entity_type": "conversation", "conversation_id": "c1"},
+        {"entity_type": "conversation_message", "turn_key": "c1:1", "role": "user", "content": "Hi"},
+        {"entity_type": "conversation_message", "turn_key": "c1:1:assistant", "role": "assistant", "content": "Yes"},
+        {"entity_type": "task", "title": "Call"},
+        {"entity_type": "contact", "name": "Ana Rivera"},
+    ]
+    ends = [("PART_OF", 1, 0), ("PART_OF", 2, 0), ("REFERS_TO", 2, 3), ("REFERS_TO", 1, 4)]
+    links = [{"relationship_type": kind, "source_index": start, "target_index": end} for kind, start, end in ends]
+    post("/store", {"entities": turn, "relationships": links})
+    found = post("/turn_summary", {"conversation_id": "c1", "turn_key": "c1:1:assistant"})
+    assert found["status_line"] == "msg 2/2, stored 1, retrieved 1"
+    assert [one["entity_type"] for one in (*found["stored"], *found["retrieved"])] == ["task", "contact"]
+    post("/turn_summary", {"conversation_id": "c1", "turn_key": "nope"}, 404)
+    post("/turn_summary", {"conversation_id": "c1"}, 400)
+
+
+def test_subscriptions_are_webhooks(start: Start, tmp_path: Path) -> None:
+    """A webhook is added with a secret that is shown once, listed without it, and removed; the stream is named."""
+    make(str(tmp_path / "keys"), SystemClock())
+    server = start(proofs=str(tmp_path / "keys"))
+
+    def call(path: str, body: Any, status: int = 200) -> Any:
+        answer = server.call("POST", f"/neotoma/{path}", body, key="dev-local")
+        assert answer.status == status, answer.body
+        return answer.json
+
+    hook = {"delivery_method": "webhook", "webhook_url": "https://hooks.example.org/x", "entity_types": ["task"]}
+    made = call("subscribe", hook)
+    assert (len(made["webhook_secret"]), len(made["warnings"])) == (64, 1)
+    (listed,) = call("list_subscriptions", {})["subscriptions"]
+    assert (listed["subscription_id"], "webhook_secret" in listed) == (made["subscription_id"], False)
+    named = {"subscription_id": made["subscription_id"]}
+    assert call("get_subscription_status", named)["subscription"]["consecutive_failures"] == 0
+    assert call("unsubscribe", named) == {"success": True}
+    call("get_subscription_status", named, 404)
+    call("subscribe", {**hook, "webhook_url": "https://127.0.0.1/x"}, 400)
+    assert call("subscribe", {"delivery_method": "sse"})["stream"] == "/v1/log"

@@ -12,6 +12,7 @@ from tests.server.server import Server
 import woodrat
 from woodrat.errors import Refused
 from woodrat.merge import BUILTIN
+from woodrat.neotoma.names import DELIVERY
 from woodrat.state import builtin, packs
 from woodrat.state.packs import NEOTOMA
 from woodrat.state.schema import parse_schema
@@ -118,7 +119,7 @@ def test_every_type_is_stored_whole_and_apart(start: Start) -> None:
         assert repeated["entity_id"] == stored["entity_id"], kind
         assert apart["entity_id"] != stored["entity_id"], kind
         assert apart["action"] == "created", kind
-        assert repeated["action"] == "updated", kind
+        assert repeated["action"] == "matched_existing", kind
 
 
 def test_records_that_differ_in_what_identifies_are_apart(start: Start) -> None:
@@ -144,6 +145,28 @@ def test_records_that_differ_in_what_identifies_are_apart(start: Start) -> None:
     for (kind, shared), (one, other) in zip(pairs, told, strict=True):
         found = store(server, [{"entity_type": kind, **shared, **one}, {"entity_type": kind, **shared, **other}])
         assert found[0]["entity_id"] != found[1]["entity_id"], kind
+
+
+def test_near_duplicates_of_every_type(start: Start) -> None:
+    """Full records that differ in one thing: in what identifies they are two entities, in anything else one."""
+    server = start()
+    kinds = list(packs.facts(NEOTOMA))
+    records = [full_record(kind, 1) for kind in kinds]
+    stored = store(server, records)
+    altered: list[dict[str, Any]] = []
+    expected: list[tuple[str, str, str, bool]] = []
+    for record, item in zip(records, stored, strict=True):
+        kind, basis, rule = record["entity_type"], item["identity_basis"], item.get("identity_rule") or ""
+        names = set(rule.split("+")) & set(record) if basis != "record" else set(record) - {"entity_type"}
+        assert names, (kind, basis, rule)
+        other = full_record(kind, 2)
+        others = sorted(set(record) - names - {"entity_type"} - DELIVERY)
+        differing = [(min(names - DELIVERY or names), True), *([(others[0], False)] if others else [])]
+        for name, apart in differing:
+            altered.append({**record, name: other[name] if other[name] != record[name] else None})
+            expected.append((kind, item["entity_id"], name, apart))
+    for (kind, id, name, apart), item in zip(expected, store(server, altered), strict=True):
+        assert (item["entity_id"] != id) == apart, (kind, name, item["identity_basis"], item.get("identity_rule"))
 
 
 def test_fields_merge_as_published(start: Start) -> None:

@@ -6,6 +6,9 @@ expected answer has to be there; there may be more.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -236,6 +239,27 @@ def test_recorded_requests_are_answered(start: Start, scenario: str) -> None:
         answers.append(answer.json)
 
 
+RECORDINGS = json.loads(Path(__file__).with_name("recordings.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("program", RECORDINGS)
+def test_requests_of_its_own_programs_are_answered(start: Start, program: str) -> None:
+    """What its command line and clients sent in a side-by-side run gets the status and the members it got then."""
+    server = start()
+    answers: list[Any] = []
+    for call in RECORDINGS[program]:
+        path, query, body = (filled(call.get(name), answers) for name in ("path", "query", "body"))
+        address = f"/neotoma{path}" + (f"?{urlencode(query)}" if query else "")
+        sent = b"" if body is None and call["method"] == "POST" else body
+        answer = server.call(
+            call["method"], address, sent, key="dev-local", headers={"Content-Type": "application/json"}
+        )
+        assert answer.status == call["status"], (call["as"], path, answer.body)
+        found = answer.json if answer.headers["content-type"].startswith("application/json") else None
+        assert set(call["members"]) <= set(found or ()), (call["as"], path, answer.body)
+        answers.append(found)
+
+
 def test_a_file_comes_back_as_it_was(start: Start) -> None:
     """The content of a source is answered byte by byte, as data."""
     server = start()
@@ -272,6 +296,53 @@ def test_stated_times_make_order_irrelevant(start: Start, at: str) -> None:
     for one in found:
         del one["snapshot"]["title"]
         assert one["snapshot"] == {"status": "done", "description": "three"}
+
+
+Sent = tuple[dict[str, Any], dict[str, Any]]
+"""A record without what names it, and what its call says of it."""
+DAYS = ("2026-01-05T09:00:00Z", "2026-01-06T09:00:00Z", "2026-01-07T09:00:00Z")
+
+
+def _scenarios() -> Iterator[tuple[str, str, list[Sent], dict[str, Any]]]:
+    """Yield scenarios of three records: a name, a type, what is sent, and what is believed in the end."""
+    for kind, field, collects in (("task", "status", False), ("contact", "phone", False), ("task", "tags", True)):
+        low, mid, high = (([value] if collects else value) for value in ("a", "b", "c"))
+        every = "a, b, c" if collects else None
+        timed = list(zip((high, low, mid), DAYS, strict=True))
+        one: list[Sent] = [({field: value, "observed_at": day}, {}) for value, day in timed]
+        yield f"{field}: times in records", kind, one, {field: every or "b"}
+        called = [({field: value}, {"observed_at": day}) for value, day in timed]
+        yield f"{field}: times of calls", kind, called, {field: every or "b"}
+        tied: list[Sent] = [({field: value, "observed_at": DAYS[0]}, {}) for value, _ in timed]
+        yield f"{field}: one time, the larger value", kind, tied, {field: every or "c"}
+        ranked = [(record, {"source_priority": rank}) for (record, _), rank in zip(tied, (5, 9, 1), strict=True)]
+        yield f"{field}: one time, the larger priority", kind, ranked, {field: every or "a"}
+        trusted = [(record, {"source_priority": rank}) for (record, _), rank in zip(one, (9, 5, 1), strict=True)]
+        yield f"{field}: times and priorities", kind, trusted, {field: every or ("c" if field == "phone" else "b")}
+        sources = ("sync", "sensor", "human")
+        told = [(record, {"observation_source": by}) for (record, _), by in zip(one, sources, strict=True)]
+        yield f"{field}: where it came from", kind, told, {field: every or ("a" if field == "phone" else "b")}
+        partly: list[Sent] = [one[0], ({"description": "d", "observed_at": DAYS[2]}, {}), one[1]]
+        yield f"{field}: a record without it", kind, partly, {field: "a, c" if collects else "a", "description": "d"}
+    same: Sent = ({"status": "x", "observed_at": DAYS[1]}, {})
+    yield "the same record three times", "task", [same, same, same], {"status": "x"}
+
+
+def test_no_scenario_depends_on_its_order(start: Start) -> None:
+    """22 scenarios, each in six orders: with times there is one state, and ties of time follow the documented rules."""
+    server = start()
+    scenarios = list(_scenarios())
+    assert len(scenarios) == 22
+    for name, kind, sent, expected in scenarios:
+        for order in ORDERS:
+            label = f"{name} {order}"
+            named = {"entity_type": kind, **({"title": label} if kind == "task" else {"name": label})}
+            for number in order:
+                record, call = sent[number]
+                answer = server.call("POST", "/neotoma/store", {"entities": [{**named, **record}], **call}, key="k")
+                assert answer.status == 200, answer.body
+            found = answer.json["entities"][0]["entity_snapshot_after"]
+            assert {field: found.get(field) for field in expected} == expected, (name, order)
 
 
 def test_without_times_arrival_decides_and_is_told(start: Start) -> None:

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.report import Report
     from woodrat.runs.recorder.log import LocalLog
     from woodrat.runs.recorder.run import Run
+    from woodrat.state.schema import Schema
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -594,3 +595,11 @@ def with_stand_in(ledger: Ledger, stand_in: StandIn) -> Ledger:
     standing_in.__dict__.update(ledger.__dict__)
     standing_in.context = ledger.context.taken_by(stand_in)
     return standing_in
+
+
+def with_first_schemas(ledger: Ledger, schemas: Mapping[str, Schema]) -> Ledger:
+    """Return a ledger whose types get these schemas with their first record, in one write with it."""
+    offering = object.__new__(Ledger)
+    offering.__dict__.update(ledger.__dict__)
+    offering.context = ledger.context.offering(schemas)
+    return offering

@@ -87,6 +87,8 @@ class Draft:
     id: str | None = None
     matched: list[Match] = field(default_factory=list)
     """Records that were attached to known entities."""
+    first_schemas: Mapping[str, Schema] | None = None
+    """What types get with their first record, in place of a built-in schema or none."""
     skew: str | None = None
     """What to tell the caller if the log's clock is far ahead of the machine's."""
     _planned: set[bytes] = field(default_factory=set)
@@ -121,8 +123,11 @@ class Draft:
         found = self._schemas.get(type)
         if found is None:
             found = self.before.rules(type).schema
+            first = None if self.first_schemas is None else self.first_schemas.get(type)
             if found.is_open:
-                found = builtin.schemas().get(type, OPEN(type))
+                found = first or builtin.schemas().get(type, OPEN(type))
+            elif first is not None and found == builtin.schemas().get(type):
+                found = first
             self._schemas[type] = found
         return found
 
@@ -138,14 +143,14 @@ class Draft:
         return self._rules.values()
 
     def use(self, type: str) -> Schema:
-        """Return the schema of a type, writing a built-in one into the log when the type is first used.
+        """Return the schema of a type, writing one that is not in the log yet when the type is first used.
 
         The log then says by itself how it merges, whatever a later release ships.
         """
         found = self._used.get(type)
         if found is None:
             found = self._used[type] = self.schema(type)
-            if not found.is_open and self.before.rules(type).schema.is_open:
+            if not found.is_open and found != self.before.rules(type).schema:
                 self.add("schema", found.body, found)
         return found
 
@@ -218,6 +223,7 @@ class Call:
         recorded_at = not_before(now, since)
         name = fresh_id(context.clock, "log_") if log is None else log
         draft = Draft(write, before, recorded_at, context.agent, context.clock, name)
+        draft.first_schemas = context.first_schemas
         if recorded_at is not now:
             draft.skew = skew_hint(now, recorded_at)
         self.plan(draft)

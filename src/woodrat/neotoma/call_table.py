@@ -6,13 +6,27 @@ An address may have parts in braces, which are arguments. What is not offered is
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from woodrat.neotoma import changes, entities, lists, names, registry, relationships, store_calls
+from woodrat.errors import NotFound
+from woodrat.neotoma import (
+    changes,
+    entities,
+    lists,
+    names,
+    registry,
+    relationships,
+    store_calls,
+    subscriptions,
+    turns,
+)
 from woodrat.neotoma.calls import Given, Verb, window
 from woodrat.server.access import CORRECT, MANAGE, WRITE
+
+if TYPE_CHECKING:
+    from woodrat.api.ledger import Ledger
 
 _WINDOW: Final = ("limit", "offset")
 
@@ -92,7 +106,7 @@ _EVENTS: Final = Verb(
 )
 _TYPES: Final = Verb(registry.listed, takes=(*_WINDOW, "search", "keyword", "entity_type"))
 _TYPE: Final = Verb(registry.one, ("entity_type",), about=_of_type)
-_STATS: Final = Verb(lists.stats)
+_STATS: Final = Verb(lists.stats, takes=("by",))
 _RECENT: Final = Verb(lists.recent, takes=(*_WINDOW, "record_types", "since", "entity_type"))
 _PROVENANCE: Final = Verb(entities.field_provenance, ("entity_id", "field"), about=_entity)
 _MERGE: Final = Verb(
@@ -157,6 +171,21 @@ def _mark_relation(verb: str) -> Verb:
     )
 
 
+def _kept_beside(change: Callable[[Ledger, Given], dict[str, Any]], *needs: str) -> Verb:
+    """Return a call whose answer is what it came to: webhooks are kept beside the log of a tenant, not in it."""
+    return Verb(lambda past, given, done: done, needs, grant=MANAGE, write=change)
+
+
+_TURN: Final = Verb(turns.summary, ("conversation_id", "turn_key"))
+
+
+def _no_peer(past: Any, given: Given, done: Any) -> dict[str, Any]:
+    raise NotFound(f"There is no peer {given['peer_id']}. Nothing was read. {_SYNC}")
+
+
+_SYNC: Final = "Ledgers exchange entries with `woodrat sync URL`, and state does not depend on order."
+
+
 def _user(past: Any, given: Given, done: Any) -> dict[str, Any]:
     return {"user_id": past.context.tenant, "agent": past.context.agent, "authenticated": True}
 
@@ -172,7 +201,9 @@ POSTS: Final[Mapping[str, Verb]] = {
     "entities/split": _SPLIT,
     "split_entity": _SPLIT,
     "retrieve_entity_by_identifier": Verb(
-        entities.by_identifier, ("identifier",), ("entity_type", "limit", "include_observations", "observations_limit")
+        entities.by_identifier,
+        ("identifier",),
+        ("entity_type", "by", "limit", "include_observations", "observations_limit"),
     ),
     "get_entity_snapshot": _SNAPSHOT,
     "retrieve_entity_snapshot": _SNAPSHOT,
@@ -239,12 +270,33 @@ POSTS: Final[Mapping[str, Verb]] = {
     "stats": _STATS,
     "get_entity_type_counts": _STATS,
     "list_recent_changes": _RECENT,
+    "list_peers": Verb(lambda past, given, done: {"peers": []}),
     "get_field_provenance": _PROVENANCE,
     "retrieve_field_provenance": _PROVENANCE,
     "delete_entity": _mark("delete"),
     "restore_entity": _mark("restore"),
     "get_authenticated_user": Verb(_user),
     "get_session_identity": Verb(_user),
+    "entities/{entity_id}/batch_correct": Verb(
+        changes.all_corrected,
+        ("entity_id", "changes"),
+        ("expected_last_observation_at", "overwrite", "idempotency_prefix"),
+        CORRECT,
+        changes.correct_all,
+        _entity,
+    ),
+    "turn_summary": _TURN,
+    "neotoma_turn_summary": _TURN,
+    "subscribe": Verb(
+        subscriptions.subscribed,
+        ("delivery_method",),
+        ("entity_types", "entity_ids", "event_types", "webhook_url", "webhook_secret", "max_failures"),
+        MANAGE,
+        subscriptions.subscribe,
+    ),
+    "unsubscribe": _kept_beside(subscriptions.unsubscribe, "subscription_id"),
+    "list_subscriptions": _kept_beside(subscriptions.listed),
+    "get_subscription_status": _kept_beside(subscriptions.status, "subscription_id"),
 }
 """What is posted, by address and by the name of the tool."""
 
@@ -276,18 +328,17 @@ GETS: Final[Mapping[str, Verb]] = {
     "session": Verb(_user),
     "me": Verb(_user),
     "health": Verb(lambda past, given, done: {"ok": True}),
+    "instance-policy": Verb(lists.instance_policy, about=lambda given: {"entity_type": "instance_policy"}),
+    "peers": Verb(lambda past, given, done: {"peers": []}),
+    "peers/{peer_id}": Verb(_no_peer, ("peer_id",)),
 }
 """What is got, by address."""
 
 NOT_OFFERED: Final[Mapping[str, str]] = {
-    "subscribe": "Webhooks are named by who runs the server: `woodrat webhooks add`. /v1/log streams new entries.",
-    "unsubscribe": "Webhooks are named by who runs the server: `woodrat webhooks`.",
-    "list_subscriptions": "Webhooks are named by who runs the server: `woodrat webhooks list`.",
-    "get_subscription_status": "Webhooks are named by who runs the server: `woodrat webhooks list`.",
     "events/stream": "GET /v1/log with accept: text/event-stream streams new entries.",
-    "peers": "Ledgers exchange entries with `woodrat sync URL`, and state does not depend on order.",
-    "add_peer": "Ledgers exchange entries with `woodrat sync URL`, and state does not depend on order.",
-    "list_peers": "Ledgers exchange entries with `woodrat sync URL`, and state does not depend on order.",
+    "peers": _SYNC,
+    "add_peer": _SYNC,
+    "sync": _SYNC,
     "resolve_sync_conflict": "A sync leaves nothing to resolve: `woodrat conflicts` lists what agents disagree on.",
     "agents": "Agents are named by API keys: `woodrat keys`.",
     "issues": "It files issues of Neotoma itself.",
@@ -296,9 +347,6 @@ NOT_OFFERED: Final[Mapping[str, str]] = {
     "audit_undeclared_fragments": "Fields need no declaration here; `raw_fragments` has values of another type.",
     "health_check_snapshots": "`woodrat verify` proves that snapshots agree with the log.",
     "recompute_snapshots_by_type": "`woodrat rebuild` makes snapshots from the log again.",
-    "turn_summary": "`entities/query` lists what a conversation stored.",
-    "neotoma_turn_summary": "`entities/query` lists what a conversation stored.",
-    "instance-policy": "Grants of API keys say what may be stored: `woodrat keys`.",
     "observations/create": "Send the record to `store`.",
     "bundles": "`woodrat schemas add-pack` registers sets of schemas.",
     "get_file_url": "GET sources/SOURCE_ID/content answers with the file.",

@@ -26,7 +26,7 @@ LIMIT_MAX: Final = 1_000
 PAGE: Final = 500
 """How many entities are read at a time where their number is asked for."""
 _UNHEEDED: Final = (
-    *("user_id", "strict", "include_snapshots", "include_merged", "external_actor", "format", "order_by", "by"),
+    *("user_id", "strict", "include_snapshots", "include_merged", "external_actor", "format", "order_by"),
     *("identity_basis", "similarity_threshold", "collapse_by", "source_peer_id", "source_storage", "intake", "summary"),
     *("published", "published_after", "published_before", "include_deleted", "expand_entities", "user_specific"),
     *("migrate_existing", "force", "activate"),
@@ -100,6 +100,9 @@ _TYPES: Final[Mapping[str, type]] = {
     **dict.fromkeys(("predicate", "new_entity", "schema_definition", "reducer_config", "fields"), dict),
     **dict.fromkeys(("commit", "include_entities", "include_observations", "exclude_bookkeeping"), bool),
     **dict.fromkeys(("include_relationships", "include_sources", "include_events"), bool),
+    **dict.fromkeys(("entity_ids", "event_types", "changes"), list),
+    **dict.fromkeys(("overwrite",), bool),
+    **dict.fromkeys(("max_failures",), int),
     "value": object,
 }
 _WORDS: Final = {int: "a whole number", list: "a list", dict: "an object", bool: "true or false", str: "text"}

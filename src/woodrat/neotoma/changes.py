@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from woodrat.canon.ids import parse_ref
-from woodrat.errors import Fault, Refused, shown
+from woodrat.errors import Fault, Outdated, Refused, shown
 from woodrat.ledger import reads
+from woodrat.ledger.moments import timestamp
 from woodrat.neotoma import relationships, shapes
 from woodrat.neotoma.calls import Given
 from woodrat.neotoma.names import type_of
@@ -32,11 +33,47 @@ def correct(ledger: Ledger, given: Given) -> Any:
 
 def changed(past: Past, given: Given, report: Any) -> dict[str, Any]:
     told = shapes.whole(past, past.show(given["entity_id"]))
-    return {"success": True, "observation_id": next(iter(report.observations), None), **told}
+    stated: Given = {name: given[name] for name in ("field", "value") if name in given}
+    return {"success": True, "observation_id": next(iter(report.observations), None), **stated, **told}
+
+
+def correct_all(ledger: Ledger, given: Given) -> Any:
+    """Correct several fields of an entity in one write, unless it was observed since the caller looked."""
+    faults, fields = [], {}
+    for number, change in enumerate(given["changes"]):
+        name = change.get("field") if isinstance(change, dict) else None
+        if not isinstance(name, str) or "value" not in change:
+            faults.append(Fault(f"changes/{number}", f"got {shown(change)}", "Send a field and a value."))
+        else:
+            fields[name] = change["value"]
+    if not fields and not faults:
+        faults.append(Fault("changes", "there is nothing to correct", "Send a field and a value."))
+    if faults:
+        raise Refused(faults, "Nothing was written.")
+    snapshot = ledger.show(given["entity_id"])
+    seen, latest = given.get("expected_last_observation_at"), shapes.entity(snapshot)["last_observation_at"]
+    version = None
+    if seen is not None and not given.get("overwrite", False):
+        if timestamp(seen, "expected_last_observation_at") != latest:
+            stands = f"{snapshot.entity}: it was observed at {latest}, after {seen}"
+            raise Outdated(f"{stands}. Nothing was written. Read it again, or send overwrite.", {"latest": latest})
+        version = snapshot.version
+    return ledger.correct(snapshot.entity, fields, idempotency_key=given.get("idempotency_prefix"), if_version=version)
+
+
+def all_corrected(past: Past, given: Given, report: Any) -> dict[str, Any]:
+    """Return the corrections that were applied."""
+    told = shapes.whole(past, past.show(given["entity_id"]))
+    observation = next(iter(report.observations), None)
+    applied = [
+        {"observation_id": observation, "field": one["field"], "value": one["value"]} for one in given["changes"]
+    ]
+    kept = {name: told[name] for name in ("entity_id", "entity_type", "snapshot", "last_observation_at")}
+    return {"success": True, "status": "applied", "applied": applied, **kept}
 
 
 def relation(past: Past, given: Given, report: Any) -> dict[str, Any]:
-    return {"success": True, **relationships.told(past, given, given.get("metadata", {}))}
+    return {"success": True, **relationships.snapshot(past, given)["snapshot"]}
 
 
 def ended(past: Past, given: Given, report: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from woodrat.ledger import reads
 from woodrat.neotoma import names, shapes
 from woodrat.neotoma.database import Database, parsed
 from woodrat.neotoma.importer import Importer
+from woodrat.neotoma.registry import POLICIES
 from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.state.packs import COLLECTIONS
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from woodrat.merge.snapshot import Snapshot
     from woodrat.state.observation import Observation
 
+OUTDATED: Final = "the snapshot there was not made again after a merge or split that moved observations"
 DIFFERENCES_MAX: Final = 10_000
 """How many differences are listed; all are counted."""
 
@@ -66,12 +68,13 @@ def compare(ledger: Ledger, database: Database, progress: Progress | None = None
     """Compare every snapshot of a database with what is believed here."""
     importer = Importer(ledger, database)
     importer.name_entities()
+    moved, policies = _moved(database), _policies(database)
     found: list[Difference] = []
     reasons: dict[str, int] = {}
     same = done = 0
     whole = database.count("entity_snapshots")
     for row in database.rows("entity_snapshots", "entity_id"):
-        differences = list(_differences(ledger, importer, row))
+        differences = list(_differences(ledger, importer, row, moved, policies))
         same += not differences
         for difference in differences:
             reasons[difference.reason] = reasons.get(difference.reason, 0) + 1
@@ -82,7 +85,36 @@ def compare(ledger: Ledger, database: Database, progress: Progress | None = None
     return Comparison(done, same, sum(reasons.values()), dict(sorted(reasons.items())), tuple(found))
 
 
-def _differences(ledger: Ledger, importer: Importer, row: Mapping[str, Any]) -> Iterator[Difference]:
+def _moved(database: Database) -> dict[str, str]:
+    """Return when observations were last moved to or from an entity, by a merge or a split, by its id."""
+    found: dict[str, str] = {}
+    tables = (("entity_merges", ("to_entity_id",)), ("entity_splits", ("source_entity_id", "new_entity_id")))
+    for table, ends in tables:
+        for row in database.rows(table):
+            for end in ends:
+                found[row[end]] = max(found.get(row[end], ""), str(row["created_at"]))
+    return found
+
+
+def _policies(database: Database) -> dict[str, dict[str, str]]:
+    """Return how fields merge there, by type, in the words of policies here."""
+    found: dict[str, dict[str, str]] = {}
+    for row in database.rows("schema_registry"):
+        stated = parsed(row["reducer_config"])
+        stated = stated.get("merge_policies") if isinstance(stated, dict) else None
+        if row["active"] and isinstance(stated, dict):
+            strategies = {name: str(one.get("strategy")) for name, one in stated.items() if isinstance(one, dict)}
+            found[row["entity_type"]] = {name: POLICIES.get(one, "latest") for name, one in strategies.items()}
+    return found
+
+
+def _differences(
+    ledger: Ledger,
+    importer: Importer,
+    row: Mapping[str, Any],
+    moved: Mapping[str, str],
+    policies: Mapping[str, Mapping[str, str]],
+) -> Iterator[Difference]:
     id = row["entity_id"]
     there = parsed(row["snapshot"])
     there = there if isinstance(there, dict) else {}
@@ -97,17 +129,18 @@ def _differences(ledger: Ledger, importer: Importer, row: Mapping[str, Any]) -> 
         return
     if snapshot.deleted:
         if there:
-            reason = "it was deleted, and here only a restore takes that back: a later correction does not"
+            reason = "it was deleted, and here only a restore takes that back: what is said later does not"
             yield Difference(str(ref), id, "", there, None, reason)
         return
     here = {**snapshot.fields, **_fragments(snapshot)}
     shown = shapes.fields(snapshot)
     said = [item.observation for item in reads.observations(ledger.context, ref)]
+    outdated = str(row.get("computed_at") or "") < moved.get(id, "")
     for name in sorted(there):
         if not _equal(there[name], here.get(name)) and not _equal(there[name], shown.get(name)):
-            yield Difference(
-                str(ref), id, name, there[name], here.get(name), _reason(snapshot, name, there[name], said)
-            )
+            policy = policies.get(row["entity_type"], {}).get(name, "latest")
+            reason = OUTDATED if outdated else _reason(snapshot, name, there[name], said, policy)
+            yield Difference(str(ref), id, name, there[name], here.get(name), reason)
 
 
 def _fragments(snapshot: Snapshot) -> dict[str, Any]:
@@ -124,7 +157,7 @@ def _equal(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _reason(snapshot: Snapshot, name: str, there: Any, said: list[Observation]) -> str:
+def _reason(snapshot: Snapshot, name: str, there: Any, said: list[Observation], policy: str) -> str:
     """Return which rule chooses the value here."""
     origin = snapshot.blame.get(name)
     if origin is None:
@@ -142,4 +175,10 @@ def _reason(snapshot: Snapshot, name: str, there: Any, said: list[Observation]) 
         return "several observations have one time: the larger priority, then the larger value holds, there a row id"
     if not any(_equal((one.fields or {})[name], there) for one in claims):
         return "no observation says it: the value there was converted, or its snapshot is out of date"
+    if str(origin.policy) != policy:
+        return f"{origin.policy}: the field merges so in the schema here, and by {policy} there"
+    if winner is not None and any(
+        one.priority == winner.priority and _equal((one.fields or {})[name], there) for one in claims
+    ):
+        return f"{origin.policy}: of equal priorities the later holds here, there observation_source, then a row id"
     return f"{origin.policy}: the value here is the one that this policy ranks highest"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.errors import NotFound, Refused, WoodratError, shown
+from woodrat.errors import NotFound, Outdated, Refused, WoodratError, shown
 from woodrat.server import requests, wire
 from woodrat.server.body import document
 from woodrat.server.problems import NOTHING_DONE, Rejected
@@ -30,6 +30,8 @@ ERROR_CODES: Final = {
 }
 """What our codes are called there."""
 
+CONFLICT: Final = 409
+"""The status of what another write came before."""
 OCTETS: Final = b"application/octet-stream"
 STATUS_CODES: Final = {401: "AUTH_REQUIRED", 501: "NOT_OFFERED"}
 """What is called by its status."""
@@ -52,9 +54,12 @@ class NeotomaEndpoint:
                 await exchange.answer(found)
         except WoodratError as error:
             status = error.status if isinstance(error, Rejected) else wire.http_status(error)
+            status = CONFLICT if isinstance(error, Outdated) else status
             headers = error.headers if isinstance(error, Rejected) else ()
             code = STATUS_CODES.get(status) or (KEY_USED if _is_key_used(error) else ERROR_CODES[error.code])
             problem = {"error_code": code, "message": str(error), "details": error.details, "trace_id": exchange.id}
+            if code == KEY_USED:
+                problem["error"] = {"code": code, "message": str(error)}
             await exchange.answer(problem, status, headers)
 
     async def close(self) -> None:
@@ -90,12 +95,13 @@ async def _called(exchange: Exchange, caller: Caller, gateway: HttpGateway) -> A
         said = await gateway.take(exchange, caller, limits, _document)
     given = checked(verb, {**said, **found.arguments} if isinstance(said, dict) else said)
     ledger, change = gateway.ledger(caller), verb.write
+    ledger = ledger if change is None else types.offered(ledger)
     if names.has_foreign_ids(given):
         given = await gateway.read(caller, lambda: names.resolved(ledger, given), None)
     try:
         given = names.known(given)
         gateway.allow(caller, address, verb.grant, verb.about(given))
-        if verb.joins(given) and types.are_known(ledger, given["entities"]):
+        if verb.joins(given):
             return await _store_one(caller, gateway, ledger, given)
         done = await gateway.write(caller, lambda: change(ledger, given)) if change is not None else None
         return await gateway.read(caller, lambda: verb.answer(ledger, given, done), None)
@@ -109,11 +115,11 @@ def _no_call(method: str, address: str) -> WoodratError:
     """Return the error for what cannot be called: another method, something not offered, or nothing known."""
     from woodrat.neotoma import call_table
 
+    if (reason := call_table.reason(address)) is not None:
+        return Rejected(501, f"{shown(address)}: is not offered. {NOTHING_DONE} {reason}")
     if allowed := call_table.methods(address):
         text = f"{method}: not a method here. {NOTHING_DONE} Use {' or '.join(allowed)}."
         return Rejected(405, text, ((b"allow", ", ".join(allowed).encode()),))
-    if (reason := call_table.reason(address)) is not None:
-        return Rejected(501, f"{shown(address)}: is not offered. {NOTHING_DONE} {reason}")
     known = ", ".join(sorted(call_table.POSTS))
     return NotFound(f"{shown(address)}: there is no such address or tool. {NOTHING_DONE} Call one of {known}.")
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import reads
+from woodrat.neotoma import lists, relationships, shapes
 from woodrat.neotoma import names as neotoma_names
-from woodrat.neotoma import relationships, shapes
 from woodrat.neotoma.calls import PAGE, Given, moment, window
+from woodrat.state import packs
 
 if TYPE_CHECKING:
     from woodrat.api.past import Past
@@ -35,10 +37,14 @@ def entities(past: Past, given: Given, done: Any) -> dict[str, Any]:
     if order is not None:
         found = sorted(found, key=order, reverse=given.get("sort_order") == "desc")
     shown_: list[dict[str, Any]] = []
+    versions: dict[str, str] = {}
     total = 0
     for snapshot in found:
         if offset <= total < offset + limit:
-            shown_.append(shapes.entity(snapshot))
+            kind = snapshot.entity.type
+            if kind not in versions:
+                versions[kind] = shapes.version(past, kind)
+            shown_.append({**shapes.entity(snapshot), "schema_version": versions[kind]})
         total += 1
     end = offset + len(shown_)
     more = {"next_cursor": str(end)} if end < total else {}
@@ -146,6 +152,7 @@ def _order(past: Past, given: Given) -> Callable[[Snapshot], Any] | None:
 def _all(past: Past, given: Given) -> Iterator[Snapshot]:
     """Yield all entities that are asked for: Neotoma says how many there are, so all are read."""
     words, kind = _words(given), given.get("entity_type")
+    where = _where(given)
     descending = given.get("sort_order") == "desc"
     cursor: str | None = None
     while True:
@@ -153,11 +160,45 @@ def _all(past: Past, given: Given) -> Iterator[Snapshot]:
             hits = past.search(words, entity_type=kind, limit=PAGE, cursor=cursor)
             found, cursor = [hit.snapshot for hit in hits.items], hits.cursor
         else:
-            page = past.query(entity_type=kind, limit=PAGE, cursor=cursor, descending=descending)
+            page = past.query(entity_type=kind, where=where, limit=PAGE, cursor=cursor, descending=descending)
             found, cursor = list(page.items), page.cursor
         yield from (snapshot for snapshot in found if not shapes.is_relation(snapshot))
         if cursor is None:
             return
+
+
+def _where(given: Given) -> dict[str, Any] | None:
+    """Return those conditions on fields that an index answers, wide enough: what comes is looked at again.
+
+    A number may be stored as text and asked for as a number, or the other way round.
+    """
+    shown_as_text = {name for names in packs.text_collections(packs.NEOTOMA).values() for name in names}
+    found: dict[str, Any] = {}
+    for name, condition in given.get("snapshot_filters", {}).items():
+        wanted = condition["value"] if condition["op"] == "in" else [condition["value"]]
+        if condition["op"] not in ("eq", "in") or "." in name or name in shown_as_text or not isinstance(wanted, list):
+            continue
+        if wanted and all(isinstance(one, str | int | float | bool) for one in wanted):
+            found[name] = {"in": list({_typed(one): one for said in wanted for one in _spellings(said)}.values())}
+    return found or None
+
+
+def _spellings(value: Any) -> Iterator[Any]:
+    """Yield a value, and what it is as text or as JSON."""
+    yield value
+    if isinstance(value, str):
+        try:
+            read = json.loads(value)
+        except ValueError:
+            return
+        if isinstance(read, int | float | bool):
+            yield read
+    else:
+        yield _text(value)
+
+
+def _typed(value: Any) -> tuple[str, Any]:
+    return type(value).__name__, value
 
 
 def _seen_within(snapshot: Snapshot, since: str | None, until: str | None) -> bool:
@@ -169,19 +210,22 @@ def _seen_within(snapshot: Snapshot, since: str | None, until: str | None) -> bo
 
 def by_identifier(past: Past, given: Given, done: Any) -> dict[str, Any]:
     words, kind = given["identifier"], given.get("entity_type")
-    found = _identified(past, words, kind)
+    found = _identified(past, words, kind, given.get("by"))
     if found is None:
         return {"entities": [], "total": 0, "match_mode": "none"}
-    told = shapes.whole(past, found)
+    told = shapes.whole(past, found) if "by" in given else shapes.identified(past, found)
     if given.get("include_observations"):
         kept = sorted(reads.observations(past.context, found.entity), key=lambda item: item.observation.observed_at)
         told["observations"] = [shapes.observation(item) for item in kept[::-1][: given.get("observations_limit", 20)]]
     return {**told, "entities": [told], "total": 1, "match_mode": "direct"}
 
 
-def _identified(past: Past, words: str, kind: str | None) -> Snapshot | None:
-    """Return the entity that an id, a reference, a key or an identifying value means, exactly but for letter case."""
-    for ref in (words, f"{kind}/{words}" if kind else None):
+def _identified(past: Past, words: str, kind: str | None, by: str | None) -> Snapshot | None:
+    """Return the entity that an id, a reference, a key or an identifying value means, exactly but for letter case.
+
+    With `by` it is the one with the value in that field.
+    """
+    for ref in () if by else (words, f"{kind}/{words}" if kind else None):
         if ref is not None and (ref.startswith("ent_") or "/" in ref):
             try:
                 return past.show(ref)
@@ -193,13 +237,17 @@ def _identified(past: Past, words: str, kind: str | None) -> Snapshot | None:
         return None  # no word to look for in it
     sought = words.strip().lower()
     for snapshot in hits:
-        names = [
-            snapshot.entity.key,
-            *(
-                snapshot.fields.get(name)
-                for name in (*neotoma_names.IDS, *neotoma_names.NAMES, "canonical_name", "aliases")
-            ),
-        ]
+        names = (
+            [snapshot.fields.get(by)]
+            if by
+            else [
+                snapshot.entity.key,
+                *(
+                    snapshot.fields.get(name)
+                    for name in (*neotoma_names.IDS, *neotoma_names.NAMES, "canonical_name", "aliases")
+                ),
+            ]
+        )
         said = [item for name in names for item in (name if isinstance(name, list) else [name])]
         if any(isinstance(item, str) and item.lower() == sought for item in said):
             return snapshot
@@ -210,7 +258,15 @@ def snapshot(past: Past, given: Given, done: Any) -> dict[str, Any]:
     """One entity, also as it was known (`at_ingested`) or true (`at`) at a time."""
     known, true = moment(given, "at_ingested"), moment(given, "at")
     then = past if known is None and true is None else past.at(known, valid_at=true)
-    return shapes.whole(then, then.show(given["entity_id"]))
+    return shapes.whole(then, _standing(then, given["entity_id"]))
+
+
+def _standing(past: Past, ref: str) -> Snapshot:
+    """Return an entity that is not deleted."""
+    found = past.show(ref)
+    if found.deleted:
+        raise NotFound(f"{found.entity}: it was deleted. Nothing was read. `restore_entity` takes that back.")
+    return found
 
 
 def related(past: Past, given: Given, done: Any) -> dict[str, Any]:
@@ -237,7 +293,7 @@ def field_provenance(past: Past, given: Given, done: Any) -> dict[str, Any]:
 
 def one(past: Past, given: Given, done: Any) -> dict[str, Any]:
     """Return one entity with how many observations it has."""
-    return shapes.whole(past, past.show(given["entity_id"]))
+    return shapes.whole(past, _standing(past, given["entity_id"]))
 
 
 def edges(past: Past, given: Given, done: Any) -> dict[str, Any]:
@@ -266,17 +322,27 @@ def duplicates(past: Past, given: Given, done: Any) -> dict[str, Any]:
 
 
 def neighborhood(past: Past, given: Given, done: Any) -> dict[str, Any]:
-    """Return an entity with its relationships, neighbours, observations and what was seen of it."""
+    """Return an entity with its relationships, neighbours, observations and what was seen of it; or a source."""
+    if given.get("node_type") == "source":
+        return {
+            "node_id": given["node_id"],
+            "node_type": "source",
+            "source": lists.source_named(past, given["node_id"]),
+        }
     told = {"entity_id": given["node_id"], "limit": given.get("limit", 100)}
     center = one(past, told, None)
     around = related(past, told, None)
     found = {"node_id": given["node_id"], "node_type": "entity", "entity": center, "entity_snapshot": center}
-    found["related_entities"] = around["entities"]
+    found |= {"related_entities": around["entities"], "total_count": around["total_entities"]}
+    found["has_more"] = around["total_entities"] > len(around["entities"])
     if given.get("include_relationships", True):
         found["relationships"] = around["relationships"]
     kept = reads.observations(past.context, given["node_id"])
     if given.get("include_observations"):
         found["observations"] = [shapes.observation(item) for item in kept]
+    if given.get("include_sources", True):
+        named = dict.fromkeys(item.observation.optional.get("source") for item in kept)
+        found["sources"] = [lists.source_named(past, id) for id in map(shapes.short, named) if id is not None]
     if given.get("include_events", True):
         found["timeline_events"] = [shapes.event_of(item.observation) for item in kept]
     return found

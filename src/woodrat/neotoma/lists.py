@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
 
+from woodrat.canon import form
 from woodrat.errors import NotFound
-from woodrat.ledger import reads, sources
+from woodrat.ledger import plans, reads, sources
+from woodrat.ledger.moments import open_reader
 from woodrat.neotoma import shapes
 from woodrat.neotoma.calls import PAGE, Given, moment, page, window
+from woodrat.state.asof import Stored
+from woodrat.state.observation import stored
 
 if TYPE_CHECKING:
     from woodrat.api.past import Past
+    from woodrat.ledger.read import Reader
+    from woodrat.state.observation import Observation
+
+
+WRITE_MAX: Final = 10_000
+"""Of how many entries after the first a write's observations are looked for."""
 
 
 def observations(past: Past, given: Given, done: Any) -> dict[str, Any]:
@@ -18,16 +29,44 @@ def observations(past: Past, given: Given, done: Any) -> dict[str, Any]:
     since = moment(given, "updated_since", "created_since")
     kept = [
         item
-        for item in reads.observations(past.context, given.get("entity_id"))
+        for item in _sought(past, given)
         if (since is None or item.observation.observed_at >= since)
         and ("entity_type" not in given or item.observation.entity.type == given["entity_type"])
         and ("observation_id" not in given or item.observation.id == given["observation_id"])
     ]
     kept.sort(key=lambda item: item.observation.observed_at, reverse=True)
     told = [shapes.observation(item) for item in kept]
-    if "source_id" in given:
+    if "source_id" in given and not given["source_id"].startswith("obs_"):
         told = [item for item in told if item["source_id"] == given["source_id"]]
     return page("observations", told, given)
+
+
+def _sought(past: Past, given: Given) -> Iterable[Stored]:
+    """Return the observations that are asked for, wide enough: one by its id, those of an entity or a write, or all."""
+    named = given.get("observation_id") or given.get("source_id", "")
+    if not named.startswith("obs_"):
+        return reads.observations(past.context, given.get("entity_id"))
+    with open_reader(past.context) as reader:
+        found = plans.find_observation(reader, named)
+        if found is None:
+            return ()
+        if "observation_id" in given:
+            return (found,)
+        return _written_with(reader, found)
+
+
+def _written_with(reader: Reader, first: Stored) -> list[Stored]:
+    """Return the observations of the write that one was the first of: they stand one after the other, of one time."""
+    entries = reader.view.entries(first.position - 1, min(first.position + WRITE_MAX, reader.asof.position))
+    kept: list[Stored] = []
+    recorded: str | None = None
+    for entry in entries:
+        recorded = entry.recorded_at if recorded is None else recorded
+        if entry.recorded_at != recorded:
+            break
+        if entry.kind == "observation" and entry.body is not None:
+            kept.append(Stored(entry.position, stored(entry.body)))
+    return kept
 
 
 def timeline(past: Past, given: Given, done: Any) -> dict[str, Any]:
@@ -51,10 +90,22 @@ def event(past: Past, given: Given, done: Any) -> dict[str, Any]:
     raise NotFound(f"There is no event {given['event_id']}. Nothing was read. `timeline` lists them.")
 
 
+def _latest(past: Past, count: int) -> list[Stored]:
+    """Return the last observations of the log, the latest first; it is read from its end, in windows that grow."""
+    with open_reader(past.context) as reader:
+        end, window = reader.asof.position, 2 * count
+        while True:
+            begin = max(-1, end - window)
+            kept = list(reads.stored_after(reader, begin))
+            if len(kept) >= count or begin == -1:
+                return kept[::-1][:count]
+            window *= 4
+
+
 def recent(past: Past, given: Given, done: Any) -> dict[str, Any]:
     """Return what was recorded last."""
     limit, offset = window({"limit": 50, **given})
-    kept = reads.observations(past.context)[::-1]
+    kept = _latest(past, offset + limit + 1)
     items = [
         {
             "record_type": "observation",
@@ -82,12 +133,44 @@ def source_list(past: Past, given: Given, done: Any) -> dict[str, Any]:
 
 def source(past: Past, given: Given, done: Any) -> dict[str, Any]:
     """Return one source."""
-    return shapes.source(past, sources.deliveries_of(past.context, given["source_id"])[0])
+    return source_named(past, given["source_id"])
+
+
+def source_named(past: Past, id: str) -> dict[str, Any]:
+    """Return a source by its id; records that were stored go by the id of the first observation."""
+    if not id.startswith("obs_"):
+        return shapes.source(past, sources.deliveries_of(past.context, id)[0])
+    said = shapes.observation_named(past, id)
+    if said is None:
+        raise NotFound(f"There is no source {id}. Nothing was read. `sources` lists them.")
+    return {
+        "id": id,
+        "content_hash": said.digest.hex(),
+        "mime_type": "application/json",
+        "original_filename": None,
+        "source_type": "structured",
+        "file_size": len(_records(said)),
+        "created_at": said.observed_at,
+        "provenance": {"client_name": said.agent},
+    }
 
 
 def source_content(past: Past, given: Given, done: Any) -> bytes:
-    """Return the content of a source as it was received."""
-    return sources.content(past.context, given["source_id"])
+    """Return the content of a source as it was received; of records that were stored, the first as JSON."""
+    said = shapes.observation_named(past, given["source_id"]) if given["source_id"].startswith("obs_") else None
+    return sources.content(past.context, given["source_id"]) if said is None else _records(said)
+
+
+def _records(said: Observation) -> bytes:
+    return form.encode({"entities": [{"entity_type": said.entity.type, **(said.fields or {})}]})
+
+
+def instance_policy(past: Past, given: Given, done: Any) -> dict[str, Any]:
+    """Return the policy that was stored for this instance; it is shown and not enforced."""
+    found = past.query(entity_type="instance_policy", limit=1).items
+    if not found:
+        return {"policy": None, "entity_id": None}
+    return {"policy": shapes.fields(found[0]), "entity_id": found[0].entity.id}
 
 
 def interpretations(past: Past, given: Given, done: Any) -> dict[str, Any]:

@@ -107,6 +107,8 @@ def known(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments; an id that can be of no entity is not found."""
     for name in _ENTITIES:
         stated = given.get(name)
+        if name == "node_id" and given.get("node_type") == "source":
+            continue
         if isinstance(stated, str) and not ids.is_id("entity", stated) and "/" not in stated:
             remedy = "`entities/query` lists them."
             raise NotFound(f"{name} {shown(stated)}: there is no such entity. Nothing was done. {remedy}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
 
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import reads
@@ -71,7 +72,7 @@ def every(past: Past, given: Given) -> dict[str, Any]:
     """Return all relationships, or those of a type or at an end, by their keys."""
     ends = {name: past.show(given[name]).entity for name in ENDS[1:] if name in given}
     found: dict[str, dict[str, Any]] = {}
-    for item in _all(past):
+    for item in reads.related(past.context, next(iter(ends.values()))) if ends else _all(past, given):
         fits = all(getattr(item, side) == ends[name] for name, side in _SIDES if name in ends)
         if fits and given.get("relationship_type", item.type).lower() == item.type:
             told = shapes.relationship(item)
@@ -83,18 +84,19 @@ def every(past: Past, given: Given) -> dict[str, Any]:
 
 def by_key(past: Past, key: str) -> dict[str, Any]:
     """Return one relationship by its type and ends."""
-    parts = key.split(":")
+    parts = (unquote(key) if ":" not in key else key).split(":")  # its command line encodes a key twice
     if len(parts) != len(ENDS):
         raise NotFound(f"There is no relationship {key}. Nothing was read. `relationships` lists them.")
     found: dict[str, Any] = snapshot(past, dict(zip(ENDS, parts, strict=True)))["snapshot"]
     return found
 
 
-def _all(past: Past) -> Iterator[Related]:
-    """Yield every relationship once."""
+def _all(past: Past, given: Given) -> Iterator[Related]:
+    """Yield every relationship once, or every one of a type."""
+    kind = given["relationship_type"].lower() if "relationship_type" in given else None
     cursor: str | None = None
     while True:
-        page = past.query(limit=PAGE, cursor=cursor)
+        page = past.query(entity_type=kind, limit=PAGE, cursor=cursor)
         for one in page.items:
             if shapes.is_relation(one):
                 yield from (
@@ -114,8 +116,12 @@ def snapshot(past: Past, given: Given) -> dict[str, Any]:
     if not kept:
         raise NotFound(f"There is no {_words(given)}. Nothing was read. `list_relationships` lists them.")
     said = past.show(name)
+    seen = max(item.observation.observed_at for item in kept)
+    more: dict[str, Any] = {"deleted": said.deleted, "is_live": int(not said.deleted), "observation_count": len(kept)}
+    more |= {"last_observation_at": seen, "computed_at": seen}
+    provenance = {field: origin.observation for field, origin in said.blame.items() if field not in ("from", "to")}
     return {
-        "snapshot": told(past, given, said.fields, deleted=said.deleted),
+        "snapshot": told(past, given, said.fields, **more, provenance=provenance),
         "observations": [
             {**shapes.observation(item), "metadata": _apart(item.observation.fields or {})} for item in kept
         ],
@@ -165,7 +171,7 @@ def all_told(past: Past, given: Given, done: Iterable[tuple[Any, str | None]]) -
     made, errors = [], []
     for number, (item, problem) in enumerate(done):
         if problem is None:
-            made.append(told(past, item, item.get("metadata", {})))
+            made.append({"index": number, **told(past, item, item.get("metadata", {}))})
         else:
             errors.append({"index": number, "relationship": item, "message": problem})
     return {

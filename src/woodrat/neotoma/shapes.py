@@ -64,10 +64,29 @@ def whole(past: Past, snapshot: Snapshot) -> dict[str, Any]:
     seen = [item.observation.observed_at for item in kept]
     return {
         **entity(snapshot),
+        "entity_type_label": label(snapshot.entity.type),
         "schema_version": version(past, snapshot.entity.type),
         "observation_count": len(kept),
+        "aliases": snapshot.fields.get("aliases", []),
         "created_at": min(seen, default=None),
+        "updated_at": max(seen, default=None),
+        "user_id": past.context.tenant,
     }
+
+
+def identified(past: Past, snapshot: Snapshot) -> dict[str, Any]:
+    """Return an entity as a look for it answers: what is believed about it stands one level down."""
+    told = whole(past, snapshot)
+    inner = (
+        *("entity_id", "entity_type", "schema_version", "canonical_name", "snapshot", "computed_at"),
+        *("observation_count", "last_observation_at", "provenance", "user_id"),
+    )
+    return {**told, "snapshot": {name: told[name] for name in inner}}
+
+
+def label(entity_type: str) -> str:
+    """Return what a type is called in words."""
+    return entity_type.replace("_", " ").capitalize()
 
 
 def version(past: Past, entity_type: str) -> str:
@@ -85,11 +104,13 @@ def observation(item: Stored) -> dict[str, Any]:
         "id": said.id,
         "entity_id": said.entity.id,
         "entity_type": said.entity.type,
-        "source_id": _short(said.optional.get("source")),
-        "interpretation_id": _short(said.optional.get("interpretation")),
+        "source_id": short(said.optional.get("source")),
+        "interpretation_id": short(said.optional.get("interpretation")),
         "observed_at": said.observed_at,
         "specificity_score": 1.0,
         "source_priority": said.priority,
+        "observation_source": None,
+        "identity_basis": None,
         "fields": dict(said.fields or {}),
         "operation": said.op,
         "provenance": {"client_name": said.agent},
@@ -115,7 +136,9 @@ def event_of(said: Observation) -> dict[str, Any]:
         "event_type": f"{said.entity.type}_{said.op}",
         "event_timestamp": said.observed_at,
         "event_date": said.observed_at[:10],
-        "source_id": _short(said.optional.get("source")),
+        "entity_name": said.entity.key,
+        "entity_type": said.entity.type,
+        "source_id": short(said.optional.get("source")),
         "entity_id": said.entity.id,
         "entity_ids": [said.entity.id],
         "properties": dict(said.fields or {}),
@@ -139,6 +162,7 @@ def related(type: str, start: str, end: str, said: Mapping[str, Any]) -> dict[st
         "target_entity_id": end,
         "snapshot": dict(said),
         "metadata": dict(said),
+        "is_live": 1,
     }
 
 
@@ -150,7 +174,7 @@ def schema(found: Schema) -> dict[str, Any]:
         kind = stated[0] if isinstance(stated, list) and stated else stated
         fields[name] = {"type": _FIELD_TYPES.get(str(kind), "string"), "required": name in found.required}
     policies = {
-        name: {"strategy": STRATEGIES.get(str(policy), "last_write")} for name, policy in found.policies.items()
+        name: {"strategy": STRATEGIES.get(str(found.policies.get(name, "latest")), "last_write")} for name in fields
     }
     rules = [
         {"composite": [part.field for part in rule.parts]} if len(rule.parts) > 1 else rule.parts[0].field
@@ -165,7 +189,7 @@ def schema(found: Schema) -> dict[str, Any]:
         "schema_definition": {"fields": fields, "canonical_name_fields": rules},
         "reducer_config": {"merge_policies": policies},
         "active": True,
-        "metadata": {},
+        "metadata": {"label": label(found.type)},
     }
 
 
@@ -206,7 +230,7 @@ def interpretation(found: Interpretation) -> dict[str, Any]:
     }
 
 
-def _short(name: Any) -> str | None:
+def short(name: Any) -> str | None:
     """Return a name as the id that people see."""
     return None if name is None else str(name)[: len("src_") + ID_CHARACTERS]
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import reads
+from woodrat.ledger.sources import deliveries_of
 from woodrat.neotoma import names as neotoma_names
-from woodrat.neotoma import shapes, types
+from woodrat.neotoma import shapes
 from woodrat.neotoma.calls import Given
 
 if TYPE_CHECKING:
@@ -46,8 +48,6 @@ def stored(ledger: Ledger, given: Given) -> dict[str, Any]:
     if "file_content" in given:
         found["file"] = _kept(ledger, given)
     if "entities" in given:
-        if not dry:
-            types.adopt(ledger, given["entities"])
         named = names_of(ledger, given)
         records = [each.record for each in named]
         report = store(ledger, given, named, found["file"]["source_id"] if "file" in found else None)
@@ -117,7 +117,15 @@ def _kept(ledger: Ledger, given: Given) -> dict[str, Any]:
         media_type=given.get("mime_type"),
         idempotency_key=given.get("file_idempotency_key"),
     )
-    return {"source_id": source, "file_size": len(content), "entity_ids": []}
+    return {
+        "source_id": source,
+        "content_hash": sha256(content).hexdigest(),
+        "file_size": len(content),
+        "deduplicated": len(deliveries_of(ledger.context, source)) > 1,
+        "entities_created": 0,
+        "observations_created": 0,
+        "entity_ids": [],
+    }
 
 
 def _content(text: str, media_type: str) -> bytes:
@@ -180,9 +188,13 @@ def answer(past: Past, given: Given, done: dict[str, Any]) -> dict[str, Any]:
             if observations:
                 item["observation_id"] = observations[number]
             new = ref in changed and _is_new(changed[ref], set(item.get("entity_snapshot_after", ())))
-            item["action"] = _ACTIONS[report.dry_run][new]
+            item["action"] = _ACTIONS[report.dry_run][new and not report.repeated]
+            item["resolver_path"] = [item["identity_basis"], f"existing_row:{'none' if new else 'matched'}"]
+            if report.repeated:
+                item["deduplicated"] = True
             stored.append(item)
-        found |= {"replayed": report.repeated, "entities": stored, "warnings": []}
+        found |= {"replayed": report.repeated, "commit": not report.dry_run, "entities": stored}
+        found |= {"warnings": [], "store_warnings": _warnings(stored, done["named"])}
         found["relationships_created"] = [
             {
                 "relationship_type": type.upper(),
@@ -206,10 +218,27 @@ def answer(past: Past, given: Given, done: dict[str, Any]) -> dict[str, Any]:
     if "file" in done:
         found["unstructured"] = done["file"]
         found["source_id"] = done["file"]["source_id"]
+        if "report" not in done:
+            return {**found, **done["file"]}
     return {**found, "structured": structured}
 
 
-_ACTIONS: Final = {False: ("updated", "created"), True: ("would_match_existing", "would_create")}
+def _warnings(stored: list[dict[str, Any]], named: list[Named]) -> list[dict[str, Any]]:
+    """Return a warning for each value of another type than its schema has."""
+    return [
+        {
+            "code": "VALUE_OF_ANOTHER_TYPE",
+            "message": f"{name} of a {item['entity_type']} has another type in its schema: it is in raw_fragments.",
+            "observation_index": item["observation_index"],
+            "entity_type": item["entity_type"],
+            "entity_id": item["entity_id"],
+        }
+        for item, one in zip(stored, named, strict=True)
+        for name in one.misfits
+    ]
+
+
+_ACTIONS: Final = {False: ("matched_existing", "created"), True: ("would_match_existing", "would_create")}
 """What became of an entity, and what would: known already, or new."""
 
 
@@ -235,7 +264,6 @@ def _is_new(change: Change, fields: set[str]) -> bool:
 def interpreted(ledger: Ledger, given: Given) -> dict[str, Any]:
     """Store what somebody read in a source."""
     source = source_of(ledger, given["source_id"])
-    types.adopt(ledger, given["entities"])
     named = names_of(ledger, given)
     configured = given.get("interpretation_config", {})
     model = configured.get("model") or configured.get("model_id")

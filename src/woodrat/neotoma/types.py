@@ -6,12 +6,12 @@ of its own for such a type keeps it, with its own identity rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
+from woodrat.api.ledger import with_first_schemas
 from woodrat.ledger import entry_index, quick_reads
-from woodrat.ledger import schemas as ledger_schemas
 from woodrat.state import builtin, packs
 from woodrat.state.packs import NEOTOMA
 from woodrat.state.schema import winning
@@ -65,24 +65,9 @@ def of_pack(ledger: Past, entity_type: str) -> Schema | None:
     return None if schema is None or _types(ledger).origin(entity_type) == OWN else schema
 
 
-def adopt(ledger: Ledger, entities: Iterable[Any]) -> None:
-    """Register the pack's schemas of the types of these records, where they are not in force yet."""
-    found = _types(ledger)
-    missing = {name for name in _named(entities) if found.origin(name) == BUILT_IN}
-    if missing:
-        ledger_schemas.add_pack(ledger.context, NEOTOMA, types=missing)
-
-
-def are_known(ledger: Ledger, entities: Iterable[Any]) -> bool:
-    """Return whether the types of these records need no schema first, by what was looked up last; reads nothing."""
-    found = _by_engine.get(ledger.context.engine, {}).get(ledger.context.tenant)
-    return all(found is not None and found.origin(name) != BUILT_IN for name in _named(entities))
-
-
-def _named(entities: Iterable[Any]) -> set[str]:
-    """Return the types of these records that are in the pack."""
-    types = {entity.get("entity_type") for entity in entities if isinstance(entity, dict)}
-    return {name for name in types if isinstance(name, str) and name in published()}
+def offered(ledger: Ledger) -> Ledger:
+    """Return the same ledger, whose types get the pack's schemas in the write that has their first record."""
+    return with_first_schemas(ledger, published())
 
 
 def _types(ledger: Past) -> Types:
