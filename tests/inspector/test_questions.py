@@ -42,7 +42,7 @@ def test_a_conflict_is_settled_with_a_reason(own: Served, look: Open) -> None:
     submit.click()
     city.wait_for(state="detached")
     found.check()
-    claims = own.get("blame/contact/Ana%20Rivera", field="city")["city"]
+    claims = own.get("blame/contact/Ana%20Rivera", field="city")["claims"]["city"]
     assert [(claim["value"], claim["agent"]) for claim in claims if claim["wins"]] == [("Barcelona", "inspector")]
 
 

@@ -1989,3 +1989,15 @@ def test_a_run_recorded_elsewhere_is_resumed_whatever_its_shape(ledger: Ledger) 
     assert ledger.lineage(run).to_json()["kind"] == "answer"
     owner = ledger.as_agent("a")
     assert owner.runs.resume(run, lambda run: run.show("loan/42").fields["creditScore"]).answer == 580
+
+
+def test_what_a_model_answers_is_set_by_either_name() -> None:
+    """The record calls it the response and a block sets the result: both are one value, and none is lost."""
+    ledger = woodrat.open(":memory:")
+    with ledger.run("Ask") as run:
+        with run.model("m") as call:
+            call.response = "by the record's name"
+        with run.model("m") as other:
+            other.result = "by the call's name"
+        assert (call.result, other.response) == ("by the record's name", "by the call's name")
+    assert [one.response for one in ledger.runs.show(run.id).models] == [call.result, other.result]

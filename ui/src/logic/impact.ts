@@ -31,7 +31,7 @@ export function impactGraph(impact: Impact, name: string): { nodes: GraphNode[];
     edges.push({ from: before ?? read ?? START, to: run.run });
     for (const { decision } of run.decisions) {
       const id = `${run.run} ${decision.position}`;
-      nodes.push({ id, kind: spoken(decision.stage), label: brief(decision.chosen, 60), href: to.run(run.run, decision.step), tone: "bad" });
+      nodes.push({ id, kind: spoken(decision.stage), label: brief(decision.chosen, 60), href: to.decision(run.run, decision.step), tone: "bad" });
       edges.push({ from: run.run, to: id });
     }
   }

@@ -391,6 +391,15 @@ class ModelCall(Call):
         self.usage: Mapping[str, Any] | None = usage
         """What it cost, as `{"input", "output"}` tokens; taken from the response where it says so."""
 
+    @property
+    def response(self) -> Any:
+        """What the model answered: the `result` of the call, by the name that the record has for it."""
+        return self.result
+
+    @response.setter
+    def response(self, value: Any) -> None:
+        self.result = value
+
     def _body(self) -> dict[str, Json]:
         assert self._begun is not None and self.run is not None
         said: dict[str, Json] = {**self._begun.body(self.run.id), "model": self.name, "request": self.request}
