@@ -55,8 +55,8 @@ def take_readme(server: Served) -> list[Path]:
     first, last = runs[-1]["id"], runs[0]["id"]
     pages = {
         "run": f"/runs/{first}",
-        "compare": f"/compare?a={first}&b={last}",
-        "decision": f"/decisions/{first}/0",
+        "compare": f"/compare?runs={first},{last}",
+        "decision": f"/decisions/{first}/{routes.decision_step(server, first)}",
     }
     made = []
     IMAGES.mkdir(exist_ok=True)
