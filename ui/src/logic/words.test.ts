@@ -37,6 +37,7 @@ describe("words", () => {
     expect(brief("x".repeat(1_000_000)).length).toBe(201);
     expect(brief(false)).toBe("no");
     expect(brief({ a: 1 })).toBe('{"a":1}');
+    expect(brief({ $truncated: { preview: "zzz", bytes: 300008, digest: "c3" } })).toBe("zzz");
   });
 
   it("shortens ids, splits names, counts", () => {

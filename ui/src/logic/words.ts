@@ -93,6 +93,15 @@ export function capital(text: string): string {
   return text ? text[0]!.toUpperCase() + text.slice(1) : text;
 }
 
+/** A value that the recorder cut because it was long: what is left of it, and how long it was. */
+export function cutValue(value: unknown): { preview: string; bytes: number | null } | null {
+  if (!value || typeof value !== "object" || Array.isArray(value) || Object.keys(value).length !== 1) return null;
+  const told = (value as { $truncated?: unknown }).$truncated;
+  if (!told || typeof told !== "object") return null;
+  const { preview, bytes } = told as { preview?: unknown; bytes?: unknown };
+  return { preview: typeof preview === "string" ? preview : "", bytes: typeof bytes === "number" ? bytes : null };
+}
+
 const VALUE_MAX = 200;
 
 /** A value in one line, cut where it is long. */
@@ -100,7 +109,7 @@ export function brief(value: unknown, max = VALUE_MAX): string {
   if (value === null || value === undefined) return "nothing";
   if (value === true) return "yes";
   if (value === false) return "no";
-  const text = typeof value === "string" ? value : JSON.stringify(value);
+  const text = typeof value === "string" ? value : (cutValue(value)?.preview ?? JSON.stringify(value));
   const line = text.slice(0, max * 4).replace(/\s+/g, " ");
   return line.length > max ? `${line.slice(0, max)}…` : line;
 }
