@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, Request, Response, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Playwright, Request, Response, sync_playwright
 
 from woodrat.inspector.site import STATIC
 
@@ -82,14 +82,19 @@ class Look:
         page.on("pageerror", lambda error: self.errors.append(f"script: {error}"))
         page.on("request", self._request)
         page.on("response", self._response)
-        page.on("dialog", lambda dialog: (self.errors.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("dialog", self._dialog)
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning") and not message.text.startswith(QUIET):
             self.errors.append(f"{message.type}: {message.text}")
 
+    def _dialog(self, dialog: Dialog) -> None:
+        self.errors.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
     def _request(self, request: Request) -> None:
-        assert request.url.startswith((self.base, "data:", "blob:")), f"asked somebody else: {request.url}"
+        if not request.url.startswith((self.base, "data:", "blob:")):
+            self.errors.append(f"asked somebody else: {request.url}")
         self.requests.append(f"{request.method} {request.url.removeprefix(self.base)}")
 
     def _response(self, response: Response) -> None:

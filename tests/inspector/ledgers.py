@@ -172,20 +172,18 @@ def make_hostile(path: Path) -> None:
 
 def _schema(ledger: Ledger) -> None:
     """Register a type whose title and descriptions are payloads; there is room for some in each place."""
-    fields = {
+    fields: dict[str, Any] = {
         f"field {number} {payload}": {"type": "string", "title": payload, "description": payload}
         for number, payload in enumerate(PAYLOADS)
     }
-    ledger.schemas.register(
-        {
-            "type": "object",
-            "title": PAYLOADS[0],
-            "description": PAYLOADS[1],
-            "properties": {"name": {"type": "string", "description": PAYLOADS[2]}, **fields},
-            "x-woodrat-identity": [["name"]],
-        },
-        entity_type="hostile",
-    )
+    schema: dict[str, Any] = {
+        "type": "object",
+        "title": PAYLOADS[0],
+        "description": PAYLOADS[1],
+        "properties": {**fields, "name": {"type": "string", "description": PAYLOADS[2]}},
+        "x-woodrat-identity": [["name"]],
+    }
+    ledger.schemas.register(schema, entity_type="hostile")
 
 
 def _tell(ledger: Ledger, number: int, payload: str) -> None:

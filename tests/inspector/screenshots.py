@@ -26,6 +26,13 @@ def name_of(path: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "home"
 
 
+def rest(look: Look) -> None:
+    """Wait for what a page loads when it shows something already, and look at its top."""
+    look.page.wait_for_load_state("networkidle")
+    look.settle()
+    look.evaluate("() => window.scrollTo(0, 0)")
+
+
 def take(server: Served, folder: Path, paths: Sequence[str], themes: Sequence[str] = ("light", "dark")) -> list[Path]:
     """Take pictures of pages, whole ones, and return the files."""
     made = []
@@ -41,7 +48,7 @@ def take(server: Served, folder: Path, paths: Sequence[str], themes: Sequence[st
                 )
                 look = Look(context.new_page(), server.url)
                 for path in paths:
-                    look.go(path)
+                    rest(look.go(path))
                     file = folder / f"{name_of(path)}-{size['width']}-{theme}.png"
                     look.page.screenshot(path=file, full_page=True)
                     made.append(file)
@@ -55,8 +62,8 @@ def take_readme(server: Served) -> list[Path]:
     first, last = runs[-1]["id"], runs[0]["id"]
     pages = {
         "run": f"/runs/{first}",
-        "compare": f"/compare?a={first}&b={last}",
-        "decision": f"/decisions/{first}/0",
+        "compare": f"/compare?runs={first},{last}",
+        "decision": f"/decisions/{first}/{routes.decision_step(server, first)}",
     }
     made = []
     IMAGES.mkdir(exist_ok=True)
@@ -70,7 +77,7 @@ def take_readme(server: Served) -> list[Path]:
         )
         look = Look(context.new_page(), server.url)
         for name, path in pages.items():
-            look.go(path).check()
+            rest(look.go(path).check())
             file = IMAGES / f"inspector-{name}.png"
             look.page.screenshot(path=file)
             made.append(file)

@@ -39,6 +39,7 @@ def test_signing_in_and_out(locked: Served, look: Open) -> None:
         _, secret = locked.keys.create(ledgers.TENANT, "ann", ["*"])
         page = look(locked, "/entities?type=contact")
         assert "/sign-in" in page.page.url
+        assert page.serious() == []
         sign_in(page, "wrat_wrong")
         page.page.wait_for_selector("[role=alert]")
         sign_in(page, secret)

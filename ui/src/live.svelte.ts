@@ -2,6 +2,7 @@
 
 import { answer, client } from "./api/client";
 
+const FIRST_MS = 10_000;
 const EVERY_MS = 5000;
 
 class Live {
@@ -28,7 +29,7 @@ class Live {
       }
       this.#timer = setTimeout(ask, EVERY_MS);
     };
-    this.#timer = setTimeout(ask, EVERY_MS);
+    this.#timer = setTimeout(ask, FIRST_MS);
     return () => clearTimeout(this.#timer);
   }
 }

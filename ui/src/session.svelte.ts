@@ -9,7 +9,7 @@ interface SessionAnswer {
   signed_in: boolean;
   tenant: string | null;
   agent: string | null;
-  grants: string[] | Record<string, unknown> | null;
+  grants: string[] | null;
   read_only: boolean;
   csrf_token: string | null;
   version: string | null;
@@ -48,9 +48,8 @@ class Session {
     if (grant === "read") return true;
     if (this.answer.read_only) return false;
     const grants = this.answer.grants;
-    if (!grants) return true;
-    const names = Array.isArray(grants) ? grants : Object.keys(grants);
-    return names.some((name) => name === grant || name === "*" || name.startsWith(`${grant}:`));
+    if (!this.answer.keys_required || !grants) return true;
+    return grants.some((name) => name === grant || name === "*" || name.startsWith(`${grant}:`));
   }
 
   async load(): Promise<void> {

@@ -16,10 +16,10 @@ const steps = [
 
 it("stops at what was said, in the order of the log", () => {
   expect(knownStops(steps).map((stop) => [stop.value, stop.label])).toEqual([
-    ["3", "crm stated city, name"],
-    ["7", "web stated city"],
-    ["9", "crm said something that changed nothing"],
-    ["12", "ann corrected city"],
+    ["3", "crm stated city, name, seen 5 Jan 2026, 09:00 UTC"],
+    ["7", "web stated city, seen 1 Mar 2026, 12:00 UTC"],
+    ["9", "crm said something that changed nothing, seen 10 Feb 2026, 08:00 UTC"],
+    ["12", "ann corrected city, seen 1 Mar 2026, 12:00 UTC"],
   ]);
 });
 

@@ -1,9 +1,11 @@
 /** Moments of one entity: what its two time sliders stop at. */
 
+import { when } from "./words";
+
 export interface Stop {
   /** What the read is asked with: a position, or a time. */
   value: string;
-  /** When it was, for people. */
+  /** When it was: an entry of the log, or a time. */
   at: string;
   /** Who said something then, and what it changed. */
   label: string;
@@ -20,8 +22,8 @@ interface HistoryStep {
 export function knownStops(steps: HistoryStep[]): Stop[] {
   return steps.map((step) => ({
     value: String(step.position),
-    at: step.observation.observed_at,
-    label: `${step.observation.agent} ${said(step)}`,
+    at: `entry ${step.position}`,
+    label: `${step.observation.agent} ${said(step)}, seen ${when(step.observation.observed_at)}`,
   }));
 }
 

@@ -5,6 +5,7 @@ describe("words", () => {
   it("says dates as people write them", () => {
     expect(when("2026-11-16T15:56:07.123456Z")).toBe("16 Nov 2026, 15:56 UTC");
     expect(when("yesterday")).toBe("yesterday");
+    expect(when("entry 4")).toBe("entry 4");
     expect(when(null)).toBe("");
   });
 
@@ -36,6 +37,7 @@ describe("words", () => {
     expect(brief("x".repeat(1_000_000)).length).toBe(201);
     expect(brief(false)).toBe("no");
     expect(brief({ a: 1 })).toBe('{"a":1}');
+    expect(brief({ $truncated: { preview: "zzz", bytes: 300008, digest: "c3" } })).toBe("zzz");
   });
 
   it("shortens ids, splits names, counts", () => {

@@ -1,30 +1,27 @@
 /** Words for people: dates, durations, counts, ids, comparisons and values. */
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const TIME = /^\d{4}-\d\d-\d\d/;
+/** Read a time as the server writes it; anything else is none. */
+function read(moment: string): Date | null {
+  const time = new Date(moment);
+  return TIME.test(moment) && !Number.isNaN(time.getTime()) ? time : null;
+}
 const two = (n: number) => String(n).padStart(2, "0");
 
 /** `16 Nov 2026, 15:56 UTC`; text that is no time stays as it is. */
 export function when(moment: string | null | undefined): string {
   if (!moment) return "";
-  const time = new Date(moment);
-  if (Number.isNaN(time.getTime())) return moment;
+  const time = read(moment);
+  if (!time) return moment;
   return `${day(moment)}, ${two(time.getUTCHours())}:${two(time.getUTCMinutes())} UTC`;
 }
 
 /** `16 Nov 2026`. */
 export function day(moment: string): string {
-  const time = new Date(moment);
-  if (Number.isNaN(time.getTime())) return moment;
+  const time = read(moment);
+  if (!time) return moment;
   return `${time.getUTCDate()} ${MONTHS[time.getUTCMonth()]} ${time.getUTCFullYear()}`;
-}
-
-/** `15:56:07.250`, for steps of one run. */
-export function clock(moment: string | null | undefined): string {
-  if (!moment) return "";
-  const time = new Date(moment);
-  if (Number.isNaN(time.getTime())) return moment;
-  const ms = String(time.getUTCMilliseconds()).padStart(3, "0");
-  return `${two(time.getUTCHours())}:${two(time.getUTCMinutes())}:${two(time.getUTCSeconds())}.${ms}`;
 }
 
 /** `3 min ago`, for lists of what is recent. */
@@ -96,6 +93,15 @@ export function capital(text: string): string {
   return text ? text[0]!.toUpperCase() + text.slice(1) : text;
 }
 
+/** A value that the recorder cut because it was long: what is left of it, and how long it was. */
+export function cutValue(value: unknown): { preview: string; bytes: number | null } | null {
+  if (!value || typeof value !== "object" || Array.isArray(value) || Object.keys(value).length !== 1) return null;
+  const told = (value as { $truncated?: unknown }).$truncated;
+  if (!told || typeof told !== "object") return null;
+  const { preview, bytes } = told as { preview?: unknown; bytes?: unknown };
+  return { preview: typeof preview === "string" ? preview : "", bytes: typeof bytes === "number" ? bytes : null };
+}
+
 const VALUE_MAX = 200;
 
 /** A value in one line, cut where it is long. */
@@ -103,7 +109,7 @@ export function brief(value: unknown, max = VALUE_MAX): string {
   if (value === null || value === undefined) return "nothing";
   if (value === true) return "yes";
   if (value === false) return "no";
-  const text = typeof value === "string" ? value : JSON.stringify(value);
+  const text = typeof value === "string" ? value : (cutValue(value)?.preview ?? JSON.stringify(value));
   const line = text.slice(0, max * 4).replace(/\s+/g, " ");
   return line.length > max ? `${line.slice(0, max)}…` : line;
 }

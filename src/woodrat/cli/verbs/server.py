@@ -204,7 +204,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "demo",
         "demo:demo",
-        ("woodrat demo", "woodrat demo --story runs", "woodrat demo --serve"),
+        ("woodrat demo", "woodrat demo --serve"),
         what="Show two short stories on a ledger in memory.",
         own=(
             argument("--story", choices=("agents", "runs"), help="only this story (default: both)"),
