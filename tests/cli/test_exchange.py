@@ -75,7 +75,8 @@ def test_a_backup_is_written_and_restored(cli: Cli, tmp_path: Path) -> None:
     assert cli("backup", "create", backup, "--force").json["tenants"]["default"]["size"] == 4
     found = cli("copy", "--from", backup, "--to", restored, "--through", "@then").json
     assert found["fingerprint"] == then == cli("fingerprint", "--db", restored).json["fingerprint"]
-    assert cli("copy", "--from", backup, "--to", restored).code == 2
+    longer = cli("copy", "--from", backup, "--to", restored).json  # what is there is the beginning of it
+    assert longer["fingerprint"] == cli("fingerprint").json["fingerprint"]
     assert "Copied 4 entries" in cli("copy", "--from", backup, "--to", str(tmp_path / "c.db"), "-o", "table").out
 
 

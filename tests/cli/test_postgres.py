@@ -55,4 +55,4 @@ def test_a_story_on_a_server(cli: Cli, empty: str, monkeypatch: pytest.MonkeyPat
     assert (settings["layout"], settings["row_level_security"]) == ("2 of 2", "forced on every table")
     assert settings["pool"].endswith("32 at most")
     assert settings["position"] == 2
-    assert {index["name"]: index["lacking"] for index in doctor["indexes"]}["search"] == 3
+    assert {index["name"]: index["lacking"] for index in doctor["indexes"]}["search"] == 0

@@ -25,8 +25,9 @@ RUN_FOLDER = "WOODRAT_TESTS_FOLDER"
 """The variable that names a folder which all processes of this run have in common."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """The browser of this machine; not for a whole run, since its driver keeps a loop of asyncio running meanwhile."""
     from tests.inspector import browser as browsers
 
     if (problem := browsers.missing()) is not None:

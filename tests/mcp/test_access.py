@@ -114,7 +114,7 @@ MORE: dict[str, Any] = {
     },
     **{"pipeline": "pipeline/a", "excerpts": True, "arrival": True, "depth": 2, "sort": "city", "descending": True},
     **{"key": "k", "replaces": [], "if_version": 1, "version": 2, "cursor": "x", "on_missing": "skip", "facts": {}},
-    **{"not_from": ["a"]},
+    **{"not_from": ["a"], "interpretation": "int_aaaaaaaaaaaaaaaaaaaaaaaaaa"},
 }
 OTHER_TYPES: dict[tuple[str, str], Any] = {
     ("explain", "rules"): {"risk": FILLED["rules"]},

@@ -215,8 +215,12 @@ def test_a_key_revoked_by_another_process_opens_nothing(start: Start, keyring: K
     )
     eventually(lambda: server.call("GET", "/v1/conflicts", key=secret).status == 401)
     eventually(lambda: server.call("GET", "/v1/conflicts", key=made["key"]).status == 200)
-    listed = json.loads(woodrat(engine, "keys", "audit", key.id, "-o", "json"))["items"]
-    assert [read["verb"] for read in listed][:1] == ["conflicts"]
+
+    def audited() -> list[str]:
+        listed = json.loads(woodrat(engine, "keys", "audit", key.id, "-o", "json"))["items"]
+        return [read["verb"] for read in listed]
+
+    eventually(lambda: audited()[:1] == ["conflicts"])
     tenants = json.loads(woodrat(engine, "tenants", "list", "-o", "json"))["items"]
     assert [each["tenant"] for each in tenants] == []
 

@@ -103,6 +103,7 @@ ASKED: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "runs_list": [("subject", {"subject": "{ref}"})],
     "runs_show": [("id", {"run": "{run}"})],
     "runs_text": [("id", {"run": "{run}"})],
+    "runs_steps": [("id", {"run": "{run}"})],
     "runs_snapshot": [("id", {"run": "{run}"})],
     "runs_diff": [("id", {"first": "{run}", "second": "{run}"})],
     "why": [("ref", {"ref": "{ref}"}), ("id", {"ref": "{ent}"})],

@@ -14,6 +14,11 @@ class Live {
   connected = $state(true);
   #timer: ReturnType<typeof setTimeout> | undefined;
 
+  /** Note where the log ended when something was read, so that what is written before the first question counts too. */
+  note(position: number): void {
+    this.head ??= position;
+  }
+
   /** Begin to ask; return how to stop. */
   follow(): () => void {
     const ask = async () => {

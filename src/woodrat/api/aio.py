@@ -57,6 +57,7 @@ class AsyncPastRuns(AsyncNamespace[PastRuns]):
 
     list = coroutine(PastRuns.list)
     show = coroutine(PastRuns.show)
+    steps = coroutine(PastRuns.steps)
     group = coroutine(PastRuns.group)
 
     async def diff(self, first: Any, second: Any, *, other: AsyncPast | Past | None = None) -> Divergence:
@@ -331,6 +332,7 @@ class AsyncLedger(AsyncPast):
     split = coroutine(Ledger.split)
     tag = coroutine(Ledger.tag)
     verify = coroutine(Ledger.verify)
+    overview = coroutine(Ledger.overview)
     prove_order = coroutine(Ledger.prove_order)
     rebuild = coroutine(Ledger.rebuild)
     reindex = coroutine(Ledger.reindex)

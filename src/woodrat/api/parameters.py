@@ -155,10 +155,10 @@ InterpretationArg: TypeAlias = Annotated[
     ),
 ]
 OnlySource: TypeAlias = Annotated[
-    str, Kind("only what was read from this source", id_schema("src"), "SRC", ids=_SOURCE)
+    str, Kind("only what was read from this source", id_schema("src"), "SRC", brief="", ids=_SOURCE)
 ]
 OnlyInterpretation: TypeAlias = Annotated[
-    str, Kind("only what was read in this interpretation", id_schema("int"), "INT", ids=_INTERPRETATION)
+    str, Kind("only what was read in this interpretation", id_schema("int"), "INT", brief="", ids=_INTERPRETATION)
 ]
 IdPrefix: TypeAlias = Annotated[
     str, Kind("the beginning of an id; `last` is the latest run", TEXT, "ID", example="obs_d2f")

@@ -126,13 +126,13 @@ def _made() -> tuple[Tool, ...]:
                 "changes": VerbAction("history", "what each changed", compact=compact.step, limited=True),
                 "blame": VerbAction(
                     "blame",
-                    "who said so: the claims on a field, which won, why",
+                    "the claims on a field, which won, why",
                     compact=compact.claims,
                     limited=True,
                     call=_blame,
                 ),
                 "timeline": VerbAction(
-                    "timeline", "what was seen when, all entities", compact=compact.event, limited=True
+                    "timeline", "what was seen when", compact=compact.event, limited=True
                 ),
             },
         ),

@@ -14,6 +14,7 @@ from woodrat.ledger import index as log_index
 from woodrat.ledger.indexer import STATE
 from woodrat.ledger.state_index import progress_of
 from woodrat.recall import index as recall_index
+from woodrat.state import fingerprint
 
 if TYPE_CHECKING:
     from woodrat.ledger.index import Index
@@ -53,6 +54,11 @@ def pass_over(audit: Audit) -> None:
     for name in audit.indexes():
         if name in trailing or name.startswith(recall_index.VECTORS):
             audit.pass_over(name)
+
+
+def root_of(leaves: Leaves) -> bytes:
+    """Return the digest of the whole tree over the leaves of a fingerprint."""
+    return fingerprint.whole(fingerprint_index.top(leaves.items()))
 
 
 def fingerprint_faults(view: View, audit: Audit, expected: Leaves, through: int) -> Iterator[Mismatch]:

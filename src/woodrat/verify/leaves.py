@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from woodrat.ledger import fingerprint_index
 from woodrat.state import fingerprint
 
 _DIGEST: Final = fingerprint.DIGEST_BYTES
@@ -42,7 +41,3 @@ class Leaves:
             part = bytes(self._parts[first])
             for leaf in sorted(part[at : at + _LEAF] for at in range(0, len(part), _LEAF)):
                 yield leaf[:_DIGEST], leaf[_DIGEST:]
-
-    def root(self) -> bytes:
-        """Return the digest of the whole tree over them."""
-        return fingerprint.whole(fingerprint_index.top(self.items()))

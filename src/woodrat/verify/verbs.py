@@ -254,7 +254,7 @@ class _Verification:
         ordered = [self._findings[key] for key in sorted(self._findings, key=lambda key: key[:5])]
         log, folded = self._log, self._folded
         sound = not any(found.log for found in ordered)
-        root = folded.now.root() if folded is not None and sound and not self._unchecked else None
+        root = verify_index.root_of(folded.now) if folded is not None and sound and not self._unchecked else None
         return Verified(
             position=self._size - 1,
             entries=self._size,

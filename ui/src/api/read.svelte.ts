@@ -1,5 +1,6 @@
 /** Reads that follow their arguments: loading, value and problem as reactive state. */
 
+import { live } from "../live.svelte";
 import { ApiProblem, problemOf } from "../logic/problem";
 
 const RETRY_MS = 3000;
@@ -26,6 +27,7 @@ export class Read<T> {
       fetcher(controller.signal).then(
         (value) => {
           if (controller.signal.aborted) return;
+          notePosition(value);
           this.value = value;
           this.problem = null;
           this.loading = false;
@@ -50,6 +52,12 @@ export class Read<T> {
   reload(): void {
     this.#again += 1;
   }
+}
+
+/** Most answers say at which position of the log they were made. */
+function notePosition(value: unknown): void {
+  const position = (value as { position?: unknown } | null | undefined)?.position;
+  if (typeof position === "number") live.note(position);
 }
 
 interface Page<T> {
@@ -83,6 +91,7 @@ export class Pages<T> {
     try {
       const page = await this.#fetcher(cursor, controller.signal);
       if (controller.signal.aborted) return;
+      notePosition(page);
       this.items = cursor === undefined ? page.items : [...this.items, ...page.items];
       this.next = page.cursor ?? null;
       this.problem = null;

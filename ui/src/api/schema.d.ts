@@ -1,4 +1,4 @@
-// openapi.json sha256 a330c93af82a41eda8f0c6686d3ccd318f9079800e778b196256abf955475d4a
+// openapi.json sha256 4a632ccb155c8946ffd5d646d35144b7a206133cce726067f2feaa5fc6518a31
 // Made by `npm run api`; do not edit.
 export interface paths {
     "/healthz": {
@@ -391,7 +391,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Remove from the files what an interrupted erasure left there.
+         * Finish an erasure that was interrupted: remove its bytes from the files, and search them.
          * @description Open to keys with the grant `manage`.
          */
         post: operations["finish_erasure"];
@@ -2997,6 +2997,8 @@ export interface components {
         };
         /** @description How far it came with what an erasure left in the files. */
         Finished: {
+            /** @description What the erasures did that were finished by it. */
+            certificates: components["schemas"]["Certificate"][];
             /** @description Whether all files were searched and nothing was found. */
             complete: boolean;
             /** @description Per file, how often something that went was found in it. */
@@ -3009,7 +3011,7 @@ export interface components {
             scanned: string[];
             /** @description How many bytes that was; none where other tenants' bytes are among them. */
             scanned_bytes: number | null;
-            /** @description Whether every file was searched afterwards; only the process that erased knows what to look for. */
+            /** @description Whether every file was searched afterwards; what to look for is sealed with the erasure key. */
             searched: boolean;
         };
         /** @description A write with which an answer became another. */
