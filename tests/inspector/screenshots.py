@@ -1,7 +1,7 @@
 """Takes pictures of every page of the inspector, to be looked at: both themes, two widths.
 
 python -m tests.inspector.screenshots FOLDER       all of them, on the ledger of the demonstration
-python -m tests.inspector.screenshots --readme     the three of the README, into docs/images/
+python -m tests.inspector.screenshots --docs       those of the README and of the guide, into docs/images/
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from tests.inspector.browser import NARROW, WIDE, Look
 from tests.inspector.served import Served
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
-LOAN = "loan/42"
+LOAN, CONTRACT = "loan/42", "contract/kline"
+REPORT = "credit-report-rivera.txt"
 
 
 def name_of(path: str) -> str:
@@ -56,14 +57,17 @@ def take(server: Served, folder: Path, paths: Sequence[str], themes: Sequence[st
     return made
 
 
-def take_readme(server: Served) -> list[Path]:
-    """Take the three pictures of the README: a run, two runs side by side, and a decision as an auditor reads it."""
-    runs = server.items("runs", subject=LOAN)
-    first, last = runs[-1]["id"], runs[0]["id"]
+def take_docs(server: Served) -> list[Path]:
+    """Take the pictures of the README and the guide, in the order in which a newcomer meets the pages."""
+    loans, contracts = (server.items("runs", subject=subject) for subject in (LOAN, CONTRACT))
+    rejected = loans[-1]["id"]
+    (report,) = [one for one in server.items("sources") if one["name"] == REPORT]
     pages = {
-        "run": f"/runs/{first}",
-        "compare": f"/compare?runs={first},{last}",
-        "decision": f"/decisions/{first}/{routes.decision_step(server, first)}",
+        "home": "/",
+        "decision": f"/decisions/{rejected}/{routes.decision_step(server, rejected)}",
+        "document": f"/sources/{report['source']}?line=6",
+        "compare": f"/compare?runs={contracts[-1]['id']},{contracts[0]['id']}",
+        "run": f"/runs/{rejected}",
     }
     made = []
     IMAGES.mkdir(exist_ok=True)
@@ -96,8 +100,8 @@ def main(arguments: Sequence[str]) -> int:
     with TemporaryDirectory() as temporary:
         ledgers.make_demo(path := Path(temporary) / "demo.db")
         with Served(path) as server:
-            if arguments[0] == "--readme":
-                made = take_readme(server)
+            if arguments[0] == "--docs":
+                made = take_docs(server)
             else:
                 folder = Path(arguments[0])
                 folder.mkdir(parents=True, exist_ok=True)

@@ -126,14 +126,12 @@ def _made() -> tuple[Tool, ...]:
                 "changes": VerbAction("history", "what each changed", compact=compact.step, limited=True),
                 "blame": VerbAction(
                     "blame",
-                    "the claims on a field, which won, why",
+                    "who said so: claims on a field, which won, why",
                     compact=compact.claims,
                     limited=True,
                     call=_blame,
                 ),
-                "timeline": VerbAction(
-                    "timeline", "what was seen when", compact=compact.event, limited=True
-                ),
+                "timeline": VerbAction("timeline", "what was seen when", compact=compact.event, limited=True),
             },
         ),
         Tool(
@@ -146,8 +144,8 @@ def _made() -> tuple[Tool, ...]:
             "change",
             "Change what is believed; the log keeps everything. Refs in full.",
             {
-                "correct": _write("correct", "fields that hold against later claims"),
-                "retract": _write("retract", "undo a store or a correction, by its obs_ ids"),
+                "correct": _write("correct", "fields that beat later claims"),
+                "retract": _write("retract", "undo a store or correction, by obs_ ids"),
                 "delete": _write("delete", "forget: hides it, erases nothing", HIDDEN),
                 "restore": _write("restore", "undo delete"),
                 "relate": _write("relate"),
@@ -185,7 +183,7 @@ def _made() -> tuple[Tool, ...]:
             "Read recorded runs.",
             {
                 "list": VerbAction(
-                    "runs.list", "the latest first", compact=compact_runs.listed_run, limited=True, timeless=True
+                    "runs.list", "latest first", compact=compact_runs.listed_run, limited=True, timeless=True
                 ),
                 "show": VerbAction("runs.show", compact=compact_runs.run, timeless=True),
                 "diff": VerbAction(
@@ -216,7 +214,7 @@ def _made() -> tuple[Tool, ...]:
                     compact=compact_runs.what_if,
                 ),
                 "stale": VerbAction(
-                    "stale", "past decisions that later corrections affect", compact=compact_runs.stale, limited=True
+                    "stale", "decisions that later corrections affect", compact=compact_runs.stale, limited=True
                 ),
             },
             rare=("valid_at", "since", "until"),
