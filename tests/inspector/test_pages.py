@@ -10,6 +10,8 @@ from tests.inspector import ledgers
 from tests.inspector.conftest import Open, made_once
 from tests.inspector.served import Served
 
+import woodrat
+
 ANA = "/entities/contact/Ana%20Rivera"
 
 
@@ -184,3 +186,20 @@ def test_a_proof_without_keys_says_how_to_make_one(demo: Served, look: Open) -> 
     found.page.get_by_role("button", name="Download proof").click()
     found.page.get_by_text("woodrat init").first.wait_for()
     found.check(400)
+
+
+def test_what_was_erased_is_a_clear_page(tmp_path: Path, look: Open) -> None:
+    """The entity is not known any more, its entries say that they were erased, and no page shows what went."""
+    path = made_once("demo", ledgers.make_demo, tmp_path)
+    woodrat.init(tmp_path / "keys")
+    with woodrat.open(path, tenant=ledgers.TENANT, keys=tmp_path / "keys") as ledger:
+        position = ledger.observations("contact/Mei Tanaka").items[0].position
+        assert ledger.erase("contact/Mei Tanaka", reason="she asked for it").purged
+    with Served(path) as server:
+        found = look(server, "/entities/contact/Mei%20Tanaka").check(404)
+        assert "Nothing was changed" in found.page.inner_text("main")
+        found.go(f"/log/{position}").check(404)
+        assert "Its content was erased" in found.page.inner_text("main")
+        for page in ("/", "/log", "/entities", "/recall?q=where+does+Mei+Tanaka+live"):
+            assert "Porto" not in found.go(page).page.inner_text("main"), page
+        found.check(404)
