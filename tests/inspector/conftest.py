@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from tests.inspector import ledgers
@@ -25,15 +25,20 @@ RUN_FOLDER = "WOODRAT_TESTS_FOLDER"
 """The variable that names a folder which all processes of this run have in common."""
 
 
+def leave_out(problem: str) -> NoReturn:
+    """Skip a test of the inspector that cannot be run here; in CI that is a failure."""
+    if os.environ.get("CI"):
+        pytest.fail(f"CI never skips the browser tests, and {problem}")
+    pytest.skip(problem)
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """The browser of this machine; not for a whole run, since its driver keeps a loop of asyncio running meanwhile."""
     from tests.inspector import browser as browsers
 
     if (problem := browsers.missing()) is not None:
-        if os.environ.get("CI"):
-            pytest.fail(f"CI never skips the browser tests, and {problem}")
-        pytest.skip(problem)
+        leave_out(problem)
     with browsers.running() as found:
         yield found
 
@@ -84,6 +89,13 @@ def made_once(name: str, make: Callable[[Path], object], folder: Path) -> Path:
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The ledger of the demonstration, served without keys."""
     with Served(made_once("demo", ledgers.make_demo, tmp_path_factory.mktemp("demo"))) as server:
+        yield server
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Served]:
+    """The same ledger, for a test that writes."""
+    with Served(made_once("demo", ledgers.make_demo, tmp_path)) as server:
         yield server
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from tests.inspector import ledgers
 from tests.inspector.conftest import Open, made_once
 from tests.inspector.served import Served
@@ -13,13 +11,6 @@ from tests.inspector.served import Served
 import woodrat
 
 ANA = "/entities/contact/Ana%20Rivera"
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Served]:
-    """The demonstration's ledger, for a test that writes."""
-    with Served(made_once("demo", ledgers.make_demo, tmp_path)) as server:
-        yield server
 
 
 def test_an_auditor_learns_why_loan_42_was_rejected_in_three_clicks(demo: Served, look: Open) -> None:

@@ -3,20 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
-from tests.inspector import ledgers
-from tests.inspector.conftest import Open, made_once
+from tests.inspector.conftest import Open
 from tests.inspector.served import Served
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Served]:
-    """The demonstration's ledger, for a test that writes."""
-    with Served(made_once("demo", ledgers.make_demo, tmp_path)) as server:
-        yield server
 
 
 def test_a_stale_decision_says_what_changed_who_changed_it_and_why(demo: Served, look: Open) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.inspector import ledgers, routes
 from tests.inspector.browser import NAVIGATE, Look
-from tests.inspector.conftest import Open
+from tests.inspector.conftest import Open, leave_out
 from tests.inspector.served import Served
 from tests.server.test_sessions import Hands
 
@@ -167,7 +167,7 @@ def test_the_first_page_costs_few_requests(large: Served, look: Open) -> None:
 def test_all_scripts_together_are_small() -> None:
     """All JavaScript of the app, as it is sent, is below a quarter of a megabyte."""
     if not (STATIC / "index.html").exists():
-        pytest.skip("the inspector is not built; run `python3 dev.py ui`")
+        leave_out("the inspector is not built; run `python3 dev.py ui`")
     packed = {path.name: path.stat().st_size for path in STATIC.rglob("*.js.gz")}
     assert packed, "the build packs what it makes"
     assert sum(packed.values()) < SCRIPT_BYTES_MAX, packed
@@ -195,7 +195,7 @@ def test_the_app_is_served_as_it_was_built(demo: Served, tmp_path: Path) -> None
     """The server sends what lies in the folder of the package, and no source of it."""
     copy = tmp_path / "static"
     if not STATIC.exists():
-        pytest.skip("the inspector is not built; run `python3 dev.py ui`")
+        leave_out("the inspector is not built; run `python3 dev.py ui`")
     shutil.copytree(STATIC, copy)
     assert not list(copy.rglob("*.svelte"))
     assert not list(copy.rglob("*.ts"))

@@ -24,8 +24,8 @@ STATIC: Final = Path(__file__).resolve().parent / "static"
 INDEX: Final = "index.html"
 PAGES: Final = frozenset(
     (
-        *(b"", b"runs", b"compare", b"decisions", b"entities", b"impact", b"stale", b"sources", b"documents"),
-        *(b"what-if", b"recall", b"log", b"schemas", b"conflicts", b"duplicates", b"search", b"admin", b"sign-in"),
+        *(b"", b"runs", b"compare", b"decisions", b"entities", b"impact", b"stale", b"sources"),
+        *(b"what-if", b"recall", b"log", b"schemas", b"conflicts", b"duplicates", b"admin", b"sign-in"),
     )
 )
 """First parts of the addresses of pages. Another address is a page to a browser, which the app says it does not have,
