@@ -377,7 +377,7 @@ def test_a_signer_that_compares_too_little_is_caught(
             monkeypatch.setattr(
                 signer,
                 "any_trouble",
-                lambda view, seen, location: None if seen is None else signer.trouble(view, seen),
+                lambda view, seen, location, remembered: None if seen is None else signer.trouble(view, seen),
             )
         case "remembers nothing":
             monkeypatch.setattr(Location, "remember", lambda self, checkpoint, clock: None)

@@ -20,6 +20,7 @@ from woodrat.log import tree
 from woodrat.log.checkpoint import Checkpoint, opened
 from woodrat.proofs.verbs import signer as module
 from woodrat.proofs.verbs.keys import Keys, make
+from woodrat.proofs.verbs.locations import Location
 from woodrat.proofs.verbs.signer import Signing, last_seen
 from woodrat.testing.clock import FixedClock
 
@@ -354,6 +355,31 @@ def test_signers_of_one_folder_take_turns(keys: Keys, tmp_path: Path) -> None:
     with woodrat.open(path) as ledger:
         assert len(sizes) == 20
         assert seen(keys, ledger) == head(ledger)
+
+
+@pytest.mark.parametrize("asked", ["a checkpoint", "a proof", "a check"])
+def test_what_others_write_meanwhile_is_not_taken_for_a_cut(
+    asked: str, keys: Keys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer notes what lies in a location without waiting: it may be more than a view had that was opened before."""
+    path = tmp_path / "a.db"
+    with woodrat.open(path, keys=keys.folder, agent="one") as one, woodrat.open(path, agent="other") as other:
+        fill(one, 2)
+        remembered, numbers = Location.remembered, iter(range(100, 200))
+
+        def remembered_late(location: Location) -> tuple[Checkpoint, ...]:
+            fill(other, 1, next(numbers))
+            location.remember(head(other), FixedClock())
+            return remembered(location)
+
+        monkeypatch.setattr(Location, "remembered", remembered_late)
+        if asked == "a checkpoint":
+            one.proofs.checkpoint()
+        elif asked == "a proof":
+            signing(one).covering(0)
+        else:
+            assert module.look(one.context.engine, one.tenant, keys) is None
+        monkeypatch.undo()
 
 
 def test_a_busy_signer_is_not_waited_for_by_writers(keys: Keys) -> None:

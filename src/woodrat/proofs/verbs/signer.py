@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
@@ -146,20 +146,38 @@ def trouble(view: View, seen: Checkpoint, location: Location | None = None) -> T
     return None
 
 
-def any_trouble(view: View, seen: Checkpoint | None, location: Location | None) -> Trouble | None:
-    """Say why a log does not go on from its last checkpoint, or from what is remembered of its location, or None."""
+def any_trouble(
+    view: View, seen: Checkpoint | None, location: Location | None, remembered: Sequence[Checkpoint]
+) -> Trouble | None:
+    """Say why a log does not go on from its last checkpoint, or from what is remembered of its location, or None.
+
+    Both were read before the view was opened: others write and sign meanwhile, and a log only ever grows.
+    """
     found = None if seen is None else trouble(view, seen)
-    if found is None and location is not None:
-        found = next(filter(None, (trouble(view, known, location) for known in location.remembered())), None)
+    if found is None:
+        found = next(filter(None, (trouble(view, known, location) for known in remembered)), None)
     return found
+
+
+def _remembered(location: Location | None) -> tuple[Checkpoint, ...]:
+    return () if location is None else location.remembered()
+
+
+def _judge(
+    engine: Engine, tenant: TenantId, keys: Keys, location: Location | None, verifier: VerifierKey | None = None
+) -> tuple[tuple[Checkpoint, str] | None, Trouble | None]:
+    """Return the last checkpoint of a tenant's log, and why the log does not go on from what is remembered, or None."""
+    with engine.view(tenant) as view:
+        log = view.head().log
+    seen = None if log is None else last_seen(keys, log, verifier)
+    remembered = _remembered(location)
+    with engine.view(tenant) as view:
+        return seen, any_trouble(view, None if seen is None else seen[0], location, remembered)
 
 
 def look(engine: Engine, tenant: TenantId, keys: Keys) -> Trouble | None:
     """Say why a tenant's log does not go on from the last checkpoint signed for it, or None."""
-    with engine.view(tenant) as view:
-        log = view.head().log
-        seen = None if log is None else last_seen(keys, log)
-        return any_trouble(view, None if seen is None else seen[0], Location.of(keys, engine, tenant))
+    return _judge(engine, tenant, keys, Location.of(keys, engine, tenant))[1]
 
 
 # Signing
@@ -195,12 +213,9 @@ class Signing:
         self._is_new = False
         """Whether nothing is remembered of this location yet."""
         try:
-            with engine.view(tenant) as view:
-                log = view.head().log
-                seen = None if log is None else last_seen(keys, log)
-                if seen is not None:
-                    self._covered = seen[0].size
-                found = any_trouble(view, None if seen is None else seen[0], self._location)
+            seen, found = _judge(engine, tenant, keys, self._location)
+            if seen is not None:
+                self._covered = seen[0].size
             self._is_new = self._location is not None and not self._location.remembered()
         except Corrupt as error:  # what the signer remembers cannot be read, which must not hide the ledger
             self._halted = True
@@ -287,12 +302,14 @@ class Signing:
 
     def _last(self) -> Signed | None:
         """Return the last checkpoint where nothing was added since; it needs no file that can be written."""
-        with self._engine.view(self._tenant) as view:
+        with self._remembering() as (remembered, view):
             head = view.head()
             seen = None if head.log is None else last_seen(self.keys, head.log, self.keys.verifier)
-            if seen is None or seen[0].size != head.size or any_trouble(view, seen[0], self._location) is not None:
+            if seen is None or seen[0].size != head.size:
                 return None
-        if any(known.epoch > seen[0].epoch for known in self.remembered()):
+            if any_trouble(view, seen[0], self._location, remembered) is not None:
+                return None
+        if any(known.epoch > seen[0].epoch for known in remembered):
             return None
         with suppress(OSError):
             self._settle(seen[0])
@@ -300,10 +317,10 @@ class Signing:
 
     def _sign_alone(self, reason: str | None, patience: float) -> Signed:
         verifier = self.keys.verifier
-        with self._alone(patience), self._engine.view(self._tenant) as view:
+        with self._alone(patience), self._remembering() as (remembered, view):
             head = view.head()
             seen = None if head.log is None else last_seen(self.keys, head.log, verifier)
-            found = any_trouble(view, None if seen is None else seen[0], self._location)
+            found = any_trouble(view, None if seen is None else seen[0], self._location, remembered)
             if reason is None and found is not None:
                 raise found.error("Nothing was signed.")
             if head.log is None and found is None:
@@ -313,7 +330,7 @@ class Signing:
                 problem = "there is nothing to accept: the log extends its last checkpoint"
                 remedy = "Leave the new epoch out."
                 raise Refused([Fault("new_epoch", problem, remedy)], "Nothing was signed.")
-            known = (*(() if seen is None else seen[:1]), *self.remembered())
+            known = (*(() if seen is None else seen[:1]), *remembered)
             epoch = max((one.epoch for one in known), default=1) + (found is not None)
             if found is None:
                 if seen is not None and seen[0].size == head.size and seen[0].epoch == epoch:
@@ -366,14 +383,11 @@ class Signing:
 
     def covering(self, position: int) -> Signed:
         """Return a checkpoint that covers a position: the last one, or one signed now."""
-        with self._engine.view(self._tenant) as view:
-            head = view.head()
-            seen = None if head.log is None else last_seen(self.keys, head.log, self.keys.verifier)
-            found = any_trouble(view, None if seen is None else seen[0], self._location)
-            if found is not None:
-                raise found.error("Nothing was proven.")
-            if seen is not None and position < seen[0].size:
-                return Signed(*seen, new=False)
+        seen, found = _judge(self._engine, self._tenant, self.keys, self._location, self.keys.verifier)
+        if found is not None:
+            raise found.error("Nothing was proven.")
+        if seen is not None and position < seen[0].size:
+            return Signed(*seen, new=False)
         return self.sign()
 
     def checkpoints(self) -> tuple[Checkpoint, ...]:
@@ -384,7 +398,14 @@ class Signing:
 
     def remembered(self) -> tuple[Checkpoint, ...]:
         """Return what the log in this location must begin with, whatever its name."""
-        return () if self._location is None else self._location.remembered()
+        return _remembered(self._location)
+
+    @contextmanager
+    def _remembering(self) -> Iterator[tuple[tuple[Checkpoint, ...], View]]:
+        """Give what is remembered of this location, which writers note without waiting, and a view opened after it."""
+        remembered = self.remembered()
+        with self._engine.view(self._tenant) as view:
+            yield remembered, view
 
     @contextmanager
     def _alone(self, patience: float) -> Iterator[None]:
