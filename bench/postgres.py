@@ -25,7 +25,7 @@ import psycopg
 from tests import postgres
 
 import woodrat
-from bench import place, table
+from bench import place, postgres_servers, table
 from bench.growth.processes import tree, worked_seconds
 from bench.records import AGENTS, Records
 from bench.stage import Pair, Said, Told
@@ -310,15 +310,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 figures.append(figure)
                 if not given.json:
                     print(_line(figure), flush=True)
-        processes = list(process_rows(ledger_url, pid, 2.0 if given.quick else 5.0))
+        seconds = 2.0 if given.quick else 5.0
+        processes = list(process_rows(ledger_url, pid, seconds))
+        servers = list(postgres_servers.rows(ledger_url, PROCESSES, seconds, lambda: _worked_of(pid)))
     if given.json:
         shown = [{**asdict(each), "value": each.value, "work": each.work, "met": each.met} for each in figures]
-        print(json.dumps({"rows": shown, "processes": processes}, indent=2))
+        print(json.dumps({"rows": shown, "processes": processes, "servers": servers}, indent=2))
     else:
         for each in processes:
             print(
                 f"{each['processes']} processes, a tenant each: {each['stores_a_second']:,.0f} stores/s, work of one "
                 f"{each['client_work_us']:,.0f} µs here and {each['server_work_us']:,.0f} µs on the server"
+            )
+        for each in servers:
+            print(
+                f"{each['servers']} servers, a tenant and {postgres_servers.CLIENTS} clients each: "
+                f"{each['stores_a_second']:,.0f} stores/s over HTTP, work of one {each['server_work_us']:,.0f} µs in "
+                f"`woodrat serve` and {each['database_work_us']:,.0f} µs in PostgreSQL"
             )
     return 1 if any(figure.met is False for figure in figures) else 0
 

@@ -22,6 +22,8 @@ from tests.slow import SlowTests
 if TYPE_CHECKING:
     from tests.postgres import Databases
 
+    from woodrat.engines.postgres.engine import PostgresEngine
+
 pytest_plugins = ["tests.commands"]
 
 settings.register_profile(
@@ -77,6 +79,22 @@ def postgres_database(_postgres_databases: Databases) -> Iterator[Callable[[], s
     """What hands out empty databases with woodrat's tables in them, by address."""
     with _postgres_databases.lent() as lend:
         yield lend
+
+
+@pytest.fixture
+def postgres_url(postgres_database: Callable[[], str]) -> str:
+    """The address of one such database."""
+    return postgres_database()
+
+
+@pytest.fixture
+def postgres_engine(postgres_url: str) -> Iterator[PostgresEngine]:
+    """An engine on that database; it is closed in the end."""
+    from woodrat.engines.postgres.engine import PostgresEngine
+
+    engine = PostgresEngine(postgres_url)
+    yield engine
+    engine.close()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

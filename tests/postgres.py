@@ -162,26 +162,45 @@ class Own:
             )
         self.pid = server.pid
         watch(server.pid, self.folder)
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                psycopg.connect(self.url, connect_timeout=5).close()
-                return
-            except psycopg.OperationalError:
-                if server.poll() is not None or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.05)
+        if not self.runs(within=60):
+            psycopg.connect(self.url, connect_timeout=5).close()  # raises what is wrong
 
     def end(self, number: int = signal.SIGQUIT) -> None:
         """End it by a signal, and wait until all its processes are gone."""
         assert self._server is not None
         os.killpg(self._server.pid, number)
         self._server.wait(60)
+        self.pid = None
+
+    def runs(self, within: float) -> bool:
+        """Return whether it answers within some seconds; not where it has ended by itself."""
+        assert self._server is not None
+        deadline = time.monotonic() + within
+        while self._server.poll() is None and time.monotonic() < deadline:
+            try:
+                psycopg.connect(self.url, connect_timeout=5).close()
+                return True
+            except psycopg.OperationalError:
+                time.sleep(0.05)
+        return False
+
+    def ended(self, within: float) -> int:
+        """Wait some seconds until it has ended by itself, and return its exit status."""
+        assert self._server is not None
+        return self._server.wait(within)
+
+    def log(self) -> str:
+        """Return what it wrote about itself."""
+        return (self.folder / "log").read_text()
+
+    def stop(self) -> None:
+        """End it, unless it has ended."""
+        if self._server is not None and self._server.poll() is None:
+            self.end()
 
     def remove(self) -> None:
         """End it, and take its files away."""
-        if self._server is not None and self._server.poll() is None:
-            self.end()
+        self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

@@ -31,7 +31,10 @@ def test_a_story_on_a_server(cli: Cli, empty: str, monkeypatch: pytest.MonkeyPat
     migrated = cli("migrate").json
     assert (migrated["before"], migrated["layout"]) == (0, 2)
     assert migrated["applied"] == ["0001.sql", "0002.sql"]
-    assert "already has layout 2" in cli("migrate", "-o", "table").out
+    assert migrated["pgvector"].startswith(("used", "not used: "))
+    again = cli("migrate", "-o", "table").out
+    assert "already has layout 2" in again
+    assert f"pgvector: {migrated['pgvector']}." in again
 
     def store(record: object, *more: str) -> int:
         return int(cli("store", f"--json={json.dumps(record)}", *more).json["position"])
@@ -53,6 +56,7 @@ def test_a_story_on_a_server(cli: Cli, empty: str, monkeypatch: pytest.MonkeyPat
     assert (settings["synchronous_commit"], settings["fsync"]) == ("on", "off")
     assert (settings["statement_timeout"], settings["lock_timeout"]) == ("5min", "10s")
     assert (settings["layout"], settings["row_level_security"]) == ("2 of 2", "forced on every table")
+    assert (settings["pgvector"] == "not used") is (migrated["pgvector"] != "used")
     assert settings["pool"].endswith("32 at most")
     assert settings["position"] == 2
     assert {index["name"]: index["lacking"] for index in doctor["indexes"]}["search"] == 0

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,12 +23,7 @@ woodrat.copy(sys.argv[1], sys.argv[2], keys=sys.argv[3], progress=lambda done, a
 """
 
 
-@pytest.fixture
-def url(postgres_database: Callable[[], str]) -> str:
-    return postgres_database()
-
-
-def test_a_ledger_goes_to_postgresql_and_back(url: str, tmp_path: Path) -> None:
+def test_a_ledger_goes_to_postgresql_and_back(postgres_url: str, tmp_path: Path) -> None:
     """A log with schemas, an erasure and runs is the same in both: entries, roots, checkpoints, state and receipts."""
     path, back, keys = tmp_path / "a.db", tmp_path / "b.db", tmp_path / "keys"
     init(keys)
@@ -44,13 +38,13 @@ def test_a_ledger_goes_to_postgresql_and_back(url: str, tmp_path: Path) -> None:
         fingerprint, head = ledger.fingerprint(), ledger.position
         checkpoint = ledger.proofs.checkpoint().checkpoint
         entries = _lines(ledger)
-    there = woodrat.copy(path, url, keys=keys)
-    again = woodrat.copy(url, back, keys=keys)
+    there = woodrat.copy(path, postgres_url, keys=keys)
+    again = woodrat.copy(postgres_url, back, keys=keys)
     assert there.root == again.root == bytes(checkpoint.root).hex()
     assert there.entries == checkpoint.size
     assert there.fingerprint == again.fingerprint == fingerprint
     assert there.entries == again.entries == head + 1
-    for place in (url, back):
+    for place in (postgres_url, back):
         with woodrat.open(place) as copied:
             assert _lines(copied) == entries
             assert copied.fingerprint() == fingerprint
@@ -67,7 +61,7 @@ def _lines(ledger: woodrat.Ledger) -> list[str]:
     return [str(entry.to_json()) for entry in ledger.log.entries(limit=1_000)]
 
 
-def test_a_copy_that_was_killed_goes_on(url: str, tmp_path: Path) -> None:
+def test_a_copy_that_was_killed_goes_on(postgres_url: str, tmp_path: Path) -> None:
     """What a killed copy left is neither made anew nor taken for another log, in a database as in a file."""
     path = tmp_path / "a.db"
     with woodrat.open(path) as ledger:
@@ -75,17 +69,17 @@ def test_a_copy_that_was_killed_goes_on(url: str, tmp_path: Path) -> None:
         for number in range(100, RECORDS, 100):
             ledger.store([{"entity_type": "memo", "id": str(part)} for part in range(number, number + 100)])
         fingerprint = ledger.fingerprint()
-    for target in (url, str(tmp_path / "b.db")):
+    for target in (postgres_url, str(tmp_path / "b.db")):
         command = [sys.executable, "-c", COPY, str(path), target, str(tmp_path / "keys")]
         copying = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert copying.stdout is not None
         assert int(copying.stdout.readline()) < RECORDS
         os.kill(copying.pid, signal.SIGKILL)
         copying.communicate()
-        with woodrat.open(target if target == url else f"{target}.part", readonly=True) as partial:
+        with woodrat.open(target if target == postgres_url else f"{target}.part", readonly=True) as partial:
             begun = partial.position + 1
         assert begun > 0
-        if target != url:
+        if target != postgres_url:
             assert not os.path.exists(target)
         found = woodrat.copy(path, target, keys=tmp_path / "keys")
         assert found.fingerprint == fingerprint
@@ -97,13 +91,13 @@ def test_a_copy_that_was_killed_goes_on(url: str, tmp_path: Path) -> None:
             woodrat.copy(path, target, keys=tmp_path / "keys")
 
 
-def test_a_target_with_another_log_is_refused(url: str, tmp_path: Path) -> None:
+def test_a_target_with_another_log_is_refused(postgres_url: str, tmp_path: Path) -> None:
     """A target that holds something else of this tenant is left as it is, and no message shows a password."""
-    for place, name in ((tmp_path / "a.db", "1"), (url, "2")):
+    for place, name in ((tmp_path / "a.db", "1"), (postgres_url, "2")):
         with woodrat.open(place) as ledger:
             ledger.store({"entity_type": "memo", "id": name})
     with pytest.raises(Refused, match="not the beginning of the log to copy"):
-        woodrat.copy(tmp_path / "a.db", url)
+        woodrat.copy(tmp_path / "a.db", postgres_url)
     with pytest.raises(Refused, match="is the ledger to copy"):
-        woodrat.copy(url, url)
+        woodrat.copy(postgres_url, postgres_url)
     assert shown_place("postgresql://ana:secret@db/agents") == "postgresql://ana@db/agents"

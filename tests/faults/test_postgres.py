@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -40,24 +41,12 @@ ROUNDS = 60 if FULL else 12
 ONE, TWO = TenantId("one"), TenantId("two")
 
 
-@pytest.fixture
-def url(postgres_database: Callable[[], str]) -> str:
-    return postgres_database()
-
-
-@pytest.fixture
-def engine(url: str) -> Iterator[PostgresEngine]:
-    engine = PostgresEngine(url)
-    yield engine
-    engine.close()
-
-
 @pytest.mark.parametrize("arrived", [True, False])
 def test_a_shared_commit_that_is_cut_is_settled_for_all(
-    engine: PostgresEngine, monkeypatch: pytest.MonkeyPatch, arrived: bool
+    postgres_engine: PostgresEngine, monkeypatch: pytest.MonkeyPatch, arrived: bool
 ) -> None:
     """Calls of two tenants that share a commit are all acknowledged, or all told that nothing was written."""
-    ledgers = [ledger_on(engine, tenant) for tenant in (ONE, TWO)]
+    ledgers = [ledger_on(postgres_engine, tenant) for tenant in (ONE, TWO)]
     for ledger in ledgers:
         ledger.store({"entity_type": "memo", "id": "0"})
     execute, cut = Connection.execute, list[bool]()
@@ -69,13 +58,13 @@ def test_a_shared_commit_that_is_cut_is_settled_for_all(
                 self.pgconn.send_query_params(b"COMMIT", None)
                 while self.pgconn.flush():
                     pass
-                _wait_for_size(engine, TWO, 2)
+                _wait_for_size(postgres_engine, TWO, 2)
             self.close()
             raise psycopg.OperationalError("the connection was cut")
         return execute(self, query, *given, **how)
 
     monkeypatch.setattr(Connection, "execute", cutting)
-    outcomes = _shared(engine, ledgers, "1")
+    outcomes = _shared(postgres_engine, ledgers, "1")
     assert cut
     for outcome in outcomes:
         if arrived:
@@ -114,9 +103,11 @@ def _wait_for_size(engine: PostgresEngine, tenant: str, size: int) -> None:
     raise AssertionError("the commit did not arrive")
 
 
-def test_shared_commits_of_two_servers_never_wait_for_each_other(url: str, engine: PostgresEngine) -> None:
+def test_shared_commits_of_two_servers_never_wait_for_each_other(
+    postgres_url: str, postgres_engine: PostgresEngine
+) -> None:
     """Two servers write the same tenants in opposite order, from their first entries on: no call fails."""
-    other = PostgresEngine(url)
+    other = PostgresEngine(postgres_url)
     together = threading.Barrier(2)
 
     def write(one: PostgresEngine, tenants: list[TenantId]) -> list[Any]:
@@ -129,14 +120,14 @@ def test_shared_commits_of_two_servers_never_wait_for_each_other(url: str, engin
 
     try:
         with ThreadPoolExecutor(2) as pool:
-            both = [pool.submit(write, engine, [ONE, TWO]), pool.submit(write, other, [TWO, ONE])]
+            both = [pool.submit(write, postgres_engine, [ONE, TWO]), pool.submit(write, other, [TWO, ONE])]
             outcomes = [outcome for future in both for outcome in future.result(PATIENCE)]
     finally:
         other.close()
     assert [outcome for outcome in outcomes if isinstance(outcome, BaseException)] == []
     for tenant in (ONE, TWO):
-        assert ledger_on(engine, tenant).position == 2 * ROUNDS - 1
-        assert ledger_on(engine, tenant).verify().sound
+        assert ledger_on(postgres_engine, tenant).position == 2 * ROUNDS - 1
+        assert ledger_on(postgres_engine, tenant).verify().sound
 
 
 @pytest.fixture(scope="module")
@@ -182,14 +173,16 @@ def test_a_server_that_is_killed_and_started_again(own: postgres.Own) -> None:
         absent = _cli(own.url, "show", "memo/0-0", "--tenant", "killed", "-o", "json")
         assert absent.returncode == 4
         assert "cannot be reached" in absent.stderr
-        answer = served.call("GET", "/v1/entities/memo/0-0")
+        answer = served.call("GET", "/v1/entities/memo/0-0", timeout=PATIENCE)  # it is waited for a connection first
         assert (answer.status, answer.json["code"]) == (503, "unavailable")
         assert answer.headers["content-type"] == "application/problem+json"
         before = len(acknowledged)
         own.start()
         _until(lambda: len(acknowledged) > before + 20)
-        _until(lambda: served.call("GET", "/v1/entities/memo/0-0").status == 200)
+        _until(lambda: served.call("GET", "/v1/entities/memo/0-0", timeout=PATIENCE).status == 200)
     finally:
+        if own.pid is None:  # other tests use it too
+            own.start()
         done.set()
         served.__exit__()
         for writer in writers:
@@ -218,10 +211,10 @@ def _until(holds: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def _small_disk(folder: Path, owner: Path) -> Iterator[Path]:
+def _small_disk(folder: Path, owner: Path, size: str = "12M") -> Iterator[Path]:
     """Give a folder on a file system of a few megabytes."""
     folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12M", "tmpfs", str(folder)], capture_output=True)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True)
     if mounted.returncode:
         shutil.rmtree(folder)
         pytest.skip("a small file system cannot be mounted here")
@@ -270,6 +263,70 @@ def test_a_full_disk(own: postgres.Own) -> None:
             with psycopg.connect(own.url, autocommit=True) as connection:
                 connection.execute("DROP DATABASE small WITH (FORCE)")
                 connection.execute("DROP TABLESPACE small")
+
+
+def test_a_full_disk_of_the_write_ahead_log() -> None:
+    """The server breaks off and cannot recover: a call is told; with room it starts, and each call is there once."""
+    if os.environ.get("WOODRAT_TEST_PG"):
+        pytest.skip("WOODRAT_TEST_PG names a server that is not ours to kill")
+    own = postgres.Own()
+    try:
+        own.make()
+        with _small_disk(own.folder / "wal", own.folder, "40M") as folder:
+            log = own.data / "pg_wal"
+            shutil.copytree(log, folder, dirs_exist_ok=True)
+            for path in (folder, *folder.rglob("*")):
+                shutil.chown(path, own.folder.stat().st_uid, own.folder.stat().st_gid)
+            shutil.rmtree(log)
+            log.symlink_to(folder)
+            own.start()
+            try:
+                _fill_write_ahead_log(own, folder)
+            finally:
+                own.stop()
+    finally:
+        own.remove()
+
+
+def _fill_write_ahead_log(own: postgres.Own, folder: Path) -> None:
+    migrate(own.url)
+    engine = PostgresEngine(own.url)
+    ledger = ledger_on(engine, "full")
+    stored = 0
+    try:
+
+        def fill() -> None:
+            nonlocal stored
+            while stored < 1_000:
+                ledger.store(_large(stored), idempotency_key=str(stored))
+                stored += 1
+
+        with pytest.raises(Unavailable) as told:
+            fill()
+        # Mostly it is the commit that finds no room; the process that writes the log in the background may come first.
+        assert re.search(
+            "cannot be reached.*Nothing of this call was written|during the commit.*stored once", str(told.value)
+        )
+        assert stored > 0
+        # It breaks off at once, begins to recover, finds no room for the next segment either, and gives up.
+        assert own.ended(within=PATIENCE) == 1
+        assert re.search(
+            r'PANIC:  could not write to file "pg_wal/[^\n]*No space left on device\n'
+            r".*reinitializing\n.*redo done.*FATAL:  could not write to file \"pg_wal/[^\n]*No space left on device\n"
+            r".*shutting down due to startup process failure\n.*database system is shut down\n$",
+            own.log(),
+            re.DOTALL,
+        ), own.log()
+        subprocess.run(["mount", "-o", "remount,size=256M", str(folder)], check=True)
+        own.start()
+        again = ledger.store(_large(stored), idempotency_key=str(stored))
+        assert again.position == stored
+        for number in range(stored + 1):
+            assert ledger.show(f"memo/{number}").fields["text"] == _large(number)["text"]
+        assert ledger.position == stored, "nothing is there twice"
+        assert ledger.verify().sound
+    finally:
+        engine.close()
 
 
 def _large(number: int) -> dict[str, Any]:

@@ -83,18 +83,6 @@ def eventually(holds: Callable[[], bool]) -> None:
 
 
 @pytest.fixture
-def url(postgres_database: Callable[[], str]) -> str:
-    return postgres_database()
-
-
-@pytest.fixture
-def engine(url: str) -> Iterator[PostgresEngine]:
-    engine = PostgresEngine(url)
-    yield engine
-    engine.close()
-
-
-@pytest.fixture
 def receiver() -> Iterator[Receiver]:
     found = Receiver()
     yield found
@@ -102,15 +90,15 @@ def receiver() -> Iterator[Receiver]:
 
 
 def test_one_of_two_servers_is_killed_under_load(
-    url: str, engine: PostgresEngine, receiver: Receiver, tmp_path: Path
+    postgres_url: str, postgres_engine: PostgresEngine, receiver: Receiver, tmp_path: Path
 ) -> None:
     """Nothing acknowledged is lost and nothing is doubled; followers and webhooks get every entry from the other."""
     secret = tmp_path / "hook.secret"
     secret.write_bytes(SECRET)
     secret.chmod(0o600)
-    ring = Keyring(ledger_on(engine, KEYS_TENANT), FixedClock())
+    ring = Keyring(ledger_on(postgres_engine, KEYS_TENANT), FixedClock())
     _, key = ring.create("lending", "writer", ["*"])
-    Hooks(ledger_on(engine, WEBHOOKS_TENANT), FixedClock()).add("lending", receiver.url, str(secret))
+    Hooks(ledger_on(postgres_engine, WEBHOOKS_TENANT), FixedClock()).add("lending", receiver.url, str(secret))
     acknowledged: list[tuple[str, int]] = []
     followed: list[int] = []
     done, enough = threading.Event(), threading.Event()
@@ -141,7 +129,7 @@ def test_one_of_two_servers_is_killed_under_load(
         while not done.is_set():
             after = _follow(server.port, key, after, followed, done)
 
-    with Served(url) as first, Served(url) as second:
+    with Served(postgres_url) as first, Served(postgres_url) as second:
         follower = threading.Thread(target=follow, args=(second,))
         follower.start()
         writers = [threading.Thread(target=write, args=(name, [first, second])) for name in range(WRITERS)]
@@ -154,12 +142,12 @@ def test_one_of_two_servers_is_killed_under_load(
         for writer in writers:
             writer.join(5 * PATIENCE)
             assert not writer.is_alive()
-        ledger = ledger_on(engine, "lending")
+        ledger = ledger_on(postgres_engine, "lending")
         head = ledger.position
         assert len(acknowledged) == WRITERS * WRITES
         for id, position in acknowledged:
             assert ledger.show(f"memo/{id}").version == position
-        with engine.view(TenantId("lending")) as view:
+        with postgres_engine.view(TenantId("lending")) as view:
             written = [entry.position for entry in view.entries(kinds={"observation"})]
         assert len(written) == WRITERS * WRITES, "a key counts once, whichever server it is sent to"
         assert ledger.verify().sound
@@ -205,19 +193,19 @@ def _follow(port: int, key: str, after: int, followed: list[int], done: threadin
     return after
 
 
-def test_a_run_told_to_two_servers_is_one_run(url: str, engine: PostgresEngine) -> None:
+def test_a_run_told_to_two_servers_is_one_run(postgres_url: str, postgres_engine: PostgresEngine) -> None:
     """Whichever server a step is told to, it comes after all others; the one that had the run at hand notices."""
     from woodrat.runs.relay import Relay
 
-    other = PostgresEngine(url)
+    other = PostgresEngine(postgres_url)
     try:
-        contexts = [ledger_on(one, "lending", agent="officer").context for one in (engine, other)]
+        contexts = [ledger_on(one, "lending", agent="officer").context for one in (postgres_engine, other)]
         relays = [Relay(), Relay()]
         run = relays[0].start(contexts[0], {"query": "why"})["run"]
         for turn in range(4):
             relays[turn % 2].step(contexts[turn % 2], run, {"note": {"text": f"step {turn}"}})
         relays[0].end(contexts[0], run, answer="so")
-        record = ledger_on(engine, "lending").runs.show(run)
+        record = ledger_on(postgres_engine, "lending").runs.show(run)
         said = [step.text for step in record.notes if str(step.text).startswith("step ")]
         assert said == [f"step {turn}" for turn in range(4)]
         assert record.status == "done"
@@ -225,9 +213,9 @@ def test_a_run_told_to_two_servers_is_one_run(url: str, engine: PostgresEngine) 
         other.close()
 
 
-def test_workers_serve_one_address(url: str, engine: PostgresEngine) -> None:
+def test_workers_serve_one_address(postgres_url: str, postgres_engine: PostgresEngine) -> None:
     """Workers share a port; one that is killed is replaced, and all of them end with the one that started them."""
-    with Served(url, "--workers", "2") as served:
+    with Served(postgres_url, "--workers", "2") as served:
         eventually(lambda: len(_children(served.process.pid)) == 2)
         workers = _children(served.process.pid)
         with woodrat.open(served.address) as ledger:
@@ -239,7 +227,7 @@ def test_workers_serve_one_address(url: str, engine: PostgresEngine) -> None:
         workers = _children(served.process.pid)
         served.kill()
         eventually(lambda: not any(_lives(worker) for worker in workers))
-    assert ledger_on(engine, "default").position == 1
+    assert ledger_on(postgres_engine, "default").position == 1
 
 
 def _stored(ledger: Any, id: str) -> Any:

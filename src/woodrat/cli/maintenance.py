@@ -200,7 +200,14 @@ def _migrate_server(url: str) -> Answer:
     from woodrat.engines.postgres.migration import migrate
 
     done = migrate(url)
-    found = {"db": done.db, "before": done.before, "layout": done.after, "applied": done.applied, "roles": done.roles}
+    found = {
+        "db": done.db,
+        "before": done.before,
+        "layout": done.after,
+        "applied": done.applied,
+        "roles": done.roles,
+        "pgvector": done.pgvector,
+    }
 
     def text(paper: Paper) -> None:
         if done.roles:
@@ -210,7 +217,8 @@ def _migrate_server(url: str) -> Answer:
         if done.applied:
             paper.line(f"Migrated {done.db} from layout {done.before} to layout {done.after}.", GREEN)
         else:
-            paper.line(f"{done.db} already has layout {done.after}, the newest one. No table was changed.", GREEN)
+            paper.line(f"{done.db} already has layout {done.after}, the newest one.", GREEN)
+        paper.line(f"pgvector: {done.pgvector}.")
 
     return Answer(found, text)
 

@@ -27,11 +27,13 @@ class MemoryAudit:
     def _amiss(self, part: str, position: int | None, entity: Ref | None, problem: str) -> None:
         self.wrong.append(Mismatch(part, position, entity, problem))
 
-    def _has(self, part: str, there: bool, position: int | None, entity: Ref | None, what: str) -> None:
+    def _has(
+        self, table: str, there: bool, position: int | None, entity: Ref | None, what: str, part: str = "index"
+    ) -> None:
         if there:
-            self.seen[part] = self.seen.get(part, 0) + 1
+            self.seen[table] = self.seen.get(table, 0) + 1
         else:
-            self._amiss("index", position, entity, f"{part} does not have {what}")
+            self._amiss(part, position, entity, f"{table} does not have {what}")
 
     def structure(self) -> None:
         t = self._tables
@@ -54,7 +56,7 @@ class MemoryAudit:
     def _entities(self) -> list[bytes]:
         return sorted({*self._tables.by_entity, *self._tables.current, *self._tables.lasting})
 
-    def told(self, within: tuple[int, int]) -> Iterator[Told]:
+    def told(self, within: tuple[int, int], ahead: Callable[[Sequence[Ref]], object] | None = None) -> Iterator[Told]:
         t = self._tables
         for digest in self._entities()[within[0] : within[1]]:
             states = [*t.lasting.get(digest, ()), *filter(None, [t.current.get(digest)])]
@@ -95,10 +97,10 @@ class MemoryAudit:
             yield stored
         self.seen["said"] = self.seen.get("said", 0) + sum(stored.position < self.size for stored in said)
 
-    def listed(self, row: IndexRow, entity: Ref | None = None) -> None:
+    def listed(self, row: IndexRow, entity: Ref | None = None, part: str = "index") -> None:
         index = self._tables.indexes.get(row.name)
         there = () if index is None else index.lives.get(row.key, ())
-        self._has("index_row", row in there, row.since, entity, f"a row of the index {row.name}")
+        self._has("index_row", row in there, row.since, entity, f"a row of the index {row.name}", part)
 
     def indexes(self) -> Sequence[str]:
         return sorted(name for name, index in self._tables.indexes.items() if index.keys)

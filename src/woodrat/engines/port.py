@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 KEPT_EVERY = 8
 """Merge state is kept along the history at most once in so many observations of an entity."""
 
+VECTORS = "recall/"
+"""What the names of indexes of vectors begin with. Their values are vectors, a signed byte for each component; no dot
+product of two of them leaves what a float32 holds exactly."""
+
 BEFORE_ALL = -1
 """The position before the first entry."""
 
@@ -191,6 +195,9 @@ class Told(NamedTuple):
     """What was said of it, by position, without what came after the position asked for."""
     states: Sequence[Keeping]
     """The merge states kept under it, by position."""
+    shows: Callable[[bool, int], object] | None = None
+    """Compares what the engine shows of it besides, once its states were compared; where it shows anything. It is told
+    whether the entity is the smallest of its fold at the head, and the last position that touched the fold."""
 
 
 class Audit(Protocol):
@@ -215,14 +222,15 @@ class Audit(Protocol):
     def slices(self, count: int) -> Sequence[tuple[int, int]]:
         """Return about so many slices that all entities lie in."""
 
-    def told(self, within: tuple[int, int]) -> Iterator[Told]:
+    def told(self, within: tuple[int, int], ahead: Callable[[Sequence[Ref]], object] | None = None) -> Iterator[Told]:
         """Yield the entities of a slice, and compare what the indexes note of them and their observations.
 
-        The observations of each are to be read to their end before the next is asked for.
+        The observations of each are to be read to their end before the next is asked for. An engine that looks up
+        several at a time lets `ahead` know which they are, so that others can do so as well.
         """
 
-    def listed(self, row: IndexRow, entity: Ref | None = None) -> None:
-        """Compare one row of an index, which the log asks for; `entity` is the one it is about."""
+    def listed(self, row: IndexRow, entity: Ref | None = None, part: str = "index") -> None:
+        """Compare one row of an index, which the log asks for; `entity` is the one it is about, `part` names it."""
 
     def indexes(self) -> Sequence[str]:
         """Return the names of the ordered indexes that have rows."""
@@ -544,6 +552,21 @@ class Unlike(Protocol):
 
 
 @runtime_checkable
+class Products(Protocol):
+    """A view that multiplies vectors, so that whoever searches them need not hold them."""
+
+    def products(self, index: str, vector: bytes) -> tuple[bytes, bytes]:
+        """Return the keys of an index of vectors, one after the other, and the dot products of a vector with each.
+
+        A product is four bytes, big-endian and signed. They are exact, and come in no particular order. Vectors of
+        another dimension are left out.
+        """
+
+    def squares(self, index: str, after: bytes = b"") -> tuple[bytes, bytes]:
+        """Return the keys of an index of vectors after one of them, and the dot product of each vector with itself."""
+
+
+@runtime_checkable
 class Glances(Protocol):
     """An engine that finds one entity without opening a view."""
 
@@ -555,6 +578,9 @@ class Glances(Protocol):
 
         `None` where only a view can tell.
         """
+
+    def schemas(self, tenant: TenantId) -> Mapping[str, Schema] | None:
+        """Return the schemas in force now, by type, in one look; `None` where only a view can tell."""
 
 
 @runtime_checkable

@@ -14,7 +14,8 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.canon import form
-from woodrat.engines.port import BEFORE_ALL, IndexRow
+from woodrat.engines.port import BEFORE_ALL, IndexRow, Products
+from woodrat.engines.port import VECTORS as VECTORS
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable
 from woodrat.ledger import entry_index
 from woodrat.ledger import index as log_index
@@ -58,11 +59,11 @@ WAITING_MAX: Final = 65_536
 """How many rows wait while nothing can be written; a process that has more keeps them to itself."""
 INDEXES_MAX: Final = 16
 """How many indexes are kept in memory for one engine; the least recently asked is let go first."""
+MATRIX_BYTES_MAX: Final = 32 * 2**20
+"""Where an engine multiplies, no process holds more bytes of vectors than that: 21,845 of 384 components."""
 
 PASSAGES: Final = "recall.passages"
 """The index of passages."""
-VECTORS: Final = "recall/"
-"""What the names of indexes of vectors begin with; the embedder's id follows."""
 
 UNSPOKEN: Final = frozenset({relation.SAME_AS, ABOUT})
 """Relations that are no facts to recall: which entities are one, and what a note is about, which it says itself."""
@@ -237,9 +238,14 @@ def _place(key: bytes) -> tuple[int, int]:
     return int.from_bytes(key[:-_ORDINAL_BYTES], "big"), int.from_bytes(key[-_ORDINAL_BYTES:], "big")
 
 
+def _last_key(position: int) -> bytes | None:
+    """Return what comes after every key of a position and before those of the next; none before all."""
+    return None if position < 0 else _key(position + 1, 0)[:-1]
+
+
 def _values(view: View, name: str, after: int) -> Iterator[tuple[int, int, bytes]]:
     """Yield what an index keeps after a position: position, ordinal, value."""
-    last = None if after < 0 else _key(after + 1, 0)[:-1]
+    last = _last_key(after)
     while True:
         rows = view.scan(name, after=last, limit=log_index.WALK_ROWS)
         for key, value in rows:
@@ -532,10 +538,12 @@ def follow_vectors(
     passages_max: int | None = None,
 ) -> None:
     """Make the vectors that an index lacks, as many as may be waited for; they are kept as they are made."""
-    name = VECTORS + embedder.id
+    name, index = VECTORS + embedder.id, cached.index
     with context.engine.view(context.tenant) as view:
+        if index.unheld is None and isinstance(view, Products) and _matrix_bytes(index) > MATRIX_BYTES_MAX:
+            index.let_engine_multiply()
+            cached.vectors = BEFORE_ALL  # what it holds is to be seen
         _load_vectors(view, name, cached)
-    index = cached.index
     spared = [] if cached.spare is None else _spared(index, cached.spare)
     cached.spare = None
     lacking = _lacking(index)
@@ -597,19 +605,84 @@ def _load_vectors(view: View, name: str, cached: CachedIndex) -> None:
     index, kept = cached.index, log_index.covered(view, name)
     if kept <= cached.vectors or _erased(view, kept):
         return
-    rows = {
-        (index.positions[row], index.ordinals[row]): row
-        for row in index.unembedded
-        if index.positions[row] > cached.vectors or cached.vectors == BEFORE_ALL
-    }
-    for position, ordinal, vector in _values(view, name, cached.vectors):
-        row = rows.get((position, ordinal))
-        if row is not None:
-            if len(vector) != index.dimension:
-                raise Refused([other_dimension(len(vector), index.dimension)], "Nothing was scored.")
-            index.set_vector(row, vectors.as_numpy(vector), vectors.square(vector))
+    if index.unheld is not None:
+        _load_squares(view, name, index, cached.vectors)
+    else:
+        rows = {
+            (index.positions[row], index.ordinals[row]): row
+            for row in index.unembedded
+            if index.positions[row] > cached.vectors or cached.vectors == BEFORE_ALL
+        }
+        for position, ordinal, vector in _values(view, name, cached.vectors):
+            row = rows.get((position, ordinal))
+            if row is not None:
+                _check_dimension(vector, index)
+                index.set_vector(row, vectors.as_numpy(vector), vectors.square(vector))
     cached.vectors = min(kept, index.position)
     cached.seen[name] = kept
+
+
+def _check_dimension(vector: bytes, index: PassageIndex) -> None:
+    if len(vector) != index.dimension:
+        raise Refused([other_dimension(len(vector), index.dimension)], "Nothing was scored.")
+
+
+def _matrix_bytes(index: PassageIndex) -> int:
+    """Return how many bytes the vectors of all rows of an index take in memory."""
+    return len(index) * index.dimension * 4
+
+
+def _load_squares(view: View, name: str, index: PassageIndex, after: int) -> None:
+    """Note which rows' vectors the engine holds that the index does not know of yet."""
+    assert isinstance(view, Products) and index.unheld is not None, "an engine that multiplies goes on doing so"
+    last = _last_key(after)
+    for _, vector in view.scan(name, after=last, limit=1):
+        _check_dimension(vector, index)
+    rows, squares = _by_row(index, *view.squares(name, last or b""))
+    for row, square in zip(rows.tolist(), squares.tolist(), strict=True):
+        if row in index.unembedded or row in index.unheld:
+            index.hold(row, square)
+
+
+def _by_row(index: PassageIndex, keys: bytes, numbers: bytes) -> tuple[Any, Any]:
+    """Return which rows of an index stand under keys, and the number that an engine gave with each, as numpy arrays."""
+    import numpy
+
+    # Keys of one length sort as their bytes do, which is the order of the rows.
+    place = numpy.dtype([("position", ">u8"), ("ordinal", ">u4")])
+    known = numpy.empty(len(index), place)
+    known["position"] = numpy.frombuffer(index.positions, numpy.int64)
+    known["ordinal"] = numpy.frombuffer(index.ordinals, numpy.int64)
+    bytewise = f"S{place.itemsize}"
+    sought = numpy.frombuffer(keys, bytewise)
+    rows = numpy.searchsorted(known.view(bytewise), sought)
+    there = rows < len(index)
+    there[there] = known.view(bytewise)[rows[there]] == sought[there]
+    return rows[there], numpy.frombuffer(numbers, ">i4")[there]
+
+
+def held_products(context: Context, embedder: Embedder | None, cached: CachedIndex, vector: bytes) -> Any:
+    """Return the dot products of a vector with rows whose vectors the engine holds, by row; none where all are here.
+
+    The engine is asked as it is now, whatever moment a question is about: an index knows which rows were there then.
+    """
+    index = cached.index
+    if embedder is None or index.unheld is None:
+        return None
+    import numpy
+
+    with context.engine.view(context.tenant) as view:
+        assert isinstance(view, Products), "an engine that multiplies goes on doing so"
+        rows, numbers = _by_row(index, *view.products(VECTORS + embedder.id, vector))
+    products, lost = numpy.zeros(len(index)), numpy.frombuffer(index.squares, numpy.float64) > 0
+    products[rows] = numbers
+    lost[rows] = False
+    gone = [row for row in numpy.flatnonzero(lost).tolist() if row not in index.unheld]
+    for row in gone:  # somebody dropped them since the index was followed; they are made again next time
+        index.lose(row)
+    if gone:
+        cached.vectors = BEFORE_ALL
+    return products
 
 
 def _keep_vectors(
@@ -638,6 +711,10 @@ def _keep_vectors(
                 log_index.cover(write, name, through)
     except (Unavailable, Refused):
         return
+    if index.unheld is not None:
+        for row, _ in made:
+            if index.positions[row] > kept:
+                index.hold(row, int(index.squares[row]))
     cached.vectors = max(cached.vectors, through)
     cached.seen[name] = max(kept, through)
 

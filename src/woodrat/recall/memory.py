@@ -20,7 +20,7 @@ from woodrat.ledger import entry_index
 from woodrat.recall import request as recall_request
 from woodrat.runs import account as runs
 from woodrat.runs.projection import INSTRUCTIONS, followup
-from woodrat.runs.reader import open_recounter
+from woodrat.runs.reader.recounter import open_recounter
 from woodrat.runs.recorder import current
 from woodrat.runs.recorder.agent_function import further_parameters
 from woodrat.runs.recorder.log import LocalLog

@@ -185,7 +185,9 @@ class PassageIndex:
         """How many terms a row has."""
         self.vectors: Any = None
         """The vectors as one matrix of floats, with room for more; a float32 holds every dot product of whole bytes
-        exactly. One product with all of them is as fast as it gets."""
+        exactly. One product with all of them is as fast as it gets. None where the engine multiplies."""
+        self.unheld: dict[int, Any] | None = None
+        """Where the engine multiplies, the vectors of rows that it does not hold; none where it does not multiply."""
         self.squares = array("d")
         """The square of a row's vector; 0 where it has none yet."""
         self.unembedded: set[int] = set()
@@ -328,6 +330,15 @@ class PassageIndex:
 
     def set_vector(self, row: int, vector: Any, square: int) -> None:
         """Fill in the vector of a row, given as a numpy array of its whole components."""
+        if self.unheld is None:
+            self._make_room(row)
+            self.vectors[row] = vector
+        else:
+            self.unheld[row] = vector
+        self.squares[row] = square
+        self.unembedded.discard(row)
+
+    def _make_room(self, row: int) -> None:
         from numpy import float32, zeros
 
         if self.vectors is None or len(self.vectors) <= row:
@@ -335,9 +346,40 @@ class PassageIndex:
             if self.vectors is not None:
                 room[: len(self.vectors)] = self.vectors
             self.vectors = room
-        self.vectors[row] = vector
+
+    def let_engine_multiply(self) -> None:
+        """Hold no vectors from now on but those that the engine does not: all of them, until `hold` says otherwise."""
+        embedded = [row for row, square in enumerate(self.squares) if square]
+        self.unheld = {row: self.vectors[row].copy() for row in embedded}
+        self.vectors = None
+
+    def hold(self, row: int, square: int) -> None:
+        """Note that the engine holds the vector of a row."""
+        assert self.unheld is not None, "the engine multiplies"
+        self.unheld.pop(row, None)
         self.squares[row] = square
         self.unembedded.discard(row)
+
+    def lose(self, row: int) -> None:
+        """Note that the engine no longer holds the vector of a row: it has none until it is embedded again."""
+        self.squares[row] = 0
+        self.unembedded.add(row)
+
+    def products(self, vector: Any, rows: int, held: Any) -> Any:
+        """Return the dot products of a vector with the first rows, where any has one; else none.
+
+        `held` are those with rows whose vectors the engine holds, by row, where it multiplies.
+        """
+        from numpy import float32, float64, fromiter, int64, stack
+
+        wanted = vector.astype(float32)
+        if self.unheld is None:
+            return None if self.vectors is None else (self.vectors[:rows] @ wanted).astype(float64)
+        products = held[:rows].copy()
+        own = [row for row in self.unheld if row < rows]
+        if own:
+            products[fromiter(own, int64)] = stack([self.unheld[row] for row in own]) @ wanted
+        return products
 
     def vectors_of(self, rows: Sequence[int]) -> Iterator[Any]:
         """Yield the vectors of some rows."""

@@ -27,7 +27,7 @@ from woodrat.runs import words
 from woodrat.runs.account import INTERRUPTED, RUNNING
 from woodrat.runs.index import catch_up
 from woodrat.runs.index.listing import ANCESTORS_MAX
-from woodrat.runs.reader import Recounter
+from woodrat.runs.reader.recounter import Recounter
 from woodrat.runs.record import RunRecord
 from woodrat.runs.recorder.recalls import RecallFound, RecordedRecall
 from woodrat.runs.steps import RecalledRun
@@ -368,17 +368,20 @@ def _recall(context: Context, asked: RecallRequest, now: str | None, run: Asking
     with cached.lock:
         recall_index.follow(context, embedder, cached)
         index = cached.index
+        packed = b"" if embedder is None else embedders.embed(embedder, [text])[0]
+        vector = vectors.as_numpy(packed) if packed else None
+        held = recall_index.held_products(context, embedder, cached, packed)
         with open_reader(context) as reader:
             # The view may show more than the index knows; what came in between is asked about next time.
             position = min(reader.asof.position, index.position)
             present = _now(reader.view, position, now)
             said = times.understood(text, moment.from_micros(present)) if present else None
             narrow = narrowed(text, said, index)
-            vector = None if embedder is None else vectors.as_numpy(embedders.embed(embedder, [text])[0])
             question = Question(
                 query=query_of(narrow.text, index, index.rows_until(position)),
                 vector=vector,
                 square=0.0 if vector is None else float(vector @ vector),
+                held=held,
                 scale=_same if embedder is None else embedders.scale_of(embedder),
                 k=asked.k,
                 threshold=asked.threshold,

@@ -57,6 +57,8 @@ class Question:
     """Its vector as a numpy array of whole components; none without an embedder."""
     square: float
     """The square of the vector's length."""
+    held: Any
+    """Its dot products with the rows whose vectors the engine holds, by row; none where it holds none for us."""
     scale: Callable[[float], float]
     """Brings a cosine of the embedder to the scale of the calibration."""
     k: int
@@ -259,10 +261,11 @@ class Search:
     def _cosines(self) -> Any:
         """Return the cosine of the question with every row, or none."""
         asked, index, numpy = self.asked, self.index, self.numpy
-        if asked.vector is None or index.vectors is None or not asked.square:
+        if asked.vector is None or not asked.square:
             return None
-        wanted = asked.vector.astype(numpy.float32)
-        products = (index.vectors[: self.rows] @ wanted).astype(numpy.float64)
+        products = index.products(asked.vector, self.rows, asked.held)
+        if products is None:
+            return None
         both = numpy.frombuffer(index.squares, numpy.float64)[: len(products)] * asked.square
         return numpy.where(both > 0, products, 0.0) / numpy.sqrt(numpy.where(both > 0, both, 1.0))
 

@@ -109,10 +109,8 @@ def compare(view: View, audit: Audit, embedder: Embedder | None, policies: Mappi
             audit.pass_over(name)
             unchecked.add(f"vectors of {id}: the embedder is not loaded; give it to check them")
             continue
-        before = len(audit.wrong)
         for row in recall_index.kept_vectors(view, embedder, name):
-            audit.listed(row)
-        audit.wrong[before:] = [wrong._replace(part="vectors") for wrong in audit.wrong[before:]]
+            audit.listed(row, part="vectors")
     return unchecked
 
 

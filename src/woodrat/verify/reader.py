@@ -105,7 +105,7 @@ class Refolder:
     def fold(self, within: tuple[int, int], tell: Callable[[int], object]) -> Refolded:
         """Fold the entities of a slice; `tell` is told of how many observations at a time."""
         found = self.found
-        for told in self._audit.told(within):
+        for told in self._audit.told(within, self._look_ahead):
             found.entities += 1
             try:
                 said = self._entity(told)
@@ -123,6 +123,10 @@ class Refolder:
         self._audit.wrong = []
         found.seen = dict(self._audit.seen)
         return found
+
+    def _look_ahead(self, refs: Sequence[Ref]) -> None:
+        """Learn of entities that come next, in one look, which of them were never joined with another."""
+        entry_index.joined_among(self._view, [ref.digest for ref in refs])
 
     def _rules_at(self, type: str, position: int) -> Rules:
         """Return the rules of a type at a position; they change only where a schema of it stands."""
@@ -158,11 +162,9 @@ class Refolder:
             for name, key, value in entry_rows.relation_rows(ref, first.position):
                 self._audit.listed(IndexRow(name, key, first.position, value), ref)
         for rows, index in self._audits:
-            known = len(self._audit.wrong)
+            part = "search" if index is search_index.INDEX else "index"
             for row in rows.rows():
-                self._audit.listed(row, ref)
-            if index is search_index.INDEX:
-                self._audit.wrong[known:] = [wrong._replace(part="search") for wrong in self._audit.wrong[known:]]
+                self._audit.listed(row, ref, part)
         return count
 
     def _lone(self, told: Told, values: Identifying) -> int:
@@ -195,7 +197,7 @@ class Refolder:
             state = self._whole(members, self._head, now)
         else:
             state = laying.state()
-        self._present(ref, members, state, now, last)
+        self._present(told, members, state, now, last)
         return count
 
     def _compare(self, ref: Ref, kept: Keeping, laying: Laying | None, last: int) -> Laying:
@@ -239,7 +241,7 @@ class Refolder:
             state = merge.handed_over(state)
         last, now = positions[-1] if positions else -1, self._rules_at(ref.type, self._head)
         group = self._reader(self._head).group(ref)
-        self._present(ref, group, self._whole(group, self._head, now), now, last, joined=True)
+        self._present(told, group, self._whole(group, self._head, now), now, last, joined=True)
         return len(positions)
 
     def _further(
@@ -257,10 +259,13 @@ class Refolder:
         return found
 
     def _present(
-        self, ref: Ref, members: tuple[Ref, ...], state: MergeState, rules: Rules, last: int, *, joined: bool = False
+        self, told: Told, members: tuple[Ref, ...], state: MergeState, rules: Rules, last: int, *, joined: bool = False
     ) -> None:
-        """Take in what the fingerprint and the search index should say of an entity."""
+        """Take in what the fingerprint should say of an entity, and compare what the engine shows of it."""
+        ref = told.ref
         is_root = members[0] == ref
+        if told.shows is not None:
+            told.shows(is_root, self._reader(self._head).version(ref) if joined and is_root else last)
         digest = snapshot.value_digest(state, rules) if is_root and state.exists else None
         if digest is not None:
             self.found.now.add(ref.digest, digest)

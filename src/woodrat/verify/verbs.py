@@ -279,6 +279,7 @@ class _Steps:
 
     def begin(self, size: int) -> None:
         self._size = size
+        self._tell()
 
     def of_log(self, entries: int) -> None:
         self._log += entries

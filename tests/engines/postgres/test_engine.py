@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -34,32 +34,20 @@ threads = [threading.Thread(target=write, args=(n,)) for n in range(2)]
 """
 
 
-@pytest.fixture
-def url(postgres_database: Callable[[], str]) -> str:
-    return postgres_database()
-
-
-@pytest.fixture
-def engine(url: str) -> Iterator[PostgresEngine]:
-    engine = PostgresEngine(url)
-    yield engine
-    engine.close()
-
-
-def test_eight_writers_in_four_processes(url: str, engine: PostgresEngine) -> None:
+def test_eight_writers_in_four_processes(postgres_url: str, postgres_engine: PostgresEngine) -> None:
     """Positions have no gaps, and what was acknowledged is where it was said to be; who follows misses nothing."""
     started = [
-        subprocess.Popen([sys.executable, "-c", WRITER, url, f"p{n}", "8"], stdout=subprocess.PIPE, text=True)
+        subprocess.Popen([sys.executable, "-c", WRITER, postgres_url, f"p{n}", "8"], stdout=subprocess.PIPE, text=True)
         for n in range(4)
     ]
     followed: list[int] = []
     while any(process.poll() is None for process in started):
-        with engine.view(TenantId("t")) as view:
+        with postgres_engine.view(TenantId("t")) as view:
             followed += [entry.position for entry in view.entries(after=len(followed) - 1)]
     told = [line.split() for process in started for line in (process.communicate()[0] or "").splitlines()]
     assert [process.returncode for process in started] == [0] * 4
     assert sorted(int(position) for position, _ in told) == list(range(64))
-    with engine.view(TenantId("t")) as view:
+    with postgres_engine.view(TenantId("t")) as view:
         entries = list(view.entries())
         head = view.head()
     followed += [entry.position for entry in entries[len(followed) :]]
@@ -67,19 +55,19 @@ def test_eight_writers_in_four_processes(url: str, engine: PostgresEngine) -> No
     assert len({entry.log for entry in entries}) == 1
     assert [entry.recorded_at for entry in entries] == sorted({entry.recorded_at for entry in entries})
     assert head.frontier.root() == tree.root(entry.leaf() for entry in entries)
-    ledger = ledger_on(engine)
+    ledger = ledger_on(postgres_engine)
     for position, key in told:
         assert ledger.show(f"memo/{key}").version == int(position)
     assert ledger.verify().sound
 
 
-def test_a_lost_connection_is_made_anew(url: str, engine: PostgresEngine) -> None:
+def test_a_lost_connection_is_made_anew(postgres_url: str, postgres_engine: PostgresEngine) -> None:
     """When the server has ended every connection, the next call works as if nothing had happened."""
-    ledger = ledger_on(engine)
+    ledger = ledger_on(postgres_engine)
     ledger.store({"entity_type": "memo", "id": "1"})
     for number in (2, 3):
         ledger.show("memo/1")
-        with psycopg.connect(url, autocommit=True) as other:
+        with psycopg.connect(postgres_url, autocommit=True) as other:
             other.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                 "WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -90,10 +78,10 @@ def test_a_lost_connection_is_made_anew(url: str, engine: PostgresEngine) -> Non
 
 @pytest.mark.parametrize("arrived", [True, False])
 def test_a_connection_lost_in_the_commit_is_settled(
-    engine: PostgresEngine, monkeypatch: pytest.MonkeyPatch, arrived: bool
+    postgres_engine: PostgresEngine, monkeypatch: pytest.MonkeyPatch, arrived: bool
 ) -> None:
     """A commit that nobody answered is looked for in the log: it is acknowledged if it is there, and refused if not."""
-    ledger = ledger_on(engine)
+    ledger = ledger_on(postgres_engine)
     ledger.store({"entity_type": "memo", "id": "1"})
     execute, cut = Connection.execute, list[bool]()
 
@@ -107,7 +95,7 @@ def test_a_connection_lost_in_the_commit_is_settled(
                 self.pgconn.pipeline_sync()
                 while self.pgconn.flush():
                     pass
-                _wait_for_size(engine, 2)
+                _wait_for_size(postgres_engine, 2)
             self.close()
             raise psycopg.OperationalError("the connection was cut")
         return execute(self, query, *given, **how)
@@ -132,9 +120,9 @@ def _wait_for_size(engine: PostgresEngine, size: int) -> None:
     raise AssertionError("the commit did not arrive")
 
 
-def test_a_single_store_takes_two_round_trips(engine: PostgresEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_single_store_takes_two_round_trips(postgres_engine: PostgresEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store of a known entity opens with one look and ends with one pipeline; how many statements is no matter."""
-    ledger = ledger_on(engine)
+    ledger = ledger_on(postgres_engine)
     for number in range(3):
         ledger.store({"entity_type": "memo", "id": "1", "n": number})
     trips: list[str] = []
@@ -157,14 +145,14 @@ def test_a_single_store_takes_two_round_trips(engine: PostgresEngine, monkeypatc
     assert trips == ["pipeline", "pipeline"]
 
 
-def test_what_cannot_be_reached_is_said_without_a_password(url: str) -> None:
+def test_what_cannot_be_reached_is_said_without_a_password(postgres_url: str) -> None:
     """An address that is wrong is named without its password, at once."""
     with pytest.raises(Unavailable, match="cannot be reached") as told:
         PostgresEngine("postgresql://ana:secret@127.0.0.1:1/agents")
     assert "secret" not in str(told.value)
     assert "ana@127.0.0.1:1/agents" in str(told.value)
     with pytest.raises((Refused, Unavailable)) as missing:
-        PostgresEngine(url.replace("/woodrat_", "/nothing_"))
+        PostgresEngine(postgres_url.replace("/woodrat_", "/nothing_"))
     assert "does not exist" in str(missing.value)
     with pytest.raises(Refused, match="cannot be read"):
         PostgresEngine("postgresql://host/db?nonsense")
@@ -180,23 +168,25 @@ def test_sync_by_address_is_refused() -> None:
         ledger.log.sync("postgresql://db.example/agents")
 
 
-def test_a_commit_is_heard_however_late_and_after_a_lost_connection(url: str, engine: PostgresEngine) -> None:
+def test_a_commit_is_heard_however_late_and_after_a_lost_connection(
+    postgres_url: str, postgres_engine: PostgresEngine
+) -> None:
     """What other programs commit is heard, a transaction that began long before too; so is what nobody listened to."""
     woken = threading.Event()
-    engine.listen(woken.set)
-    _until(lambda: engine.heard() is not None)
-    with psycopg.connect(url) as late:
+    postgres_engine.listen(woken.set)
+    _until(lambda: postgres_engine.heard() is not None)
+    with psycopg.connect(postgres_url) as late:
         late.execute("SELECT pg_current_xact_id()")  # it is under way from here on
-        _until_heard(engine, lambda: ledger_on(engine).store({"entity_type": "memo", "id": "1"}))
-        _until_quiet(engine)
-        _until_heard(engine, late.commit)
+        _until_heard(postgres_engine, lambda: ledger_on(postgres_engine).store({"entity_type": "memo", "id": "1"}))
+        _until_quiet(postgres_engine)
+        _until_heard(postgres_engine, late.commit)
         woken.clear()
         _end_others(late)
         assert woken.wait(60)
-        _until(lambda: engine.heard() is not None)
-        other = PostgresEngine(url)
+        _until(lambda: postgres_engine.heard() is not None)
+        other = PostgresEngine(postgres_url)
         try:
-            _until_heard(engine, lambda: ledger_on(other).store({"entity_type": "memo", "id": "2"}))
+            _until_heard(postgres_engine, lambda: ledger_on(other).store({"entity_type": "memo", "id": "2"}))
         finally:
             other.close()
 
@@ -215,9 +205,9 @@ def _until_quiet(engine: PostgresEngine) -> None:
         time.sleep(0.5)
 
 
-def test_a_duty_is_one_servers_and_goes_to_another(url: str) -> None:
+def test_a_duty_is_one_servers_and_goes_to_another(postgres_url: str) -> None:
     """Of two servers one has a duty; when it ends, or its connection does, the other has it, and never both."""
-    one, two = PostgresEngine(url), PostgresEngine(url)
+    one, two = PostgresEngine(postgres_url), PostgresEngine(postgres_url)
     try:
         _until(lambda: one.has_duty("webhooks"))
         assert not two.has_duty("webhooks")
@@ -226,7 +216,7 @@ def test_a_duty_is_one_servers_and_goes_to_another(url: str) -> None:
         one.close()
         _until(lambda: two.has_duty("webhooks"))
         assert not one.has_duty("webhooks")
-        with psycopg.connect(url, autocommit=True) as other:
+        with psycopg.connect(postgres_url, autocommit=True) as other:
             _end_others(other)
         _until(lambda: not two.has_duty("webhooks"))
         _until(lambda: two.has_duty("webhooks"))

@@ -12,6 +12,7 @@ from tests import postgres
 
 from woodrat import Refused
 from woodrat.canon.ids import TenantId
+from woodrat.engines.postgres import vectors
 from woodrat.engines.postgres.connection import MIGRATIONS, ROLES, WRITER
 from woodrat.engines.postgres.engine import PostgresEngine
 from woodrat.engines.postgres.migration import migrate
@@ -19,11 +20,6 @@ from woodrat.testing.ledgers import ledger_on, told_on
 
 LOG = ("entry", "body", "origin", "clone", "log", "receipt", "head")
 """Tables that nothing is derived from."""
-
-
-@pytest.fixture
-def database(postgres_database: Callable[[], str]) -> str:
-    return postgres_database()
 
 
 @pytest.fixture
@@ -57,21 +53,28 @@ def catalogue(url: str) -> list[tuple[Any, ...]]:
     return [
         row
         for statement in (
-            "SELECT table_name, column_name, data_type, is_nullable, collation_name FROM information_schema.columns "
-            "WHERE table_schema = 'woodrat' ORDER BY 1, 2",
+            "SELECT table_name, column_name, udt_name, is_nullable, collation_name, generation_expression "
+            "FROM information_schema.columns WHERE table_schema = 'woodrat' ORDER BY 1, 2",
             "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'woodrat' ORDER BY 1",
             "SELECT tablename, policyname, roles::text, cmd, qual, with_check FROM pg_policies "
             "WHERE schemaname = 'woodrat' ORDER BY 1, 2",
             "SELECT relname, relrowsecurity, relforcerowsecurity, relacl::text, relowner::regrole::text FROM pg_class "
             "WHERE relnamespace = 'woodrat'::regnamespace ORDER BY 1",
+            "SELECT proname, pg_get_functiondef(oid), proowner::regrole::text FROM pg_proc "
+            "WHERE pronamespace = 'woodrat'::regnamespace ORDER BY 1",
             "SELECT number, file FROM woodrat.migration ORDER BY 1",
         )
         for row in rows(url, statement)
     ]
 
 
-def test_migrating_step_by_step_gives_the_fresh_layout(empty: Callable[[], str]) -> None:
+@pytest.mark.parametrize("pgvector", [True, False])
+def test_migrating_step_by_step_gives_the_fresh_layout(
+    empty: Callable[[], str], pgvector: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A database that came through every layout is the one that is made at once; a second time changes nothing."""
+    if not pgvector:
+        monkeypatch.setattr(vectors, "_IS_AVAILABLE", "SELECT 1 WHERE false")
     at_once, stepwise = empty(), empty()
     done = migrate(at_once)
     assert (done.before, done.after, done.applied) == (0, len(MIGRATIONS), MIGRATIONS)
@@ -81,6 +84,8 @@ def test_migrating_step_by_step_gives_the_fresh_layout(empty: Callable[[], str])
             with pytest.raises(Refused, match="woodrat migrate"):
                 PostgresEngine(stepwise)
     assert catalogue(stepwise) == catalogue(at_once)
+    assert (("index_row", "vector", "halfvec") in [row[:3] for row in catalogue(at_once)]) is (done.pgvector == "used")
+    assert pgvector or done.pgvector == "not used: the server does not have it"
     again = migrate(at_once)
     assert (again.applied, again.roles, again.after) == ((), (), len(MIGRATIONS))
     assert catalogue(stepwise) == catalogue(at_once)
@@ -93,13 +98,13 @@ def test_a_database_without_tables_is_refused(empty: Callable[[], str]) -> None:
 
 
 @pytest.fixture
-def two_tenants(database: str) -> Iterator[str]:
+def two_tenants(postgres_url: str) -> Iterator[str]:
     """A database in which two tenants have said much."""
-    engine = PostgresEngine(database)
+    engine = PostgresEngine(postgres_url)
     told_on(engine)
     ledger_on(engine, "u").store([{"entity_type": "memo", "id": str(n), "x": n} for n in range(20)])
     ledger_on(engine, "u").search("memo")
-    yield database
+    yield postgres_url
     engine.close()
 
 
@@ -164,12 +169,12 @@ def test_the_log_can_only_grow(two_tenants: str, table: str) -> None:
             mine.execute(f"ALTER TABLE {table} DISABLE ROW LEVEL SECURITY")
 
 
-def test_a_login_without_the_role_is_refused(database: str, postgres_server: str) -> None:
+def test_a_login_without_the_role_is_refused(postgres_url: str, postgres_server: str) -> None:
     """Who may not act as the writer is told what an administrator has to grant; then reading and writing work."""
     with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute("DROP ROLE IF EXISTS woodrat_test_login")
         connection.execute("CREATE ROLE woodrat_test_login LOGIN")
-        url = postgres.of(database, database.split("/")[3].split("?")[0], "woodrat_test_login")
+        url = postgres.of(postgres_url, postgres_url.split("/")[3].split("?")[0], "woodrat_test_login")
         try:
             with pytest.raises(Refused, match='GRANT woodrat_writer TO "woodrat_test_login"'):
                 PostgresEngine(url)
@@ -180,7 +185,7 @@ def test_a_login_without_the_role_is_refused(database: str, postgres_server: str
                 engine.tenants()
             engine.close()
         finally:
-            with psycopg.connect(database, autocommit=True) as there:
+            with psycopg.connect(postgres_url, autocommit=True) as there:
                 there.execute("DROP OWNED BY woodrat_test_login")
             connection.execute("DROP ROLE woodrat_test_login")
     assert set(ROLES) == {"woodrat_owner", "woodrat_writer", "woodrat_reader", "woodrat_eraser"}

@@ -12,13 +12,15 @@ import pytest
 
 import woodrat
 from woodrat.canon.ids import Ref, TenantId
-from woodrat.engines.port import KEPT_EVERY
+from woodrat.engines.port import KEPT_EVERY, Kept
 from woodrat.engines.sqlite import wal_index
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import NotFound, Refused, Unavailable
 from woodrat.ledger import quick_reads, refold
 from woodrat.ledger import read as read_path
 from woodrat.ledger.own_policy import registry
+from woodrat.merge.rules import rules_of
+from woodrat.state.schema import OPEN
 from woodrat.testing.ledgers import ledger_on
 
 ANA = "person/Ana"
@@ -289,6 +291,32 @@ def test_a_walk_keeps_no_more_than_a_bound(engine: SqliteEngine, monkeypatch: py
         assert view.entity(Ref("person", "nobody").digest, at) is None
     with engine.view(ledger.tenant) as view:
         assert len(view.memory.entities) <= 3
+
+
+def test_a_walk_within_a_write_keeps_no_more_than_twice_the_bound(
+    engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write lets go of entities that it looked at long ago, and what it changed of them is written all the same."""
+    monkeypatch.setattr("woodrat.engines.sql.cache.ENTITIES_MAX", 3)
+    ledger = ledger_on(engine)
+    names = [f"p{number:02d}" for number in range(20)]
+    ledger.store([person(name) for name in names])
+    refs = [Ref("person", name) for name in names]
+    rules = rules_of(OPEN("person"), {})
+    sizes: list[int] = []
+    with engine.transaction(ledger.tenant) as write:
+        at = write.head().position
+        for ref in refs:
+            kept = write.kept(ref, at, rules)
+            assert kept is not None
+            sizes.append(kept.state.body_bytes + 1)
+            write.keep([(Kept(at, kept.state._replace(body_bytes=sizes[-1])), rules, False)])
+            assert len(write.memory.entities) <= 7
+        standings = write.standings(refs, at, {"person": rules})
+        assert [found.kept.state.body_bytes for found in standings if found and found.kept] == sizes
+    with engine.view(ledger.tenant) as view:
+        states = [view.kept(ref, at, rules) for ref in refs]
+        assert [kept.state.body_bytes for kept in states if kept] == sizes
 
 
 def test_tenants_share_what_a_connection_keeps(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:

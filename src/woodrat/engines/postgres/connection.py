@@ -39,6 +39,8 @@ LOCK_SECONDS: Final = 10
 """How long to wait for another writer of the same tenant in another process."""
 STATEMENT_SECONDS: Final = 300
 """How long one statement may take."""
+PLANNED_SIZE: Final = 100
+"""Up to twice this size of a log any plan will do."""
 IDLE_SECONDS: Final = 600
 """How long a transaction may stand still before the server ends it: it holds up all other writers of its tenant."""
 
@@ -47,6 +49,18 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
     """A connection, and what is known of tenants through it while it reads."""
 
     memories: Memories
+    planned_size: int = PLANNED_SIZE
+    """The size of the log that its statements were last planned for."""
+
+    def plan_for(self, size: int) -> None:
+        """Have statements planned anew once a log has doubled.
+
+        Plans are kept as long as a connection. One that was made while the tables were empty reads all of a tenant's
+        rows for each that a batch changes.
+        """
+        if size >= 2 * self.planned_size:
+            self.execute("DISCARD PLANS", prepare=False)
+            self.planned_size = size
 
 
 def shown_address(url: str) -> str:
@@ -87,12 +101,14 @@ def arguments() -> dict[str, Any]:
 def configure(connection: psycopg.Connection[Any], role: str) -> None:
     """Have a connection act as a role, with the settings that all statements are written for."""
     # Every access goes by a key, and a plan made once is the right one for all values. Joins go from the few rows that
-    # a statement is given to those they name; without it the planner would now and then read a whole table.
+    # a statement is given to those they name; without it the planner would now and then read a whole table. A bitmap
+    # has no order: for a page of a list it would read and sort all there is.
     connection.execute(
         f"SET search_path = {SCHEMA}; SET role = {role}; SET statement_timeout = '{STATEMENT_SECONDS}s'; "
         f"SET lock_timeout = '{LOCK_SECONDS}s'; SET idle_in_transaction_session_timeout = '{IDLE_SECONDS}s'; "
         "SET plan_cache_mode = force_generic_plan; SET enable_hashjoin = off; SET enable_mergejoin = off; "
-        "SET enable_seqscan = off; SET jit = off; SET bytea_output = hex; SET client_encoding = 'UTF8'",
+        "SET enable_seqscan = off; SET enable_bitmapscan = off; SET jit = off; SET bytea_output = hex; "
+        "SET client_encoding = 'UTF8'",
         prepare=False,
     )
     connection.prepared_max = 400
@@ -182,7 +198,9 @@ def translation(
                 f"{shown}: the database is damaged ({said}). Stop writing and restore a backup.",
                 found,
             )
-        case errors.UndefinedTable() | errors.UndefinedColumn() | errors.InvalidSchemaName():
+        case (
+            errors.UndefinedTable() | errors.UndefinedColumn() | errors.UndefinedFunction() | errors.InvalidSchemaName()
+        ):
             problem = f"a part of the layout is missing at {shown} ({said})"
             return Refused([Fault("db", problem, f"Run `woodrat migrate --db {shown}`.")], outcome)
         case errors.InsufficientPrivilege():

@@ -36,6 +36,7 @@ from woodrat.engines.postgres.listener import Listener
 from woodrat.engines.postgres.replica import Replica
 from woodrat.engines.postgres.statements import Statement, all_compiled
 from woodrat.engines.postgres.tables import PostgresView
+from woodrat.engines.postgres.vectors import VectorView, is_there
 from woodrat.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ class PostgresEngine:
             # The pool would try again until its time is up, whatever the server says: this says it at once.
             with psycopg.connect(url, **arguments()) as first:
                 check(first, url, role)
+                self._view: type[PostgresView] = VectorView if is_there(first) else PostgresView
             self._pool = ConnectionPool(
                 url,
                 connection_class=Connection,
@@ -130,7 +132,7 @@ class PostgresEngine:
                     connection.memories.forget_one(tenant)
                     memory = connection.memories.of(tenant)
                     memory.changes = changes_of(found)
-                view = PostgresView(connection, tenant, memory, found)
+                view = self._view(connection, tenant, memory, found)
                 try:
                     yield view
                 finally:
@@ -312,7 +314,10 @@ class PostgresEngine:
                     connection.execute(set_tenant(tenant), prepare=False)
                     part = self.statements[look].parts[0]
                     cursor = connection.execute(part, {"tenant": tenant}, binary=True)
-                return connection, cursor.fetchone()
+                found = cursor.fetchone()
+                if found is not None:
+                    connection.plan_for(found[2])
+                return connection, found
             except BaseException as error:
                 if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
                     connection.close()  # it was the leader's: the next one looks for who is now

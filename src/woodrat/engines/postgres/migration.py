@@ -6,6 +6,7 @@ from typing import Any
 
 import psycopg
 
+from woodrat.engines.postgres import vectors
 from woodrat.engines.postgres.connection import (
     CONNECT_SECONDS,
     MIGRATIONS,
@@ -39,6 +40,8 @@ class Migrated:
     """The steps that were taken, by file."""
     roles: tuple[str, ...]
     """The roles that were made."""
+    pgvector: str
+    """Whether the server multiplies vectors; if not, why not."""
 
 
 def migrate(url: str, through: int = len(MIGRATIONS)) -> Migrated:
@@ -67,7 +70,9 @@ def migrate(url: str, through: int = len(MIGRATIONS)) -> Migrated:
                 for number, name in enumerate(applied, before + 1):
                     run(sql(name).encode())
                     run("INSERT INTO migration (number, file) VALUES (%s, %s)", (number, name))
-            return Migrated(shown_address(url), before, before + len(applied), applied, roles)
+            after = before + len(applied)
+            pgvector = vectors.add(connection) if after == len(MIGRATIONS) else "not used: the layout is an older one"
+            return Migrated(shown_address(url), before, after, applied, roles, pgvector)
     except psycopg.Error as error:
         ours = translation(error, url, "Nothing was changed.")
         if ours is None:

@@ -1,6 +1,17 @@
 -- Every statement the engine runs besides those of engines/sql/queries.sql, by name, with a line of purpose.
 -- :tenant is the tenant's name, and row-level security asks for it besides; ids are positions. Statements for many rows take
 -- their columns as arrays.
+--
+-- Rows that are sought are looked for one by one, by their key: LATERAL, and an OFFSET 0 that keeps the planner from turning
+-- the join round. It makes one plan for all values, takes any range of positions for one row, and would read a whole log
+-- for it. Such a range therefore stands outside of what is looked for by a key.
+--
+-- Rows that are changed or taken away by keys of one column are named by `= ANY`, which an index takes. Those of more
+-- columns, and those that each get values of their own, are looked for by their key first and then fetched by their place
+-- (`ctid`). The range of `n` says nothing, and lets the planner expect one row: fetching it costs less than any other way.
+--
+-- An entity is looked for by its number in a range of one, in order: two more indexes begin with the tenant, and without an
+-- order each seems as good as the right one as long as there are few entities.
 
 -- name: open
 -- The end of a tenant's log as a view finds it.
@@ -54,10 +65,12 @@ WHERE entry.tenant = :tenant AND entry.id BETWEEN :low AND :high ORDER BY entry.
 
 -- name: bodies_at
 -- Kinds and bodies of the entries at some positions, with what they are committed to by.
-SELECT entry.id, entry.kind, entry.commitment, body.nonce, body.body
-FROM unnest(:ids::bigint[]) AS sought (id) JOIN entry ON entry.tenant = :tenant AND entry.id = sought.id
-     JOIN body ON body.tenant = :tenant AND body.id = entry.id
-WHERE entry.id BETWEEN :low AND :high AND body.body IS NOT NULL;
+SELECT sought.id, found.* FROM unnest(:ids::bigint[]) AS sought (id) CROSS JOIN LATERAL (
+    SELECT entry.kind, entry.commitment, body.nonce, body.body
+    FROM entry JOIN body ON body.tenant = :tenant AND body.id = sought.id
+    WHERE entry.tenant = :tenant AND entry.id = sought.id AND body.body IS NOT NULL OFFSET 0
+) AS found
+WHERE sought.id BETWEEN :low AND :high;
 
 -- name: entries_of_kind
 -- Entries of one rare kind, in order of position.
@@ -111,16 +124,21 @@ SELECT :tenant, * FROM unnest(:id::bigint[], :log::bigint[], :position::bigint[]
 
 -- name: merged
 -- The entry of another log nearest to a position, not after it, and where it stands here.
-SELECT origin.position, origin.id FROM origin
-WHERE origin.tenant = :tenant AND origin.log = (SELECT id FROM log WHERE tenant = :tenant AND name = :log)
-  AND origin.position <= :through AND origin.id BETWEEN :low AND :high
-ORDER BY origin.position DESC LIMIT 1;
+SELECT position, id FROM (
+    SELECT position, id FROM origin
+    WHERE tenant = :tenant AND log = (SELECT id FROM log WHERE tenant = :tenant AND name = :log) AND position <= :through
+    ORDER BY position DESC OFFSET 0
+) AS nearest
+WHERE id BETWEEN :low AND :high LIMIT 1;
 
 -- name: merged_beyond
 -- Whether anything of another log from a position on came in here.
-SELECT 1 FROM origin
-WHERE origin.tenant = :tenant AND origin.log = (SELECT id FROM log WHERE tenant = :tenant AND name = :log)
-  AND origin.position >= :through AND origin.id BETWEEN :low AND :high LIMIT 1;
+SELECT 1 FROM (
+    SELECT id FROM origin
+    WHERE tenant = :tenant AND log = (SELECT id FROM log WHERE tenant = :tenant AND name = :log) AND position >= :through
+    OFFSET 0
+) AS beyond
+WHERE id BETWEEN :low AND :high LIMIT 1;
 
 -- name: cloned
 -- How far a log was taken over from another ledger.
@@ -153,34 +171,45 @@ SELECT 1 FROM head WHERE tenant <> :tenant AND size > 0 LIMIT 1;
 
 -- name: erase_body
 -- Remove bodies and their nonces.
-UPDATE body SET nonce = NULL, body = NULL FROM unnest(:id::bigint[]) AS gone (id)
-WHERE body.tenant = :tenant AND body.id = gone.id;
+UPDATE body SET nonce = NULL, body = NULL WHERE tenant = :tenant AND id = ANY(:id::bigint[]);
 
 -- name: erase_receipt
 -- Forget what idempotency keys were used for.
-DELETE FROM receipt USING unnest(:agent::text[], :key::text[]) AS gone (agent, key)
-WHERE receipt.tenant = :tenant AND receipt.agent = gone.agent AND receipt.key = gone.key;
+DELETE FROM receipt USING (
+    SELECT found.place FROM unnest(:agent::text[], :key::text[]) WITH ORDINALITY AS sought (agent, key, n)
+    CROSS JOIN LATERAL (
+        SELECT ctid AS place FROM receipt WHERE tenant = :tenant AND agent = sought.agent AND key = sought.key OFFSET 0
+    ) AS found
+    WHERE n BETWEEN 1 AND 1000000000
+) AS gone
+WHERE receipt.tenant = :tenant AND receipt.ctid = gone.place;
 
 -- name: said_by_digest
 -- Observations of a tenant whose digest begins so.
-SELECT said.id, body.body, said.digest FROM said LEFT JOIN body ON body.tenant = :tenant AND body.id = said.id
-WHERE said.tenant = :tenant AND said.digest = :digest AND said.id BETWEEN :low AND :high ORDER BY said.id;
+SELECT found.id, body.body, found.digest
+FROM (SELECT id, digest FROM said WHERE tenant = :tenant AND digest = :digest OFFSET 0) AS found
+     LEFT JOIN body ON body.tenant = :tenant AND body.id = found.id
+WHERE found.id BETWEEN :low AND :high ORDER BY found.id;
 
 -- name: observation_ids
 -- Observations of a tenant whose digests begin in a range, by that beginning.
-SELECT said.id, body.body, said.digest FROM said JOIN body ON body.tenant = :tenant AND body.id = said.id
-WHERE said.tenant = :tenant AND said.digest BETWEEN :first AND :last AND said.id BETWEEN :low AND :high
-  AND body.body IS NOT NULL
-ORDER BY said.digest;
+SELECT found.id, body.body, found.digest
+FROM (SELECT id, digest FROM said WHERE tenant = :tenant AND digest BETWEEN :first AND :last OFFSET 0) AS found
+     JOIN body ON body.tenant = :tenant AND body.id = found.id
+WHERE found.id BETWEEN :low AND :high AND body.body IS NOT NULL
+ORDER BY found.digest;
 
 -- name: is_said
 -- Whether an observation of a tenant has a digest that begins so.
-SELECT 1 FROM said WHERE tenant = :tenant AND digest = :digest AND id BETWEEN :low AND :high LIMIT 1;
+SELECT 1 FROM (SELECT id FROM said WHERE tenant = :tenant AND digest = :digest OFFSET 0) AS found
+WHERE id BETWEEN :low AND :high LIMIT 1;
 
 -- name: are_said
 -- Which of these beginnings observations of a tenant have.
-SELECT DISTINCT said.digest FROM unnest(:digests::bigint[]) AS sought (digest)
-JOIN said ON said.tenant = :tenant AND said.digest = sought.digest WHERE said.id BETWEEN :low AND :high;
+SELECT DISTINCT sought.digest FROM unnest(:digests::bigint[]) AS sought (digest) CROSS JOIN LATERAL (
+    SELECT id FROM said WHERE tenant = :tenant AND said.digest = sought.digest OFFSET 0
+) AS found
+WHERE found.id BETWEEN :low AND :high;
 
 -- name: named
 -- What observations of a tenant name, by the beginning of the digest.
@@ -188,16 +217,18 @@ SELECT DISTINCT target FROM naming WHERE tenant = :tenant AND id BETWEEN :low AN
 
 -- name: named_of
 -- Which of these beginnings of digests observations of a tenant name.
-SELECT DISTINCT naming.target FROM unnest(:targets::bigint[]) AS sought (target)
-JOIN naming ON naming.tenant = :tenant AND naming.target = sought.target
-WHERE naming.id BETWEEN :low AND :high;
+SELECT DISTINCT sought.target FROM unnest(:targets::bigint[]) AS sought (target) CROSS JOIN LATERAL (
+    SELECT id FROM naming WHERE tenant = :tenant AND naming.target = sought.target OFFSET 0
+) AS found
+WHERE found.id BETWEEN :low AND :high;
 
 -- name: namers
 -- Observations of a tenant that name a digest that begins so.
-SELECT naming.id, body.body, said.digest
-FROM naming JOIN said ON said.tenant = :tenant AND said.id = naming.id
-     LEFT JOIN body ON body.tenant = :tenant AND body.id = naming.id
-WHERE naming.tenant = :tenant AND naming.target = :target AND naming.id BETWEEN :low AND :high ORDER BY naming.id;
+SELECT found.id, body.body, said.digest
+FROM (SELECT id FROM naming WHERE tenant = :tenant AND target = :target OFFSET 0) AS found
+     JOIN said ON said.tenant = :tenant AND said.id = found.id
+     LEFT JOIN body ON body.tenant = :tenant AND body.id = found.id
+WHERE found.id BETWEEN :low AND :high ORDER BY found.id;
 
 -- name: anchor
 -- An observation of an entity at or after a position, as near as is known: where a walk back may begin.
@@ -216,11 +247,12 @@ INSERT INTO anchor (tenant, entity, position) SELECT :tenant, * FROM unnest(:ent
 WITH RECURSIVE chain (id, previous, digest) AS (
     SELECT id, previous, digest FROM said WHERE tenant = :tenant AND id = :start
     UNION ALL
-    SELECT said.id, said.previous, said.digest
-    FROM chain JOIN said ON said.tenant = :tenant AND said.id = chain.previous
+    SELECT said.id, said.previous, said.digest FROM chain
+    CROSS JOIN LATERAL (SELECT id, previous, digest FROM said WHERE tenant = :tenant AND id = chain.previous LIMIT 1) AS said
     WHERE chain.previous > :after AND said.id < chain.id  -- a damaged chain must end too
 )
-SELECT chain.id, body.body, chain.digest FROM chain LEFT JOIN body ON body.tenant = :tenant AND body.id = chain.id
+SELECT chain.id, body.body, chain.digest FROM chain
+LEFT JOIN LATERAL (SELECT body FROM body WHERE tenant = :tenant AND id = chain.id LIMIT 1) AS body ON true
 WHERE chain.id <= :through ORDER BY chain.id DESC;
 
 -- name: last_said
@@ -228,16 +260,18 @@ WHERE chain.id <= :through ORDER BY chain.id DESC;
 WITH RECURSIVE chain (position, previous) AS (
     SELECT id, previous FROM said WHERE tenant = :tenant AND id = :start
     UNION ALL
-    SELECT said.id, said.previous FROM chain JOIN said ON said.tenant = :tenant AND said.id = chain.previous
+    SELECT said.id, said.previous FROM chain
+    CROSS JOIN LATERAL (SELECT id, previous FROM said WHERE tenant = :tenant AND id = chain.previous LIMIT 1) AS said
     WHERE chain.position > :through AND chain.previous >= 0 AND chain.previous < chain.position
 )
 SELECT position FROM chain WHERE position <= :through LIMIT 1;
 
 -- name: entities_by_digest
 -- Entities by the beginnings of their digests.
-SELECT entity.id, entity.type, entity.key, first, last, until, state_at, state
-FROM unnest(:digests::bigint[]) AS sought (digest)
-JOIN entity ON entity.tenant = :tenant AND entity.digest = sought.digest;
+SELECT found.* FROM unnest(:digests::bigint[]) AS sought (digest) CROSS JOIN LATERAL (
+    SELECT id, type, key, first, last, until, state_at, state
+    FROM entity WHERE tenant = :tenant AND entity.digest = sought.digest OFFSET 0
+) AS found;
 
 -- name: last_entity
 -- The highest number an entity has.
@@ -247,11 +281,45 @@ SELECT max(id) FROM entity WHERE tenant = :tenant;
 -- All merge states kept along the history of an entity.
 SELECT position, last, until, state FROM kept WHERE tenant = :tenant AND entity = :entity ORDER BY position;
 
+-- name: entities_kept
+-- A page of entities by type and key, with their present merge state, how many are kept along their history, whether parts
+-- of collections are kept one by one, and how many bytes the history has. It ends once it has so many bytes.
+SELECT page.id, page.type, page.key, page.first, page.last, page.state_at, page.state, past.count,
+       EXISTS (SELECT 1 FROM element WHERE tenant = :tenant AND element.entity = page.id), past.bytes
+FROM (
+    SELECT *, sum(length(state)) OVER (ORDER BY type, key ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes FROM (
+        SELECT id, type, key, first, last, state_at, state FROM entity
+        WHERE tenant = :tenant AND (type, key) > (:type, :key) ORDER BY type, key LIMIT :limit
+    ) AS found
+) AS page CROSS JOIN LATERAL (
+    SELECT count(*) AS count, coalesce(sum(length(state)), 0) AS bytes FROM kept
+    WHERE tenant = :tenant AND kept.entity = page.id
+) AS past
+WHERE coalesce(page.bytes, 0) < :bytes ORDER BY page.type, page.key;
+
+-- name: kept_of_many
+-- All merge states kept along the histories of some entities.
+SELECT sought.entity, found.* FROM unnest(:entities::bigint[]) AS sought (entity) CROSS JOIN LATERAL (
+    SELECT position, last, until, state FROM kept WHERE tenant = :tenant AND kept.entity = sought.entity
+    ORDER BY position OFFSET 0
+) AS found;
+
+-- name: kept_after
+-- A page of the merge states kept along the history of an entity. It ends once it has so many bytes.
+SELECT position, last, until, state FROM (
+    SELECT *, sum(length(state)) OVER (ORDER BY position ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes FROM (
+        SELECT position, last, until, state FROM kept
+        WHERE tenant = :tenant AND entity = :entity AND position > :after ORDER BY position LIMIT :limit
+    ) AS found
+) AS page
+WHERE coalesce(bytes, 0) < :bytes ORDER BY position;
+
 -- name: touched
 -- Entities with an observation in a run of the log.
-SELECT type, key FROM entity WHERE tenant = :tenant AND id IN (
-    SELECT entity FROM said WHERE tenant = :tenant AND id BETWEEN :low AND :high
-);
+SELECT found.type, found.key
+FROM (SELECT DISTINCT entity FROM said WHERE tenant = :tenant AND id BETWEEN :low AND :high) AS sought CROSS JOIN LATERAL (
+    SELECT type, key FROM entity WHERE tenant = :tenant AND id BETWEEN sought.entity AND sought.entity ORDER BY id LIMIT 1
+) AS found;
 
 -- name: kept
 -- The latest merge state kept at or before a position, and the anchor for what was said since.
@@ -332,10 +400,17 @@ UPDATE entity SET first = new.first, last = new.last, until = new.until, state_a
                   fields = CASE WHEN new.fields = '' THEN entity.fields ELSE new.fields::jsonb END,
                   more = CASE WHEN new.fields = '' THEN entity.more ELSE new.more::jsonb END,
                   version = coalesce(new.version, entity.version)
-FROM unnest(:first::bigint[], :last::bigint[], :until::text[], :state_at::bigint[], :state::bytea[], :id::bigint[],
-            :fields::text[], :more::text[], :version::bigint[])
-     AS new (first, last, until, state_at, state, id, fields, more, version)
-WHERE entity.tenant = :tenant AND entity.id = new.id;
+FROM (
+    SELECT sought.*, found.place
+    FROM unnest(:first::bigint[], :last::bigint[], :until::text[], :state_at::bigint[], :state::bytea[], :id::bigint[],
+                :fields::text[], :more::text[], :version::bigint[])
+         WITH ORDINALITY AS sought (first, last, until, state_at, state, id, fields, more, version, n)
+    CROSS JOIN LATERAL (
+        SELECT ctid AS place FROM entity WHERE tenant = :tenant AND id BETWEEN sought.id AND sought.id ORDER BY id LIMIT 1
+    ) AS found
+    WHERE n BETWEEN 1 AND 1000000000
+) AS new
+WHERE entity.tenant = :tenant AND entity.ctid = new.place;
 
 -- name: add_said
 -- Index observations.
@@ -378,10 +453,21 @@ SELECT key, value FROM (
 
 -- name: find
 -- Rows of an index that are true now, between pairs of keys.
-SELECT index_row.key, index_row.value FROM unnest(:firsts::bytea[], :lasts::bytea[]) AS sought (first, last)
-JOIN index_row ON index_row.tenant = :tenant AND index_row.name = :name
-    AND index_row.key >= sought.first AND index_row.key < sought.last
-ORDER BY index_row.key;
+SELECT found.key, found.value FROM unnest(:firsts::bytea[], :lasts::bytea[]) AS sought (first, last) CROSS JOIN LATERAL (
+    SELECT key, value FROM index_row
+    WHERE tenant = :tenant AND name = :name AND key >= sought.first AND key < sought.last OFFSET 0
+) AS found
+ORDER BY found.key;
+
+-- name: products
+-- The keys of an index of vectors, one after the other, and for each the dot product with a vector, in four bytes.
+SELECT string_agg(key, ''::bytea), string_agg(int4send(product(vector, (SELECT vector_of(:vector)))), ''::bytea)
+FROM index_row WHERE tenant = :tenant AND name = :name AND length(value) = length(:vector);
+
+-- name: squares
+-- The keys of an index of vectors after one of them, and for each the dot product with itself.
+SELECT string_agg(key, ''::bytea), string_agg(int4send(product(vector, vector)), ''::bytea)
+FROM index_row WHERE tenant = :tenant AND name = :name AND key > :after AND vector IS NOT NULL;
 
 -- name: add_index_row
 -- Add rows to indexes, unless their keys have one.
@@ -398,16 +484,24 @@ ON CONFLICT (tenant, name, key, since) DO UPDATE SET until = excluded.until, val
 -- name: end_index_row
 -- Keep rows of indexes that end; one that was never true is not kept.
 INSERT INTO index_past (tenant, name, key, since, until, value)
-SELECT :tenant, index_row.name, index_row.key, index_row.since, ended.until, index_row.value
+SELECT :tenant, ended.name, ended.key, found.since, ended.until, found.value
 FROM unnest(:until::bigint[], :name::text[], :key::bytea[], :before::bigint[]) AS ended (until, name, key, before)
-JOIN index_row ON index_row.tenant = :tenant AND index_row.name = ended.name AND index_row.key = ended.key
-WHERE index_row.since < ended.before
+CROSS JOIN LATERAL (
+    SELECT since, value FROM index_row WHERE tenant = :tenant AND name = ended.name AND key = ended.key OFFSET 0
+) AS found
+WHERE found.since < ended.before
 ON CONFLICT (tenant, name, key, since) DO UPDATE SET until = excluded.until, value = excluded.value;
 
 -- name: drop_index_row
 -- Take rows of indexes away.
-DELETE FROM index_row USING unnest(:name::text[], :key::bytea[]) AS gone (name, key)
-WHERE index_row.tenant = :tenant AND index_row.name = gone.name AND index_row.key = gone.key;
+DELETE FROM index_row USING (
+    SELECT found.place FROM unnest(:name::text[], :key::bytea[]) WITH ORDINALITY AS sought (name, key, n)
+    CROSS JOIN LATERAL (
+        SELECT ctid AS place FROM index_row WHERE tenant = :tenant AND name = sought.name AND key = sought.key OFFSET 0
+    ) AS found
+    WHERE n BETWEEN 1 AND 1000000000
+) AS gone
+WHERE index_row.tenant = :tenant AND index_row.ctid = gone.place;
 
 -- name: set_meta
 -- Note something under a name.
@@ -416,36 +510,38 @@ ON CONFLICT (tenant, name) DO UPDATE SET value = excluded.value;
 
 -- name: drop_said
 -- Forget observations.
-DELETE FROM said USING unnest(:id::bigint[]) AS gone (id) WHERE said.tenant = :tenant AND said.id = gone.id;
+DELETE FROM said WHERE tenant = :tenant AND id = ANY(:id::bigint[]);
 
 -- name: drop_naming
 -- Forget that observations name others.
-DELETE FROM naming USING unnest(:target::bigint[], :id::bigint[]) AS gone (target, id)
-WHERE naming.tenant = :tenant AND naming.target = gone.target AND naming.id = gone.id;
+DELETE FROM naming USING (
+    SELECT found.place FROM unnest(:target::bigint[], :id::bigint[]) WITH ORDINALITY AS sought (target, id, n)
+    CROSS JOIN LATERAL (
+        SELECT ctid AS place FROM naming WHERE tenant = :tenant AND target = sought.target AND id = sought.id OFFSET 0
+    ) AS found
+    WHERE n BETWEEN 1 AND 1000000000
+) AS gone
+WHERE naming.tenant = :tenant AND naming.ctid = gone.place;
 
 -- name: drop_kept
 -- Forget the merge states kept along the histories of entities.
-DELETE FROM kept USING unnest(:entity::bigint[]) AS gone (entity)
-WHERE kept.tenant = :tenant AND kept.entity = gone.entity;
+DELETE FROM kept WHERE tenant = :tenant AND entity = ANY(:entity::bigint[]);
 
 -- name: drop_elements
 -- Forget the parts of collections that are kept one by one under entities.
-DELETE FROM element USING unnest(:entity::bigint[]) AS gone (entity)
-WHERE element.tenant = :tenant AND element.entity = gone.entity;
+DELETE FROM element WHERE tenant = :tenant AND entity = ANY(:entity::bigint[]);
 
 -- name: drop_anchors
 -- Forget the observations of entities that a walk back may begin at.
-DELETE FROM anchor USING unnest(:entity::bigint[]) AS gone (entity)
-WHERE anchor.tenant = :tenant AND anchor.entity = gone.entity;
+DELETE FROM anchor WHERE tenant = :tenant AND entity = ANY(:entity::bigint[]);
 
 -- name: drop_late
 -- Forget which observations of entities were said late.
-DELETE FROM late USING unnest(:entity::bigint[]) AS gone (entity)
-WHERE late.tenant = :tenant AND late.entity = gone.entity;
+DELETE FROM late WHERE tenant = :tenant AND entity = ANY(:entity::bigint[]);
 
 -- name: drop_entity
 -- Forget entities and their present merge states.
-DELETE FROM entity USING unnest(:id::bigint[]) AS gone (id) WHERE entity.tenant = :tenant AND entity.id = gone.id;
+DELETE FROM entity WHERE tenant = :tenant AND id = ANY(:id::bigint[]);
 
 -- name: drop_derived
 -- Forget what is derived from a tenant's log.

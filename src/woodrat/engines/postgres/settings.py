@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, Protocol
 
 from woodrat.engines.postgres.connection import MIGRATIONS, SCHEMA, Connection, layout
+from woodrat.engines.postgres.vectors import EXTENSION, is_there
 
 _SHOWN: Final = (
     "synchronous_commit",
@@ -16,6 +17,7 @@ _SHOWN: Final = (
     "max_connections",
 )
 """Settings that say how durable an answer is and how long a call may take."""
+_PGVECTOR: Final = f"SELECT extversion FROM pg_extension WHERE extname = '{EXTENSION}'"
 _UNFORCED: Final = (
     f"SELECT coalesce(string_agg(relname, ', ' ORDER BY relname), '') FROM pg_class "
     f"WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind = 'r' AND relname <> 'migration' "
@@ -48,6 +50,7 @@ def settings(connection: Connection, pool: Pool) -> dict[str, Any]:
         **{name: one(f"SHOW {name}") for name in _SHOWN},
         "replica": one("SELECT pg_is_in_recovery()"),
         "layout": f"{layout(connection) or 0} of {len(MIGRATIONS)}",
+        "pgvector": one(_PGVECTOR) if is_there(connection) else "not used",
         "row_level_security": f"not forced on {unforced}" if unforced else "forced on every table",
         "connections": one(
             "SELECT count(*) FROM pg_stat_activity "

@@ -22,13 +22,14 @@ COLUMNS: Final = ("fields", "more", "version")
 """What the columns are called."""
 AS_BEFORE: Final[Columns] = ("", None, None)
 """Leaves in the table what is there."""
-_NOTHING: Final = "null"
+NOTHING: Final = "null"
+"""The fields of an entity of which nothing is shown."""
 
 
 def columns(state: MergeState | None, rules: Rules | None, version: int | None) -> Columns:
     """Return what is shown of a fold; nothing where it does not exist, is deleted, or stands under another entity."""
     if state is None or rules is None or not state.exists or state.deleted:
-        return _NOTHING, None, version
+        return NOTHING, None, version
     apart = fold.spread(state) if state.held else {}
     if not apart:
         return _json(snapshot.fields_of(state, rules)), None, version

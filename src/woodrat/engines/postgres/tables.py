@@ -15,13 +15,15 @@ from woodrat.errors import Unavailable
 from woodrat.log.tree import Frontier
 
 if TYPE_CHECKING:
-    from woodrat.canon.ids import TenantId
-    from woodrat.engines.port import Audit
+    from woodrat.canon.ids import Ref, TenantId
+    from woodrat.engines.port import Audit, View
     from woodrat.engines.postgres.connection import Connection
     from woodrat.engines.sql.cache import Memory
 
 PAGE: Final = 1_000
 """How many entries are read at a time. It costs less than a cursor of the server, and holds nothing open."""
+FIRST_PAGE: Final = 64
+"""How many are read at first: whoever wants a page of a list takes no more."""
 
 
 class PostgresView(SqlView):
@@ -67,13 +69,13 @@ class PostgresView(SqlView):
         return rows[0] if rows else None
 
     def stream(self, query: str, after: int, through: int | None, **values: Any) -> Iterator[tuple[Any, ...]]:
-        bounds = self.bounds(after, through)
+        bounds, limit = self.bounds(after, through), FIRST_PAGE
         while True:
-            rows = PostgresView.select(self, query, limit=PAGE, **values, **bounds)
+            rows = PostgresView.select(self, query, limit=limit, **values, **bounds)
             yield from rows
-            if len(rows) < PAGE:
+            if len(rows) < limit:
                 return
-            bounds["low"] = rows[-1][0] + 1
+            bounds["low"], limit = rows[-1][0] + 1, PAGE
 
     def bounds(self, after: int = BEFORE_ALL, through: int | None = None) -> dict[str, int]:
         return {"low": after + 1, "high": ALL if through is None else through}
@@ -89,6 +91,13 @@ class PostgresView(SqlView):
         from woodrat.engines.postgres.audit import PostgresAudit
 
         return PostgresAudit(self, size, self.ask)
+
+    def unlike(self, old: View) -> Iterator[tuple[Ref, bool]]:
+        from woodrat.engines.postgres.kept_states import PostgresKeptStates
+        from woodrat.engines.sql.state_comparison import unlike
+
+        assert isinstance(old, PostgresView)
+        return unlike(PostgresKeptStates(self.select), PostgresKeptStates(old.select))
 
 
 def _head(found: tuple[Any, ...] | None) -> Head:

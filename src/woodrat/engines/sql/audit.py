@@ -8,7 +8,7 @@ does not grow with the log.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -89,12 +89,17 @@ class SqlAudit:
         """Return whether a query finds a row."""
         raise NotImplementedError
 
-    def _has(self, part: str, *values: Any) -> bool:
+    def _has(self, table: str, *values: Any) -> bool:
         """Return whether a row is there, and count it."""
-        if not self._is_there("has_" + part, values):
+        if not self._is_there("has_" + table, values):
             return False
-        self._seen[part] = self._seen.get(part, 0) + 1
+        self._seen[table] = self._seen.get(table, 0) + 1
         return True
+
+    def _expect(self, table: str, values: tuple[Any, ...], position: int, entity: Ref, problem: str | None) -> None:
+        """Look up a row that says something of an entity, and count it; what is wrong without it may be nothing."""
+        if not self._has(table, *values) and problem is not None:
+            self._amiss("index", position, entity, problem)
 
     def _amiss(self, part: str, position: int | None, entity: Ref | None, problem: str, *, log: bool = False) -> None:
         if len(self._wrong) < WRONG_MAX:
@@ -142,10 +147,10 @@ class SqlAudit:
                 return [(start, min(start + step - 1, high)) for start in range(low, high + 1, step)]
         return []
 
-    def told(self, within: tuple[int, int]) -> Iterator[Told]:
+    def told(self, within: tuple[int, int], ahead: Callable[[Sequence[Ref]], object] | None = None) -> Iterator[Told]:
         """Yield entities by number."""
         spread = {row[0] for row in self._all("spread", low=within[0], high=within[1])}
-        rows = self._all("entities_within", low=within[0], high=within[1], tenant=self._tenant)
+        rows = self._entities(within, ahead)
         for count, (number, type, key, head, first, last, until, at, packed) in enumerate(rows, 1):
             ref = Ref(type, key)
             if codec.head(ref.digest) != head:
@@ -153,19 +158,36 @@ class SqlAudit:
             compared = self._comparison(number) if number in spread else None
             states = [
                 Keeping(position, partial(self._agrees, ref, state, kept_last, kept_until, compared, position))
-                for position, kept_last, kept_until, state in self._tables.select("kept_of", entity=number)
+                for position, kept_last, kept_until, state in self._kept_of(number)
             ]
+            shows = None
             if (at is None) != (packed is None):
                 self._amiss("state", None, ref, "a state without a position, or a position without a state")
             elif at is not None:
-                states.append(Keeping(at, partial(self._agrees, ref, packed, None, None, compared, at)))
+                present = Keeping(at, partial(self._agrees, ref, packed, None, None, compared, at))
+                present, shows = self._showing(ref, number, present)
+                states.append(present)
             if compared is not None:
                 between = set(compared.positions).difference(kept.position for kept in states)
                 states += [Keeping(at, partial(self._agree_between, ref, compared, at)) for at in between]
                 states.sort(key=lambda kept: kept.position)
-            yield Told(ref, self._observations(ref, number, first, last, until), states)
+            yield Told(ref, self._observations(ref, number, first, last, until), states, shows)
             if not count % TRIM_EVERY:
                 self._tables.memory.entities.clear()
+
+    def _entities(
+        self, within: tuple[int, int], ahead: Callable[[Sequence[Ref]], object] | None
+    ) -> Iterable[tuple[Any, ...]]:
+        """Return what the table holds of the entities of a slice."""
+        return self._all("entities_within", low=within[0], high=within[1], tenant=self._tenant)
+
+    def _kept_of(self, number: int) -> Iterable[tuple[Any, ...]]:
+        """Return the merge states kept along the history of an entity."""
+        return self._tables.select("kept_of", entity=number)
+
+    def _showing(self, ref: Ref, number: int, present: Keeping) -> tuple[Keeping, Callable[[bool, int], object] | None]:
+        """Return what compares the present state of an entity, and what an engine shows of it besides, if it does."""
+        return present, None
 
     def _comparison(self, number: int) -> elements.Comparison:
         return elements.Comparison(elements.Row(*row) for row in self._all("elements_of", entity=number))
@@ -223,21 +245,21 @@ class SqlAudit:
                 found = self._parsed(position, bodies.get(id), head, ref)
                 if found is None:
                     continue
-                # There may be anchors from before the first `same_as`, once that was erased.
-                anchored = head % KEPT_EVERY or self._has("anchor", number, position)
-                if not anchored and position >= self._joins_since:
-                    self._amiss("index", position, ref, "anchor does not have the observation")
+                if not head % KEPT_EVERY:
+                    # There may be anchors from before the first `same_as`, once that was erased.
+                    problem = "anchor does not have the observation" if position >= self._joins_since else None
+                    self._expect("anchor", (number, position), position, ref, problem)
                 if found.op == RETRACT:
-                    if not self._has("late", number, "", id):
-                        self._amiss("index", position, ref, "late does not have the retraction")
+                    self._expect("late", (number, "", id), position, ref, "late does not have the retraction")
                 elif found.valid_from >= reached:
                     reached = found.valid_from
-                elif not self._has("late", number, found.valid_from, id):
-                    self._amiss("index", position, ref, "late does not have the observation")
+                else:
+                    asked = (number, found.valid_from, id)
+                    self._expect("late", asked, position, ref, "late does not have the observation")
                 if found.replaces:
                     for name in found.replaces:
-                        if not self._has("naming", codec.head(name), id):
-                            self._amiss("index", position, ref, "naming does not have what the observation names")
+                        problem = "naming does not have what the observation names"
+                        self._expect("naming", (codec.head(name), id), position, ref, problem)
                 yield Stored(position, found)
         if reached != until:
             self._amiss(
@@ -250,7 +272,7 @@ class SqlAudit:
         base, expected, size = self._base, last, self._size
         visited = self._visited
         if last >= 0:
-            for id, entity, previous, head in self._all("links", start=base + last, base=base):
+            for id, entity, previous, head in self._chain(base + last):
                 position = id - base
                 if entity != number:
                     self._amiss("index", position, ref, "said has the observation under another entity")
@@ -270,6 +292,10 @@ class SqlAudit:
             - (0 if self.size >= size else sum(id >= base + self.size for id in ids))
         )
         return ids, heads
+
+    def _chain(self, start: int) -> Iterable[tuple[Any, ...]]:
+        """Return the observations of an entity from an id back, each with its entity, the one before and its digest."""
+        return self._all("links", start=start, base=self._base)
 
     def _parsed(self, position: int, body: bytes | None, head: int, ref: Ref) -> Observation | None:
         if body is None:
@@ -295,12 +321,12 @@ class SqlAudit:
         """Return bodies by id."""
         return dict(map(tuple, self._all("bodies", ids=self._tables.many_of(list(ids)))))
 
-    def listed(self, row: IndexRow, entity: Ref | None = None) -> None:
+    def listed(self, row: IndexRow, entity: Ref | None = None, part: str = "index") -> None:
         """Look up a row of an index."""
         asked = (self._tenant, row.name, row.key, row.since, row.value)
         there = self._has("index_row", *asked) if row.until is None else self._has("index_past", *asked, row.until)
         if not there:
-            self._amiss("index", row.since, entity, f"the index {row.name} does not have a row")
+            self._amiss(part, row.since, entity, f"the index {row.name} does not have a row")
 
     def indexes(self) -> Sequence[str]:
         """Return the names of the indexes that have rows."""

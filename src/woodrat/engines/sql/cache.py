@@ -142,6 +142,11 @@ class Memory:
         """Whether more entities are at hand than may stay."""
         return len(self.entities) > self._most
 
+    @property
+    def is_overfull(self) -> bool:
+        """Whether twice as many entities are at hand as may stay."""
+        return len(self.entities) > 2 * self._most
+
     def trim(self) -> None:
         """Forget the entities used least recently, beyond a bound, and all that are large."""
         while self.large:

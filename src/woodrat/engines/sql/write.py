@@ -92,7 +92,20 @@ class SqlTransaction(SqlView):
             self.memory.trim()
 
     def release(self) -> None:
-        """Keep everything until the end: what was changed is written from there."""
+        """Let go of entities that were looked at long ago, once they are twice as many as may stay.
+
+        A walk over all of them within a write keeps so many. What was changed is written before; nobody holds on to an
+        entity while others are looked up.
+        """
+        if self.memory.is_overfull:
+            self._let_entities_go()
+
+    def _let_entities_go(self) -> None:
+        """Write what changed of entities, and keep those at hand that were used last."""
+        self.flush()
+        self.memory.trim()
+        self._met.clear()
+        self._forgotten = True
 
     def _check_end(self) -> None:
         """Refuse to build on a log whose end is not what was written: its last write, and the last complete subtrees.
@@ -148,6 +161,9 @@ class SqlTransaction(SqlView):
         met = self._met
         found = list(map(met.get, refs))
         if None in found:
+            if self.memory.is_overfull:
+                self._let_entities_go()
+                found = list(map(met.get, refs))
             unmet = [ref for ref, known in zip(refs, found, strict=True) if known is None]
             for ref, known in zip(unmet, super().known_entities(unmet), strict=True):
                 if known is not None:
@@ -501,10 +517,7 @@ class SqlTransaction(SqlView):
         # The log is derived from in parts, so that memory does not grow with its length.
         self._let_go()
         if self.memory.is_full:
-            self.flush()
-            self.memory.trim()
-            self._met.clear()
-            self._forgotten = True
+            self._let_entities_go()
         if not self._dropped:
             for start, end in _runs([row.position for row in rows]):
                 self._index(rows[start].position, meanings[start:end])

@@ -43,7 +43,7 @@ from woodrat.errors import Unavailable
 from woodrat.merge.packing import UNREADABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from woodrat.engines.port import Engine
     from woodrat.engines.sqlite.peek import Glancing
@@ -130,6 +130,20 @@ class SqliteEngine:
                 self.give_back(reader)
         except UNREADABLE:
             return None  # half a surrogate pair, which no name has, or a row that nobody wrote: a view says so
+        except apsw.Error as error:
+            raise translation(error, self.path) or error from error
+
+    def schemas(self, tenant: TenantId) -> Mapping[str, Schema] | None:
+        if self.closed or self._process != pid():
+            self._check()
+        try:
+            reader = self.take()
+            try:
+                return (reader.looking or self._glancing(reader)).schemas(tenant)
+            finally:
+                self.give_back(reader)
+        except UNREADABLE:
+            return None  # a view says what is wrong
         except apsw.Error as error:
             raise translation(error, self.path) or error from error
 

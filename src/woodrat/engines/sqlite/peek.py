@@ -89,6 +89,21 @@ class Glancing:
             if not self._connection.getautocommit():
                 self._run("ROLLBACK")
 
+    def schemas(self, tenant: TenantId) -> Mapping[str, Schema] | None:
+        """Return the schemas in force now, by type; `None` where only a view can tell."""
+        present = self._known.get(tenant)
+        if present is not None:
+            self._run("PRAGMA data_version").fetchall()  # only a statement looks whether others have written
+            if self._version() == present.seen:
+                return present.schemas
+        self._run("BEGIN")
+        try:
+            present = self._learn(tenant, present)
+            return None if present is None else present.schemas
+        finally:
+            if not self._connection.getautocommit():
+                self._run("ROLLBACK")
+
     def look_back(self, tenant: TenantId, entity: Ref, position: int | None, effective: str | None) -> Glance | None:
         """Return an entity as it was at a position, or at the end of the log, of what was true by an effective time.
 

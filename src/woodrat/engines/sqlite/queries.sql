@@ -234,12 +234,11 @@ SELECT 1 FROM index_row WHERE tenant = ?1 AND name = ?2 AND key >= ?3 AND key < 
 SELECT max(id) FROM entity;
 
 -- name: entities_kept
--- Entities of a tenant by type and key, with their present merge state.
-SELECT id, type, key, first, last, state_at, state FROM entity WHERE tenant = :tenant ORDER BY type, key;
-
--- name: entities_spread
--- Entities of a tenant that have parts of collections kept one by one.
-SELECT DISTINCT entity FROM element WHERE entity IN (SELECT id FROM entity WHERE tenant = :tenant);
+-- Entities of a tenant by type and key, with their present merge state, whether any is kept along their history, and whether
+-- parts of collections are kept one by one.
+SELECT id, type, key, first, last, state_at, state, EXISTS (SELECT 1 FROM kept WHERE kept.entity = entity.id),
+       EXISTS (SELECT 1 FROM element WHERE element.entity = entity.id)
+FROM entity WHERE tenant = :tenant ORDER BY type, key;
 
 -- name: kept_of
 -- All merge states kept along the history of an entity.

@@ -79,10 +79,11 @@ class SqliteView(SqlView):
         return self.value("other_tenant", name=self.name) is not None
 
     def unlike(self, old: View) -> Iterator[tuple[Ref, bool]]:
-        from woodrat.engines.sqlite import state_comparison
+        from woodrat.engines.sql.state_comparison import unlike
+        from woodrat.engines.sqlite.kept_states import SqliteKeptStates
 
         assert isinstance(old, SqliteView)
-        return state_comparison.unlike(self, old)
+        return unlike(SqliteKeptStates(self), SqliteKeptStates(old))
 
     def schemas_in_force(self) -> dict[str, tuple[int, Schema]]:
         """Return the schema in force of every type that has one, with the position of the last one of the type."""

@@ -24,6 +24,7 @@ from woodrat.engines.port import (
     Engine,
     IndexRow,
     Kept,
+    Unlike,
     View,
 )
 from woodrat.ledger import entry_index, state_rows, state_steps
@@ -561,6 +562,48 @@ class DerivingContract(Contract):
         size = sum(len(packed_state.pack(state, rules)) for state in kept.values())
         assert size <= 1.25 * sum(len(one.body) + ENTRY_BYTES for one in said)
         assert len(kept) < len(said) // (2 * KEPT_EVERY)
+
+    def test_views_that_are_compared_unread_differ_where_the_core_says(self, engine: Engine) -> None:
+        """Where a view tells what an older one may keep otherwise, all it leaves out is kept alike in both."""
+        ledger = long_history(engine)
+        told_on(engine, clock=FixedClock("2027-01-01T00:00:00.000000Z", seed="story"))
+        ref, new = Ref("contact", "Ana Rivera"), Ref("contact", "Nobody So Far")
+
+        def unlike(write: View, old: View) -> dict[Ref, bool]:
+            assert isinstance(write, Unlike)
+            found = dict(write.unlike(old))
+            head = write.head().position
+            for other in set(write.entities(None, head)).difference(found):
+                rules, through = Reader(write, AsOf(head), BUILTIN).rules(other.type), head
+                while True:
+                    here, there = (view.kept(other, through, rules) for view in (write, old))
+                    assert (here is None) == (there is None)
+                    if here is None or there is None:
+                        break
+                    assert same_state(here.state, there.state, rules)
+                    through = min(here.position, there.position) - 1
+            return found
+
+        with engine.view(ledger.tenant) as view:
+            if not isinstance(view, Unlike):
+                return
+        for lasting in (False, True):
+            with suppress(Crash), engine.transaction(ledger.tenant) as write, engine.view(ledger.tenant) as old:
+                before = unlike(write, old)
+                position = write.head().position
+                reader = Reader(write, AsOf(position), BUILTIN)
+                root, right, rules = reader.group(ref)[0], reader.state(ref), reader.rules(ref.type)
+                assert root not in before and all(before.values())
+                if lasting:
+                    write.keep([(Kept(position, right), rules, True)])
+                else:
+                    write.keep([(Kept(position, right._replace(live=right.live + 1)), rules, False)])
+                assert unlike(write, old) == {**before, root: True}
+                raise Crash
+        with engine.view(ledger.tenant) as old:
+            ledger.store({"entity_type": new.type, "name": new.key})
+            with engine.transaction(ledger.tenant) as write:
+                assert unlike(write, old) == {**before, new: False}
 
     @pytest.mark.parametrize("lasting", [False, True])
     def test_a_rebuild_finds_and_repairs_wrong_state(self, engine: Engine, lasting: bool) -> None:

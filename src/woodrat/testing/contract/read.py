@@ -444,6 +444,28 @@ class ReadingContract(Contract):
                     assert (found.position, found.version) == (head, view.version(ref.digest, head))
         assert seen, "some entity is found so"
 
+    def test_schemas_are_seen_at_once(self, engine: Engine) -> None:
+        """Where an engine tells the schemas in force without a view, they are those of a view, after any write."""
+        ledger = told_on(engine)
+        if not isinstance(engine, Glances):
+            return
+
+        def in_force() -> dict[str, schema.Schema | None]:
+            with engine.view(ledger.tenant) as view:
+                head = view.head().position
+                return {type: entry_index.schema_of(view, type, head) for type in entry_index.schema_types(view, head)}
+
+        assert engine.schemas(TenantId("nobody")) is None
+        for number in range(3):
+            assert in_force() == engine.schemas(ledger.tenant), "asked again after each of these writes"
+            ledger.store({"entity_type": "memo", "id": f"schema-{number}"})
+            assert in_force() == engine.schemas(ledger.tenant)
+            ledger.schemas.register(
+                {"title": "glanced", "x-woodrat-version": number + 1, "properties": {f"p{number}": {}}}
+            )
+        found = engine.schemas(ledger.tenant)
+        assert found is not None and found["glanced"].version == 3
+
     def test_a_stamp_is_another_after_a_commit(self, engine: Engine) -> None:
         """Where an engine has stamps, one stays while things are read and is another after a write."""
         ledger = told_on(engine)
