@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 from tests.server.conftest import Start, engine, start
 from tests.server.server import Server
 
+import woodrat
 from woodrat.canon import form
+from woodrat.canon.ids import Ref
 from woodrat.neotoma import names as neotoma_names
+from woodrat.neotoma import types
 
 __all__ = ["engine", "start"]
 
@@ -79,6 +82,24 @@ def test_records_share_an_entity_only_by_an_identifying_value(
         assert counting(said) == counting(other)
     else:
         assert [str(said[name]) for name in one[1].split("+")] == [str(other[name]) for name in two[1].split("+")]
+
+
+@given(st.sampled_from([*KINDS, "contact", "task", "event"]), fields, st.sampled_from(["$", ""]))
+def test_a_key_that_is_not_stated_is_the_one_the_ledger_finds(kind: str, said: dict[str, Any], times: str) -> None:
+    """A record goes without its key only where the ledger's own rules make that very key of it."""
+    about = {"$": {"observed_at": "2026-01-01T00:00:00Z"}} if times else {}
+    with woodrat.open(":memory:", agent="test") as ledger:
+        offered = types.offered(ledger)
+        named = neotoma_names.record(offered, {"entity_type": kind, **said, **about})
+        key = neotoma_names.key_of(offered, kind, said)
+        if named.basis is None or key is None:
+            return
+        try:
+            report = offered.store(named.record)
+        except woodrat.Refused:
+            return  # whatever is wrong with it, nothing was stored
+        assert report.entities == (str(Ref(kind, key)),)
+        assert ("$" in named.record) >= bool(about)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -9,7 +9,8 @@ from woodrat.canon.form import Json
 from woodrat.errors import Outdated
 from woodrat.merge import fold
 from woodrat.merge.fold import MergeState
-from woodrat.merge.snapshot import Snapshot
+from woodrat.merge.rules import Rules
+from woodrat.merge.snapshot import Snapshot, fields_of
 from woodrat.record_json import WHEN_SET, Record
 from woodrat.records import dataclass
 from woodrat.records import field as record_field
@@ -31,6 +32,11 @@ class Values(Record):
     def of(cls, snapshot: Snapshot) -> Values:
         """Return the values a snapshot shows."""
         return cls(tuple(map(str, snapshot.members)), snapshot.deleted, snapshot.fields)
+
+    @classmethod
+    def of_state(cls, state: MergeState, rules: Rules) -> Values:
+        """Return the values that merge state shows."""
+        return cls(tuple(map(str, state.members)), state.deleted, fields_of(state, rules))
 
 
 @dataclass(frozen=True, slots=True)

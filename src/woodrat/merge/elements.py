@@ -221,6 +221,8 @@ class Gathered(ABC, Generic[Part]):
     """What is held, part by part."""
     size: int
     """How many elements the value has."""
+    is_spread: bool
+    """Whether there are so many parts that each is kept by itself."""
 
     @staticmethod
     @abstractmethod
@@ -240,8 +242,3 @@ class Gathered(ABC, Generic[Part]):
     @abstractmethod
     def but(self, parts: Parts[Part]) -> Gathered[Part]:
         """Return the same with its parts elsewhere."""
-
-    @property
-    def is_spread(self) -> bool:
-        """Whether there are so many parts that each is kept by itself."""
-        return self.parts.count > INSIDE_MAX

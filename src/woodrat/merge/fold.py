@@ -12,7 +12,6 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache
 from typing import Any, Final, NamedTuple
 
 from woodrat.canon.form import Json
@@ -266,8 +265,7 @@ def extend_unnamed(state: MergeState, observation: Observation, rules: Rules, kn
         or observation.remove
         or not (observation.fits == rules.digest or rules.fit(observation.fields, len(observation.body)))
     ):
-        said = said_of(observation)
-        return _stated(state, observation, observation.stated, {}, said, rules, known, until)
+        return _stated(state, observation, rules, known, until)
     return _fitting(state, observation, rules, known, until)
 
 
@@ -279,23 +277,27 @@ def _fitting(state: MergeState, observation: Observation, rules: Rules, known: K
         rest = {name for name in fields if name in kept or name in rest}
     said = said_of(observation)
     stated: dict[str, Json] = fields  # type: ignore[assignment]
-    if rest:
-        others: list[str] = []
-        lost: list[str] = []
-        for name in rest:
-            # A value that loses to what is held leaves no trace but its count.
-            loses = name in kept and rules.policy(name).outranks(kept[name], fields[name])
-            (lost if loses else others).append(name)
-        stated = {**fields}
-        for name in rest:
-            del stated[name]
-        if others:
-            return _stated(state, observation, others, stated, said, rules, known, until, lost, fit=True)
     members, merging, strata, rivals, held, counts, misfits, markers, live, observations, _, size = state
     size += len(observation.body)
     claims = {**counts}
     for name in fields:
         claims[name] = claims[name] + 1 if name in claims else 1
+    if rest:
+        stated, held = {**fields}, {**kept}
+        for name in rest:
+            value, policy, old = stated.pop(name), rules.policy(name), kept.get(name)
+            if old is not None and policy.outranks(old, value):
+                continue  # what loses to what is held leaves no trace but its count
+            claim = Claim(said, value)
+            if policy.misfit(claim, True) is not None:
+                misfits = {**misfits, name: misfits.get(name, 0) + 1}
+                claims[name] -= 1
+                if not claims[name]:
+                    del claims[name]
+                continue
+            new = policy.extend(old, claim, name, known, rules.fits(name))
+            if new is not None:
+                held[name] = new
     if stated:  # an assertion that says nothing else leaves no stratum
         strata, rivals = lay_with_rivals(strata, rivals, said, stated)
     found: MergeState = _make(
@@ -346,34 +348,17 @@ def lay_with_rivals(
     return tuple(kept), rivals
 
 
-def _stated(
-    state: MergeState,
-    observation: Observation,
-    names: Iterable[str],
-    laid: dict[str, Json],
-    said: Said,
-    rules: Rules,
-    known: Known,
-    until: str,
-    lost: Iterable[str] = (),
-    *,
-    fit: bool = False,
-) -> MergeState:
-    """Fold in what a statement says of some fields, one by one, and of those `laid`, which fit and lie in strata.
-
-    Of those that it has `lost` only the count changes. `fit` says that the schema takes what is said of the others too.
-    """
+def _stated(state: MergeState, observation: Observation, rules: Rules, known: Known, until: str) -> MergeState:
+    """Fold in what a statement says of its fields, one by one."""
+    said = said_of(observation)
+    laid: dict[str, Json] = {}
     members, merging, strata, rivals, kept, counts, misfits, markers, live, observations, _, _ = state
     held, claims = {**kept}, {**counts}
-    for name in laid:
-        claims[name] = claims[name] + 1 if name in claims else 1
-    for name in lost:
-        claims[name] = claims.get(name, 0) + 1
-    for name in names:
+    for name in observation.stated:
         policy = rules.policy(name)
         claim = claim_of(observation, name, said)
         states_value = name in observation.fields
-        if (policy.misfit(claim, states_value) if fit else rules.misfit(name, claim, states_value)) is not None:
+        if rules.misfit(name, claim, states_value) is not None:
             misfits = {**misfits, name: misfits.get(name, 0) + 1}
             continue
         claims[name] = claims.get(name, 0) + 1
@@ -631,23 +616,15 @@ def valued(state: MergeState) -> set[str]:
 
 def is_spread(state: MergeState) -> bool:
     """Return whether there is a collection whose parts are kept one by one."""
-    for kept in state.held.values():
-        kind = type(kept)
-        if kind is not RankedHeld and _is_gathered(kind) and kept.is_spread:  # type: ignore[arg-type]
+    for kept in state.held.values():  # noqa: SIM110 - asked several times of every record; a generator shows
+        if type(kept) is not RankedHeld and getattr(kept, "is_spread", False):
             return True
     return False
 
 
 def spread(state: MergeState) -> dict[str, Gathered[Any]]:
     """Return what is held of the collections whose parts are kept one by one, by field."""
-    held = state.held.items()
-    return {name: kept for name, kept in held if _is_gathered(type(kept)) and kept.is_spread}  # type: ignore[arg-type]
-
-
-@cache
-def _is_gathered(kind: Any) -> bool:
-    """Return whether a class is of what is held part by part; asked so often that the standard way shows."""
-    return issubclass(kind, Gathered)
+    return {name: kept for name, kept in state.held.items() if getattr(kept, "is_spread", False)}
 
 
 def with_parts(state: MergeState, change: Callable[[str, Gathered[Any]], Parts[Any]]) -> MergeState:

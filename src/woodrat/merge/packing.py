@@ -59,10 +59,11 @@ class Packer:
 
     def said(self, said: Said) -> int:
         """Return the place of an observation."""
-        place = self.places.get(said.digest)
+        digest, saids = said[0], self.saids
+        place = self.places.get(digest)
         if place is None:
-            place = self.places[said.digest] = len(self.saids)
-            self.saids.append(pack_said(said))
+            place = self.places[digest] = len(saids)
+            saids.append(pack_said(said))
         return place
 
     def claim(self, claim: Claim) -> list[Any]:

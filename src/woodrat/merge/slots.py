@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, Self, TypeVar
 from woodrat.canon.form import Json
 from woodrat.canon.order import order_key
 from woodrat.merge.claim import Claim, Said, arrived_later, claim_of, differ, later, replaced
-from woodrat.merge.elements import Gathered, Parts
+from woodrat.merge.elements import INSIDE_MAX, Gathered, Parts
 from woodrat.merge.policy import Known
 
 _make: Final = tuple.__new__
@@ -147,10 +147,11 @@ def unpack_slot(packed: Sequence[Any], said_of: Callable[[Any], Said]) -> Slot:
 class SlotsHeld(Gathered[Part]):
     """What is held of a collection whose elements are spoken of by themselves."""
 
-    __slots__ = ("arrived", "at_hand", "latest", "parts", "size")
+    __slots__ = ("arrived", "at_hand", "is_spread", "latest", "parts", "size")
 
     def __init__(self, parts: Parts[Part], size: int, arrived: int, latest: Said, at_hand: Claim | None = None) -> None:
         self.parts = parts
+        self.is_spread = parts.count > INSIDE_MAX
         self.size = size
         self.arrived = arrived
         """How much of it was decided only by arrival: elements that are in or out, members of those that are in."""

@@ -24,7 +24,7 @@ from woodrat.merge.claim import (
     top,
     unreplaced,
 )
-from woodrat.merge.elements import Gathered, Parts
+from woodrat.merge.elements import INSIDE_MAX, Gathered, Parts
 from woodrat.merge.packing import Packer, PartPacker, Unpacker
 from woodrat.merge.policy import Fits, Held, Known, Policy, Shown
 from woodrat.records import dataclass, replace
@@ -287,10 +287,11 @@ class Sum(Terms):
 class AppendHeld(Gathered[Term]):
     """What a list keeps: a term for each original, by its place in the list."""
 
-    __slots__ = ("arrived", "parts", "size")
+    __slots__ = ("arrived", "is_spread", "parts", "size")
 
     def __init__(self, parts: Parts[Term], size: int, arrived: int) -> None:
         self.parts = parts
+        self.is_spread = parts.count > INSIDE_MAX
         self.size = size
         self.arrived = arrived
         """For how many originals only arrival decided which correction counts."""

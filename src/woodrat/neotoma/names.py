@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.canon import form, ids, moment
@@ -18,8 +19,10 @@ from woodrat.errors import NotFound, Refused, shown
 from woodrat.ledger import redaction
 from woodrat.neotoma import types
 from woodrat.state import packs
+from woodrat.state.identity import quick_key
 from woodrat.state.identity_rules import key_by
 from woodrat.state.redaction import REDACTED
+from woodrat.state.schema import OPEN
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
@@ -62,12 +65,16 @@ NOTHING: Final = frozenset(
 FOREIGN_ID: Final = "neotoma_id"
 """The field that holds the id an imported entity had in Neotoma."""
 
+TYPES_MAX: Final = 1_024
+"""How many types a process remembers as they are written here."""
+
 _APART = re.compile(r"[^a-z0-9]+")
 _FOREIGN = re.compile(r"ent_[0-9a-f]{24}")
 _LISTS: Final = ("entities", "relationships")
 _ENTITIES: Final = ("entity_id", "source_entity_id", "target_entity_id", "from_entity_id", "to_entity_id", "node_id")
 _IDS: Final = (*_ENTITIES, "identifier", "target_id", "target_index")
 """Arguments that name an entity by its id."""
+_NAMING: Final = frozenset(_IDS)
 
 
 class Named(NamedTuple):
@@ -88,6 +95,7 @@ class Named(NamedTuple):
         return {name: value for name, value in told.items() if value is not None}
 
 
+@lru_cache(maxsize=TYPES_MAX)
 def type_of(stated: str) -> str:
     """Return a type as it is written here: in lower case, with `_` between its words."""
     return _APART.sub("_", stated.lower()).strip("_") or stated
@@ -117,7 +125,7 @@ def known(given: dict[str, Any]) -> dict[str, Any]:
 
 def has_foreign_ids(given: Mapping[str, Any]) -> bool:
     """Return whether arguments name an entity by the id it had in Neotoma."""
-    return any(_is_foreign(part.get(name)) for part in _naming(given) for name in _IDS)
+    return any(_is_foreign(part[name]) for part in _naming(given) for name in _NAMING & part.keys())
 
 
 def resolved(past: Past, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -189,8 +197,12 @@ def record(ledger: Ledger, entity: Any) -> Named:
         apart = misfits(schema, fields)
         said = {name: value for name, value in said.items() if value is not None and name not in apart}
         said |= {FRAGMENTS: apart} if apart else {}
-    keyed = said if basis == "stated" else {**said, "$": {**stated, "key": key}}
-    return Named(keyed, basis, rule, tuple(sorted(apart)))
+    if basis != "stated":
+        # The ledger finds the same key mostly, and takes a record that states none at a glance.
+        rules = OPEN(kind) if own is None and schema is None else schema
+        if stated or rules is None or quick_key(rules, said) != key:
+            said = {**said, "$": {**stated, "key": key}}
+    return Named(said, basis, rule, tuple(sorted(apart)))
 
 
 def key_of(ledger: Past, kind: str, fields: Mapping[str, Any]) -> str | None:
@@ -209,9 +221,9 @@ def _is_time(value: Any) -> bool:
 
 def _identity(kind: str, fields: Mapping[str, Any]) -> tuple[str, str | None, str | None]:
     """Return the key of a record, how it was found and by which fields; no way for one that says nothing."""
-    sound = {name: value for name, value in fields.items() if _identifies(value)}
     for rule in packs.identity(packs.NEOTOMA).get(kind, ()):
-        key = key_by(rule, sound)
+        names = [part.field for part in rule.parts]
+        key = key_by(rule, {name: fields[name] for name in names if name in fields and _identifies(fields[name])})
         if key is not None and not ids.ref_faults(kind, key):
             return key, "schema_rule", rule.text
     found = identifying(kind, fields)
@@ -223,7 +235,9 @@ def _identity(kind: str, fields: Mapping[str, Any]) -> tuple[str, str | None, st
 
 def misfits(schema: Schema, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values that are of another type than the pack's schema says: they are kept apart."""
-    found = {}
+    found: dict[str, Any] = {}
+    if schema.takes(fields):
+        return found  # what fits as a whole fits field by field
     for name, value in fields.items():
         if value is not None and name in schema.properties:
             one = str(schema.policy_of(name)) in packs.COLLECTIONS and not isinstance(value, list)
@@ -281,7 +295,7 @@ def _identifies(value: Any) -> bool:
     """Return whether a value can identify anything: a number, or text that stands for a value."""
     if isinstance(value, str):
         return value != REDACTED and value.strip().lower() not in NOTHING
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _text(value: Any) -> str:

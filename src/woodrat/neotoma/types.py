@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from woodrat.api.ledger import with_first_schemas
+from woodrat.engines.port import BEFORE_ALL
 from woodrat.ledger import entry_index, quick_reads
 from woodrat.state import builtin, packs
 from woodrat.state.packs import NEOTOMA
@@ -34,7 +35,7 @@ class Types(NamedTuple):
     stamp: bytes | None
     """The engine's stamp before they were looked up: while it stays, nothing was committed."""
     position: int
-    """Where the log ended."""
+    """Where the log ended; before all where that was not looked at."""
     in_force: Mapping[str, Schema]
     """The schemas in force, by type."""
 
@@ -78,7 +79,12 @@ def _types(ledger: Past) -> Types:
         by_tenant = _by_engine[context.engine] = {}
     stamp = quick_reads.stamp(context.engine)
     found = by_tenant.get(context.tenant)
-    if found is None or stamp is None or found.stamp != stamp:
+    if found is not None and stamp is not None and found.stamp == stamp:
+        return found
+    in_force = quick_reads.schemas(context.engine, context.tenant)
+    if in_force is not None:
+        found = Types(stamp, BEFORE_ALL, in_force)
+    else:
         with context.engine.view(context.tenant) as view:
             head = view.head().position
             stands = found is not None and found.position <= head
@@ -88,7 +94,7 @@ def _types(ledger: Past) -> Types:
                 named = entry_index.schema_types(view, head)
                 schemas = {name: winning(entry_index.schemas(view, name, head)) for name in named}
                 found = Types(stamp, head, {name: schema for name, schema in schemas.items() if schema is not None})
-        by_tenant[context.tenant] = found
+    by_tenant[context.tenant] = found
     return found
 
 
