@@ -19,8 +19,9 @@ from woodrat.explain.reader import searches
 from woodrat.explain.reader.plain_runs import PlainRun
 from woodrat.explain.reader.tracer import Tracer
 from woodrat.ledger.own_policy import registry
+from woodrat.runs import summary
 from woodrat.runs.index import grounds
-from woodrat.runs.reader import Recounter
+from woodrat.runs.reader.recounter import Recounter
 from woodrat.state import observation
 from woodrat.state.observation import ASSERT
 from woodrat.testing.clock import FixedClock
@@ -210,12 +211,15 @@ def test_the_story_has_lines() -> None:
     assert agree(STORY) == 3
 
 
-@pytest.mark.parametrize("planted", ["writes", "evidence", "moments"])
+@pytest.mark.parametrize("planted", ["writes", "parts", "evidence", "moments"])
 def test_a_planted_fault_is_caught(planted: str) -> None:
     """What is left out by lines is told from whole runs."""
     with pytest.MonkeyPatch.context() as patch:
         if planted == "writes":
             patch.setattr(PlainRun, "writes", ())
+        elif planted == "parts":
+            parts_of = summary._parts
+            patch.setattr(summary, "_parts", lambda *given: (found := parts_of(*given)) and [[], found[1]])
         elif planted == "evidence":
             patch.setattr(grounds, "evidence_text", lambda origin: None)
         else:

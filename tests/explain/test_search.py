@@ -25,7 +25,7 @@ from woodrat.ledger.index import Tail
 from woodrat.ledger.read import Reader
 from woodrat.runs import index as run_index
 from woodrat.runs.index import DECISIONS
-from woodrat.runs.reader import Recounter
+from woodrat.runs.reader.recounter import Recounter
 from woodrat.runs.rules import Rule
 from woodrat.state.asof import AsOf
 from woodrat.state.observation import RETRACT
@@ -73,6 +73,11 @@ def check(ledger: woodrat.Ledger) -> int:
     run_index.catch_up(ledger.context.engine, ledger.tenant)
     for span, decisions in expected.items():
         assert list(newly_stale(ledger.context, *span)) == decisions
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "RUNS_READ_MAX", 0)  # indexes tell of the runs, those of few decisions too
+        patch.setattr(search, "COMPARED_TOGETHER", 2)
+        for span, decisions in expected.items():
+            assert list(newly_stale(ledger.context, *span)) == decisions
     return sum(map(len, expected.values()))
 
 

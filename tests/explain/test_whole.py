@@ -22,7 +22,7 @@ from woodrat.explain.reader import searches
 from woodrat.explain.reader.lineage import cycle_heads
 from woodrat.explain.reader.plain_runs import plain_runs
 from woodrat.explain.references import Affected
-from woodrat.runs.reader import Recounter
+from woodrat.runs.reader.recounter import Recounter
 from woodrat.runs.rules import Rule
 
 
@@ -388,9 +388,9 @@ def test_a_page_finds_no_more_than_it_shows(ledger: woodrat.Ledger, monkeypatch:
     looked_up: list[str] = []
     read: list[str] = []
 
-    def counted(recounter: Recounter, ids: Collection[str]) -> Any:
+    def counted(recounter: Recounter, ids: Collection[str], bodies: Any) -> Any:
         looked_up.extend(sorted(ids, key=runs.index))
-        return plain_runs(recounter, ids)
+        return plain_runs(recounter, ids, bodies)
 
     def noted(self: Recounter, id: str) -> Any:
         read.append(id)
@@ -399,7 +399,6 @@ def test_a_page_finds_no_more_than_it_shows(ledger: woodrat.Ledger, monkeypatch:
     find = Recounter.find
     monkeypatch.setattr(Recounter, "find", noted)
     monkeypatch.setattr(impact_reader, "plain_runs", counted)
-    monkeypatch.setattr(impact_reader, "LINKS_MIN", 4)
     page = ledger.impact(said, limit=3)
     assert [each.run for each in page.runs] == runs[:3]
     assert (page.counts.runs, page.counts.decisions, page.left_out) == (None, None, None)

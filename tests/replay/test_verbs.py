@@ -22,7 +22,7 @@ from woodrat.merge import BUILTIN
 from woodrat.replay import verbs as replay_verbs
 from woodrat.replay.result import KINDS, Replayed
 from woodrat.replay.verbs import outer_runs
-from woodrat.runs import reader as run_reader
+from woodrat.runs import index as run_index
 from woodrat.runs import values
 from woodrat.runs.recorder.run import Run
 from woodrat.runs.rules import Rule
@@ -776,7 +776,7 @@ def test_the_index_and_the_log_say_the_same_of_a_run(ledger: Ledger, monkeypatch
         read = replay_verbs.read_around(view, -1)
     assert replay_verbs.look_around(ledger.context, runs[::-1], -1) == read
     assert replayed(ledger, outer, agent).same
-    monkeypatch.setattr(run_reader, "catch_up", lambda engine, tenant: None)
+    monkeypatch.setattr(run_index, "catch_up", lambda engine, tenant: None)
     fresh = opened()
     again = recorded(fresh, lambda run: "done")
     assert fresh.runs.replay(again, lambda run: "done").same

@@ -18,9 +18,12 @@ from woodrat.ledger.own_policy import registry
 from woodrat.ledger.pages import make_cursor
 from woodrat.proofs.verbs.keys import make as make_keys
 from woodrat.runs import index as run_index
-from woodrat.runs import reader as run_reader
 from woodrat.runs.index import decisions, listing
-from woodrat.runs.reader import ask_runs, matching, open_recounter, summaries
+from woodrat.runs.reader import lists as run_lists
+from woodrat.runs.reader import recounter as recounter_module
+from woodrat.runs.reader import why as why_reader
+from woodrat.runs.reader.lists import ask_runs, matching, summaries
+from woodrat.runs.reader.recounter import open_recounter
 from woodrat.runs.summary import line_of, summary_of
 from woodrat.testing.clock import FixedClock
 
@@ -177,7 +180,8 @@ def lists(ledger: woodrat.Past, position: int) -> list[list[str]]:
 def read(ledger: woodrat.Past, position: int, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """Return what every question finds at a position when every record is read."""
     with monkeypatch.context() as patch:
-        patch.setattr(run_reader, "TAIL_MAX", -(1 << 40))
+        patch.setattr(recounter_module, "TAIL_MAX", -(1 << 40))
+        patch.setattr(run_lists, "TAIL_MAX", -(1 << 40))
         return lists(ledger, position)
 
 
@@ -193,18 +197,18 @@ def decided(ledger: woodrat.Past, position: int) -> None:
                 for made in record.decisions
                 if record.subject in names or names.intersection(made.entities)
             )
-            found = list(run_reader._decided_about(recounter, ref, None, 2))
+            found = list(why_reader._decided_about(recounter, ref, None, 2))
             assert [(one.place, one.id) for one in found] == [item[:2] for item in expected[::-1]], position
             for number, one in enumerate(found):
-                rest = run_reader._decided_about(recounter, ref, one.place, 1)
+                rest = why_reader._decided_about(recounter, ref, one.place, 1)
                 assert [_told(each) for each in rest] == [_told(each) for each in found[number + 1 :]]
-            read = [run_reader._read_decision(recounter.judged(id), place, made) for place, id, made in expected[::-1]]
+            read = [why_reader._read_decision(recounter.judged(id), place, made) for place, id, made in expected[::-1]]
             assert [_told(one) for one in found] == [_told(one) for one in read], "a line says what the record does"
 
 
-def _told(found: run_reader._Decided) -> tuple[Any, ...]:
+def _told(found: why_reader._Decided) -> tuple[Any, ...]:
     """Return the place of a decision, what it was made on, and what `why` tells of it and its run."""
-    return found.place, list(found.grounds), run_reader._reason(found, lambda decision: decision)
+    return found.place, list(found.grounds), why_reader._reason(found, lambda decision: decision)
 
 
 def agree(acts: list[Act], part: int, behind: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,13 +304,13 @@ def test_a_page_of_ended_runs_reads_their_lines(monkeypatch: pytest.MonkeyPatch)
         write_entry(ledger, "run.ended", _body(run, 2, status="done", answer="x" * (3_000 if number else 3)))
     ledger.runs.list()
     looked: list[str] = []
-    look = run_reader._looked_at
+    look = run_lists._looked_at
 
     def noted(*given: Any) -> Any:
         looked.append(given[3])
         return look(*given)
 
-    monkeypatch.setattr(run_reader, "_looked_at", noted)
+    monkeypatch.setattr(run_lists, "_looked_at", noted)
     listed = ledger.runs.list().items
     assert (looked, [run.cut for run in listed]) == ([], [("answer",)] * 3 + [()])
     assert all(len(str(run.answer)) < 1_000 for run in listed), "of a long answer there is a preview"

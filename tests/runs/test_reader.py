@@ -17,8 +17,8 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger import index as log_index
 from woodrat.ledger.own_policy import registry
 from woodrat.runs import index as run_index
-from woodrat.runs import reader as run_reader
 from woodrat.runs.projection import project
+from woodrat.runs.reader.recounter import open_recounter
 from woodrat.runs.recorder import current
 from woodrat.runs.recorder.decisions import decide
 from woodrat.runs.rules import Rule
@@ -371,10 +371,10 @@ def test_the_index_and_the_log_give_the_same_answers(ledger: woodrat.Ledger, mon
     past = ledger.at(ledger.position)  # a moment in the past does not bring the index up to date
     unindexed = past.runs.show(RUN), past.why("loan/42"), past.runs.list()
     with ledger.context.engine.view(TenantId("lending")) as view:
-        assert log_index.covered(view, run_reader.INDEX.name) == -1
+        assert log_index.covered(view, run_index.INDEX.name) == -1
     assert (ledger.runs.show(RUN), ledger.why("loan/42"), ledger.runs.list()) == unindexed
     with ledger.context.engine.view(TenantId("lending")) as view:
-        assert log_index.covered(view, run_reader.INDEX.name) == view.head().position
+        assert log_index.covered(view, run_index.INDEX.name) == view.head().position
     assert (past.runs.show(RUN), past.why("loan/42"), past.runs.list()) == unindexed
 
 
@@ -484,10 +484,10 @@ def test_decisions_are_found_by_entity_and_field(ledger: woodrat.Ledger) -> None
     write(ledger, leaning())
     past = ledger.at(ledger.position)
     for _ in range(2):
-        with run_reader.open_recounter(past.context) as recounter:
+        with open_recounter(past.context) as recounter:
             ref = recounter.members("loan/42")[0]
             every = [entry.position for entry in recounter.leaning_on(ref)]
             assert len(every) == 2
             assert [entry.position for entry in recounter.leaning_on(ref, "creditScore")] == every
             assert recounter.leaning_on(ref, "credit") == []
-        run_reader.catch_up(ledger.context.engine, ledger.context.tenant)
+        run_index.catch_up(ledger.context.engine, ledger.context.tenant)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 import woodrat
+from woodrat.api.verbs import verbs
 from woodrat.errors import NotFound, Refused
 from woodrat.runs.step_order import numbered_steps
+from woodrat.runs.step_page import STEP_KINDS
 
 RULES = [woodrat.Rule("rejected", {"score": {"lt": 600}}, label="Low score")]
 
@@ -56,11 +58,38 @@ def test_a_page_can_begin_at_a_step(ledger: woodrat.Ledger) -> None:
         ledger.runs.steps(run, step=99)
 
 
+def test_pages_of_each_kind_are_the_run(ledger: woodrat.Ledger) -> None:
+    """Steps of one kind are counted and skipped by themselves, and those of all kinds are the run."""
+    run = ledger.runs.list().items[0].id
+    whole = ledger.runs.steps(run).items
+    for kind in STEP_KINDS:
+        of_kind = [step for step in whole if step.kind == kind]
+        pages = [ledger.runs.steps(run, kind=kind, skip=skip, limit=1) for skip in range(len(of_kind) + 1)]
+        assert [step for page in pages for step in page.items] == of_kind
+        assert of_kind, kind
+        assert [(page.total, page.skipped) for page in pages] == [(len(of_kind), n) for n in range(len(of_kind) + 1)]
+    (decision,) = ledger.runs.steps(run, kind="decision").items
+    assert ledger.runs.steps(run, kind="decision", step=decision.number).items == (decision,)
+    with pytest.raises(NotFound, match=f"has no step {decision.number} of kind note; it has steps 4 to 4"):
+        ledger.runs.steps(run, kind="note", step=decision.number)
+
+
+def test_every_kind_of_step_can_be_asked_for() -> None:
+    (parameter,) = [each for each in verbs()["runs.steps"].parameters if each.name == "kind"]
+    assert parameter.kind.schema["enum"] == [*STEP_KINDS]
+
+
 def test_what_is_wrong_is_said_at_once(ledger: woodrat.Ledger) -> None:
     run = ledger.runs.list().items[0].id
     with pytest.raises(Refused) as refusal:
         ledger.runs.steps(run, skip=-1, step="x", limit=0)  # type: ignore[arg-type]
     assert [fault.path for fault in refusal.value.faults] == ["skip", "step", "limit"]
+    with pytest.raises(Refused) as unknown:
+        ledger.runs.steps(run, kind="decisions")
+    (fault,) = unknown.value.faults
+    assert fault.path == "kind"
+    assert '"decisions"' in fault.problem
+    assert fault.remedy == "Send one of read, tool, model, decision, note, write."
     with pytest.raises(Refused, match="both say where to begin"):
         ledger.runs.steps(run, skip=1, step=2)
     with pytest.raises(NotFound):

@@ -245,7 +245,7 @@ def _without_nulls(what: Mapping[str, Any]) -> dict[str, Any]:
 def _recorded(reader: Reader, asking: Asking, faults: list[Fault]) -> Choice | None:
     """Return a decision on record, to be made again on other states; the last one of its stage."""
     from woodrat.explain.reader.tracer import decisions_at
-    from woodrat.runs.reader import Recounter, run_record
+    from woodrat.runs.reader.recounter import Recounter, run_record
 
     id, mark, stage = asking.what.partition("#")
     if not mark:

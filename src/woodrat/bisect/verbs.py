@@ -28,7 +28,7 @@ from woodrat.ledger.read import Reader
 from woodrat.merge.diff import field_changes
 from woodrat.merge.rules import rules_of
 from woodrat.runs.inquiry import predicate_name
-from woodrat.runs.reader import Recounter
+from woodrat.runs.reader.recounter import Recounter
 from woodrat.state import schema
 from woodrat.state.asof import AsOf
 

@@ -265,7 +265,7 @@ def affected_parts(
 
 
 def affected_run(
-    record: LeaningRun, parts: Callable[[], Mapping[str, Any]], distance: int, through: str, through_run: str | None
+    record: LeaningRun, parts: Callable[[str], Mapping[str, Any]], distance: int, through: str, through_run: str | None
 ) -> AffectedRun:
     """Return a run that leaned on something; `parts` returns `affected_parts`, when they are asked for."""
     return AffectedRun.deferred(

@@ -6,7 +6,7 @@ runs that the facts it looked at came from.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.records import dataclass, field
 from woodrat.runs.steps import Decision, Read, ref, text
@@ -46,7 +46,12 @@ def read_ref(origin: object) -> Ref | None:
 def named_observations(origin: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the observations that an origin names."""
     listed = origin.get("observations")
-    return tuple(id for id in listed if isinstance(id, str)) if isinstance(listed, list) else ()
+    if not isinstance(listed, list):
+        return ()
+    return tuple(listed if _TEXT.issuperset(map(type, listed)) else (id for id in listed if isinstance(id, str)))
+
+
+_TEXT: Final = frozenset({str})
 
 
 def evidence(made: Decision) -> dict[str, Mapping[str, Any]]:

@@ -9,7 +9,7 @@ not be compared, and a rule before the first match would be unknown for it: noth
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
@@ -22,7 +22,7 @@ from woodrat.runs.account import SNAPSHOT
 from woodrat.runs.gaps import SKIP, Gap, gaps_of
 from woodrat.runs.operators import NO_CONDITION, NO_FACT, holds
 from woodrat.runs.rules import Rule, all_chosen
-from woodrat.runs.steps import SELECT, Decision, Tried, chooser
+from woodrat.runs.steps import SELECT, Decision, Tried, chooser, mapping
 from woodrat.runs.values import REDACTED
 from woodrat.state.fact import Fact
 
@@ -169,9 +169,14 @@ class Remade:
                         operand = value
                 yield _Condition(key, op, operand, is_whole(operand))
 
-    def on(self, now: Mapping[str, Fact], open: Mapping[str, str] | None = None) -> DecisionNow:
-        """Return what it would come to if these facts, by the names it gave them, had been so."""
-        values = self.decision.known_facts
+    def on(
+        self, now: Mapping[str, Fact], open: Mapping[str, str] | None = None, values: dict[str, Json] | None = None
+    ) -> DecisionNow:
+        """Return what it would come to if these facts, by the names it gave them, had been so.
+
+        `values` are those of another decision that differs in nothing else (`rules_key`).
+        """
+        values = self.decision.known_facts if values is None else values.copy()
         changed: set[str] = set()
         for key, fact in now.items():
             if fact.missing:
@@ -283,6 +288,26 @@ def _has_rules(decision: Decision) -> bool:
 def remake(decision: Decision, now: Mapping[str, Fact]) -> DecisionNow:
     """Return what a decision would come to now on these facts; what came from a model might be otherwise now."""
     return Remade(decision).on(now, from_models(decision))
+
+
+def rules_key(body: Mapping[str, Any]) -> bytes:
+    """Return bytes that are the same for recorded decisions, by their bodies, that differ in facts and place alone.
+
+    `Remade` of one of them says what each would come to. Of a rule that is data, what it compared belongs to the facts.
+    """
+    parts: list[Any] = [*map(body.get, _DECIDING), SNAPSHOT in mapping(body.get("attributes"))]
+    rules = body.get("rules")
+    parts.append(len(rules) if type(rules) is list else None)
+    for rule in rules if type(rules) is list else ():
+        if type(rule) is dict and type(when := rule.get("when")) is dict:
+            parts += (when, rule.get("label"), rule.get("chosen"), rule.get("predicate"))
+        else:
+            parts.append(rule)
+    return form.serialise_plain(parts)  # however it spells a float, it is no other float's spelling
+
+
+_DECIDING: Final = ("untried", "chosen", "default", "mode", "otherwise", "on_missing", "chosen_by", "omitted")
+"""What else of a decision `Remade` looks at, as its body calls it."""
 
 
 def from_models(decision: Decision) -> dict[str, str]:

@@ -17,9 +17,10 @@ from woodrat.ledger import source_index
 from woodrat.ledger.pages import page_request
 from woodrat.ledger.read import Reader
 from woodrat.records import replace
-from woodrat.runs.reader import Recounter, open_recounter, run_record, texts_of, why_page
+from woodrat.runs.reader.recounter import Recounter, open_recounter, run_record
+from woodrat.runs.reader.why import texts_of, why_page
 from woodrat.runs.step_order import numbered_steps
-from woodrat.runs.step_page import steps_page
+from woodrat.runs.step_page import STEP_KINDS, step_kind, steps_page
 from woodrat.runs.steps import Decision
 from woodrat.state.asof import AsOf
 from woodrat.training import index as training_index
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from woodrat.explain.stale import Stale
     from woodrat.ledger.pages import Page, PageRequest
     from woodrat.ledger.progress import Progress
-    from woodrat.runs.reader import Reason
+    from woodrat.runs.reader.why import Reason
     from woodrat.runs.record import RunRecord
     from woodrat.runs.step_page import RunSteps
 
@@ -112,19 +113,20 @@ def run(context: Context, id: object) -> RunRecord:
     return replace(record, decisions=decisions) if decisions else record
 
 
-def run_steps(context: Context, id: object, *, skip: object, step: object, limit: object) -> RunSteps:
-    """Return some steps of a run in order; the decisions among them as `run` returns them."""
-    request = page_request(context, ["steps"], limit, None, _step_faults(skip, step))
+def run_steps(context: Context, id: object, *, kind: object, skip: object, step: object, limit: object) -> RunSteps:
+    """Return some steps of a run in order, of one kind or of all; the decisions among them as `run` returns them."""
+    request = page_request(context, ["steps"], limit, None, _step_faults(kind, skip, step))
     assert type(skip) is int
     with open_recounter(context) as recounter:
         record = run_record(recounter, id)
-        steps = numbered_steps(record)
+        steps = [each for each in numbered_steps(record) if kind is None or step_kind(each.part) == kind]
         if step is not None:
             skip = next((place for place, each in enumerate(steps) if each.number == step), -1)
             if skip < 0:
+                of_kind = "" if kind is None else f" of kind {kind}"
                 there = f"it has steps {steps[0].number} to {steps[-1].number}" if steps else "it has none"
                 raise NotFound(
-                    f"{record.id} has no step {step}; {there}. Nothing was changed. Read it without `step`.",
+                    f"{record.id} has no step {step}{of_kind}; {there}. Nothing was changed. Read it without `step`.",
                     {"run": record.id, "step": step},
                 )
         gathered = Gathered(_tracer(recounter))
@@ -135,8 +137,10 @@ def run_steps(context: Context, id: object, *, skip: object, step: object, limit
     return steps_page(record, len(steps), min(skip, len(steps)), page)
 
 
-def _step_faults(skip: object, step: object) -> list[Fault]:
+def _step_faults(kind: object, skip: object, step: object) -> list[Fault]:
     faults: list[Fault] = []
+    if kind is not None and kind not in STEP_KINDS:
+        faults.append(Fault("kind", f"there is no kind of step {shown(kind)}", f"Send one of {', '.join(STEP_KINDS)}."))
     if type(skip) is not int or skip < 0:
         faults.append(Fault("skip", f"expected a whole number from 0 on, got {shown(skip)}", "Send a count of steps."))
     if step is not None and type(step) is not int:

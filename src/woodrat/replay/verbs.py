@@ -17,8 +17,10 @@ from woodrat.ledger import index as log_index
 from woodrat.ledger.moments import open_reader
 from woodrat.replay.reader import Around, Session, basis_of, replay_one
 from woodrat.replay.result import Replayed, ReplayedRun
-from woodrat.runs import reader as run_reader
+from woodrat.runs import index as run_index
 from woodrat.runs import values
+from woodrat.runs.reader import lists as run_lists
+from woodrat.runs.reader.recounter import Recounter
 from woodrat.runs.record import RunRecord
 from woodrat.runs.recorder import threads
 from woodrat.runs.recorder.recording import in_order
@@ -127,7 +129,7 @@ def outer_runs(context: Context, **asked: Any) -> list[str]:
     """Return the runs that `Past.runs` finds, the first recorded first; those inside others are replayed with them."""
     from woodrat.ledger.pages import PAGE_MAX
 
-    page = run_reader.runs_page(context, limit=PAGE_MAX, cursor=None, **asked)
+    page = run_lists.runs_page(context, limit=PAGE_MAX, cursor=None, **asked)
     return [record.id for record in page if record.parent is None][::-1]
 
 
@@ -177,11 +179,11 @@ def _first_basis(context: Context, ids: Sequence[str]) -> int:
 def look_around(context: Context, ids: Sequence[str], after: int) -> Around:
     """Find what the runs wrote and started: by the index of runs, or in the log from where the first of them began."""
     if not getattr(context.engine, "readonly", False):
-        run_reader.catch_up(context.engine, context.tenant)
+        run_index.catch_up(context.engine, context.tenant)
     with open_reader(context) as reader:
-        if log_index.covered(reader.view, run_reader.INDEX.name) < after:
+        if log_index.covered(reader.view, run_index.INDEX.name) < after:
             return read_around(reader.view, after)
-        recounter, names = run_reader.Recounter(reader), list(ids)
+        recounter, names = Recounter(reader), list(ids)
         kin: dict[str, Sequence[str]] = {}
         writes: dict[str, dict[int, int]] = {}
         met = set(names)

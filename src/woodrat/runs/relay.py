@@ -18,7 +18,7 @@ from woodrat.engines.port import Receipt, Shared
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import entry_index
 from woodrat.ledger.ownership import check_owner
-from woodrat.runs.reader import open_recounter, run_record
+from woodrat.runs.reader.recounter import open_recounter, run_record
 from woodrat.runs.recorder.log import LocalLog, check_id, family, steps_of
 from woodrat.runs.recorder.resume import carried_on, continued, remember
 from woodrat.runs.recorder.run import STATUSES

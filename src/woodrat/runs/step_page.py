@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.record_json import Record
 from woodrat.records import dataclass
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from woodrat.canon.form import Json
     from woodrat.runs.record import RunRecord
+
+STEP_KINDS: Final = ("read", "tool", "model", "decision", "note", "write")
+"""What kinds of steps there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ class RunSteps(Record):
     erased: int
     """How many of its entries were erased."""
     total: int
-    """How many steps it has."""
+    """How many steps it has; of the kind that was asked for, where one was."""
     skipped: int
     """How many of them stand before those of this page."""
     items: tuple[RunStep, ...]

@@ -17,7 +17,7 @@ from woodrat.runs.evidence import Evidence
 from woodrat.runs.margin import Margin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
@@ -137,6 +137,14 @@ class Condition(Record):
         """Ids of the observations behind the actual value."""
         return _observations(self.origin)
 
+    @property
+    def found_its_fact(self) -> bool:
+        """Whether it tells what the fact was."""
+        from woodrat.runs.operators import NO_FACT
+
+        there = self.result is self.operand if self.op == "exists" else self.error != NO_FACT
+        return there and self.actual is not None
+
 
 def result_word(result: bool | None) -> str:
     """Return in a word whether a condition held."""
@@ -247,13 +255,10 @@ class Decision(Part):
     @property
     def known_facts(self) -> dict[str, Json]:
         """The facts it was made on, by name, as far as they are on record."""
-        from woodrat.runs.operators import NO_FACT
-
         values = dict(self.facts)
         for condition in self.conditions:
-            there = condition.result is condition.operand if condition.op == "exists" else condition.error != NO_FACT
-            if there and condition.actual is not None:
-                values.setdefault(condition.key, condition.actual)
+            if condition.key not in values and condition.found_its_fact:
+                values[condition.key] = condition.actual
         return values
 
     @property
@@ -587,10 +592,54 @@ def decision_origins(body: Mapping[str, Any]) -> DecisionOrigins:
     return DecisionOrigins(tuple(conditions), facts, frozenset(asked))
 
 
+class DecisionFacts(NamedTuple):
+    """What a decision was made on, read from its body without making a `Decision` of it: for lists."""
+
+    origins: dict[str, dict[str, Any]]
+    """Where each fact came from that it was given or looked at, by name, as the first condition on it says."""
+    looked: Collection[str]
+    """The facts that it looked at; without conditions, all that it was given."""
+    values: dict[str, Json]
+    """What `Decision.known_facts` says."""
+    has_model: bool
+    """Whether a model may have given one of them."""
+
+
+def decision_facts(body: Mapping[str, Any]) -> DecisionFacts:
+    """Return what a decision was made on."""
+    looked: dict[str, dict[str, Any]] = {}
+    values, given = mapping(body.get("facts")).copy(), mapping(body.get("facts_origin"))
+    has_model = False
+    for rule in _dicts(body.get("rules")):
+        for condition in _dicts(rule.get("conditions")):
+            key, told = condition.get("key"), condition.get("origin")
+            if type(key) is not str:
+                key = ""
+            if key not in looked:
+                looked[key] = _origin(told)
+            if key not in values and (compared := _condition(condition)).found_its_fact:
+                values[key] = compared.actual
+            if type(told) is dict and told.get("kind") == "model":
+                has_model = True
+    for told in given.values():
+        if type(told) is dict and told.get("kind") == "model":
+            has_model = True
+    if not looked:
+        origins = {name: _origin(told) for name, told in given.items()}
+        return DecisionFacts(origins, origins, values, has_model)
+    origins = {name: looked[name] if name in looked else _origin(told) for name, told in given.items()}
+    origins.update(looked)
+    return DecisionFacts(origins, looked, values, has_model)
+
+
 def _dicts(value: object) -> list[dict[str, Any]]:
     if not isinstance(value, list):
         return []
-    return value if all(type(each) is dict for each in value) else [each for each in value if isinstance(each, dict)]
+    return value if _DICT.issuperset(map(type, value)) else [each for each in value if isinstance(each, dict)]
+
+
+_DICT: Final = frozenset({dict})
+_TEXT: Final = frozenset({str})
 
 
 def _tried(rule: Mapping[str, Any]) -> Tried:
@@ -636,7 +685,7 @@ def _origin(told: object) -> dict[str, Any]:
             origin = {name: item for name, item in origin.items() if type(item) is _ORIGIN.get(name, type(item))}
             break
     named = origin.get("observations", _NOTHING)
-    if named is not _NOTHING and not (type(named) is list and all(type(id) is str for id in named)):
+    if named is not _NOTHING and not (type(named) is list and _TEXT.issuperset(map(type, named))):
         ids = [id for id in named if isinstance(id, str)] if isinstance(named, list) else []
         origin = {**origin, "observations": ids}
     return origin or {"kind": "stated"}

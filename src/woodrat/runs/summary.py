@@ -30,6 +30,10 @@ CHOICES_MAX: Final = 8
 """How many of its decisions a summary names."""
 ENTRIES_MAX: Final = 256
 """Up to how many entries a run has a line. A step that comes after the end of its run makes the line anew."""
+PARTS_MAX: Final = 64
+"""Up to how many reads and decisions together a line says where they stand."""
+_SPAN: Final = b'"span"'
+"""Stands once in a decision, for its own, unless an origin or a value has such a member too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +163,15 @@ def _choice(made: Decision) -> RunChoice:
 class Line:
     """What an index keeps of a run that has ended. Of one that is only looked at, the summary need not be made."""
 
-    __slots__ = ("_fields", "_summary", "plain")
+    __slots__ = ("_fields", "_summary", "parts", "plain")
 
-    def __init__(self, plain: bool, fields: list[Any]) -> None:
+    def __init__(self, plain: bool, parts: list[list[int]] | None, fields: list[Any]) -> None:
         self.plain = plain
         """Whether each of its entries is a part of it as it stands: none came twice, as a span, from another agent, or
         is erased. Its steps can then be read one by one."""
+        self.parts = parts
+        """Where its reads stand, and where its decisions do, in order; none where these entries and what it wrote here
+        do not tell all that its record tells of them."""
         self._fields = fields
         self._summary: RunSummary | None = None
 
@@ -202,7 +209,8 @@ def line_of(id: str, entries: Sequence[Entry], judgements: Iterable[Judgement]) 
     record = record_of(id, entries, judgements=judgements)
     if record.end is None or record.start is None:
         return None
-    return form.serialise(_told(summary_of(record), plain=_is_plain(entries, record)))
+    plain = _is_plain(entries, record)
+    return form.serialise(_told(summary_of(record), plain, _parts(entries, record) if plain else None))
 
 
 def _is_plain(entries: Sequence[Entry], record: RunRecord) -> bool:
@@ -212,11 +220,23 @@ def _is_plain(entries: Sequence[Entry], record: RunRecord) -> bool:
     return not any(came_as_span(form.decode(body)) for body in bodies)
 
 
-def _told(summary: RunSummary, *, plain: bool) -> list[Json]:
+def _parts(entries: Sequence[Entry], record: RunRecord) -> list[Json] | None:
+    """Return where the reads and the decisions of a plain run stand."""
+    if len(record.reads) + len(record.decisions) > PARTS_MAX:
+        return None
+    if any(write.position is None for write in record.writes):
+        return None  # it was imported, and wrote in another log
+    if any(entry.kind == "run.decided" and (entry.body or b"").count(_SPAN) > 1 for entry in entries):
+        return None  # a value may have come from a call, and is told with the call then
+    return [[read.position for read in record.reads], [made.position for made in record.decisions]]
+
+
+def _told(summary: RunSummary, plain: bool, parts: list[Json] | None) -> list[Json]:
     """Return a line as plain JSON: the fields of a summary in their order."""
     counts = summary.counts
     return [
         plain,
+        parts,
         summary.id,
         summary.status,
         summary.agent,
@@ -245,10 +265,10 @@ def _told(summary: RunSummary, *, plain: bool) -> list[Json]:
 
 def read_line(data: bytes) -> Line:
     """Return a line that was kept. What is wrong with it is a TypeError or a ValueError."""
-    plain, *fields = form.decode(data)
+    plain, parts, *fields = form.decode(data)
     if len(fields) != len(_PLACES):
         raise ValueError("a line has another number of fields")
-    return Line(plain, fields)
+    return Line(plain, parts, fields)
 
 
 _PLACES: Final = {name: place for place, name in enumerate(fields_of(RunSummary))}

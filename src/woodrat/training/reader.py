@@ -18,9 +18,9 @@ from woodrat.ledger.index import Lookup
 from woodrat.ledger.moments import here
 from woodrat.ledger.read import Reader
 from woodrat.merge import fold
-from woodrat.runs import reader as run_reader
 from woodrat.runs.account import MIXED
-from woodrat.runs.reader import Recounter
+from woodrat.runs.reader import lists as run_lists
+from woodrat.runs.reader.recounter import Recounter
 from woodrat.state.asof import AsOf
 from woodrat.state.observation import RETRACT
 from woodrat.training import exports
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.progress import Progress
     from woodrat.log.entry import Entry
     from woodrat.merge import Policy
-    from woodrat.runs.reader import Runs
+    from woodrat.runs.reader.lists import Runs
     from woodrat.runs.record import RunRecord
     from woodrat.state.asof import Stored
     from woodrat.training.rows import Row, Tools
@@ -145,7 +145,7 @@ class Course:
         tell(whole)
 
     def _records(self) -> Iterator[tuple[int, RunRecord]]:
-        return run_reader.matching(self._recounter, self._asked, oldest_first=True, only=self._only)
+        return run_lists.matching(self._recounter, self._asked, oldest_first=True, only=self._only)
 
     def _lesson(self, record: RunRecord) -> Lesson | LeftOut:
         gone = self._standing.fallen(record)
@@ -432,7 +432,7 @@ def _rows_made_of(
         return 0, ()
     try:
         training_rows.check(details.get("kind"), details.get("flavour"))
-        asked = run_reader.ask_runs(**{name: filters.get(name) for name in exports.FILTERS})
+        asked = run_lists.ask_runs(**{name: filters.get(name) for name in exports.FILTERS})
     except Refused:
         return 0, ()  # an event somebody else wrote under this name
     recounter = Recounter(Reader(view, AsOf(position, effective), policies))

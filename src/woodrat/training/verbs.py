@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from woodrat.clock import fresh_id
 from woodrat.errors import Unavailable
 from woodrat.records import replace
-from woodrat.runs.reader import ask_runs, open_recounter
+from woodrat.runs.reader.lists import ask_runs
+from woodrat.runs.reader.recounter import open_recounter
 from woodrat.training import reader as training_reader
 from woodrat.training import rows
 from woodrat.training.exports import export_event

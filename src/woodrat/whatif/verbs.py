@@ -19,7 +19,7 @@ from woodrat.ledger.moments import NO_READ, open_reader, timestamp
 from woodrat.ledger.pages import limit_faults, make_cursor, read_cursor
 from woodrat.records import dataclass
 from woodrat.runs import steps
-from woodrat.runs.reader import Recounter
+from woodrat.runs.reader.recounter import Recounter
 from woodrat.runs.steps import Decision
 from woodrat.state.run_owner import is_part, owned
 from woodrat.whatif.reader.supposer import Chosen, RunBeginning, Supposer

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.explain.reader.tracer import Tracer
     from woodrat.runs.evidence import Document, LaterChange
-    from woodrat.runs.reader import Complete
+    from woodrat.runs.reader.why import Complete
     from woodrat.runs.steps import Decision
 
 

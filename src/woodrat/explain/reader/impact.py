@@ -40,7 +40,7 @@ from woodrat.explain.references import Affected, References, references
 from woodrat.ledger.matches import find_ref
 from woodrat.log.entry import POSITION_MAX
 from woodrat.records import dataclass
-from woodrat.runs.reader import run_record
+from woodrat.runs.reader.recounter import run_record
 from woodrat.runs.steps import Decision, Read
 from woodrat.training.exports import Export
 
@@ -150,6 +150,8 @@ class ImpactSearch:
         """Whether that is all."""
         self.has_failed = False
         """Whether it was interrupted, and cannot go on."""
+        self.ahead = LINKS_MIN
+        """How many entries are looked up together: as many as a page may need, or more where runs have several."""
         self._lock = threading.Lock()
         self._asked_run: str | None = None
         self._distance = 1
@@ -273,7 +275,7 @@ class ImpactSearch:
         while self._terms and (self.depth is None or self._distance <= self.depth):
             terms, self._terms, self._recent = self._terms, [], Affected()
             links = self._links(terms)
-            while some := list(islice(links, LINKS_MIN)):
+            while some := list(islice(links, self.ahead)):
                 self._gather(some)
                 for link in some:
                     cancellation.check()
@@ -297,7 +299,7 @@ class ImpactSearch:
         return iter(sorted((link for stream in streams for link in stream), key=_link_order))
 
     def _links_of(self, term: _Term, after: int) -> Iterator[_Link]:
-        size = LINKS_MIN
+        size = max(LINKS_MIN, 2 * self.ahead)  # a run has mostly a read and a decision
         while True:
             positions = self._tracer.naming(term.term, after, size)
             yield from (_Link(position, term.through, term.run) for position in positions)
@@ -322,7 +324,7 @@ class ImpactSearch:
             or run == self._asked_run
             or kind != "run.read"
             or link.through not in self.affected.observations
-            or (self._after is not None and record.first <= self._after)
+            or (self._after is not None and min(record.places) <= self._after)
         ):
             self._entered.add(run)
             return self._leaning(link)
@@ -376,11 +378,21 @@ class ImpactSearch:
     def _gather(self, links: Sequence[_Link]) -> None:
         """Look up the runs of some entries that are looked at next, as far as they need not be read as a whole."""
         bodies = self._tracer.view.bodies([link.position for link in links if link.position not in self._touched])
-        self._at = {position: (kind, _run_in(body)) for position, (kind, body) in bodies.items()}
-        unknown = {run for _, run in self._at.values() if run is not None} - self._records.keys()
-        if len(self._records) + len(unknown) > RUNS_AT_HAND:
+        if len(self._records) + len(links) > RUNS_AT_HAND:
             self._records.clear()
-        self._records.update(plain_runs(self._tracer.recounter, unknown))
+        runs: dict[int, str | None] = {}
+        asked: set[str] = set()
+        # A run has mostly read what it decides on, so its line tells whose a decision is: few are opened for that.
+        for are_reads in (True, False):
+            for position, (kind, body) in bodies.items():
+                if (kind == "run.read") is are_reads and position not in runs:
+                    runs[position] = _run_in(body)
+            unknown = {run for run in runs.values() if run is not None} - self._records.keys() - asked
+            asked |= unknown
+            for record in plain_runs(self._tracer.recounter, unknown, bodies):
+                self._records[record.id] = record
+                runs.update(dict.fromkeys(record.places, record.id))
+        self._at = {position: (kind, runs[position]) for position, (kind, _) in bodies.items()}
 
     def _run_of(self, position: int) -> str | None:
         if position not in self._at:
@@ -498,7 +510,7 @@ class _Walk:
     def _shown(self, record: RunRecord | PlainRun, leaning: Leaning) -> AffectedRun:
         known, asked = leaning.leant, self._search.asked
 
-        def work_out() -> dict[str, Any]:
+        def work_out(_: str) -> dict[str, Any]:
             leant = leant_on(asked, record)[1] if known is None else known
             return affected_parts(record, leant.names, leant.written)
 
@@ -525,6 +537,7 @@ def direct_place(request: PageRequest) -> int | None:
 
 def impact_page(tracer: Tracer, search: ImpactSearch, request: PageRequest) -> Impact:
     """Return the page asked for of what a search finds."""
+    search.ahead = min(request.limit + 1, RUNS_AT_HAND)
     walk = _Walk(tracer, search, request.place_of(*PLACE) or (0, 0, 0, 0, 0))
     items = list(islice(walk.items(), request.limit + 1))
     listed = [item for _, item in items[: request.limit]]

@@ -21,7 +21,7 @@ from woodrat.ledger.excerpts import Excerpts
 from woodrat.ledger.matches import find_ref
 from woodrat.ledger.moments import NO_READ
 from woodrat.records import replace
-from woodrat.runs.reader import run_record
+from woodrat.runs.reader.recounter import run_record
 from woodrat.runs.record import record_of
 from woodrat.state import locator
 from woodrat.state.run_owner import owned

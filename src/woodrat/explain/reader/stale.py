@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from woodrat.canon import form
 from woodrat.engines.port import BEFORE_ALL
-from woodrat.explain import references
 from woodrat.explain.references import named_observations, read_ref
-from woodrat.explain.remake import SAME, is_whole, remake
+from woodrat.explain.remake import SAME, Remade, from_models, is_whole, rules_key
 from woodrat.explain.stale import Belief, Stale
 from woodrat.ledger import entry_index
 from woodrat.ledger.pages import Page, PageRequest
@@ -37,6 +36,10 @@ if TYPE_CHECKING:
 REMEMBERED_MAX: Final = 4_096
 """How many answers of a kind are remembered while decisions are compared."""
 
+FEW: Final = 64
+"""Up to how many observations of an entity are read to see whether one is among them."""
+
+_KIND: Final = "run.decided"
 _WINDOW, _WINDOW_MAX = 1_024, 65_536
 
 K = TypeVar("K")
@@ -52,20 +55,21 @@ def stale(tracer: Tracer, request: PageRequest, *, same: bool) -> Page[Stale]:
     (before,) = request.place_of(int) or (tracer.through + 1,)
     beliefs = Beliefs(tracer)
     decisions: list[Stale] = []
+    last = BEFORE_ALL
     positions = _touched(tracer, before)
     while some := list(islice(positions, request.limit + 1)):
         bodies = tracer.view.bodies(some)
         recorded = (recorded_decision(position, *bodies[position]) for position in some if position in bodies)
         found = [made for made in recorded if made is not None]
-        beliefs.gather(made.run for made in found)
+        beliefs.gather(found)
         for made in found:
             comparison = compare(beliefs, made)
             if comparison is None or (comparison.now.outcome == SAME and not same):
                 continue
             if len(decisions) == request.limit:
-                cursor = request.cursor_at([decisions[-1].decision.position])
-                return Page(tuple(decisions), cursor, request.position)
+                return Page(tuple(decisions), request.cursor_at([last]), request.position)
             decisions.append(comparison.stale(beliefs))
+            last = made.position
     return Page(tuple(decisions), None, request.position)
 
 
@@ -85,27 +89,43 @@ def _decided(tracer: Tracer, before: int) -> Iterator[int]:
         high, window = low, min(window * 2, _WINDOW_MAX)
 
 
-class RecordedDecision(NamedTuple):
-    """A decision as it was recorded, and what it was made on."""
+class RecordedDecision:
+    """A decision as it was recorded. The record of it is made when somebody looks at it."""
 
-    run: str
-    """The run it was made in."""
-    body: dict[str, Any]
-    """The body of its entry."""
-    decision: Decision
-    """What was decided."""
-    looked: Mapping[str, Mapping[str, Any]]
-    """Where the facts came from that it looked at."""
+    __slots__ = ("_decision", "body", "facts", "kind", "position", "read", "run")
+
+    def __init__(self, position: int, kind: str, run: str, body: dict[str, Any]) -> None:
+        self.position = position
+        """Where it stands."""
+        self.kind = kind
+        """The kind of its entry."""
+        self.run = run
+        """The run it was made in."""
+        self.body = body
+        """The body of its entry."""
+        self.facts = steps.decision_facts(body)
+        """What it was made on."""
+        self.read = [
+            (key, origin, ref) for key, origin in self.facts.origins.items() if (ref := read_ref(origin)) is not None
+        ]
+        """What of this was read: the fact, where it came from, and of which entity."""
+        self._decision: Decision | None = None
+
+    @property
+    def decision(self) -> Decision:
+        """What was decided."""
+        if self._decision is None:
+            made = steps.part_of(self.kind, self.position, self.body)
+            assert isinstance(made, Decision)
+            self._decision = made
+        return self._decision
 
 
 def recorded_decision(position: int, kind: str, data: bytes) -> RecordedDecision | None:
     """Return the decision that an entry records; none where its body is of another shape."""
-    body: Any = form.decode(data)
-    decision = steps.part_of(kind, position, body) if isinstance(body, dict) else None
+    body: Any = form.decode(data) if kind == _KIND else None
     run = body.get("run") if isinstance(body, dict) else None
-    if not isinstance(decision, Decision) or not isinstance(run, str):
-        return None
-    return RecordedDecision(run, body, decision, references.evidence(decision))
+    return RecordedDecision(position, kind, run, body) if isinstance(run, str) else None
 
 
 class Difference(NamedTuple):
@@ -142,16 +162,21 @@ class Comparison:
 
     def stale(self, beliefs: Beliefs) -> Stale:
         """Return it with both beliefs side by side, and why the earlier one no longer holds."""
-        record = self.record
+        record, made = self.record, self.made
         pairs = [(each, beliefs.spoken(each.ref, each.effective)) for each in self.differences]
+
+        def work_out(name: str) -> dict[str, Any]:
+            if name == "decision":
+                return {name: made.decision}
+            return {"beliefs": tuple(beliefs.belief(*pair) for pair in pairs)}
+
         return Stale.deferred(
-            lambda: {"beliefs": tuple(beliefs.belief(*pair) for pair in pairs)},
-            run=self.made.run,
+            work_out,
+            run=made.run,
             agent=record.agent,
             query=record.query,
             subject=record.subject,
             answer=record.answer,
-            decision=self.made.decision,
             now=self.now,
         )
 
@@ -181,43 +206,38 @@ class Spoken(NamedTuple):
 
 def compare(beliefs: Beliefs, made: RecordedDecision) -> Comparison | None:
     """Compare what a decision looked at with what is believed; none when it is believed as it was."""
-    decision = made.decision
-    values: dict[str, Json] | None = None
+    _, looked, values, has_model = made.facts
     record: RunRecord | PlainRun | None = None
     now: dict[str, Fact] = {}
     differences: list[Difference] = []
-    for key, origin in {**decision.facts_origin, **made.looked}.items():
-        ref = read_ref(origin)
-        if ref is None:
-            continue
-        if values is None:
-            values = decision.known_facts
-        if not _spoken_since(beliefs, ref, origin, values.get(key)):
+    for key, origin, ref in made.read:
+        before = values.get(key)
+        if not _spoken_since(beliefs, ref, origin, before):
             continue
         if record is None:
             record = beliefs.run(made.run)
-            if not is_part("run.decided", made.body, record.agent):
+            if not is_part(_KIND, made.body, record.agent):
                 return None
-        read = read_by(record, origin)
+        read = read_by(record, origin) if record.reads else None
         if read is not None and not read.present:
             continue  # it asked for a moment, and would be told the same
         was, field = named_observations(origin), str(origin["field"])
-        if was and not any(map(beliefs.knows, was)):
-            continue  # it was read from another log, and what that holds now cannot be told
         effective = None if read is None else read.effective
         fact = beliefs.fact(ref, field, effective)
-        before = values.get(key)
         same_origin = set(was) == set(named_observations(fact.origin))
         if same_origin and (
             not is_whole(before) or ((key in values) is not fact.missing and form.same(before, fact.value))
         ):
             continue  # left as it is on record: a value that was hidden or cut stays so
+        if was and not beliefs.knows(was, ref):
+            continue  # it was read from another log, and what that holds now cannot be told
         now[key] = fact
-        if key in made.looked:
+        if key in looked:
             differences.append(Difference(key, ref, field, effective, was, before, fact))
     if record is None or not differences:
         return None
-    return Comparison(made, record, tuple(differences), remake(decision, now))
+    open = from_models(made.decision) if has_model else {}
+    return Comparison(made, record, tuple(differences), beliefs.remade(made).on(now, open, values))
 
 
 def read_by(record: RunRecord | PlainRun, origin: Mapping[str, Any]) -> Read | None:
@@ -257,18 +277,38 @@ class Beliefs:
         self._versions: dict[Ref, int] = {}
         self._spoken: dict[tuple[Ref, str | None], Spoken] = {}
         self._plain: dict[str, PlainRun] = {}
+        self._remade: dict[bytes, Remade] = {}
         self.last_run: tuple[str, int, RunRecord] | None = None
         """The run asked about last, its last position, and its record."""
 
-    def gather(self, runs: Iterable[str]) -> None:
-        """Look up what indexes say of some runs that are asked about next; those that have to be read are left out."""
-        tracer, asked = self.tracer, set(runs)
+    def gather(self, decisions: Iterable[RecordedDecision]) -> None:
+        """Look up what decisions that are compared next ask for: what is believed, and what indexes say of their runs.
+
+        Runs that have to be read are left out.
+        """
+        tracer = self.tracer
+        runs: set[str] = set()
+        refs: dict[Ref, None] = {}
+        for made in decisions:
+            runs.add(made.run)
+            for _, _, ref in made.read:
+                if ref not in self._versions:
+                    refs[ref] = None
+        tracer.reader.gather(refs)
         self._plain = {}
-        lines = tracer.recounter.lines(asked) if tracer.recounter.has_lines else {}
+        lines = tracer.recounter.lines(runs) if tracer.recounter.has_lines else {}
         plain = {id: line for id, line in lines.items() if line.plain and not line["cut"]}
         for id in plain.keys() - tracer.with_moments(plain):
             line = plain[id]
             self._plain[id] = PlainRun(line["agent"], line["query"], line["subject"], line["answer"])
+
+    def remade(self, made: RecordedDecision) -> Remade:
+        """Return what makes a decision again; those by the same rules share it."""
+        key = rules_key(made.body)
+        found = self._remade.get(key)
+        if found is None:
+            found = _bounded(self._remade)[key] = Remade(made.decision)
+        return found
 
     def run(self, id: str) -> RunRecord | PlainRun:
         """Return the record of a run; that of the later moment serves where nothing was added to it since."""
@@ -289,12 +329,19 @@ class Beliefs:
             found = _bounded(self._versions)[ref] = self.tracer.reader.version(ref)
         return found
 
-    def knows(self, observation: str) -> bool:
-        """Return whether the log holds an observation."""
-        known = self._known.get(observation)
-        if known is None:
-            known = _bounded(self._known)[observation] = self.tracer.observation(observation) is not None
-        return known
+    def knows(self, observations: Iterable[str], ref: Ref) -> bool:
+        """Return whether the log holds any of some observations, which were read from an entity."""
+        for id in observations:
+            known = self._known.get(id)
+            if known is None and self.tracer.reader.state(ref).observations <= FEW:
+                # They are shown with the decision, and mostly tell; few are looked up one by one then.
+                _bounded(self._known).update((said.id, True) for said in self.spoken(ref, None).observations)
+                known = self._known.get(id)
+            if known is None:
+                known = _bounded(self._known)[id] = self.tracer.observation(id) is not None
+            if known:
+                return True
+        return False
 
     def fact(self, ref: Ref, field: str, effective: str | None) -> Fact:
         """Return what is believed of a field."""

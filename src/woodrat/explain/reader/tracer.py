@@ -23,7 +23,7 @@ from woodrat.ledger.read import Reader
 from woodrat.ledger.source_index import SAID_BY, SAID_FROM, SourceLookup
 from woodrat.merge import blame
 from woodrat.runs.evidence import Document
-from woodrat.runs.reader import TAIL_MAX, open_recounter
+from woodrat.runs.reader.recounter import TAIL_MAX, open_recounter
 from woodrat.state import source
 from woodrat.state.asof import AsOf
 from woodrat.training.reader import leaning_exports
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from woodrat.context import Context
     from woodrat.log.entry import Entry
     from woodrat.merge.snapshot import Snapshot
-    from woodrat.runs.reader import Recounter
+    from woodrat.runs.reader.recounter import Recounter
     from woodrat.runs.record import RunRecord
     from woodrat.runs.steps import Decision
     from woodrat.state.asof import Stored

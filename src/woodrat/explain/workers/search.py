@@ -12,7 +12,7 @@ from woodrat.canon import form
 from woodrat.state.observation import RETRACT, STATING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from woodrat.canon.ids import Ref
     from woodrat.context import Context
@@ -30,6 +30,11 @@ UNINDEXED_MAX: Final = 250
 """How many decisions that are not indexed yet are read from the log before the index is brought up to date."""
 CATCH_UP_ENTRIES: Final = 1_000
 """How much of the log one transaction indexes at most; writers wait no longer than that."""
+
+RUNS_READ_MAX: Final = 16
+"""How many decisions are compared by reading their runs; for more, indexes tell of the runs."""
+COMPARED_TOGETHER: Final = 100
+"""For how many decisions is looked up together what they are compared by."""
 
 Fields = set[str] | None
 """Fields of an entity; none: any of them."""
@@ -96,34 +101,54 @@ class StaleSearch:
 
     def compare(self, positions: Iterable[int]) -> Iterator[Stale]:
         """Yield those of the decisions at these positions that the writes made stale."""
+        positions = list(positions)
+        has_lines = len(positions) > RUNS_READ_MAX and self._brings_lines_on()
         with self._context.engine.view(self._context.tenant) as view:
-            yield from self._compare(view, positions)
+            yield from self._compare(view, positions, has_lines)
 
-    def _compare(self, view: View, positions: Iterable[int]) -> Iterator[Stale]:
+    def _brings_lines_on(self) -> bool:
+        """Return whether indexes tell of runs, so that these need not be read; bring them up to date for that."""
+        from woodrat.explain import index as trace_index
+        from woodrat.ledger import index as log_index
+        from woodrat.runs import index as run_index
+
+        engine, tenant = self._context.engine, self._context.tenant
+        indexes = (run_index.INDEX, run_index.LIST_INDEX, trace_index.INDEX)
+        for index in indexes:
+            log_index.catch_up(engine, tenant, index, CATCH_UP_ENTRIES)
+        with engine.view(tenant) as view:
+            return all(self._present - log_index.covered(view, index.name) <= UNINDEXED_MAX for index in indexes)
+
+    def _compare(self, view: View, positions: Sequence[int], has_lines: bool) -> Iterator[Stale]:
         from woodrat.explain.reader.stale import Beliefs, compare, recorded_decision
         from woodrat.explain.reader.tracer import Tracer
         from woodrat.explain.remake import SAME
         from woodrat.ledger.read import Reader
-        from woodrat.runs.reader import Recounter
+        from woodrat.runs.reader.recounter import Recounter
         from woodrat.state.asof import AsOf
 
         policies = self._context.policies
         now = Beliefs(Tracer(Recounter(Reader(view, AsOf(self._present), policies))))
         then = Beliefs(Tracer(Recounter(Reader(view, AsOf(self._first - 1), policies))), now)
-        positions = list(positions)
-        bodies = view.bodies(positions)
-        for position in positions:
-            made = recorded_decision(position, *bodies[position]) if position in bodies else None
-            comparison = None if made is None else compare(now, made)
-            if made is None or comparison is None or comparison.now.outcome == SAME:
-                continue
-            before = compare(then, made) if position < self._first else None
-            if (
-                before is None
-                or before.now.outcome != comparison.now.outcome
-                or not form.same(before.now.chosen, comparison.now.chosen)
-            ):
-                yield comparison.stale(now)
+        for start in range(0, len(positions), COMPARED_TOGETHER):
+            some = positions[start : start + COMPARED_TOGETHER]
+            bodies = view.bodies(some)
+            recorded = (recorded_decision(position, *bodies[position]) for position in some if position in bodies)
+            found = [made for made in recorded if made is not None]
+            if has_lines:
+                now.gather(found)
+                then.gather(made for made in found if made.position < self._first)
+            for made in found:
+                comparison = compare(now, made)
+                if comparison is None or comparison.now.outcome == SAME:
+                    continue
+                before = compare(then, made) if made.position < self._first else None
+                if (
+                    before is None
+                    or before.now.outcome != comparison.now.outcome
+                    or not form.same(before.now.chosen, comparison.now.chosen)
+                ):
+                    yield comparison.stale(now)
 
 
 def newly_stale(context: Context, first: int, last: int, tail: Tail | None = None) -> tuple[Stale, ...]:

@@ -18,7 +18,7 @@ from woodrat.ledger.write import check_key
 from woodrat.records import replace
 from woodrat.runs import snapshot_format, trajectory
 from woodrat.runs.foreign import formats, json_values, run_json
-from woodrat.runs.reader import open_recounter, run_record
+from woodrat.runs.reader.recounter import open_recounter, run_record
 from woodrat.runs.recorder.start import begin
 from woodrat.runs.recorder.steps import NOTHING_RECORDED
 from woodrat.runs.relay import Relay

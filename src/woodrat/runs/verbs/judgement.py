@@ -14,7 +14,7 @@ from woodrat.ledger.read import Reader
 from woodrat.ledger.write import Writer
 from woodrat.records import dataclass
 from woodrat.runs import values
-from woodrat.runs.reader import open_recounter, run_record
+from woodrat.runs.reader.recounter import open_recounter, run_record
 from woodrat.runs.recorder.beginning import ref_of
 from woodrat.runs.recorder.steps import NOTHING_RECORDED, Begun
 from woodrat.runs.steps import Judgement

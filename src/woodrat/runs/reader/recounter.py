@@ -1,0 +1,289 @@
+"""The recounter: run records, and what indexes tell of runs, of one tenant at one as-of.
+
+Everything here is exact and needs no model. What a run wrote, who evaluated it, and whose values a decision leaned on
+is found by an index that trails the log: it is brought up to date before the present is asked about, and whatever it
+does not cover is read from the log instead, with the same answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import contextmanager
+from heapq import merge
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from woodrat.canon import form
+from woodrat.canon.ids import Ref
+from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.ledger import entry_index
+from woodrat.ledger.index import WALK_ROWS, WALK_ROWS_MIN, Lookup, term_key, term_prefix
+from woodrat.ledger.matches import find_ref, ref_faults
+from woodrat.ledger.moments import NO_READ, open_reader
+from woodrat.merge.packing import garbled
+from woodrat.runs import steps, trace
+from woodrat.runs.evaluations import evaluations
+from woodrat.runs.index import INDEX, LIST_INDEX, catch_up, evidence_term
+from woodrat.runs.index.candidates import Candidate
+from woodrat.runs.index.decisions import runs_of
+from woodrat.runs.index.listing import Changes
+from woodrat.runs.index.terms import (
+    ABOUT,
+    DECIDED,
+    INSIDE,
+    JUDGED,
+    LINE,
+    LISTS,
+    TRACED,
+    WROTE,
+)
+from woodrat.runs.record import RunRecord, record_of
+from woodrat.runs.recorder import current
+from woodrat.runs.steps import Judgement, Write
+from woodrat.runs.summary import Line, read_line
+from woodrat.state import observation
+from woodrat.state.entry_rows import position_of
+from woodrat.state.run_owner import owned
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from woodrat.context import Context
+    from woodrat.engines.port import View
+    from woodrat.ledger.read import Reader
+    from woodrat.log.entry import Entry
+
+_WINDOW, _WINDOW_MAX = 1_024, 65_536
+TAIL_MAX: Final = 10_000
+"""Up to how much of the log that the index does not cover yet its runs are looked at beside it, one by one."""
+
+
+class Recounter:
+    """Run records of one tenant at one as-of."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self.view: View = reader.view
+        self.through = reader.asof.position
+        self.index = Lookup(self.view, self.through, INDEX)
+        self.lists = Lookup(self.view, self.through, LIST_INDEX)
+        self._recent: dict[str, None] | None = None
+
+    def find(self, id: str) -> RunRecord | None:
+        """Return a run's record; `None` when no entry is part of it."""
+        entries = entry_index.run_entries(self.view, id, self.through)
+        return self.record(id, entries) if entries else None
+
+    def record(self, id: str, entries: Iterable[Entry]) -> RunRecord:
+        """Return the record that entries of a run make, with what it wrote and who evaluated it."""
+        writes, judgements = self._writes(id), self._evaluations(id)
+        return record_of(id, entries, writes, judgements, recording=current.is_recorded(id), linked=self._linked)
+
+    def judged(self, id: str) -> RunRecord:
+        """Return a run's record with who evaluated it, without what it wrote and the other runs of its trace."""
+        entries = entry_index.run_entries(self.view, id, self.through)
+        return record_of(id, entries, judgements=self._evaluations(id), recording=current.is_recorded(id))
+
+    def bare(self, id: str, entries: Iterable[Entry] | None = None) -> RunRecord:
+        """Return a run's record without what it wrote and who evaluated it, which is quicker; `entries` are its own."""
+        if entries is None:
+            entries = entry_index.run_entries(self.view, id, self.through)
+        return record_of(id, entries, recording=current.is_recorded(id))
+
+    def _linked(self, id: str, traceparent: str | None) -> set[str]:
+        """Return the other runs of a run's trace: what an index says, and the run that the trace's own id spells."""
+        found: set[str] = set()
+        for name in {trace.trace_id(id), trace.trace_of(traceparent)} - {None}:
+            began = (form.decode(entry.body or b"{}").get("run") for entry in self.index.entries(f"{TRACED}{name}"))
+            found.update(run for run in began if isinstance(run, str))
+        if (named := trace.trace_of(traceparent)) is not None:
+            spelled = trace.run_of(named)
+            found.update({spelled} if entry_index.has_run(self.view, spelled, self.through) else ())
+        return found - {id}
+
+    def written(self, id: str) -> list[Entry]:
+        """Return the observations that carry a run, by position."""
+        return self.index.entries(WROTE + id)
+
+    def inside(self, id: str) -> list[str]:
+        """Return the runs that a run started, in the order the log heard of them."""
+        entries = self.index.entries(INSIDE + id)
+        return [form.decode(entry.body)["run"] for entry in entries if entry.body is not None]
+
+    def _writes(self, id: str) -> Iterator[Write]:
+        for entry in self.written(id):
+            if entry.body is not None:
+                yield Write.of(entry.position, observation.stored(entry.body))
+
+    def _evaluations(self, id: str) -> Iterator[Judgement]:
+        """Yield what each `evaluation` of the run says now."""
+        refs: dict[Ref, None] = {}
+        for position in self.index.positions(JUDGED + id):
+            entry = self.view.entry(position)
+            if entry is not None and entry.body is not None:
+                refs[observation.stored(entry.body).entity] = None
+        yield from evaluations(self.reader, refs, id)
+
+    def leaning_on(self, ref: Ref, field: str | None = None) -> list[Entry]:
+        """Return the decisions with evidence read from an entity, or from one field of it, by position."""
+        if field is not None:
+            return self.index.entries(evidence_term(ref, field))
+        listed = (self.view.entry(position) for position in self.index.positions_below(evidence_term(ref)))
+        return [entry for entry in listed if entry is not None and entry.body is not None]
+
+    def decided(self, members: Iterable[Ref], after: tuple[str, int] | None) -> Iterator[tuple[str, int]]:
+        """Yield time and position of the decisions that may be about entities, from after one on, the latest first."""
+        beginnings = [f"{term}{ref.id}/" for ref in members for term in (DECIDED, ABOUT)]
+        listed = [self._decided(beginning, after) for beginning in beginnings]
+        recent = sorted(self._decided_recently(), reverse=True)
+        listed.append(place for place in recent if after is None or place < after)
+        yield from merge(*listed, reverse=True)
+
+    def _decided(self, beginning: str, after: tuple[str, int] | None) -> Iterator[tuple[str, int]]:
+        """Yield time and position of the decisions listed under terms that begin so, as far as the index goes."""
+        prefix, size = beginning.encode(), WALK_ROWS_MIN
+        last = None if after is None else term_key(beginning + after[0], max(0, min(after[1], self.through)))
+        while True:
+            rows = self.index.scan(prefix, after=last, reverse=True, limit=size)
+            for key, _ in rows:
+                yield key[len(prefix) : -9].decode(), position_of(key)
+            if len(rows) < size:
+                return
+            last, size = rows[-1][0], min(size * 4, WALK_ROWS)
+
+    def _decided_recently(self) -> Iterator[tuple[str, int]]:
+        """Yield time and position of the decisions of runs that began or decided where the index has not come."""
+        for id in runs_of(self.index.tail):
+            for entry in entry_index.run_entries(self.view, id, self.through):
+                if entry.kind == "run.decided" and entry.body is not None:
+                    yield steps.text(form.decode(entry.body).get("started_at")) or "", entry.position
+
+    def begun(
+        self,
+        before: int,
+        subjects: Sequence[Ref] | None = None,
+        *,
+        oldest_first: bool = False,
+        only: Iterable[str] | None = None,
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the runs that began before a position, the latest in the log first, each with how it began.
+
+        A run whose beginning was said several times, by imports, comes once for each.
+        """
+        last = min(before - 1, self.through)
+        if only is not None:
+            began = (
+                entry
+                for id in set(only)
+                for entry in entry_index.run_entries(self.view, id, last)
+                if entry.kind == "run.started"
+            )
+            started: Iterable[Entry] = sorted(began, key=lambda entry: entry.position, reverse=not oldest_first)
+        else:
+            started = (
+                self._started(last, oldest_first) if subjects is None else self._about(last, subjects, oldest_first)
+            )
+        for entry in started:
+            body: Any = None if entry.body is None else form.decode(entry.body)
+            if isinstance(body, dict) and isinstance(body.get("run"), str):
+                yield body["run"], {**body, "position": entry.position}
+
+    def _started(self, last: int, oldest_first: bool) -> Iterator[Entry]:
+        """Yield beginnings window by window, so that a page costs no more than it shows."""
+        if oldest_first:
+            for low in range(-1, last, _WINDOW_MAX):
+                yield from self.view.entries(low, min(low + _WINDOW_MAX, last), {"run.started"})
+            return
+        high, window = last, _WINDOW
+        while high >= 0:
+            low = max(-1, high - window)
+            yield from reversed(list(self.view.entries(low, high, {"run.started"})))
+            high, window = low, min(window * 2, _WINDOW_MAX)
+
+    def _about(self, last: int, subjects: Sequence[Ref], oldest_first: bool) -> Iterator[Entry]:
+        found = {
+            entry.position: entry for ref in subjects for entry in entry_index.runs_about(self.view, ref.digest, last)
+        }
+        yield from (found[position] for position in sorted(found, reverse=not oldest_first))
+
+    def candidates(self, ids: Iterable[str]) -> Iterator[Candidate]:
+        """Yield runs with their places in lists, those of which a beginning is known."""
+        for id in ids:
+            entries = (
+                entry for entry in entry_index.run_entries(self.view, id, self.through) if entry.kind == "run.started"
+            )
+            began = [entry.position for entry in owned(id, (entry for entry in entries if entry.body is not None))]
+            if began:
+                yield Candidate(min(began), id)
+
+    def lines(self, runs: Iterable[str]) -> dict[str, Line]:
+        """Return the lines of runs, by id, of those that have one which holds at the as-of."""
+        if self.reader.asof.effective is not None:
+            return {}
+        recent = self.recent
+        prefixes = sorted({term_prefix(LINE + id) for id in runs if id not in recent})
+        if self.lists.through is None:
+            rows = self.view.find(LISTS, prefixes)
+        else:
+            rows = [row for prefix in prefixes for row in self.lists.scan(prefix, limit=1)]
+        try:
+            found = [read_line(value) for _, value in rows]
+        except (TypeError, ValueError) as error:
+            raise garbled(f"The index {LISTS}") from error
+        return {line["id"]: line for line in found}
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether the index of lists goes far enough to ask it."""
+        return self.through - self.lists.covered <= TAIL_MAX
+
+    @property
+    def recent(self) -> Collection[str]:
+        """The runs that what the index of lists does not cover yet may list otherwise."""
+        if self._recent is None:
+            lists, found = self.lists, dict[str, None]()
+            if lists.tail:
+                changes = Changes(
+                    self.view, self.through, after=lists.covered, entries=lists.tail, positions=lists.positions
+                )
+                found = dict.fromkeys(id for entry in lists.tail for id in changes.touched_by(entry))
+            self._recent = found
+        return self._recent
+
+    def members(self, ref: str | Ref, path: str = "ref") -> tuple[Ref, ...]:
+        """Return an entity with all that it is joined with, by whatever names it; it need not be known."""
+        return self.reader.group(find_ref(self.reader, ref, path=path))
+
+
+@contextmanager
+def open_recounter(
+    context: Context, position: int | None = None, *, lists: bool = False, bare: bool = False
+) -> Iterator[Recounter]:
+    """Give the run records of a tenant at the context's moment; for the present their index is brought up to date.
+
+    With a `position`, as of that one: a page of a list that began there. With `lists`, their index is, too. With `bare`
+    none is: what is asked of runs stands in their own entries.
+    """
+    if context.moment == "now" and not bare:
+        catch_up(context.engine, context.tenant, lists=lists)
+    with open_reader(context if position is None else context.at(position, context.valid_at)) as reader:
+        yield Recounter(reader)
+
+
+def run_record(recounter: Recounter, id: object) -> RunRecord:
+    """Return the record of a run; `NotFound` when there is none."""
+    if not isinstance(id, str):
+        problem = f"expected a run's id, got {shown(id)}"
+        raise Refused([Fault("run", problem, "Send it as text, such as run_….")], NO_READ)
+    found = recounter.find(id)
+    if found is None:
+        raise NotFound(
+            f"There is no run {id} at position {recounter.through}. Nothing was changed. `runs list` lists them.",
+            {"run": id, "position": recounter.through},
+        )
+    return found
+
+
+def named_ref(name: str, value: object, faults: list[Fault]) -> str | Ref | None:
+    wrong = [] if value is None else ref_faults(value, name)
+    faults += wrong
+    return None if wrong else cast("str | Ref | None", value)
