@@ -36,6 +36,7 @@ def cases() -> Iterator[Case]:
     yield Case("query sorted, descending", "query", PAGE, PEOPLE, _query_descending)
     yield Case("query of an open type", "query", PAGE, PEOPLE, _query_open)
     yield Case("duplicates of a type, past", "duplicates", PAGE, PEOPLE, _duplicates_past)
+    yield Case("duplicates of one of many", "duplicates", PAGE, PEOPLE, _duplicates_of_one)
     yield Case("observations of one of many", "observations", PAGE, PEOPLE, _observations)
     yield Case("history of one of many", "history", PAGE, PEOPLE, _history)
     yield Case("timeline, empty window", "timeline", PAGE, PEOPLE, _timeline_empty)
@@ -174,6 +175,11 @@ def _query_open(ledger: Ledger, facts: Facts, _: int) -> None:
 
 def _duplicates_past(ledger: Ledger, facts: Facts, _: int) -> None:
     assert ledger.at(facts["middle"]).duplicates("person", limit=facts["page"]).items
+
+
+def _duplicates_of_one(ledger: Ledger, facts: Facts, number: int) -> None:
+    (shared,) = ledger.duplicates("person", limit=1).items
+    assert shared in ledger.duplicates(ref=shared.entities[-1], limit=facts["page"]).items
 
 
 def _observations(ledger: Ledger, facts: Facts, number: int) -> None:

@@ -7,14 +7,18 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bench import place
 from bench.growth.case import LIBRARY, MCP, REST, Case
 from bench.growth.catalogue import NOT_MEASURED, all_cases, missing
 from bench.growth.results import Results
 from bench.growth.row import ROUNDS, Row, measure
-from bench.growth.stock import Stock
+from bench.growth.stock import BUILD_SECONDS_MAX, Stock
 from bench.growth.table import Table
+
+if TYPE_CHECKING:
+    from bench.growth.database import Database
 
 SECONDS_MAX = 60.0
 QUICK_DIVISOR = 10
@@ -26,9 +30,15 @@ def main(arguments: Sequence[str]) -> int:
     """Measure the cases asked for and print them; fail when a goal is missed or a verb of the library has no row."""
     options = _parse(arguments)
     forgotten = sorted(missing())
-    cases = [case for case in chosen(all_cases(), options.only) if options.surface in (None, case.surface)]
-    with _folder(options.keep, options.dir) as folder:
-        stock = Stock(folder, quiet=options.json)
+    cases = [
+        case
+        for case in chosen(all_cases(), options.only)
+        if options.surface in (None, case.surface) and case.world.name in (options.worlds or [case.world.name])
+    ]
+    if not cases:
+        raise SystemExit("No row is on these ledgers and of these names. Nothing was measured. Name fewer of them.")
+    with _folder(options.keep, options.dir) as folder, _database(options.postgres) as database:
+        stock = Stock(folder, quiet=options.json, database=database)
         try:
             rows = run(cases, stock, options, Results(folder, fresh=not options.resume))
         finally:
@@ -80,6 +90,17 @@ def _matches(case: Case, name: str) -> bool:
 
 
 @contextmanager
+def _database(wanted: bool) -> Iterator[Database | None]:
+    if not wanted:
+        yield None
+        return
+    from bench.growth.database import Database
+
+    with Database(BUILD_SECONDS_MAX) as database:
+        yield database
+
+
+@contextmanager
 def _folder(keep: Path | None, where: Path | None) -> Iterator[Path]:
     if keep is None:
         with place.folder(where) as folder:
@@ -92,10 +113,13 @@ def _folder(keep: Path | None, where: Path | None) -> Iterator[Path]:
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench --growth", description=__doc__)
     parser.add_argument("--growth", action="store_true", help="this table")
+    parser.add_argument("--postgres", action="store_true", help="on PostgreSQL; only rows of the library")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--quick", action="store_true", help="a tenth of each size")
     parser.add_argument("--sizes", type=int, nargs="+", metavar="N", help="the same sizes for every ledger, 2 or more")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="rows of a verb, a kind of ledger, or by name")
+    worlds = sorted({case.world.name for case in all_cases()})
+    parser.add_argument("--worlds", nargs="+", choices=worlds, help="only rows on these kinds of ledgers")
     parser.add_argument("--surface", choices=(LIBRARY, REST, MCP), help="only rows through this surface")
     parser.add_argument("--seconds", type=float, default=SECONDS_MAX, help="limit of a row at one size (60)")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="measures of a first call that costs little (3)")
@@ -103,6 +127,9 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--dir", type=Path, help="where to write; on a disk")
     parser.add_argument("--keep", type=Path, help="keep the ledgers in this folder, and use those that are there")
     options = parser.parse_args(arguments)
+    if options.postgres and options.surface not in (None, LIBRARY):
+        parser.error(f"--surface: got {options.surface}. Nothing was measured. On PostgreSQL only library is measured.")
+    options.surface = LIBRARY if options.postgres else options.surface
     if options.resume and options.keep is None:
         parser.error("--resume: there is no --keep. Nothing was measured. Name the folder of the run that ended early.")
     if options.sizes is not None and (len(set(options.sizes)) < 2 or min(options.sizes) < SIZE_MIN):

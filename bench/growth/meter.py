@@ -136,9 +136,8 @@ class Meter:
             return own
         return own + resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1_024
 
-    @classmethod
-    def _worked_seconds(cls) -> float:
-        return time.process_time() + cls._children_seconds()
+    def _worked_seconds(self) -> float:
+        return time.process_time() + self._children_seconds()
 
     @staticmethod
     def _children_seconds() -> float:

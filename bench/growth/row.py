@@ -171,8 +171,8 @@ def _measured_once(case: Case, stock: Stock, sizes: Sequence[int], seconds_max: 
 
 def try_out(case: Case, stock: Stock) -> None:
     """Make the call on a tiny ledger, twice where it can be repeated, in this process; raise what it raises."""
-    with stock.copy(case.world, SMALL, is_bare=case.is_bare) as (path, facts):
-        _Stage(case, path, {**facts, **SMALL_FACTS}).try_out()
+    with stock.copy(case.world, SMALL, is_bare=case.is_bare) as (db, facts):
+        _Stage(case, db, {**facts, **SMALL_FACTS}).try_out()
 
 
 def _expected_ms(row: Row, size: int) -> float | None:
@@ -218,11 +218,12 @@ def _first_call(
 def _measure_at(case: Case, stock: Stock, size: int, smallest: int, limit: float) -> Outcome:
     known = {"smallest": smallest, "page": min(PAGE_ITEMS, max(2, smallest // case.world.pages_min))}
     with (
-        stock.copy(case.world, size, is_bare=case.is_bare) as (path, facts),
-        stock.copy(case.world, SMALL, is_bare=case.is_bare) as (small_path, small_facts),
+        stock.copy(case.world, size, is_bare=case.is_bare) as (db, facts),
+        stock.copy(case.world, SMALL, is_bare=case.is_bare) as (small_db, small_facts),
     ):
-        large = _Stage(case, path, {**facts, **known})
-        small = _Stage(case, small_path, {**small_facts, **SMALL_FACTS})
+        meter = Meter() if stock.database is None else stock.database.meter()
+        large = _Stage(case, db, {**facts, **known}, meter)
+        small = _Stage(case, small_db, {**small_facts, **SMALL_FACTS})
         for stage in (large,) if case.surface != LIBRARY else (small, large):
             problem = stage.prepare(limit * PREPARE_FACTOR)
             if problem is not None:
@@ -233,9 +234,10 @@ def _measure_at(case: Case, stock: Stock, size: int, smallest: int, limit: float
 class _Stage:
     """A copy of a ledger on which a case is called."""
 
-    def __init__(self, case: Case, path: Path, facts: Facts) -> None:
-        self._case, self._path, self._facts = case, path, facts
-        self._keys = path.with_name("keys")
+    def __init__(self, case: Case, db: str, facts: Facts, meter: Meter | None = None) -> None:
+        self._case, self._db, self._facts = case, db, facts
+        self._meter = Meter() if meter is None else meter
+        self._keys = Path(facts["path"]).with_name("keys")
         # Of a small ledger not every call would find something of its own to work on.
         self._calls_max = max(1, min(CALLS_MAX, facts["smallest"] // 10))
 
@@ -244,7 +246,7 @@ class _Stage:
         if self._case.keys:
             keys.make(self._keys, SystemClock())
         agent = str(self._facts.get("agent", "crm-sync"))
-        with woodrat.open(self._path, agent=agent, keys=self._keys if self._case.keys else None) as ledger:
+        with woodrat.open(self._db, agent=agent, keys=self._keys if self._case.keys else None) as ledger:
             yield ledger
 
     def prepare(self, limit: float) -> str | None:
@@ -279,14 +281,14 @@ class _Stage:
             if self._case.unit == "ms":
                 calls_max = self._calls_max if self._case.repeats else 0
                 before = _indexed(ledger)
-                for costs in measured(lambda number: call(ledger, facts, number), Meter(), calls_max=calls_max):
+                for costs in measured(lambda number: call(ledger, facts, number), self._meter, calls_max=calls_max):
                     yield {**costs, "indexed": _indexed(ledger) - before} if "cold" in costs else costs
             else:
                 yield {"cold": call(ledger, facts, 0)}
 
     def served(self) -> Iterator[dict[str, Any]]:
         """Call a server; yield what its processes worked for an answer."""
-        with served(self._path) as (client, meter):
+        with served(self._db) as (client, meter):
             call, facts = self._case.call, self._facts
             calls_max = self._calls_max
             yield from measured(lambda number: call(client, facts, number), meter, calls_max=calls_max, first=False)

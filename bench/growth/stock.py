@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import woodrat
 from bench.growth.case import Facts, World
@@ -24,6 +24,9 @@ from bench.growth.meter import in_child
 from woodrat.api.ledger import Ledger
 from woodrat.api.trailing_indexes import TRAILING
 from woodrat.ledger import indexer
+
+if TYPE_CHECKING:
+    from bench.growth.database import Database
 
 BUILD_SECONDS_MAX = 3_600
 INDEXES = tuple(index for index in TRAILING if index.name != "recall vectors")
@@ -42,8 +45,10 @@ MEMORY_BYTES = 4_000_000_000
 class Stock:
     """Ledgers by kind and size, in one folder."""
 
-    def __init__(self, folder: Path, *, quiet: bool = False) -> None:
+    def __init__(self, folder: Path, *, quiet: bool = False, database: Database | None = None) -> None:
         self.folder = folder
+        self.database = database
+        """Where ledgers are measured, unless in files."""
         self._quiet = quiet
         self._stamp = _stamp()
         self.shown_ms: dict[tuple[str, int, str], float] = {}
@@ -84,13 +89,20 @@ class Stock:
         return home, outcome.results
 
     @contextmanager
-    def copy(self, world: World, size: int, *, is_bare: bool = False) -> Iterator[tuple[Path, Facts]]:
-        """Lend a copy of a ledger that nobody has written to; yield its path and what is known of it.
+    def copy(self, world: World, size: int, *, is_bare: bool = False) -> Iterator[tuple[str, Facts]]:
+        """Lend a copy of a ledger that nobody has written to; yield where it is and what is known of it.
 
         One that `is_bare` is as it was written: nobody has asked anything of it. A copy that is written to is gone
         afterwards; one that was only read is lent again, since copying a large one takes longer than most calls.
         """
         home, facts = self.ledger(world, size)
+        if self.database is not None:
+            with (
+                tempfile.TemporaryDirectory(prefix="case-", dir=self.folder) as beside,
+                self.database.copy(home / (LEDGER if is_bare else INDEXED), () if is_bare else INDEXES) as url,
+            ):
+                yield url, {**facts, "size": size, "path": str(Path(beside) / LEDGER)}
+            return
         key = (world.name, size, is_bare)
         folder = self._spare.pop(key, None)
         if folder is None:
@@ -98,7 +110,7 @@ class Stock:
             shutil.copy(home / (LEDGER if is_bare else INDEXED), folder / LEDGER)
         before = _looks(folder)
         try:
-            yield folder / LEDGER, {**facts, "size": size, "path": str(folder / LEDGER)}
+            yield str(folder / LEDGER), {**facts, "size": size, "path": str(folder / LEDGER)}
         finally:
             if key not in self._spare and _looks(folder) == before:
                 self._spare[key] = folder

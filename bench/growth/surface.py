@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -96,12 +95,12 @@ def show_call(surface: str) -> Callable[[Any, str], object]:
 
 
 @contextmanager
-def served(path: Path) -> Iterator[tuple[Client, TreeMeter]]:
+def served(db: str) -> Iterator[tuple[Client, TreeMeter]]:
     """Serve a ledger while it lasts; yield a client and the meter of the server."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]
-    words = [sys.executable, "-m", "woodrat", "serve", "--db", str(path), "--host", HOST, "--port", str(port)]
+    words = [sys.executable, "-m", "woodrat", "serve", "--db", db, "--host", HOST, "--port", str(port)]
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         end = time.monotonic() + START_SECONDS

@@ -15,6 +15,7 @@ import pytest
 from bench import place
 from bench.growth import catalogue, command, lists, ordinary, row
 from bench.growth.case import LIBRARY, MCP, REST, Case, Facts, World
+from bench.growth.database import Database
 from bench.growth.meter import in_child
 from bench.growth.row import SMALL, SMALL_FACTS, Row, measure, try_out
 from bench.growth.slope import ALL, ANSWER, PAGE, cost_at, slope_of
@@ -25,6 +26,7 @@ from bench.growth.table import Table
 import woodrat
 from woodrat.api.ledger import Ledger
 from woodrat.api.runs import Runs
+from woodrat.engines.postgres.engine import PostgresEngine
 
 CASES = catalogue.all_cases()
 SIZES = (100, 1_000, 10_000)
@@ -115,6 +117,25 @@ def test_a_run_that_ended_early_is_resumed(tmp_path: Path, monkeypatch: pytest.M
     assert measured == ["ids", "schemas.show"]
 
 
+def test_rows_are_chosen_by_the_kind_of_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--worlds` leaves the rows of other ledgers out, though `--only` finds them by their names."""
+    measured: list[Case] = []
+
+    def note(case: Case, *_: object) -> Row:
+        measured.append(case)
+        return Row(case, (20, 40))
+
+    monkeypatch.setattr(command, "measure", note)
+    words = ["--growth", "--json", "--only", "history", "--keep", str(tmp_path)]
+    command.main(words)
+    assert {"people", "history"} < {case.world.name for case in measured}
+    measured.clear()
+    command.main([*words, "--worlds", "history"])
+    assert {case.world.name for case in measured} == {"history"}
+    with pytest.raises(SystemExit, match="Nothing was measured"):
+        command.main([*words, "--worlds", "wide"])
+
+
 @pytest.mark.parametrize(("last", "met"), [(2.2, True), (9.0, False)])
 def test_a_near_miss_is_measured_again(stock: Stock, monkeypatch: pytest.MonkeyPatch, last: float, met: bool) -> None:
     """The lesser cost at each size counts; a row that misses by far is measured once."""
@@ -169,7 +190,7 @@ def test_every_row_of_a_server_answers(tmp_path: Path) -> None:
     worlds = sorted({case.world.name: case.world for case in remote}.items())
     path = tmp_path / "ledger.db"
     facts = {name: {**world.build(path, SMALL), **SMALL_FACTS} for name, world in worlds}
-    with served(path) as (client, _):
+    with served(str(path)) as (client, _):
         for case in remote:
             case.call(client, facts[case.world.name], 0)
         for surface in (REST, MCP):
@@ -340,13 +361,32 @@ def test_a_copy_that_was_only_read_is_lent_again(tmp_path: Path) -> None:
     with stock.copy(world, 2) as (again, _), woodrat.open(again, agent="a") as ledger:
         assert again == path
         ledger.store({"entity_type": "person", "city": "Porto", "$": {"key": "p1"}})
-    assert not path.exists()
+    assert not Path(path).exists()
     with stock.copy(world, 2) as (third, _):
         assert third != path
-        third.with_name("beside").write_text("left here")
-    assert not third.exists()
+        Path(third).with_name("beside").write_text("left here")
+    assert not Path(third).exists()
     with stock.copy(world, 2) as (fourth, _), stock.copy(world, 2) as (fifth, _):
         assert fourth != fifth
     stock.clear()
-    assert not fourth.exists()
-    assert not fifth.exists()
+    assert not Path(fourth).exists()
+    assert not Path(fifth).exists()
+
+
+def test_a_row_on_postgresql_counts_the_work_of_the_server(tmp_path: Path) -> None:
+    """A case is measured on a database that holds the same log, and what the server works counts."""
+    world = World("toy", "people", (1, 2, 3), _people, ordinary.shown)
+
+    def busy(ledger: Ledger, facts: Facts, _: int) -> None:
+        engine = ledger.context.engine
+        assert isinstance(engine, PostgresEngine)
+        assert ledger.show("person/p1").fields == {"city": "Lund"}
+        with engine.owner() as connection:
+            connection.execute("SELECT count(*) FROM generate_series(1, 1_000_000)")
+
+    case = Case("show, and more", "show", ANSWER, world, busy)
+    with Database(60.0) as database:
+        stock = Stock(tmp_path, quiet=True, database=database)
+        found = measure(case, stock, (20, 40), 60.0, 1)
+    assert found.problem is None
+    assert min(found.warm.values()) > 20, "a million rows take the server far more than the caller"

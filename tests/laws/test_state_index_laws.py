@@ -206,6 +206,9 @@ def check_moment(past: Past, asked: Sequence[dict[str, Any]], limit: int) -> Non
     for question, answer in zip(asked, expected, strict=True):
         assert [str(item.entity) for item in items(past.query, limit, **question)] == answer, question
     assert list(items(past.duplicates, limit)) == list(duplicates)
+    for root in roots:
+        shared = [each for each in duplicates if root in each.entities]
+        assert list(items(past.duplicates, limit, ref=root)) == shared, root
     assert list(items(past.conflicts, limit)) == conflicts[False]
     assert list(items(past.conflicts, limit, arrival=True)) == conflicts[True]
     for words, hits in zip(WORDS, searches, strict=True):

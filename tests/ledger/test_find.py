@@ -385,6 +385,33 @@ def test_entities_that_share_an_identifying_value_are_listed(ledger: woodrat.Led
         ledger.duplicates("No")
 
 
+def test_what_one_entity_shares_with_others_is_listed(ledger: woodrat.Ledger) -> None:
+    """With a reference, only values that this entity has are listed, in pages, at any moment, however it is named."""
+    ledger.schemas.register({"title": "lead", "properties": {}, "x-woodrat-identity": [["id"], ["email"], ["phone"]]})
+    for number in range(3):
+        ledger.store({"entity_type": "lead", "id": f"a{number}", "email": "a@x", "phone": "+34 1"})
+        ledger.store({"entity_type": "lead", "id": f"b{number}", "email": "b@x"})
+    ledger.store({"entity_type": "lead", "id": "alone", "email": "c@x"})
+    before = ledger.position
+    whole = ledger.duplicates("lead").items
+    assert [found.value for found in whole] == ["a@x", "b@x", "+34 1"]
+    assert ledger.duplicates(ref="lead/a1").items == (whole[0], whole[2])
+    first = ledger.duplicates("lead", ref="lead/a1", limit=1)
+    assert (first.items, tuple(first)) == (whole[:1], (whole[0], whole[2]))
+    assert ledger.duplicates(ref="b2").items == whole[1:2]
+    assert ledger.duplicates(ref="lead/alone").items == ()
+    assert ledger.duplicates("person", ref="lead/a1").items == ()
+    ledger.merge("lead/a0", "lead/a1")
+    (email, _) = ledger.duplicates(ref="lead/a1").items
+    assert [ref.key for ref in email.entities if ref.key != "a2"] in (["a0"], ["a1"])  # one of the two stands for both
+    assert ledger.at(before).duplicates(ref="lead/a1").items == (whole[0], whole[2])
+    with pytest.raises(woodrat.NotFound, match="lead/nobody"):
+        ledger.duplicates(ref="lead/nobody")
+    with pytest.raises(woodrat.Refused) as refusal:
+        ledger.duplicates("No", ref="/")
+    assert [fault.path for fault in refusal.value.faults] == ["entity_type", "ref/type", "ref/key"]
+
+
 # rebuild
 
 

@@ -203,6 +203,20 @@ def test_the_kept_fingerprint_follows_few_and_many_changes(monkeypatch: pytest.M
         assert view.entity(Ref("memo", "1").digest, view.head().position) is not None
 
 
+def test_the_indexer_leaves_a_fingerprint_that_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once the indexer has caught up, a first fingerprint makes no node, however much was written."""
+    ledger = ledger_on(MemoryEngine(), tenant="t")
+    for start in (0, 300):
+        ledger.store([{"entity_type": "memo", "id": f"{start + number}", "text": "word"} for number in range(300)])
+        while indexer.go_on(ledger.context, TRAILING):
+            pass
+    wanted = ledger.at("now").fingerprint()
+    with monkeypatch.context() as patch:
+        patch.setattr(fingerprint_index, "nodes", None)
+        patch.setattr(state_steps, "Step", None)
+        assert ledger.fingerprint() == wanted
+
+
 def test_threads_that_ask_at_once_work_each_step_out_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of several threads whose questions need an index, one takes a step at a time; none does what another did."""
     begun: list[int] = []

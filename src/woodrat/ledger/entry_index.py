@@ -7,8 +7,9 @@ again and again, such as the schema in force, is kept at hand as long as no row 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
+from heapq import merge
 from typing import Any, Final
 
 from woodrat.canon import ids
@@ -28,6 +29,7 @@ from woodrat.state.entry_rows import (
     EntryRow,
     position_key,
     position_of,
+    relation_index,
 )
 from woodrat.state.meaning import RUN_KINDS, Meaning
 from woodrat.state.relation import SAME_AS
@@ -40,6 +42,9 @@ SCHEMAS_MAX: Final = 1_024
 UNJOINED_MAX: Final = 10_000
 """How many entities that no `same_as` names are remembered."""
 _IDS_PAGE: Final = 64
+_RELATIONS_PAGE: Final = 64
+"""How many relations of an entity are looked up at first; each time twice as many, up to `_RELATIONS_PAGE_MAX`."""
+_RELATIONS_PAGE_MAX: Final = 1_024
 _JOINS: Final = None
 """Under what it is kept at hand whether any `same_as` was ever said; entities stand beside it by their digests."""
 
@@ -229,13 +234,55 @@ def relations(view: View, entity: bytes, type: str | None, through: int) -> list
         prefix = entry_rows.digest_prefix(entity)
         rows = [*view.scan(RELATION, prefix), *view.scan(SAME_AS, prefix)]
     else:
-        rows = [*view.scan(entry_rows.relation_index(type), entry_rows.relation_prefix(entity, type))]
+        rows = [*view.scan(relation_index(type), entry_rows.relation_prefix(entity, type))]
     try:
         found = [(position_of(value), entry_rows.relation_of(key)) for key, value in rows]
     except ValueError as error:
         raise garbled(f"The index {RELATION}") from error
     found.sort(key=_first)
     return [ref for first, ref in found if first <= through]
+
+
+def relations_in_order(
+    view: View, entities: Iterable[ids.Ref], type: str | None, through: int, after: ids.Ref | None = None
+) -> Iterator[ids.Ref]:
+    """Yield the relation entities that name any of some entities, of a type, as they read; from after one on.
+
+    Each comes once. It costs one look for each entity, and then what was yielded: types have only characters that stand
+    behind a slash, so the order of keys is that of the references as text.
+    """
+    indexes = (RELATION, SAME_AS) if type is None else (relation_index(type),)
+    last: bytes | None = None
+    found = merge(*(_rows_in_order(view, index, ref, type, after) for ref in entities for index in indexes))
+    for name, first in found:
+        if name != last and first <= through:
+            last = name
+            try:
+                ref = entry_rows.relation_named(name)
+            except ValueError as error:
+                raise garbled(f"The index {RELATION}") from error
+            yield ref
+
+
+def _rows_in_order(
+    view: View, index: str, entity: ids.Ref, type: str | None, after: ids.Ref | None
+) -> Iterator[tuple[bytes, int]]:
+    """Yield the relations that name an entity in an index, as the ends of their keys, and where each was first said."""
+    begin = entry_rows.digest_prefix(entity.digest)
+    prefix = begin if type is None else entry_rows.relation_prefix(entity.digest, type)
+    last = None if after is None else begin + entry_rows.relation_name(after)
+    if last is not None and not last.startswith(prefix):
+        if last > prefix:
+            return  # the whole type lies before it
+        last = None
+    count = _RELATIONS_PAGE
+    while True:
+        rows = view.scan(index, prefix, after=last, limit=count)
+        for key, value in rows:
+            yield key[len(begin) :], position_of(value)
+        if len(rows) < count:
+            return
+        last, count = rows[-1][0], min(2 * count, _RELATIONS_PAGE_MAX)
 
 
 def _first(found: tuple[int, ids.Ref]) -> int:

@@ -118,16 +118,19 @@ def _note_nodes(write: Transaction) -> None:
 def _rehash(write: Transaction, parts: Iterable[bytes]) -> None:
     """Hash some parts and their way up again."""
     places = {int.from_bytes(part, "big") for part in parts}
+    made: dict[bytes, bytes | None] = {}
     for place in places:
         part = place.to_bytes(_PART_BYTES, "big")
-        _set(write, _node_key(LEVELS, place), fingerprint.subtree_hash(leaves(write, part)))
+        made[_node_key(LEVELS, place)] = fingerprint.subtree_hash(leaves(write, part))
+    _set(write, made)
     for depth in range(LEVELS - 1, -1, -1):
-        places = {place >> 4 for place in places}
+        places, made = {place >> 4 for place in places}, {}
         for place in places:
             first = _node_key(depth + 1, place << 4)
             below = dict(write.scan(NAME, first[:-1], after=_before(first), limit=16))
             children = [below.get(_node_key(depth + 1, place << 4 | nibble)) for nibble in range(16)]
-            _set(write, _node_key(depth, place), fingerprint.branch_hash(depth, children))
+            made[_node_key(depth, place)] = fingerprint.branch_hash(depth, children)
+        _set(write, made)
 
 
 def _before(key: bytes) -> bytes | None:
@@ -135,10 +138,11 @@ def _before(key: bytes) -> bytes | None:
     return key[:-1] + bytes([key[-1] - 1]) + b"\xff" if key[-1] else None
 
 
-def _set(write: Transaction, key: bytes, value: bytes | None) -> None:
-    write.drop(NAME, key)
-    if value is not None:
-        write.put([IndexRow(NAME, key, 0, value)])
+def _set(write: Transaction, values: Mapping[bytes, bytes | None]) -> None:
+    """Put rows in place of those with the same keys, or nothing, at once; what ends where it began is gone."""
+    keys = sorted(values)
+    write.end(0, [(NAME, key) for key in keys])
+    write.put([IndexRow(NAME, key, 0, value) for key in keys if (value := values[key]) is not None])
 
 
 def take_in(write: Transaction, values: Mapping[bytes, bytes | None], through: Progress) -> None:
@@ -148,8 +152,7 @@ def take_in(write: Transaction, values: Mapping[bytes, bytes | None], through: P
     """
     parts = {_part(entity) for entity in values}
     is_kept = _is_renewed(write) and len(parts) < RENEWED_FROM and not through.filling
-    for entity, value in sorted(values.items()):
-        _set(write, leaf_key(entity), value)
+    _set(write, {leaf_key(entity): value for entity, value in values.items()})
     if is_kept:
         _rehash(write, parts)
     write.set_meta(NAME, through.to_bytes())
@@ -187,10 +190,10 @@ def build(write: Transaction, head: int, pairs: Iterable[tuple[bytes, bytes]]) -
 
 
 def renew(engine: Engine, tenant: TenantId) -> None:
-    """Make all nodes anew from the leaves, if they are not theirs and the leaves are whole."""
+    """Make all nodes anew from the leaves, if they are not theirs and the leaves are those of the end of the log."""
     with engine.view(tenant) as view:
         known = progress_of(view, NAME)
-        if known.filling or known.position == BEFORE_ALL or _is_renewed(view):
+        if known.position == BEFORE_ALL or not _is_whole(view) or _is_renewed(view):
             return
         made = nodes(leaves(view))
     with engine.transaction(tenant) as write:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Any, Final
 
+from woodrat.canon.ids import Ref
 from woodrat.engines import cancellation
 from woodrat.engines.port import BEFORE_ALL
-from woodrat.ledger import entry_index, reads
+from woodrat.ledger import entry_index, find, reads
 from woodrat.ledger.before import Before
 from woodrat.ledger.matches import find_ref
 from woodrat.ledger.read import Reader
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from woodrat.canon.form import Json
-    from woodrat.canon.ids import Ref
     from woodrat.ledger.reads import Related
     from woodrat.merge.fold import MergeState
     from woodrat.merge.rules import Rules
@@ -101,22 +101,20 @@ def related_after(
 ) -> Iterator[tuple[tuple[int, str], Related]]:
     """Yield the relations at an entity and those of their other ends, after a place, each with its own.
 
-    Relations of the last level that come before the place are not folded again.
+    Those of the last level are found in the order they are shown in, so that a page of them costs what it returns. Of
+    the levels before it all are read: they lead to the next.
     """
     start = find_ref(reader, ref)
     reader.snapshot(start)
     known: set[Ref] = set()
     seen, ends = {start}, [start]
     for level in range(1, depth + 1):
-        listed = {
-            edge
-            for entity in ends
-            for edge in entry_index.relations(reader.view, entity.digest, None, reader.asof.position)
-            if type is None or edge.type == type
-        }
-        ends = []
-        for name, edge in sorted((str(edge), edge) for edge in listed - known):
-            at = (level, name)
+        after = _relation_at(place, level) if level == depth else None
+        listed = entry_index.relations_in_order(reader.view, ends, type, reader.asof.position, after)
+        ends, passed = [], set[Ref]()
+        for edge in find.gathered(reader, (edge for edge in listed if edge not in known)):
+            passed.add(edge)
+            at = (level, str(edge))
             is_shown = place is None or at > place
             link = reads.link_of(reader, edge) if is_shown or level < depth else None
             if link is None:
@@ -125,4 +123,12 @@ def related_after(
             seen.update((link.start, link.end))
             if is_shown:
                 yield at, replace(link, depth=level)
-        known |= listed
+        known |= passed
+
+
+def _relation_at(place: tuple[Any, ...] | None, level: int) -> Ref | None:
+    """Return the relation of a level that a page ended with; none where it ended in another level, or nowhere."""
+    if place is None or place[0] != level:
+        return None
+    type, slash, key = place[1].partition("/")
+    return Ref(type, key) if slash else None

@@ -64,8 +64,7 @@ def of_state(index: state_index.StateIndex) -> Trailing:
     def go_on(context: Context, entries_max: int) -> bool:
         engine, tenant = context.engine, context.tenant
         went_on = state_steps.go_on(engine, tenant, context.policies, STATE, entries_max)
-        if not went_on and index is fingerprint_index.INDEX:
-            fingerprint_index.renew(engine, tenant)
+        fingerprint_index.renew(engine, tenant)  # once the leaves are those of the end of the log
         return went_on
 
     return Trailing(index.name, partial(_reached, index.name), go_on)

@@ -162,15 +162,27 @@ def is_present(context: Context) -> bool:
 
 
 def duplicates(
-    context: Context, entity_type: str | None = None, *, limit: int = LIMIT, cursor: str | None = None
+    context: Context,
+    entity_type: str | None = None,
+    *,
+    ref: str | Ref | None = None,
+    limit: int = LIMIT,
+    cursor: str | None = None,
 ) -> Page[Duplicate]:
-    """Return entities that share an identifying value and are not joined, by type, rule and value."""
+    """Return entities that share an identifying value and are not joined, by type, rule and value.
+
+    With `ref`, only values that this entity has: then a page costs what it returns, however many others there are.
+    """
     from woodrat.ledger import state_lists, state_rows
 
-    request = page_request(context, ["duplicates", entity_type], limit, cursor, _type_faults(entity_type))
+    faults = [*_type_faults(entity_type), *([] if ref is None else ref_faults(ref))]
+    question: list[Json] = ["duplicates", entity_type, None if ref is None else str(ref)]
+    request = page_request(context, question, limit, cursor, faults)
     request = _brought_on(context, request, state_rows.INDEX)
 
     def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Duplicate]]:
+        if ref is not None:
+            return state_lists.duplicates_of(reader, find_ref(reader, ref), entity_type, place)
         return state_lists.duplicates(reader, entity_type, place)
 
     return walked_page(context, request, (str, str, str), walk)

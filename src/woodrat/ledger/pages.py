@@ -151,11 +151,11 @@ def page_request(
     return PageRequest(serialised, limit, place[0], context.valid_at, tuple(place[2:]))
 
 
-def limit_faults(limit: object) -> list[Fault]:
-    """Return what is wrong with the length of a page."""
+def limit_faults(limit: object, *, rest: str = "a cursor") -> list[Fault]:
+    """Return what is wrong with the length of a page; `rest` is what leads to the rest."""
     if type(limit) is int and 1 <= limit <= PAGE_MAX:
         return []
-    return [Fault("limit", f"got {shown(limit)}", f"Send 1 to {PAGE_MAX}; a cursor leads to the rest.")]
+    return [Fault("limit", f"got {shown(limit)}", f"Send 1 to {PAGE_MAX}; {rest} leads to the rest.")]
 
 
 def _moment_fault(place: list[Any], reached: int, valid_at: str | None) -> Fault | None:

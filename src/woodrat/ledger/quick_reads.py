@@ -6,7 +6,7 @@ compares the two where an engine has both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import cast
@@ -16,6 +16,7 @@ from woodrat.engines.port import Engine, Glance, Glances, Kept, QuickStates, Rep
 from woodrat.merge.fold import MergeState
 from woodrat.merge.rules import Rules
 from woodrat.state.asof import Stored
+from woodrat.state.schema import Schema
 
 Current = Callable[[Ref, int, Rules], tuple[MergeState, int] | None]
 """Returns the merge state kept of a lone entity of which nothing was said since, and its version."""
@@ -69,6 +70,11 @@ def glance_back(
     if not hasattr(engine, "glance_back"):
         return None
     return cast("Glances", engine).glance_back(tenant, entity, position, effective)
+
+
+def schemas(engine: Engine, tenant: TenantId) -> Mapping[str, Schema] | None:
+    """Return the schemas in force now, by type, in one look; `None` where only a view can tell."""
+    return cast("Glances", engine).schemas(tenant) if hasattr(engine, "glance") else None
 
 
 def stamp(engine: Engine) -> bytes | None:

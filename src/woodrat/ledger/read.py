@@ -20,7 +20,6 @@ from woodrat.ledger import entry_index, quick_reads
 from woodrat.ledger.before import Before
 from woodrat.ledger.spacing import Spacing
 from woodrat.merge import Policy, fold, packed_state, snapshot
-from woodrat.merge.diff import Values
 from woodrat.merge.fold import MergeState
 from woodrat.merge.packing import UNREADABLE
 from woodrat.merge.rules import Rules, rules_of
@@ -440,10 +439,6 @@ class Reader:
             state = self._fold(members)
             if state.exists:
                 yield members[0], state
-
-    def values(self, type: str | None = None) -> dict[str, Values]:
-        """Return the values of every fold that exists, by the reference of its smallest entity."""
-        return {str(ref): Values.of(self.take(ref, state)) for ref, state in self.roots(type)}
 
     def take(self, ref: Ref, state: MergeState) -> Snapshot:
         """Return the snapshot that an already folded state shows."""

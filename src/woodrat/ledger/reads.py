@@ -202,7 +202,7 @@ def listed_conflicts_of(reader: Reader, ref: Ref, fields: Iterable[str], arrival
     taken = reader.take(ref, reader.state(ref))
 
     def deferred(field: str) -> EntityConflict:
-        def work_out() -> dict[str, Any]:
+        def work_out(_: str) -> dict[str, Any]:
             for conflict in taken.arrivals() if arrival else taken.conflicts:
                 if conflict.field == field:
                     return {"claims": conflict.claims, "by_arrival": conflict.by_arrival}
@@ -273,8 +273,10 @@ def diff_against(
 
 def values(context: Context) -> dict[str, Values]:
     """Return the values of everything that exists, by reference: what `diff` compares."""
+    from woodrat.ledger.state_diff import all_values
+
     with open_reader(context) as reader:
-        return reader.values()
+        return all_values(reader)
 
 
 def related(context: Context, ref: str | Ref, *, depth: int = 1) -> tuple[Related, ...]:

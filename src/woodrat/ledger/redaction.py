@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 def sent(records: object, hidden: Collection[str]) -> object:
     """Return records as sent, without what stands under hidden keys; what is no field keeps its place."""
+    if not hidden:
+        return records
     if isinstance(records, list):
         return [sent(record, hidden) for record in records]
     if not isinstance(records, Mapping):

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 
 from woodrat.canon.ids import Ref
-from woodrat.ledger.find import READER_FOLDS, folds
+from woodrat.ledger import collector
+from woodrat.ledger.find import READER_FOLDS, chunks, folds
 from woodrat.ledger.read import Reader, changed
 from woodrat.merge.diff import EntityChange, Values, entity_change
 
@@ -25,9 +26,12 @@ def changes_between(before: Reader, after: Reader, type: str | None) -> tuple[En
     while batch := list(islice(spoken, READER_FOLDS)):
         # A reader keeps all it has folded, so every batch has readers of its own.
         sides = [Reader(side.view, side.asof, side.policies) for side in (before, after)]
-        roots = {side.group(ref)[0] for ref in batch for side in sides} - compared
-        compared |= roots
-        changes += [entity_change(str(root), *(_values(side, root) for side in sides)) for root in roots]
+        for some in chunks(batch):
+            for side in sides:
+                side.gather(some)
+            roots = {side.group(ref)[0] for ref in some for side in sides} - compared
+            compared |= roots
+            changes += [entity_change(str(root), *(_values(side, root) for side in sides)) for root in roots]
     return _sorted(changes)
 
 
@@ -36,7 +40,19 @@ def _values(reader: Reader, root: Ref) -> Values | None:
     if reader.group(root)[0] != root:
         return None
     state = reader.state(root)
-    return Values.of(reader.take(root, state)) if state.exists else None
+    return Values.of_state(state, reader.rules(root.type)) if state.exists else None
+
+
+def all_values(reader: Reader) -> dict[str, Values]:
+    """Return the values of every fold that exists, by the reference of its smallest entity."""
+    found: dict[str, Values] = {}
+    # The collector would look through all that was found, again and again.
+    with collector.held_off_long() as part_is_done:
+        for number, (root, state) in enumerate(folds(reader, None), 1):
+            found[str(root)] = Values.of_state(state, reader.rules(root.type))
+            if number % READER_FOLDS == 0:
+                part_is_done()
+    return found
 
 
 def changes_since(known: Mapping[str, Values], reader: Reader, type: str | None) -> tuple[EntityChange, ...]:
@@ -47,7 +63,7 @@ def changes_since(known: Mapping[str, Values], reader: Reader, type: str | None)
     changes: list[EntityChange | None] = []
     missing = dict(known)
     for root, state in folds(reader, type):
-        values = Values.of(reader.take(root, state))
+        values = Values.of_state(state, reader.rules(root.type))
         entity = str(root)
         if entity in known or not values.deleted:
             changes.append(entity_change(entity, missing.pop(entity, None), values))

@@ -6,9 +6,9 @@ type they lead to its conflicts and duplicates instead, and a page costs what it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import merge
-from itertools import islice
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
 from woodrat.canon.ids import Ref
@@ -138,6 +138,27 @@ def _scan(
         after, count = found[-1][0], min(2 * count, READER_FOLDS)
 
 
+def duplicates_of(reader: Reader, ref: Ref, type: str | None, place: Place | None) -> Iterator[tuple[Place, Duplicate]]:
+    """Yield the identifying values that an entity shares with others, by rule and value, from after a place on.
+
+    Where rows cover its type, it costs what they list for the values that it has.
+    """
+    root = reads.spoken_of(reader, ref)[0]
+    if type not in (None, root.type):
+        return
+    rows = coverage(reader, INDEX)
+    if rows is None or not rows.covers(root.type):
+        found: Iterator[Duplicate] = (each for each in find.duplicates(reader, root.type) if root in each.entities)
+    else:
+        values = sorted(identifying_values(root, reader.state(root), reader.rules(root.type)))
+        prefixes = (duplicate_key(root.type, rule, value) for rule, value in values)
+        found = _sharing(reader, rows, prefixes, _laid_over(reader, rows, root.type))
+    for each in found:
+        where = each.type, each.rule, each.value
+        if place is None or where > place:
+            yield where, each
+
+
 def duplicates(reader: Reader, type: str | None, place: Place | None) -> Iterator[tuple[Place, Duplicate]]:
     """Yield the identifying values that several entities have, by type, rule and value, from after a place on."""
     rows = coverage(reader, INDEX)
@@ -157,19 +178,29 @@ def duplicates(reader: Reader, type: str | None, place: Place | None) -> Iterato
 
 def _shared(reader: Reader, rows: Coverage, type: str, after: bytes | None) -> Iterator[Duplicate]:
     """Yield the values of a type that several entities have: those that rows list, and those laid over them."""
+    over = _laid_over(reader, rows, type)
+    more = sorted(key for key in over if after is None or key > after)
+    listed = merge(scan_all(reader, rows, DUPLICATE, type_prefix(type), after), more)
+    return _sharing(reader, rows, (prefix for prefix, _ in groupby(listed)), over)
+
+
+def _laid_over(reader: Reader, rows: Coverage, type: str) -> dict[bytes, list[Ref]]:
+    """Return which entities of a type that rows say nothing of by now have which identifying values."""
     over: dict[bytes, list[Ref]] = {}
     for root in rows.roots:
         if root.type == type:
             for rule, value in identifying_values(root, reader.state(root), reader.rules(type)):
                 over.setdefault(duplicate_key(type, rule, value), []).append(root)
-    more = sorted(key for key in over if after is None or key > after)
-    last = b""
-    for prefix in merge(scan_all(reader, rows, DUPLICATE, type_prefix(type), after), more):
-        if prefix == last:
-            continue
-        last = prefix
+    return over
+
+
+def _sharing(
+    reader: Reader, rows: Coverage, prefixes: Iterable[bytes], over: Mapping[bytes, list[Ref]]
+) -> Iterator[Duplicate]:
+    """Yield those of some identifying values that several entities have, each with all who have it."""
+    for prefix in prefixes:
+        type, rule, value = split_names(prefix)
         keys = (split_entry(row, prefix)[1] for row in scan_all(reader, rows, IDENTITY, prefix))
         refs = [ref for key in keys if (ref := Ref(type, key)) not in rows.laid_over] + over.get(prefix, [])
         if len(refs) > 1:
-            _, rule, value = split_names(prefix)
             yield Duplicate(type, rule, value, tuple(sorted(refs, key=lambda ref: ref.key.encode())))

@@ -262,6 +262,8 @@ class Step:
                 spoken.setdefault(said.entity, []).append(Stored(row.position, said))
         old, new = Reader(view, AsOf(before), policies), Reader(view, AsOf(through), policies)
         others: list[tuple[int, Ref]] = []
+        if self._kept and not self._listed:
+            new.gather(spoken)
         for ref, several in spoken.items():
             cancellation.check()
             if ref.type in types or not is_lone(view, ref):
@@ -308,6 +310,8 @@ class Step:
     def _note_present(self, old: Reader, new: Reader, refs: Iterable[Ref]) -> None:
         """Note what entities, and all that they were or are joined with, have in indexes of the present alone."""
         if self._kept:
+            refs = list(refs)
+            new.gather(refs)
             for member in {member for ref in refs for member in (*old.group(ref), *new.group(ref))}:
                 is_root = new.group(member)[0] == member
                 self._present[member] = group_rows(new, self._kept, (member,)) if is_root else {}

@@ -72,8 +72,18 @@ def relation_index(type: str) -> str:
 
 def relation_of(key: bytes) -> Ref:
     """Return the relation that a key of `relation` or `same_as` ends in; `ValueError` if it is none."""
-    type, _, name = key[len(_DIGEST) + DIGEST_BYTES : -1].partition(b"\0")
-    return Ref(type.decode(), name.decode())
+    return relation_named(key[len(_DIGEST) + DIGEST_BYTES :])
+
+
+def relation_name(ref: Ref) -> bytes:
+    """Return what a key of a relation ends in."""
+    return b"%b\0%b\0" % (ref.type.encode(), ref.key.encode())
+
+
+def relation_named(name: bytes) -> Ref:
+    """Return the relation of which a key ends so; `ValueError` if it is none."""
+    type, _, key = name[:-1].partition(b"\0")
+    return Ref(type.decode(), key.decode())
 
 
 def rows_of(kind: str, body: bytes | None, meaning: Meaning, position: int) -> list[EntryRow]:
@@ -101,7 +111,7 @@ def relation_rows(ref: Ref, first: int) -> list[EntryRow]:
     type, key = ref
     if not key.startswith('["'):  # mostly: `endpoints` looks no further either
         return []
-    name, rest, at = relation_index(type), b"%b\0%b\0" % (type.encode(), key.encode()), position_key(first)
+    name, rest, at = relation_index(type), relation_name(ref), position_key(first)
     return [(name, digest_prefix(end.digest) + rest, at) for end in dict.fromkeys(endpoints(ref) or ())]
 
 

@@ -40,7 +40,7 @@ class _Leaf:
 
     def hash(self) -> bytes:
         if self._hash is None:
-            self._hash = digest("fingerprint.leaf", self.entity + self.value)
+            self._hash = _leaf_hash(self.entity, self.value)
         return self._hash
 
 
@@ -63,8 +63,7 @@ class _Branch:
 
     def hash(self) -> bytes:
         if self._hash is None:
-            head = bytes([self.depth]) + self.bitmap.to_bytes(2, "big")
-            self._hash = digest("fingerprint.node", head + b"".join(child.hash() for child in self.children))
+            self._hash = _branch_hash(self.depth, self.bitmap, (child.hash() for child in self.children))
         return self._hash
 
     def child(self, nibble: int) -> _Node | None:
@@ -164,9 +163,33 @@ def differing(a: Tree, b: Tree) -> Iterator[bytes]:
 
 
 def subtree_hash(pairs: Iterable[tuple[bytes, bytes]]) -> bytes | None:
-    """Return the hash of the node over these (entity, value) digests; none over none."""
-    node = Tree.build(pairs).node
-    return None if node is None else node.hash()
+    """Return the hash of the node over these (entity, value) digests; none over none.
+
+    It is that of the tree over them, of which nothing is kept.
+    """
+    leaves = sorted(dict(pairs).items())
+    for entity, value in leaves:
+        _check(entity, value)
+    return _hash_over(leaves) if leaves else None
+
+
+def _hash_over(leaves: list[tuple[bytes, bytes]]) -> bytes:
+    """Return the hash of the node over leaves in order, as `_built` makes it."""
+    if len(leaves) == 1:
+        return _leaf_hash(*leaves[0])
+    depth = _shared(leaves[0][0], leaves[-1][0])
+    groups: dict[int, list[tuple[bytes, bytes]]] = {}
+    for leaf in leaves:
+        groups.setdefault(_nibble(leaf[0], depth), []).append(leaf)
+    return _branch_hash(depth, sum(map(_bit, groups)), map(_hash_over, groups.values()))
+
+
+def _leaf_hash(entity: bytes, value: bytes) -> bytes:
+    return digest("fingerprint.leaf", entity + value)
+
+
+def _branch_hash(depth: int, bitmap: int, children: Iterable[bytes]) -> bytes:
+    return digest("fingerprint.node", bytes([depth]) + bitmap.to_bytes(2, "big") + b"".join(children))
 
 
 def branch_hash(depth: int, children: Sequence[bytes | None]) -> bytes | None:
@@ -178,7 +201,7 @@ def branch_hash(depth: int, children: Sequence[bytes | None]) -> bytes | None:
     if len(there) < 2:
         return there[0] if there else None
     bitmap = sum(_bit(nibble) for nibble, child in enumerate(children) if child is not None)
-    return digest("fingerprint.node", bytes([depth]) + bitmap.to_bytes(2, "big") + b"".join(there))
+    return _branch_hash(depth, bitmap, there)
 
 
 def whole(node: bytes | None) -> bytes:

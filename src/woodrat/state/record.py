@@ -119,12 +119,13 @@ def _plain(item: object, path: str) -> Record | None:
     pair = _sound.get(shape)
     flat = _SCALARS.issuperset(map(type, item.values()))
     # Names that were looked at need no second look, and values that hold nothing but scalars only have to be spelled.
-    if pair is not None and (flat or _is_shallow(item)):
-        data = form.quick_flat(item)
+    # They are copied: what the caller sent may be changed by them later.
+    copied = None if pair is None else item.copy() if flat else _shallow_copy(item)
+    if pair is not None and copied is not None:
+        data = form.quick_flat(copied)
         if data is None:
             return None
-        # What the caller sent may be changed by them later.
-        fields: dict[str, Json] = item.copy() if flat else {name: _copied(value) for name, value in item.items()}
+        fields: dict[str, Json] = copied
         del fields["entity_type"]
     else:
         data = form.quick(item, outer=1)
@@ -147,21 +148,18 @@ def _plain(item: object, path: str) -> Record | None:
     return _make(Record, (path, data, kind, fields, spelled, *_PLAIN_REST))
 
 
-def _is_shallow(item: dict[str, Any]) -> bool:
-    """Return whether an object holds only scalars without floats, and lists of such."""
-    for value in item.values():
+def _shallow_copy(item: dict[str, Any]) -> dict[str, Any] | None:
+    """Return a copy of an object that holds only scalars without floats, and lists of such; None of any other."""
+    found = item.copy()
+    for name, value in item.items():
         kind = type(value)
         if kind is list:
             if not _SCALARS.issuperset(map(type, value)):
-                return False
+                return None
+            found[name] = value[:]
         elif kind not in _SCALARS:
-            return False
-    return True
-
-
-def _copied(value: Any) -> Any:
-    """Return a value that holds nothing but scalars, or is one, so that nobody else can change it."""
-    return value[:] if type(value) is list else value
+            return None
+    return found
 
 
 def _remember(shape: tuple[str, ...]) -> bytes:
