@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from woodrat.recall.reader import Recall
     from woodrat.replay.result import Replayed
     from woodrat.runs.projection import followup, injected, project
-    from woodrat.runs.reader import Reason
+    from woodrat.runs.reader.why import Reason
     from woodrat.runs.record import RunRecord
     from woodrat.runs.recorder.calls import Call
     from woodrat.runs.recorder.current import carry
@@ -170,7 +170,7 @@ _HOMES = {
     "Outdated": "errors",
     "Past": "api.past",
     "Proof": "proofs.proof",
-    "Reason": "runs.reader",
+    "Reason": "runs.reader.why",
     "Recall": "recall.reader",
     "RecordingWarning": "runs.recorder.steps",
     "Reduction": "bisect.reduction",

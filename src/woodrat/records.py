@@ -46,8 +46,8 @@ class Deferrable:
     __slots__ = ("_work_out",)
 
     @classmethod
-    def deferred(cls, work_out: Callable[[], Mapping[str, Any]], **known: Any) -> Self:
-        """Return a record with the fields that are known; `work_out` returns the others.
+    def deferred(cls, work_out: Callable[[str], Mapping[str, Any]], **known: Any) -> Self:
+        """Return a record with the fields that are known; `work_out` returns others: at least the one it is given.
 
         It may be called at any later time, in any thread, and perhaps twice, so it is to depend on nothing that changes
         or is closed by then.
@@ -64,7 +64,7 @@ class Deferrable:
             """Return a field that has no value yet."""
             if name not in getattr(type(self), _PLAN, ()):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            for field, value in self._work_out().items():
+            for field, value in self._work_out(name).items():
                 _set_field(self, field, value)
             return object.__getattribute__(self, name)
 

@@ -447,6 +447,11 @@ def test_duplicates_are_shown_and_not_joined(cli: Cli) -> None:
     assert "contact/Ana Rivera" in ran.out
     assert "contact/Ana Rivera" in cli("entities", "list", "--duplicates", "-o", "table").out
     assert cli("entities", "list", "--duplicates", "--where", "a=b").code == 2
+    assert cli("entities", "list", "--duplicates-of", "contact/Ana Rivera", "-o", "json").out == ran.out
+    assert "--duplicates-of can only" in cli("entities", "list", "--duplicates-of", "contact/Ana Rivera", "--all").err
+    cli("store", "--json", '[{"entity_type":"contact","name":"Nobody Else"}]')
+    alone = cli("entities", "list", "--duplicates-of", "contact/Nobody Else", "-o", "table")
+    assert "No other entity shares an identifying value." in alone.out
 
 
 def test_a_schema_is_inferred_from_what_is_stored(cli: Cli, tmp_path: Path) -> None:

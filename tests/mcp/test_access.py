@@ -101,6 +101,7 @@ MORE: dict[str, Any] = {
     **{"name": "x.txt", "media_type": "text/plain", "offset": 0, "about": "contact/Ana", "match": "existing"},
     **{"observed_at": "2026-01-05T09:00:00Z", "valid_from": "2026-01-05T09:00:00Z", "as_of": "now"},
     **{"valid_at": "2026-06-01T00:00:00Z", "priority": 1, "limit": 5, "field": "city", "dry_run": True},
+    **{"skip": 1, "differing": True},
     **{"fields": {"city": "Vigo"}, "remove": {}, "reason": "x", "k": 1, "threshold": 0.5, "projection": "decisions"},
     **{"scope": "tenant", "budget": 100, "subject": "contact/Ana", "conversation": "c", "principal": "p"},
     **{"inputs": {}, "default": None, "rationale": "x", "answer": "x", "status": "done", "agent": "a", "details": True},

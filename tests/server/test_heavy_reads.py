@@ -233,7 +233,8 @@ def test_a_mistake_in_a_worker_tells_no_contents() -> None:
         def of(self, tenant: str, agent: str) -> None:
             pass
 
-    told = workers.answer_to(Job("verify", fail, "t", "a", {}), Ledgers())  # type: ignore[arg-type]
+    job = Job("verify", fail, "t", "a", {})
+    told = workers.answer_to(job, Ledgers(), lambda done, whole: None)  # type: ignore[arg-type]
     assert told["failed"].startswith("ValueError at ")
     assert "marker" not in json.dumps(told)
 

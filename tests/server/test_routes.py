@@ -293,10 +293,11 @@ def test_the_keys_of_a_tenant_are_listed_and_revoked_over_http(start: Any, keyri
     foreign, theirs = keyring.create("sales", "operator", ["*"])
     server = start(keyring)
     listed = server.call("GET", "/v1/keys", key=ours)
-    assert [(key["agent"], key["name"], key["revoked"]) for key in listed.json["items"]] == [
+    assert {(key["agent"], key["name"], key["revoked"]) for key in listed.json["items"]} == {
         ("operator", None, False),
         ("laptop", "on the road", False),
-    ]
+    }
+    assert [key["id"] for key in listed.json["items"]] == sorted(key["id"] for key in listed.json["items"])
     assert secret.encode() not in listed.body
     assert server.call("GET", "/v1/keys", key=secret).status == 403
     for key in (lost.id, "key_nobody"):

@@ -99,6 +99,7 @@ ASKED: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "diff": [("ref", {"before": "0", "ref": "{ref}"}), ("id", {"before": "0", "ref": "{ent}"})],
     "blame": [("ref", {"ref": "{ref}"}), ("id", {"ref": "{ent}"})],
     "related": [("ref", {"ref": "{ref}"}), ("id", {"ref": "{ent}"})],
+    "duplicates": [("ref", {"ref": "{ref}"}), ("id", {"ref": "{ent}"})],
     "sources_show": [("id", {"source": "{source}"})],
     "runs_list": [("subject", {"subject": "{ref}"})],
     "runs_show": [("id", {"run": "{run}"})],

@@ -60,10 +60,21 @@ class AsyncPastRuns(AsyncNamespace[PastRuns]):
     steps = coroutine(PastRuns.steps)
     group = coroutine(PastRuns.group)
 
-    async def diff(self, first: Any, second: Any, *, other: AsyncPast | Past | None = None) -> Divergence:
+    async def diff(
+        self,
+        first: Any,
+        second: Any,
+        *,
+        skip: int | None = None,
+        limit: int | None = None,
+        differing: bool = False,
+        other: AsyncPast | Past | None = None,
+    ) -> Divergence:
         """Show where two runs first differ, as `PastRuns.diff` does; the other ledger may be an async one."""
         elsewhere = other.target if isinstance(other, AsyncPast) else other
-        return await asyncio.to_thread(self.target.diff, first, second, other=elsewhere)
+        return await asyncio.to_thread(
+            self.target.diff, first, second, skip=skip, limit=limit, differing=differing, other=elsewhere
+        )
 
 
 def presented(run: Run) -> AsyncRun:

@@ -187,7 +187,7 @@ _ELSEWHERE: Final = {
     "Proof": "woodrat.proofs.proof",
     "ReadingsDiff": "woodrat.ledger.known_state",
     "Related": "woodrat.ledger.reads",
-    "Reason": "woodrat.runs.reader",
+    "Reason": "woodrat.runs.reader.why",
     "Rebuilt": "woodrat.ledger.rebuild",
     "Recall": "woodrat.recall.reader",
     "Reduction": "woodrat.bisect.reduction",

@@ -248,6 +248,22 @@ SkippedSteps: TypeAlias = Annotated[
     int, Kind("leave out this many steps, the first ones (default: 0)", {**WHOLE, "minimum": 0}, "N")
 ]
 FirstStep: TypeAlias = Annotated[int, Kind("begin with the step of this number", WHOLE, "N")]
+OfStepKind: TypeAlias = Annotated[
+    str,
+    Kind(
+        "only steps of this kind",
+        {"type": "string", "enum": ["read", "tool", "model", "decision", "note", "write"]},
+    ),
+]
+SkippedRows: TypeAlias = Annotated[
+    int,
+    Kind(
+        "leave out this many rows, the first ones (default: with `limit`, up to the page with the row where they part)",
+        {**WHOLE, "minimum": 0},
+        "N",
+    ),
+]
+DifferingRows: TypeAlias = Annotated[bool, Kind("only rows that differ", FLAG)]
 DayCountArg: TypeAlias = Annotated[
     int, Kind("how many days to count, up to today (default: 30)", {**WHOLE, "minimum": 1, "maximum": 366}, "N")
 ]

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from woodrat.merge.diff import Changes, Values
     from woodrat.merge.snapshot import Snapshot
     from woodrat.merge.timeline import Event, Step
-    from woodrat.runs.reader import Recounter
+    from woodrat.runs.reader.recounter import Recounter
     from woodrat.state.asof import Stored
 
 # What only some verbs need is imported by them: a program that shows one entity does not wait for the rest.
@@ -202,16 +202,21 @@ class PastState:
 
     @verb(get="/v1/duplicates")
     def duplicates(
-        self, entity_type: OfType | None = None, *, limit: Limit = 100, cursor: Cursor | None = None
+        self,
+        entity_type: OfType | None = None,
+        *,
+        ref: LooseRef | None = None,
+        limit: Limit = 100,
+        cursor: Cursor | None = None,
     ) -> Page[Duplicate]:
         """List entities that share an identifying value.
 
         Lists those that are not merged with each other yet, by type, rule and value. Only current values count, not
-        earlier ones. With `valid_at`, every entity is merged.
+        earlier ones. With `ref`, lists what this entity shares with others. With `valid_at`, every entity is merged.
         """
         from woodrat.ledger import lists
 
-        return lists.duplicates(self.context, entity_type, limit=limit, cursor=cursor)
+        return lists.duplicates(self.context, entity_type, ref=ref, limit=limit, cursor=cursor)
 
     @verb(get="/v1/observations", command="observations list [REF]", tool="history")
     def observations(
@@ -384,7 +389,7 @@ class PastState:
         return self._moment_of
 
     def _recounter(self) -> AbstractContextManager[Recounter]:
-        from woodrat.runs.reader import open_recounter
+        from woodrat.runs.reader.recounter import open_recounter
 
         return open_recounter(self.context)
 

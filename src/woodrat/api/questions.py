@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.progress import Progress
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.reader import Recall
-    from woodrat.runs.reader import Reason
+    from woodrat.runs.reader.why import Reason
     from woodrat.whatif.result import WhatIf
 
 

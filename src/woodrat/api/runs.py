@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         ComparedWith,
         Conversation,
         Cursor,
+        DifferingRows,
         Document,
         EvaluationName,
         EvaluationRef,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         OfAgent,
         OfPipeline,
         OfSession,
+        OfStepKind,
         OfVerdict,
         OtherRun,
         Preferred,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
         RunsOrDocuments,
         SameInputs,
         Score,
+        SkippedRows,
         SkippedSteps,
         StartedSince,
         StartedUntil,
@@ -98,10 +101,10 @@ class PastRuns:
         A `session` includes the runs that name it, those it lists, and those of its conversation that name no other
         session. A `pipeline` includes the runs that name it, and the runs that these started.
         """
-        from woodrat.runs import reader as run_reader
+        from woodrat.runs.reader import lists as run_lists
 
         times, told = spoken_times.resolved({"since": since, "until": until}, self.context.clock)
-        page = run_reader.runs_page(
+        page = run_lists.runs_page(
             self.context,
             agent=agent,
             subject=subject,
@@ -129,16 +132,23 @@ class PastRuns:
 
     @verb(get="/v1/runs/{run}/steps")
     def steps(
-        self, run: RunArg, *, skip: SkippedSteps = 0, step: FirstStep | None = None, limit: Limit = 100
+        self,
+        run: RunArg,
+        *,
+        kind: OfStepKind | None = None,
+        skip: SkippedSteps = 0,
+        step: FirstStep | None = None,
+        limit: Limit = 100,
     ) -> RunSteps:
         """List the steps of a run in the order they happened, some at a time.
 
         Returns the steps that follow the first `skip`, or from number `step` on, with what is said of the run as a
-        whole: what it was asked and answered, and who judged it. `runs.show` has all of a run at once, by kind.
+        whole: what it was asked and answered, and who judged it. With `kind`, only steps of that kind are listed,
+        skipped and counted. `runs.show` has all of a run at once, by kind.
         """
         from woodrat.explain import verbs
 
-        return verbs.run_steps(self.context, run, skip=skip, step=step, limit=limit)
+        return verbs.run_steps(self.context, run, kind=kind, skip=skip, step=step, limit=limit)
 
     @verb(
         post="/v1/runs/diff",
@@ -153,6 +163,9 @@ class PastRuns:
         first: RunOrDocument,
         second: OtherRun,
         *,
+        skip: SkippedRows | None = None,
+        limit: Limit | None = None,
+        differing: DifferingRows = False,
         other: Readable | None = None,
     ) -> Divergence:
         """Compare two runs: where they diverge, and why.
@@ -163,13 +176,20 @@ class PastRuns:
         The cause is traced to the observation that changed what was read: by whom, from which source, and when. With
         `other`, the second run is in that ledger, and what it read is traced there. Instead of an id, either may be a
         document that `import_` accepts: a trajectory, or entries.
-        """
-        from woodrat.compare.reader import runs_diff
 
+        `skip`, `limit` and `differing` return some of the rows, and what was set aside or reordered in these. All else
+        is said of the whole. Without `skip`, the page is the one with the row where they part.
+        """
+        from woodrat.compare.reader import read_row_page, runs_diff
+
+        faults: list[Fault] = []
+        page = read_row_page(skip, limit, differing, faults)
         if not (other is None or isinstance(getattr(other, "context", None), Context)):
             problem = f"expected a ledger, got {shown(other)}"
-            raise Refused([Fault("other", problem, "Open it with woodrat.open first.")], NO_READ)
-        return runs_diff(self.context, first, second, None if other is None else other.context)
+            faults.append(Fault("other", problem, "Open it with woodrat.open first."))
+        if faults:
+            raise Refused(faults, NO_READ)
+        return runs_diff(self.context, first, second, None if other is None else other.context, page)
 
     @verb(
         post="/v1/runs/group",
@@ -204,7 +224,7 @@ class PastRuns:
         ended in an error. The order of `runs` makes no difference.
         """
         from woodrat.compare.reader import read_attributes, runs_group
-        from woodrat.runs import reader as run_reader
+        from woodrat.runs.reader import lists as run_lists
 
         faults: list[Fault] = []
         if isinstance(runs, str | bytes) or not (runs is None or hasattr(runs, "__iter__")):
@@ -225,7 +245,7 @@ class PastRuns:
         if runs is None and not chosen:
             remedy = "Name runs, or send query, subject, agent, conversation, attribute, since or same_inputs_as."
             faults.append(Fault("runs", "no runs are selected", remedy))
-        asked = run_reader.ask_runs(faults, **stated) if chosen else None
+        asked = run_lists.ask_runs(faults, **stated) if chosen else None
         if faults:
             raise Refused(faults, NO_READ)
         crowd = runs_group(

@@ -65,10 +65,11 @@ def entities(call: Call) -> Answer:
     """List entities."""
     given = call.given
     past = call.past()
-    if given.duplicates:
+    if given.duplicates or given.duplicates_of is not None:
         others = (given.where, given.sort, given.descending, given.all)
         if any(other not in ([], None, False) for other in others):
-            problem = "--duplicates can only be combined with --entity-type, --limit and --cursor"
+            asked = "--duplicates" if given.duplicates_of is None else "--duplicates-of"
+            problem = f"{asked} can only be combined with --entity-type, --limit and --cursor"
             raise Refused([Fault("woodrat entities list", problem, "Leave the other options out.")], NO_READ)
         return _duplicates(call, past)
     most: dict[str, Any] = {}
@@ -124,14 +125,15 @@ def page_answer(
 def _duplicates(call: Call, past: Past) -> Answer:
     given = call.given
     limit = PAGE_MAX if given.limit is None else given.limit
-    page = past.duplicates(given.entity_type, limit=limit, cursor=given.cursor)
+    page = past.duplicates(given.entity_type, ref=given.duplicates_of, limit=limit, cursor=given.cursor)
     if given.limit is None:
         page = replace(page, items=tuple(page), cursor=None)
     rows = [item.to_json() for item in page.items]
 
     def text(paper: Paper) -> None:
         if not rows:
-            paper.line("No two entities share an identifying value.")
+            nobody = "No two entities share" if given.duplicates_of is None else "No other entity shares"
+            paper.line(f"{nobody} an identifying value.")
         for row in rows:
             named = ", ".join(str(item) for item in row["entities"])
             about = {name: item for name, item in row.items() if name != "entities"}

@@ -16,7 +16,7 @@ from woodrat.server import wire
 
 if TYPE_CHECKING:
     from woodrat.api.past import Past
-    from woodrat.runs.reader import Reason
+    from woodrat.runs.reader.why import Reason
     from woodrat.runs.summary import RunSummary
     from woodrat.training.exports import Exported
 

@@ -86,6 +86,12 @@ class Divergence(Record):
     """Rows of steps that the two runs took in another order, which makes no difference."""
     edit: Mapping[str, Any] | None = None
     """Where one run is a fork of the other, what was edited: as `forked_from` of the fork."""
+    total: int = 0
+    """How many rows there are in all."""
+    differing: int = 0
+    """How many of them differ."""
+    skipped: int = 0
+    """How many rows stand before those of this page; of those that differ, where only these were asked for."""
 
 
 def compare(
@@ -119,7 +125,19 @@ class _Comparison:
         if self._nothing_in_common():
             text = "no step of one has the kind and the name of a step of the other"
             cause, sentence = Cause("nothing_in_common", text, {}), f"They have nothing in common: {text}."
-            return Divergence(a.id, b.id, False, None, cause, tuple(self._rows()), sentence, BEHAVIOUR)
+            rows = self._rows()
+            return Divergence(
+                first=a.id,
+                second=b.id,
+                same=False,
+                step=None,
+                cause=cause,
+                rows=tuple(rows),
+                sentence=sentence,
+                level=BEHAVIOUR,
+                total=len(rows),
+                differing=_differing(rows),
+            )
         self.explanation.explain()
         rows = self._rows()
         level = self._level()
@@ -137,6 +155,8 @@ class _Comparison:
             wording=self._wording(step, rows) if level == BEHAVIOUR else None,
             set_aside=tuple(self.levels.set_aside),
             reordered=tuple(self._reordered()),
+            total=len(rows),
+            differing=_differing(rows),
         )
 
     def _nothing_in_common(self) -> bool:
@@ -290,6 +310,10 @@ class _Comparison:
             if count == 1
             else f"; {count} values that every run makes up anew were set aside"
         )
+
+
+def _differing(rows: Sequence[StepPair]) -> int:
+    return sum(row.mark != SAME for row in rows)
 
 
 def _closed(text: str) -> str:

@@ -12,12 +12,14 @@ from woodrat.compare.cause import Statement
 from woodrat.compare.divergence import Divergence, compare
 from woodrat.compare.edit import completed, with_edit
 from woodrat.compare.groups import Crowd, gather
+from woodrat.compare.row_page import RowPage, page_of
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import entry_index
 from woodrat.ledger.moments import NO_READ, here
+from woodrat.ledger.pages import limit_faults
 from woodrat.records import replace
-from woodrat.runs import reader as run_reader
-from woodrat.runs.reader import open_recounter
+from woodrat.runs.reader import lists as run_lists
+from woodrat.runs.reader.recounter import open_recounter, run_record
 from woodrat.state import source
 
 if TYPE_CHECKING:
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
 
     from woodrat.canon.form import Json
     from woodrat.context import Context
-    from woodrat.runs.reader import Recounter, Runs
+    from woodrat.runs.reader.lists import Runs
+    from woodrat.runs.reader.recounter import Recounter
     from woodrat.runs.record import RunRecord
     from woodrat.state.asof import Stored
 
@@ -34,17 +37,38 @@ RUNS_MAX: Final = 10_000
 """Most runs of one crowd."""
 
 
-def runs_diff(context: Context, first: object, second: object, other: Context | None = None) -> Divergence:
+def runs_diff(
+    context: Context, first: object, second: object, other: Context | None = None, page: RowPage | None = None
+) -> Divergence:
     """Return where two runs part and why; `NotFound` when either is not here, or the second not in `other`.
 
     A run is an id, or a document that holds one run in the neutral format. `other` at another moment of the same log
-    is of no account.
+    is of no account. With a page, only its rows are returned; the comparison is of the whole runs.
     """
     with open_recounter(context, lists=True) as recounter:
         if other is None or (other.engine is context.engine and other.tenant == context.tenant):
-            return _compared(recounter, first, second, None)
-        with open_recounter(other, lists=True) as elsewhere:
-            return _compared(recounter, first, second, elsewhere)
+            found = _compared(recounter, first, second, None)
+        else:
+            with open_recounter(other, lists=True) as elsewhere:
+                found = _compared(recounter, first, second, elsewhere)
+    return found if page is None else page_of(found, page)
+
+
+def read_row_page(skip: object, limit: object, differing: object, faults: list[Fault]) -> RowPage | None:
+    """Return which rows are asked for, none where it is all of them; what is wrong is added to the faults."""
+    found: list[Fault] = []
+    if skip is not None and (type(skip) is not int or skip < 0):
+        found.append(Fault("skip", f"expected a whole number from 0 on, got {shown(skip)}", "Send a count of rows."))
+    if limit is not None:
+        found += limit_faults(limit, rest="skip")
+    if type(differing) is not bool:
+        found.append(Fault("differing", f"expected true or false, got {shown(differing)}", "Send a boolean."))
+    faults += found
+    if found or (skip is None and limit is None and not differing):
+        return None
+    assert skip is None or isinstance(skip, int)
+    assert limit is None or isinstance(limit, int)
+    return RowPage(skip, limit, differing is True)
 
 
 def _compared(recounter: Recounter, first: object, second: object, other: Recounter | None) -> Divergence:
@@ -88,7 +112,7 @@ class _Chosen:
 
     def find(self, id: str) -> RunRecord:
         """Return a run of the group again."""
-        return self._held.get(id) or run_reader.run_record(self._recounter, id)
+        return self._held.get(id) or run_record(self._recounter, id)
 
     def records(self) -> Iterator[RunRecord]:
         """Yield the runs; `NotFound` where there is none, `Refused` where there are too many."""
@@ -114,9 +138,9 @@ class _Chosen:
                 yield record
         if self._asked is None:
             return
-        model = None if self._like is None else run_reader.run_record(self._recounter, self._like)
+        model = None if self._like is None else run_record(self._recounter, self._like)
         asked = self._asked if model is None else _like(self._asked, model)
-        for _, record in run_reader.matching(self._recounter, asked):
+        for _, record in run_lists.matching(self._recounter, asked):
             if (model is None or contrast.same_start(record, model)) and self._has_attributes(record):
                 yield record
 
@@ -172,7 +196,7 @@ def _record(recounter: Recounter, run: object, name: str) -> RunRecord:
 
 def _records(recounter: Recounter, run: object, name: str) -> tuple[RunRecord, ...]:
     if not isinstance(run, dict | list):
-        return (run_reader.run_record(recounter, run),)
+        return (run_record(recounter, run),)
     from woodrat.runs.verbs import documents as document
 
     try:

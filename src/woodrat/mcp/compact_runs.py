@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from woodrat.explain.stale import Belief, Stale
     from woodrat.recall.reader import Recall
     from woodrat.runs.evidence import Evidence
-    from woodrat.runs.reader import Reason
+    from woodrat.runs.reader.why import Reason
     from woodrat.runs.record import RunRecord
     from woodrat.runs.rules import Verdict
     from woodrat.runs.steps import Decision

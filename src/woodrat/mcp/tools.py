@@ -190,7 +190,7 @@ def _made() -> tuple[Tool, ...]:
                     "runs.diff", "where they part, and why", compact=compact_runs.divergence, timeless=True
                 ),
             },
-            rare=("as_of",),
+            rare=("as_of", "skip", "differing"),
         ),
         Tool(
             "explain",

@@ -6,6 +6,7 @@ audit.
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +17,7 @@ from woodrat.server.arguments import ABSENT, arguments, take_condition
 from woodrat.server.heavy_reads import Job
 from woodrat.server.problems import Rejected
 from woodrat.server.reply import Reply, read, read_by_name, reply, with_times
+from woodrat.server.streams import Steps, progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
 
 LOG: Final = "log_entries"
-"""The operation that answers with a stream where that is asked for."""
+"""The operation that answers with the log as a stream where that is asked for."""
 
 
 class Calls:
@@ -134,6 +136,9 @@ class Calls:
             return
         if route.verb == "stale_new":
             await self._streams.wait(ledger, given)
+        if route.verb in heavy_reads.TELLING and exchange.accepts(requests.EVENTS):
+            await self._follow(exchange, caller, route, ledger, given)
+            return
         if route.writes:
             answer = await access.discreet(caller, self._writes.carry_out(caller, ledger, route, given, sent))
         else:
@@ -150,11 +155,34 @@ class Calls:
             shown = route.soon(self._spelling, ledger, **given)
             if shown is not None:
                 return reply(route, ledger, shown)
-        job = None
-        if heavy_reads.may_be_heavy(route.verb, given):
-            elsewhere = partial(read_by_name, route.verb)
-            job = Job(route.verb, elsewhere, ledger.tenant, ledger.agent, dict(given))
+        job = _job(route, ledger, given) if heavy_reads.may_be_heavy(route.verb, given) else None
         answer: Reply = await self._reads.read(caller, lambda: read(route, ledger, given), job)
         if caller.key != "":
             self._callers.identify(exchange)  # it took a while, and the key may have been revoked meanwhile
         return answer
+
+    async def _follow(
+        self, exchange: Exchange, caller: Caller, route: Route, ledger: Ledger, given: dict[str, Any]
+    ) -> None:
+        """Read something long, and send how far it is meanwhile. Whoever goes away ends it."""
+        steps = Steps(heavy_reads.TELLING[route.verb])
+        job = _job(route, ledger, given)._replace(tells=True)
+
+        def here() -> Reply:
+            return read(route, ledger, {**given, "progress": steps.tell})
+
+        def identify() -> None:
+            if caller.key != "":
+                self._callers.identify(exchange)
+
+        async with self._reads.reading(caller, here, job, steps.tell) as reading:
+            gone = asyncio.ensure_future(exchange.gone())
+            try:
+                await exchange.stream(requests.EVENTS, progress(reading, steps, gone, identify))
+            finally:
+                gone.cancel()
+
+
+def _job(route: Route, ledger: Ledger, given: Mapping[str, Any]) -> Job:
+    """Return a read of a route as another process is asked for it."""
+    return Job(route.verb, partial(read_by_name, route.verb), ledger.tenant, ledger.agent, dict(given))

@@ -47,6 +47,8 @@ _COMPARED: Final = ("first", "second")
 """The two runs that are compared; a document of a run is as long as its sender likes."""
 LONG_LOG_ENTRIES: Final = 1_000
 """From how many entries on a log is long."""
+TELLING: Final[Mapping[str, str]] = {"prove_order": "orders", "verify": "entries"}
+"""Reads that say how far they are to those who follow them as a stream, and what they count."""
 WRITES: Final = frozenset(
     {"erase", "erase_again", "finish_erasure", "log_import", "rebuild", "reindex", "runs_evaluate"}
 )
@@ -66,6 +68,8 @@ class Job(NamedTuple):
     """As whom."""
     given: Mapping[str, Any]
     """The arguments by their names in the library."""
+    tells: bool = False
+    """Whether the other process says how far it is; the verb then takes `progress`."""
 
 
 def is_heavy(verb: str, given: Mapping[str, Any], ledger: Ledger) -> bool:

@@ -13,7 +13,7 @@ from woodrat import record_json
 from woodrat.api.parameters import TYPE
 from woodrat.compact_json import CompactKind, is_shortened
 from woodrat.merge.snapshot import Snapshot
-from woodrat.server import problems
+from woodrat.server import heavy_reads, problems
 from woodrat.server.access import ANYONE, CORRECT, MANAGE, READ, RUN, WRITE
 from woodrat.server.requests import EVENTS, LINES
 from woodrat.server.route import Param, Route
@@ -265,7 +265,18 @@ def _operation(route: Route, answer: dict[str, Any]) -> dict[str, Any]:
         found["parameters"].append(_header("Last-Event-ID", what))
         told = found["responses"]["200"]["content"]
         told |= {form.decode(): {"schema": {"type": "string"}} for form in (LINES, EVENTS)}
+    if route.verb in heavy_reads.TELLING:
+        found["responses"]["200"]["content"][EVENTS.decode()] = {"schema": _followed(heavy_reads.TELLING[route.verb])}
     return found
+
+
+def _followed(what: str) -> dict[str, Any]:
+    """Return what is said of a long read that is followed as events."""
+    told = (
+        f'events `progress` with `{{"done", "total", "what": "{what}"}}`, then `result` with the answer as JSON, '
+        "or `problem` with a problem document; closing the connection stops the work"
+    )
+    return {"type": "string", "description": told}
 
 
 def _header(name: str, what: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ What takes longer than its time, or is for nobody any more, is stopped.
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import WoodratError
@@ -14,9 +15,10 @@ from woodrat.server.problems import Rejected, closed
 from woodrat.server.readers import Switching
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
     from woodrat.api.ledger import Ledger
+    from woodrat.ledger.progress import Progress
     from woodrat.server.access import Caller
     from woodrat.server.heavy_reads import Job
     from woodrat.server.rates import Turns
@@ -57,14 +59,11 @@ class Reads:
                 ledger = self._tenants.ledger(caller)
                 if job is None or not await self._is_heavy(job, ledger):
                     async with self._turns["reads"].turn(caller.key):
-                        with self._switching:
-                            return await self._wait_for(asyncio.wrap_future(self._threads["reads"].submit(call)))
-                async with self._turns["heavy_reads"].turn(caller.key):
-                    workers, threads = self.workers, self._threads["heavy"]
-                    work = threads.submit(call) if workers is None else threads.submit(workers.ask, job)
-                    if workers is not None and job.verb in heavy_reads.INDEXED:
-                        self._catch_up(ledger)
-                    return await self._wait_for(asyncio.wrap_future(work))
+                        work = asyncio.wrap_future(self._threads["reads"].submit(call))
+                        with self._switching, self._awaiting(work):
+                            return await work
+                async with self.reading(caller, call, job) as work:
+                    return await work
         except asyncio.CancelledError:
             if self._closing.is_set():
                 raise closed() from None
@@ -75,6 +74,22 @@ class Reads:
                 "changed. Ask for less, such as one entity, one type or a page."
             )
             raise Rejected(503, text, code="unavailable") from None
+
+    @asynccontextmanager
+    async def reading(
+        self, caller: Caller, call: Callable[[], Any], job: Job, tell: Progress | None = None
+    ) -> AsyncIterator[asyncio.Future[Any]]:
+        """Begin a heavy read in its turn, and give its answer to come; whoever leaves stops it. It has no time limit.
+
+        `tell` is told how far it is from another thread, if the job tells.
+        """
+        async with self._turns["heavy_reads"].turn(caller.key):
+            workers, threads = self.workers, self._threads["heavy"]
+            work = threads.submit(call) if workers is None else threads.submit(workers.ask, job, tell)
+            if workers is not None and job.verb in heavy_reads.INDEXED:
+                self._catch_up(self._tenants.ledger(caller))
+            with self._awaiting(asyncio.wrap_future(work)) as reading:
+                yield reading
 
     async def look_up(self, call: Callable[[], Any]) -> Any:
         """Look something small up, in a thread."""
@@ -90,10 +105,11 @@ class Reads:
             return True
         return bool(await self.look_up(lambda: heavy_reads.is_heavy(job.verb, job.given, ledger)))
 
-    async def _wait_for(self, reading: asyncio.Future[Any]) -> Any:
+    @contextmanager
+    def _awaiting(self, reading: asyncio.Future[Any]) -> Iterator[asyncio.Future[Any]]:
         self._awaited.add(reading)
         try:
-            return await reading
+            yield reading
         finally:
             self._awaited.discard(reading)
             reading.cancel()

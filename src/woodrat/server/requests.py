@@ -79,6 +79,7 @@ class Exchange:
         "_receive",
         "_scope",
         "_send",
+        "_streams",
         "_take_seconds",
         "_vary",
         "_wait_seconds",
@@ -123,6 +124,7 @@ class Exchange:
         raw: bytes = scope.get("raw_path") or scope["path"].encode()
         self.path = raw.partition(b"?")[0]
         self.started = False
+        self._streams = b""
         self.status = 0
         self.told: dict[str, Any] = {}
         """What the log tells of it besides: ids alone."""
@@ -371,10 +373,13 @@ class Exchange:
         await self.send(orjson.dumps(value), JSON, status, headers)
 
     async def problem(self, error: WoodratError) -> None:
-        """Answer with what went wrong."""
+        """Answer with what went wrong; where events are being sent, that is the last of them."""
         rejected = isinstance(error, Rejected)
         status = error.status if isinstance(error, Rejected) else wire.http_status(error)
         body = orjson.dumps(wire.problem(error, status, self.id))
+        if self._streams == EVENTS:
+            await self._send({"type": "http.response.body", "body": event(b"problem", body)})
+            return
         await self.send(body, PROBLEM, status, error.headers if rejected else ())  # type: ignore[attr-defined]
 
     async def send(
@@ -412,6 +417,11 @@ class Exchange:
             body = b""
         await self._send({"type": "http.response.body", "body": body})
 
+    async def gone(self) -> None:
+        """Wait until the caller has gone away; for one whose body is not read, or was."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
     async def _hand_over_pieces(self, body: bytes) -> None:
         """Send some of a body as it is taken; a reader who takes nothing of it for long is gone."""
         for start in range(0, len(body), PIECE_BYTES):
@@ -441,7 +451,7 @@ class Exchange:
         """Answer with parts as they come."""
         headers = [(b"content-type", media), (b"x-request-id", self.id.encode()), NOSNIFF, NO_STORE]
         headers += (*self._extra, self._vary)
-        self.started, self.status = True, 200
+        self.started, self.status, self._streams = True, 200, media
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
         if self.method != "HEAD":
             async for part in parts:
@@ -451,6 +461,11 @@ class Exchange:
 
 class Gone(Exception):
     """The caller has gone away; there is nobody to answer."""
+
+
+def event(name: bytes, data: bytes) -> bytes:
+    """Return one server-sent event; its data is one line."""
+    return b"event: %b\ndata: %b\n\n" % (name, data)
 
 
 def _weights(stated: bytes) -> dict[bytes, float]:

@@ -23,6 +23,7 @@ from woodrat.server.show_cache import Spelling
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
+    from woodrat.ledger.progress import Progress
     from woodrat.merge.blame import Blame
     from woodrat.verify.report import OrderProof, Verified
 
@@ -88,11 +89,11 @@ def _verify(ledger: Ledger, **asked: Any) -> Verified:
     return ledger.verify(**asked, jobs=1)
 
 
-def _prove_order(ledger: Ledger, *, shuffles: int = 100) -> OrderProof:
+def _prove_order(ledger: Ledger, *, shuffles: int = 100, progress: Progress | None = None) -> OrderProof:
     """Try other orders of arrival, up to a number of them."""
     if type(shuffles) is int and shuffles > SHUFFLES_MAX:
         raise Refused([Fault("shuffles", f"got {shown(shuffles)}", f"Send at most {SHUFFLES_MAX}.")], NO_READ)
-    return ledger.prove_order(shuffles=shuffles)
+    return ledger.prove_order(shuffles=shuffles, progress=progress)
 
 
 def _prove(ledger: Ledger, what: str) -> bytes:

@@ -1,7 +1,8 @@
-"""Log streams: the log as it grows, over a connection that stays open.
+"""Streams: the log as it grows, and how far a long read is, over a connection that stays open.
 
 Every entry comes in order and at least once. Whoever was cut off says the last position they had, and goes on after it:
-with `after`, or with the `Last-Event-ID` that browsers send by themselves.
+with `after`, or with the `Last-Event-ID` that browsers send by themselves. A long read says how far it is, and at last
+what it found.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from woodrat.exchange.lines import line
 from woodrat.exchange.relay import peers
 from woodrat.ledger.moments import NO_READ
 from woodrat.server import log_routes, requests
-from woodrat.server.problems import NOTHING_DONE
+from woodrat.server.problems import NOTHING_DONE, closed
 from woodrat.server.readers import Full
 from woodrat.server.reply import past_at
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from woodrat.log.entry import Entry
     from woodrat.server.keys import Callers
     from woodrat.server.reads import Reads
+    from woodrat.server.reply import Reply
     from woodrat.server.requests import Exchange
 
 PART_BYTES: Final = 262_144
@@ -39,8 +41,12 @@ ALLOWED_SECONDS: Final = 5.0
 """How often an idle follower is asked whether its key is still good."""
 QUIET_SECONDS: Final = 15.0
 """How long nothing is sent before a comment shows that the connection lives."""
+STEP_SECONDS: Final = 0.25
+"""How often a follower of a long read is told how far it is."""
 FULL_SECONDS: Final = 0.2
 """How long a follower waits when too many look at once."""
+STILL_HERE: Final = b": still here\n\n"
+"""A comment in a stream of events."""
 _ENDS: Final = ("limit", "as_of")
 """Arguments that say where reading the log ends."""
 
@@ -164,10 +170,62 @@ async def events(
         seen = now
         await _grown(growth, seen, seconds, closing)
         if loop.time() - sent >= QUIET_SECONDS:
-            yield b": still here\n\n"
+            yield STILL_HERE
             sent = loop.time()
 
 
 def _page(past: Past, after: int) -> list[tuple[int, bytes]]:
     entries = next(peers.parts(past.context.engine, past.tenant, after, None, PART_BYTES), ())
     return [(entry.position, orjson.dumps(log_routes.logged(past, entry).to_json())) for entry in entries]
+
+
+class Steps:
+    """How far a long read is. The thread that reads says it, and the loop looks."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._reached: tuple[int, int] | None = None
+
+    def tell(self, done: int, whole: int) -> None:
+        """Take in how much is done, and how much there is to do; what is compared once more is not undone."""
+        reached = self._reached
+        if reached is None or done > reached[0]:
+            self._reached = (done, whole)
+
+    def json(self) -> bytes:
+        """Return how far it is as JSON; empty before anything is known."""
+        if self._reached is None:
+            return b""
+        done, whole = self._reached
+        return orjson.dumps({"done": done, "total": whole, "what": self._what})
+
+
+async def progress(
+    reading: asyncio.Future[Reply], steps: Steps, gone: asyncio.Future[None], identify: Callable[[], object]
+) -> AsyncIterator[bytes]:
+    """Yield how far a long read is as server-sent events, and at last its answer, or raise its error.
+
+    It ends when the server closes, when the follower is `gone`, or when `identify` raises: a key may be revoked
+    meanwhile.
+    """
+    loop = asyncio.get_running_loop()
+    told, sent, asked = b"", loop.time(), loop.time()
+    while True:
+        await asyncio.wait((reading, gone), timeout=STEP_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        if gone.done():
+            raise requests.Gone
+        done, now = reading.done(), loop.time()
+        if (reached := steps.json()) != told:
+            yield requests.event(b"progress", reached)
+            told, sent = reached, now
+        elif now - sent >= QUIET_SECONDS:
+            yield STILL_HERE
+            sent = now
+        if done or now - asked >= ALLOWED_SECONDS:
+            identify()
+            asked = now
+        if done:
+            if reading.cancelled():
+                raise closed()
+            yield requests.event(b"result", reading.result().body)
+            return

@@ -3,6 +3,8 @@
 A worker is started when it is first needed, opens the database for reading by itself, runs at a low priority and
 answers one job after the other. A job that is cancelled ends its process, whatever it is at; the next job gets
 another. When the server is gone, so are its workers.
+
+What a worker sends is one pickled object after the other: how far it is, as often as it likes, then the answer.
 """
 
 from __future__ import annotations
@@ -18,14 +20,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.engines.cancellation import Cancellation, Cancelled, here
 from woodrat.errors import Unavailable, WoodratError
+from woodrat.ledger.progress import seldom
 from woodrat.merge import BUILTIN
 from woodrat.server import memory
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from woodrat.api.ledger import Ledger
     from woodrat.engines.port import Engine
+    from woodrat.ledger.progress import Progress
     from woodrat.merge import Policy
     from woodrat.server.heavy_reads import Job
 
@@ -35,6 +39,8 @@ END_SECONDS: Final = 1.0
 """How long a worker without work may take to end."""
 LEDGERS_MAX: Final = 64
 """How many tenants' ledgers a worker keeps open."""
+TELL_SECONDS: Final = 0.25
+"""How often a worker says how far it is."""
 
 _BEGIN: Final = (
     "import json, sys; sys.path[:] = json.loads(sys.argv.pop()); "
@@ -45,8 +51,8 @@ _BEGIN: Final = (
 class Plan(NamedTuple):
     """What a worker has to know before its first job."""
 
-    path: str
-    """The database."""
+    opener: Callable[[], Engine]
+    """Opens the database, to read."""
     strict: bool
     """Whether types without a schema are refused."""
     proofs: str | None
@@ -59,10 +65,10 @@ def plan_for(
     engine: Engine, policies: Mapping[str, Policy], proofs: str | None, redact: str | None, *, strict: bool
 ) -> Plan | None:
     """Return what another process needs to open the ledger; `None` where it could not, or would merge otherwise."""
-    path = getattr(engine, "path", None)
-    if engine.name != "sqlite" or path is None or set(policies) != set(BUILTIN):
+    opener = engine.elsewhere()
+    if opener is None or set(policies) != set(BUILTIN):
         return None
-    return Plan(os.path.abspath(path), strict, proofs, redact)
+    return Plan(opener, strict, proofs, redact)
 
 
 class WorkerFailed(Exception):
@@ -82,12 +88,15 @@ class Workers:
         self.started = 0
         """How many were started so far."""
 
-    def ask(self, job: Job) -> Any:
-        """Return the answer to a job, or raise its error; when this thread's work is cancelled, the process ends."""
+    def ask(self, job: Job, tell: Progress | None = None) -> Any:
+        """Return the answer to a job, or raise its error; when this thread's work is cancelled, the process ends.
+
+        `tell` is told how far it is, where the job says so.
+        """
         cancellation = here() or Cancellation()
         worker = self._take()
         with cancellation.calling(worker.kill):
-            answered, answer = worker.ask(job)
+            answered, answer = worker.ask(job, tell)
         if not answered:
             self._end(worker)
             if cancellation.cancelled:
@@ -147,8 +156,8 @@ class Worker:
         self._plan: Plan | None = plan
         self._ending = threading.Lock()
 
-    def ask(self, job: Job) -> tuple[bool, Any]:
-        """Return whether there is an answer, and the answer."""
+    def ask(self, job: Job, tell: Progress | None = None) -> tuple[bool, Any]:
+        """Return whether there is an answer, and the answer; `tell` is told what the worker says meanwhile."""
         assert self.process.stdin is not None and self.process.stdout is not None
         try:
             if self._plan is not None:
@@ -156,7 +165,10 @@ class Worker:
                 self._plan = None
             pickle.dump(job, self.process.stdin)
             self.process.stdin.flush()
-            return True, pickle.load(self.process.stdout)
+            while "progress" in (message := pickle.load(self.process.stdout)):
+                if tell is not None:
+                    tell(*message["progress"])
+            return True, message
         except (EOFError, OSError, ValueError, pickle.UnpicklingError):
             return False, None
 
@@ -204,9 +216,13 @@ def serve() -> int:
     if plan is None:
         return 0
     ledgers = _Ledgers(plan)
-    while (job := jobs.next()) is not None:
-        pickle.dump(answer_to(job, ledgers), answers)
+
+    def send(message: dict[str, Any]) -> None:
+        pickle.dump(message, answers)
         answers.flush()
+
+    while (job := jobs.next()) is not None:
+        send(answer_to(job, ledgers, lambda done, whole: send({"progress": (done, whole)})))
     return 0
 
 
@@ -214,9 +230,7 @@ class _Ledgers:
     """The ledgers that were asked about, opened for reading."""
 
     def __init__(self, plan: Plan) -> None:
-        from woodrat.engines.sqlite.engine import SqliteEngine
-
-        self._plan, self._engine = plan, SqliteEngine(plan.path, readonly=True)
+        self._plan, self._engine = plan, plan.opener()
         self._open: dict[tuple[str, str], Ledger] = {}
 
     def of(self, tenant: str, agent: str) -> Ledger:
@@ -253,10 +267,11 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def answer_to(job: Job, ledgers: _Ledgers) -> dict[str, Any]:
-    """Return the answer to a job, or what went wrong, as it is sent back."""
+def answer_to(job: Job, ledgers: _Ledgers, tell: Progress) -> dict[str, Any]:
+    """Return the answer to a job, or what went wrong, as it is sent back; `tell` is told how far it is, if it tells."""
+    given = {**job.given, "progress": seldom(tell, TELL_SECONDS)} if job.tells else dict(job.given)
     try:
-        return {"answer": job.answer(ledgers.of(job.tenant, job.agent), dict(job.given))}
+        return {"answer": job.answer(ledgers.of(job.tenant, job.agent), given)}
     except WoodratError as error:
         return {"code": error.code, "detail": str(error), "details": error.details}
     except Exception as error:

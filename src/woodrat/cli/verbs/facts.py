@@ -59,6 +59,12 @@ COMMANDS: tuple[Command, ...] = (
         verb="query",
         own=(
             argument("--duplicates", action="store_true", help="list entities that share an identifying value"),
+            argument(
+                "--duplicates-of",
+                metavar="REF",
+                ids=("entity",),
+                help="list entities that share an identifying value with this one",
+            ),
             argument("--all", action="store_true", help="list all of them; not with --limit or --cursor"),
         ),
     ),

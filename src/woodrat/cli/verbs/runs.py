@@ -33,7 +33,7 @@ COMMANDS: tuple[Command, ...] = (
         "runs_diff:diff",
         ("woodrat runs diff run_… run_…", "woodrat runs diff monday.json tuesday.json --exit-code"),
         verb="runs.diff",
-        forms={"first": _RUN_OR_FILE, "second": _RUN_OR_FILE},
+        forms={"first": _RUN_OR_FILE, "second": _RUN_OR_FILE, "skip": (), "limit": (), "differing": ()},
         own=(
             argument("--other-db", metavar="URL", help="database of the second run (default: the same)"),
             argument("--other-tenant", metavar="TENANT", help="tenant of the second run (default: the same)"),

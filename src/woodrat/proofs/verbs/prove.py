@@ -11,7 +11,7 @@ from woodrat.log import tree
 from woodrat.log.checkpoint import opened
 from woodrat.proofs.proof import NO_CAPSULE, NOT_PROVEN, Capsule, ConsistencyProof, Proof
 from woodrat.proofs.reader import Gathered, gather_run, position_of, proof_of
-from woodrat.runs.reader import Recounter
+from woodrat.runs.reader.recounter import Recounter
 
 if TYPE_CHECKING:
     from woodrat.context import Context
