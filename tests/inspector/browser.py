@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import parse_qsl, urlsplit
 
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Playwright, Request, Response, sync_playwright
+from tests.inspector.paging import Call
 
 from woodrat.inspector.site import STATIC
 
@@ -21,8 +24,11 @@ AXE: Final = Path(__file__).resolve().parents[2] / "ui" / "node_modules" / "axe-
 WIDE: Final = {"width": 1280, "height": 800}
 NARROW: Final = {"width": 390, "height": 844}
 NAVIGATE: Final = "(path) => { history.pushState(null, '', path); dispatchEvent(new PopStateEvent('popstate')); }"
-SETTLED_MS: Final = 15_000
-"""How long a page may take to show what it has; nothing is asserted about the time."""
+SETTLED_MS: Final = 60_000
+"""How long a page may take to show what it has, the first recall of a large ledger too, which builds its index.
+
+Nothing is asserted about the time.
+"""
 QUIET: Final = ("Failed to load resource",)
 """What a browser says of an answer that is an error; which answers may be one is asserted by status."""
 
@@ -70,6 +76,12 @@ class Look:
     """Paths that were asked for, with their methods, in order."""
     failed: list[tuple[int, str]] = field(default_factory=list)
     """Answers that were errors, by status and path."""
+    streams: int = 0
+    """How often the stream of the log was asked for."""
+    answers: list[Response] = field(default_factory=list)
+    """Answers of the API that are JSON, until `calls` takes them."""
+    waiting: set[Request] = field(default_factory=set)
+    """Requests without an answer yet; the stream of the log never ends and is none of them."""
 
     def __post_init__(self) -> None:
         page = self.page
@@ -82,6 +94,8 @@ class Look:
         page.on("pageerror", lambda error: self.errors.append(f"script: {error}"))
         page.on("request", self._request)
         page.on("response", self._response)
+        page.on("requestfinished", self._ended)
+        page.on("requestfailed", self._ended)
         page.on("dialog", self._dialog)
 
     def _console(self, message: ConsoleMessage) -> None:
@@ -96,10 +110,19 @@ class Look:
         if not request.url.startswith((self.base, "data:", "blob:")):
             self.errors.append(f"asked somebody else: {request.url}")
         self.requests.append(f"{request.method} {request.url.removeprefix(self.base)}")
+        if request.resource_type == "eventsource":
+            self.streams += 1
+        else:
+            self.waiting.add(request)
+
+    def _ended(self, request: Request) -> None:
+        self.waiting.discard(request)
 
     def _response(self, response: Response) -> None:
         if response.status >= 400:
             self.failed.append((response.status, response.url.removeprefix(self.base)))
+        elif "/v1/" in response.url and response.headers.get("content-type", "").startswith("application/json"):
+            self.answers.append(response)
 
     def go(self, path: str) -> Look:
         """Open an address and wait until the page shows what it has."""
@@ -116,6 +139,37 @@ class Look:
         self.page.wait_for_selector("main h1, main [role=alert]", state="attached")
         self.page.wait_for_function("() => !document.querySelector('[aria-busy=true], .skeleton, [data-loading]')")
         return self
+
+    def rest(self) -> Look:
+        """Wait until the whole page has been seen and nothing is asked for any more, and look at its top."""
+        self.settle()
+        self.evaluate("() => window.scrollTo(0, document.documentElement.scrollHeight)")
+        self.page.wait_for_timeout(100)
+        self.until(lambda: not self.waiting)
+        self.settle()
+        self.evaluate("() => window.scrollTo(0, 0)")
+        return self
+
+    def until(self, holds: Callable[[], bool]) -> None:
+        """Wait until something holds; fail where it never does."""
+        for _ in range(SETTLED_MS // 50):
+            if holds():
+                return
+            self.page.wait_for_timeout(50)
+        raise AssertionError(f"{self.page.url}: it never held; still waiting for {[each.url for each in self.waiting]}")
+
+    def calls(self) -> list[Call]:
+        """Return what was asked of the API since the last time, with the answers."""
+        taken, self.answers[:] = self.answers[:], []
+        found = []
+        for response in taken:
+            url = urlsplit(response.url)
+            asked: dict[str, Any] = dict(parse_qsl(url.query))
+            if sent := response.request.post_data:
+                asked |= json.loads(sent)
+            body = response.body()
+            found.append(Call(response.request.method, url.path, asked, json.loads(body), len(body)))
+        return found
 
     def text(self) -> str:
         """Return what the page says."""

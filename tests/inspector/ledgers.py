@@ -113,6 +113,28 @@ def _long_run(steps: int) -> dict[str, Any]:
     }
 
 
+def make_alike(path: Path) -> None:
+    """Write two runs of 2,000 steps: the first 500 are the same, then every fourth differs."""
+    with open_ledger(path, tenant=TENANT, agent="importer") as ledger:
+        for name in ("one", "two"):
+            ledger.runs.import_(_alike(name))
+
+
+def _alike(name: str) -> dict[str, Any]:
+    def step(number: int) -> dict[str, Any]:
+        title = f"Page {number} of {name}" if number >= 500 and number % 4 == 0 else f"Page {number}"
+        return {"kind": "tool", "name": "read_page", "args": {"page": number}, "result": {"title": title}}
+
+    return {
+        "id": f"trace-{name}",
+        "agent": "crawler",
+        "query": "Read half of the archive",
+        "started_at": _time(0),
+        "steps": [step(number) for number in range(2_000)],
+        "answer": "Done.",
+    }
+
+
 PAYLOADS: Final[tuple[str, ...]] = (
     f"<script>window.{MARK}=1</script>",
     f"<img src=x onerror=window.{MARK}=2>",

@@ -27,13 +27,6 @@ def name_of(path: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "home"
 
 
-def rest(look: Look) -> None:
-    """Wait for what a page loads when it shows something already, and look at its top."""
-    look.page.wait_for_load_state("networkidle")
-    look.settle()
-    look.evaluate("() => window.scrollTo(0, 0)")
-
-
 def take(server: Served, folder: Path, paths: Sequence[str], themes: Sequence[str] = ("light", "dark")) -> list[Path]:
     """Take pictures of pages, whole ones, and return the files."""
     made = []
@@ -49,7 +42,7 @@ def take(server: Served, folder: Path, paths: Sequence[str], themes: Sequence[st
                 )
                 look = Look(context.new_page(), server.url)
                 for path in paths:
-                    rest(look.go(path))
+                    look.go(path).rest()
                     file = folder / f"{name_of(path)}-{size['width']}-{theme}.png"
                     look.page.screenshot(path=file, full_page=True)
                     made.append(file)
@@ -81,7 +74,7 @@ def take_docs(server: Served) -> list[Path]:
         )
         look = Look(context.new_page(), server.url)
         for name, path in pages.items():
-            rest(look.go(path).check())
+            look.go(path).check().rest()
             file = IMAGES / f"inspector-{name}.png"
             look.page.screenshot(path=file)
             made.append(file)

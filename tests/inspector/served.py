@@ -29,7 +29,7 @@ class Served:
 
     def __init__(self, path: Path, clock: Clock | None = None) -> None:
         self.clock = clock or SystemClock()
-        self._path, self._port = path, 0
+        self.path, self._port = path, 0
         self._server: Server | None = None
 
     def __enter__(self) -> Served:
@@ -42,7 +42,7 @@ class Served:
     def start(self) -> None:
         """Serve, at the same address as before."""
         policies = registry(())
-        self._engine = SqliteEngine(self._path)
+        self._engine = SqliteEngine(self.path)
         keys_ledger = Ledger(self._engine, tenant=KEYS_TENANT, agent="operator", clock=self.clock, policies=policies)
         self.keys = Keyring(keys_ledger, self.clock)
         self.keys.refresh()

@@ -76,13 +76,58 @@ def test_many_runs_fall_into_clusters(demo: Served, look: Open) -> None:
     found.check()
 
 
-def test_a_fork_says_what_to_type(demo: Served, look: Open) -> None:
+def test_a_fork_is_edited_in_place_and_its_outcome_shown_at_once(demo: Served, look: Open) -> None:
+    """The value of the other run stands ready; what is typed is in the outcome, the command and the test."""
     runs = [run["id"] for run in demo.items("runs", subject="contract/kline")]
     found = look(demo, f"/compare?runs={runs[-1]},{runs[0]}")
     page = found.page
     page.get_by_role("button", name="Fork from here").first.click()
-    page.get_by_text("woodrat runs fork").first.wait_for()
+    panel = page.get_by_role("region", name="Fork from here")
+    panel.get_by_text("standard procedure → escalate").wait_for()
+    command = panel.locator("[data-fork=command]")
+    assert command.inner_text() == (
+        f"woodrat runs fork {runs[-1]} --at 2 --set fields.payment_terms=Net-45 --with my_agent:agent"
+    )
+    panel.get_by_label("It becomes").fill("Net-30 ")
+    panel.get_by_text("would flip").wait_for()
+    panel.get_by_label("It becomes").fill("Net-30")
+    panel.get_by_text("Type another value").wait_for()
+    panel.get_by_label("It becomes").fill("Net-60")
+    panel.get_by_text("would flip").wait_for()
+    panel.get_by_role("button", name="pytest").click()
+    code = panel.locator("[data-fork=pytest]").inner_text()
+    compile(code, "test_fork.py", "exec")
+    assert 'edited = {"fields.payment_terms": "Net-60"}' in code
     found.check()
+
+
+def test_a_step_of_a_run_is_forked(demo: Served, look: Open) -> None:
+    """A tool's result is edited at its step; a rule that looks at it by name is asked."""
+    runs = [run["id"] for run in demo.items("runs", subject="contract/kline")]
+    found = look(demo, f"/runs/{runs[0]}")
+    step = found.page.locator("[data-step='1']")
+    step.locator("button.line").click()
+    step.get_by_role("button", name="Fork from here").click()
+    step.get_by_label("What to edit").select_option(label="limit")
+    step.get_by_label("It becomes").fill("0")
+    step.locator("[data-outcome] p").first.wait_for()
+    assert "--at 1 --set result.limit=0" in step.locator("[data-fork]").inner_text()
+    found.check()
+
+
+def test_an_entity_names_who_it_may_be_the_same_as(own: Served, look: Open) -> None:
+    """However many duplicates there are, those of this entity are found, and one is merged with a reason."""
+    many = [{"entity_type": "company", "domain": f"d{n // 2}", "$": {"key": f"k{n}"}} for n in range(300)]
+    own.post("store", {"records": many})
+    found = look(own, "/entities/company/k299")
+    suggested = found.page.get_by_role("region", name="Suggested merges")
+    assert "has the same domain: d149" in suggested.inner_text()
+    suggested.get_by_role("button", name="Merge").click()
+    found.page.get_by_label("Reason").fill("one register entry")
+    found.page.get_by_role("dialog").get_by_role("button", name="Merge").click()
+    suggested.wait_for(state="detached")
+    found.check()
+    assert own.items("duplicates", ref="company/k298") == []
 
 
 def test_a_run_is_judged_and_shows_its_steps(own: Served, look: Open) -> None:

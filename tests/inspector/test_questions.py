@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 from tests.inspector.conftest import Open
 from tests.inspector.served import Served
@@ -39,6 +41,7 @@ def test_two_entities_that_are_one_are_merged(own: Served, look: Open) -> None:
     found = look(own, "/duplicates")
     row = found.page.locator("[data-duplicate='ana@rivera.example']")
     row.get_by_role("button", name="Merge").click()
+    found.page.get_by_label("Reason").fill("they share a mailbox")
     found.page.get_by_role("dialog").get_by_role("button", name="Merge").click()
     row.wait_for(state="detached")
     found.check()
@@ -110,8 +113,12 @@ def test_the_log_is_live_and_an_entry_has_its_own_page(own: Served, look: Open) 
     page = found.page
     page.get_by_role("button", name="Verify now").click()
     page.get_by_text("sound", exact=True).wait_for()
-    own.post("store", {"records": [{"entity_type": "contact", "name": "Nils Live", "city": "Oslo"}]})
-    page.get_by_text("contact/Nils Live").wait_for(timeout=60_000)
+    page.get_by_text("live", exact=True).wait_for()
+    found.until(lambda: found.streams == 1)
+    store = "woodrat.open(sys.argv[1], tenant='demo').store({'entity_type': 'contact', 'name': 'Nils Live'})"
+    subprocess.run([sys.executable, "-c", f"import sys, woodrat; {store}", own.path], check=True, timeout=60)
+    page.get_by_text("contact/Nils Live").wait_for()
+    assert found.streams == 1
     page.get_by_role("button", name="Older").click()
     page.wait_for_url("**/log?through=*")
     found.settle()
@@ -119,6 +126,30 @@ def test_the_log_is_live_and_an_entry_has_its_own_page(own: Served, look: Open) 
     found.settle()
     assert re.search(r"/log/\d+$", page.url)
     assert page.get_by_text("Commitment").count() == 1
+    found.check()
+
+
+def test_a_verification_says_how_far_it_is_and_can_be_cancelled(large: Served, look: Open) -> None:
+    """The bar grows with the entries that were checked; whoever has seen enough stops it, and nothing was changed."""
+    found = look(large, "/log")
+    page = found.page
+    page.get_by_role("button", name="Verify now").click()
+    bar = page.get_by_role("progressbar", name="Verification")
+    whole = f"of {large.get('position')['position'] + 1:,}"
+    page.locator("[data-verifying]", has_text=whole).wait_for()
+    seen: set[int] = set()
+
+    def is_seen_growing() -> bool:
+        if bar.count():
+            seen.add(int(bar.get_attribute("aria-valuenow") or 0))
+        return bar.count() == 0 or len(seen) > 2
+
+    found.until(is_seen_growing)
+    assert len(seen) > 2, seen
+    assert min(seen) < 100
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_text("Cancelled after").wait_for()
+    page.get_by_role("button", name="Verify again").wait_for()
     found.check()
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
 import pytest
-from tests.inspector import ledgers, routes
+from playwright.sync_api import Route
+from tests.inspector import ledgers, paging, routes
 from tests.inspector.browser import NAVIGATE, Look
-from tests.inspector.conftest import Open, leave_out
+from tests.inspector.conftest import Open, leave_out, made_once
 from tests.inspector.served import Served
 from tests.server.test_sessions import Hands
 
@@ -21,10 +23,9 @@ STEP_NODES_MAX = 300
 
 
 @pytest.fixture
-def locked(tmp_path: Path, demo: Served) -> Served:
+def locked(tmp_path: Path) -> Served:
     """A server of its own on the demonstration's ledger, for tests that make keys or stop it."""
-    ledgers.make_demo(path := tmp_path / "locked.db")
-    return Served(path, Hands())
+    return Served(made_once("demo", ledgers.make_demo, tmp_path), Hands())
 
 
 def sign_in(page: Look, secret: str) -> None:
@@ -95,19 +96,41 @@ def test_a_read_only_key_sees_no_button_that_changes_data(locked: Served, look: 
 
 
 def test_a_server_that_goes_away_and_comes_back(locked: Served, look: Open) -> None:
-    """While the server is gone a page says so and keeps what it has; when it is back, trying again works."""
+    """While the server is gone a page says so and keeps what it has; it comes back by itself, code and all."""
     with locked:
         page = look(locked, "/entities")
         page.page.get_by_text("Ana Rivera").first.wait_for()
         locked.stop()
-        page.evaluate(NAVIGATE, "/schemas")
+        page.page.get_by_text("not connected").wait_for()
+        assert page.page.get_by_text("Ana Rivera").count()
+        page.evaluate(NAVIGATE, "/schemas")  # its code was never loaded
+        page.page.wait_for_selector("main [role=alert]")
+        locked.start()
+        page.page.get_by_role("heading", name="Schemas").wait_for()
+        page.settle()
+        locked.stop()
+        page.evaluate(NAVIGATE, "/schemas/contact")
         page.page.wait_for_selector("main [role=alert]")
         locked.start()
         page.page.get_by_role("button", name="Try again").click()
         page.page.wait_for_selector("main [role=alert]", state="detached")
         page.settle()
-        page.go("/entities").page.get_by_text("Ana Rivera").first.wait_for()
         assert [error for error in page.errors if not error.startswith("error: Failed")] == []
+
+
+def test_a_page_says_while_its_code_is_loaded(demo: Served, look: Open) -> None:
+    """Until the code of another page has come, what is shown is the page before it, and is marked as busy."""
+    found = look(demo, "/log")
+    held: list[Route] = []
+    found.page.route("**/assets/LogEntry-*.js", lambda route: held.append(route))
+    found.page.get_by_role("region", name="Entries").get_by_role("link").first.click()
+    found.until(lambda: bool(held))
+    busy = found.page.locator("main [aria-busy=true]")
+    assert busy.get_by_role("heading", name="Log", exact=True).count() == 1
+    held[0].continue_()
+    found.page.get_by_text("Commitment").wait_for()
+    assert busy.count() == 0
+    found.check()
 
 
 @pytest.mark.parametrize(
@@ -156,10 +179,16 @@ def test_odd_values_do_not_break_a_page(tmp_path: Path, look: Open) -> None:
 
 
 def test_the_first_page_costs_few_requests(large: Served, look: Open) -> None:
-    """On a large ledger the first page makes at most six calls; the document itself and hashed files do not count."""
+    """On a large ledger the first page paints from at most six calls; the document and hashed files do not count.
+
+    The stream of the log is opened after that, once, for as long as the page is looked at.
+    """
     routes.needs("/")
     page = look(large, "/")
-    calls = [request for request in page.requests if "/assets/" not in request and request != "GET /"]
+    stream = re.compile(r"GET /v1/log\?after=\d+$")
+    others = [request for request in page.requests if not stream.fullmatch(request)]
+    calls = [request for request in others if "/assets/" not in request and request != "GET /"]
+    assert page.streams == len(page.requests) - len(others) <= 1
     assert len(calls) <= FIRST_REQUESTS_MAX, page.requests
     page.check()
 
@@ -189,6 +218,59 @@ def test_a_long_run_holds_few_steps(large: Served, look: Open) -> None:
         seen.update(steps)
     assert len(seen) > 1
     page.check()
+
+
+def test_long_runs_are_compared_page_by_page(tmp_path: Path, look: Open) -> None:
+    """What differs comes first, equal steps where somebody looks, and no list in the page holds more than 300 rows."""
+    routes.needs("/compare")
+    with Served(made_once("alike", ledgers.make_alike, tmp_path)) as server:
+        second, first = (run["id"] for run in server.items("runs", agent="crawler"))
+        whole = server.post("runs/diff", {"first": first, "second": second})
+        differing = [row["step"] for row in whole["rows"] if row["mark"] != "same"]
+        assert (whole["step"], len(differing), whole["total"]) == (501, 375, 2_002)
+        page = look(server, f"/compare?runs={first},{second}")
+
+        def shows(wanted: list[int]) -> bool:
+            nodes = page.page.locator("[data-pair]")
+            steps = nodes.evaluate_all("(nodes) => nodes.map((node) => Number(node.dataset.pair))")
+            return bool(steps[: len(wanted)] == wanted and len(steps) <= 2 * STEP_NODES_MAX)
+
+        def press(name: str, wanted: list[int]) -> None:
+            page.page.get_by_role("button", name=name, exact=True).first.click()
+            page.until(lambda: shows(wanted))
+
+        assert shows(differing[:100])
+        assert page.page.get_by_text("they part here").count() == 1
+        press("275 more differences, show", differing[:200])
+        press("175 more differences, show", differing[:300])
+        press("75 more differences, show", differing[75:])
+        press("75 earlier differences, show", differing[:300])
+
+        press("501 steps the same, show", [*range(100), *differing[:300]])
+        press("Show more of 401 steps", [*range(200), *differing[:300]])
+        press("Show more of 301 steps", [*range(300), *differing[:300]])
+        page.page.get_by_text("and 201 steps more").wait_for()
+        press("501 steps the same", differing[:300])
+        press("3 steps the same, show", [501, 502, 503, 504, 505, 509])
+        assert not [*paging.violations(page.calls())]
+        page.check()
+
+
+def test_a_comparison_that_cannot_go_on_says_so(tmp_path: Path, look: Open) -> None:
+    """What was read stays, the problem is told, and the next try works."""
+    with Served(made_once("alike", ledgers.make_alike, tmp_path)) as server:
+        second, first = (run["id"] for run in server.items("runs", agent="crawler"))
+        page = look(server, f"/compare?runs={first},{second}")
+        page.page.route("**/v1/runs/diff", lambda route: route.abort())
+        more = page.page.get_by_role("button", name="275 more differences, show", exact=True)
+        more.click()
+        page.page.locator("[data-problem]").wait_for()
+        assert page.page.locator("[data-pair]").count() == 100
+        page.page.unroute("**/v1/runs/diff")
+        more.click()
+        page.page.get_by_role("button", name="175 more differences, show", exact=True).wait_for()
+        assert page.page.locator("[data-problem]").count() == 0
+        page.check()
 
 
 def test_the_app_is_served_as_it_was_built(demo: Served, tmp_path: Path) -> None:

@@ -6,9 +6,10 @@ import json
 from itertools import groupby
 
 import pytest
-from tests.inspector import ledgers, routes
+from tests.inspector import ledgers, paging, routes
 from tests.inspector.browser import Look
 from tests.inspector.conftest import Open
+from tests.inspector.paging import Call
 from tests.inspector.served import Served
 
 
@@ -40,15 +41,42 @@ def test_pages_of_the_demonstration(demo: Served, look: Open, dark: bool, narrow
 
 
 def test_pages_of_a_large_ledger(large: Served, look: Open) -> None:
-    """Every page paints from paged reads on 10,000 entities and 2,000 runs: no answer is longer than a page."""
+    """Every page paints from paged reads on 10,000 entities and 2,000 runs: each list is asked for by the page."""
     page = look(large, None)
-    lengths: dict[str, int] = {}
-    page.page.on("response", lambda answer: lengths.update({answer.url: int(answer.headers.get("content-length", 0))}))
+    seen = 0
     for path in routes.addresses(large):
-        page.go(path)
-        page.check()
-    longest = max(lengths, key=lambda url: lengths[url])
-    assert lengths[longest] < 512 * 1024, f"{longest}: {lengths[longest]} bytes"
+        page.go(path).rest().check()
+        calls = page.calls()
+        seen += len(calls)
+        assert not [*paging.violations(calls)], path
+    assert seen > 20
+    for planted in ("/v1/entities", "/v1/entities?limit=1000", "/v1/observations"):
+        page.evaluate("async (url) => await (await fetch(url)).text()", planted)
+        assert [*paging.violations(page.calls())], f"{planted} is no paged read"
+
+
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        (Call("GET", "/v1/runs", {"limit": "2"}, {"items": [1, 2, 3]}, 9), "3 elements in `items`"),
+        (Call("GET", "/v1/runs", {}, {"items": []}, 9), "asked without `limit`"),
+        (
+            Call("POST", "/v1/runs/diff", {"first": "x", "second": "y"}, {"rows": []}, 9),
+            "asked without `limit`",
+        ),
+        (Call("POST", "/v1/runs/diff", {"limit": 1}, {"rows": [1, 2]}, 9), "2 elements in `rows`"),
+        (Call("POST", "/v1/what-if", {"run": "run_x"}, {"decisions": []}, 9), "asked without `limit`"),
+        (Call("GET", "/v1/overview", {"days": "9"}, {"tools": [{}] * 201}, 9), "201 elements in `tools`"),
+        (Call("GET", "/v1/runs/run_x/steps", {"limit": "9"}, {"items": [{"writes": [1] * 201}]}, 9), "items[].writes"),
+        (Call("GET", "/v1/runs", {"limit": "2"}, {"items": []}, 600_000), "600000 bytes"),
+        (Call("GET", "/v1/nowhere", {}, {}, 2), "no such route"),
+        (Call("GET", "/v1/runs", {"limit": "2"}, {"items": [1, 2]}, 9), None),
+    ],
+)
+def test_what_is_no_paged_read_is_caught(call: Call, problem: str | None) -> None:
+    """A list without a limit, more items than were asked for, a long list inside an answer, and a long answer."""
+    found = [*paging.violations([call])]
+    assert (problem is None and not found) or (problem is not None and problem in found[0]), found
 
 
 def test_recorded_text_never_runs(hostile: Served, look: Open) -> None:

@@ -1,41 +1,105 @@
-/** Where the log ends, asked every few seconds while the page is in view: reads that look at `live.changes` follow it. */
+/**
+ * Where the log ends, as it grows: reads that look at `live.changes` follow it.
+ *
+ * The server streams the log while the page is in view. Where the stream breaks, the end of the log is asked for every
+ * few seconds until a stream can be had again. A log that is being filled is asked too: nobody reads so many entries.
+ */
 
 import { answer, client } from "./api/client";
 
-const FIRST_MS = 10_000;
-const EVERY_MS = 5000;
+const FIRST_MS = 1500;
+const POLL_MS = 3000;
+/** How long what has changed is collected, so that a burst of entries makes one read. */
+const GATHER_MS = 250;
+/** More entries in a second than this are not taken one by one. */
+const BURST = 200;
+const BURST_PAUSE_MS = 30_000;
 
 class Live {
   /** The last position seen; undefined before the first answer. */
   head = $state<number | undefined>(undefined);
   /** How often the log was seen to have grown since the page was opened. */
   changes = $state(0);
-  /** Whether the last question was answered. */
+  /** Whether the server answered last time. */
   connected = $state(true);
+  #stream: EventSource | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #gather: ReturnType<typeof setTimeout> | undefined;
+  #streamAfter = 0;
+  #second = 0;
+  #taken = 0;
 
   /** Note where the log ended when something was read, so that what is written before the first question counts too. */
   note(position: number): void {
     this.head ??= position;
   }
 
-  /** Begin to ask; return how to stop. */
+  /** Begin to follow; return how to stop. */
   follow(): () => void {
-    const ask = async () => {
-      if (document.visibilityState === "visible") {
-        try {
-          const { position } = await answer(client.GET("/v1/position"));
-          if (this.head !== undefined && position !== this.head) this.changes += 1;
-          this.head = position;
-          this.connected = true;
-        } catch {
-          this.connected = false;
-        }
-      }
-      this.#timer = setTimeout(ask, EVERY_MS);
+    const seen = () => {
+      this.#stop();
+      if (document.visibilityState === "visible") void this.#ask();
     };
-    this.#timer = setTimeout(ask, FIRST_MS);
-    return () => clearTimeout(this.#timer);
+    document.addEventListener("visibilitychange", seen);
+    this.#timer = setTimeout(() => (this.head === undefined ? void this.#ask() : this.#open()), FIRST_MS);
+    return () => {
+      document.removeEventListener("visibilitychange", seen);
+      this.#stop();
+    };
+  }
+
+  #stop(): void {
+    clearTimeout(this.#timer);
+    this.#stream?.close();
+    this.#stream = undefined;
+  }
+
+  #grown(position: number): void {
+    if (position === this.head) return;
+    this.head = position;
+    this.#gather ??= setTimeout(() => {
+      this.#gather = undefined;
+      this.changes += 1;
+    }, GATHER_MS);
+  }
+
+  /** Ask where the log ends, then have its stream from there on; where that fails, ask again later. */
+  async #ask(): Promise<void> {
+    clearTimeout(this.#timer);
+    try {
+      const { position } = await answer(client.GET("/v1/position"));
+      this.connected = true;
+      if (this.head === undefined) this.head = position;
+      else this.#grown(position);
+      if (document.visibilityState !== "visible") return;
+      if (performance.now() >= this.#streamAfter) return this.#open();
+    } catch {
+      this.connected = false;
+    }
+    this.#timer = setTimeout(() => void this.#ask(), POLL_MS);
+  }
+
+  #open(): void {
+    if (document.visibilityState !== "visible") return;
+    this.#stream?.close();
+    const stream = new EventSource(`/v1/log?after=${this.head ?? -1}`);
+    this.#stream = stream;
+    stream.onopen = () => (this.connected = true);
+    stream.addEventListener("entry", (event) => {
+      const second = Math.floor(performance.now() / 1000);
+      this.#taken = second === this.#second ? this.#taken + 1 : 1;
+      this.#second = second;
+      this.#grown(Number(event.lastEventId));
+      if (this.#taken > BURST) this.#fallBack(BURST_PAUSE_MS);
+    });
+    // The browser would try again by itself, but it cannot say why it failed: a question tells.
+    stream.onerror = () => this.#fallBack(POLL_MS);
+  }
+
+  #fallBack(pause: number): void {
+    this.#stop();
+    this.#streamAfter = performance.now() + pause;
+    void this.#ask();
   }
 }
 

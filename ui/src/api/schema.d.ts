@@ -1,4 +1,4 @@
-// openapi.json sha256 4a632ccb155c8946ffd5d646d35144b7a206133cce726067f2feaa5fc6518a31
+// openapi.json sha256 787e040a714430a5c3ff1493dc7785fd147075b80b1c757fd4f7efc386539d5c
 // Made by `npm run api`; do not edit.
 export interface paths {
     "/healthz": {
@@ -2688,6 +2688,8 @@ export interface components {
         Divergence: {
             /** @description Why they part there; none when nothing differs. */
             cause: components["schemas"]["Cause"] | null;
+            /** @description How many of them differ. */
+            differing: number;
             /** @description Where one run is a fork of the other, what was edited: as `forked_from` of the fork. */
             edit: {
                 [key: string]: unknown;
@@ -2708,8 +2710,12 @@ export interface components {
             sentence: string;
             /** @description Values that every run makes up anew and that neither run used, row by row. */
             set_aside: components["schemas"]["SetAside"][];
+            /** @description How many rows stand before those of this page; of those that differ, where only these were asked for. */
+            skipped: number;
             /** @description The row at which they part; none when nothing differs or they have nothing in common. */
             step: number | null;
+            /** @description How many rows there are in all. */
+            total: number;
             /** @description That the wording differed before the row at which they part, and where first; none where it did not. */
             wording: string | null;
         };
@@ -4172,7 +4178,7 @@ export interface components {
             skipped: number;
             /** @description Position of the entry it began with; none when that is missing. */
             start: number | null;
-            /** @description How many steps it has. */
+            /** @description How many steps it has; of the kind that was asked for, where one was. */
             total: number;
         };
         /** @description One run of a list; `runs.show` has all of it. */
@@ -5877,6 +5883,8 @@ export interface operations {
                 entity_type?: string;
                 /** @description return at most this many */
                 limit?: number;
+                /** @description entity: type/key, an ent_ id, or a value that only it has, such as its name */
+                ref?: string;
                 /** @description count only what was true by this time, whenever it became known (default: all of it) */
                 valid_at?: string;
             };
@@ -7439,6 +7447,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["OrderProof"];
+                    "text/event-stream": string;
                 };
             };
             400: components["responses"]["Problem400"];
@@ -8542,6 +8551,8 @@ export interface operations {
             query?: {
                 /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
+                /** @description only steps of this kind */
+                kind?: "read" | "tool" | "model" | "decision" | "note" | "write";
                 /** @description return at most this many */
                 limit?: number;
                 /** @description leave out this many steps, the first ones (default: 0) */
@@ -8727,10 +8738,16 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
+                    /** @description only rows that differ */
+                    differing?: boolean;
                     /** @description a run, by id or as a document */
                     first: string | Record<string, unknown> | Record<string, unknown>[];
+                    /** @description return at most this many */
+                    limit?: number;
                     /** @description the run to compare it with */
                     second: string | Record<string, unknown> | Record<string, unknown>[];
+                    /** @description leave out this many rows, the first ones (default: with `limit`, up to the page with the row where they part) */
+                    skip?: number;
                 };
             };
         };
@@ -9801,6 +9818,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Verified"];
+                    "text/event-stream": string;
                 };
             };
             400: components["responses"]["Problem400"];

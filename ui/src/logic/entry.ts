@@ -1,6 +1,7 @@
 /** An entry of the log in one line: what was written, not how it is stored. */
 
-import { brief, spoken } from "./words";
+import { refInWords } from "./refs";
+import { brief, plural, spoken } from "./words";
 
 interface LogEntry {
   kind: string;
@@ -19,6 +20,8 @@ export function entryInWords(entry: LogEntry): string {
   switch (entry.kind) {
     case "observation":
       return by + observation(body);
+    case "source":
+      return `${by}the content of a document${contentBytes(body)}`;
     case "received":
       return `${by}delivered ${text(body.name)}`;
     case "schema":
@@ -38,19 +41,33 @@ export function entryInWords(entry: LogEntry): string {
     case "run.ended":
       return `${by}${body.answer === undefined ? `ended: ${text(body.status)}` : `answered “${text(body.answer, 160)}”`}`;
     case "run.judged":
-      return `${text(body.by ?? body.agent)} judged it ${text(body.verdict)}`;
+      return `${text(body.by ?? body.agent)} judged the run ${text(body.verdict)}`;
     case "interpretation.started":
       return `${by}began to read a document${body.model ? ` with ${text(body.model)}` : ""}`;
     case "interpretation.ended":
-      return `${by}ended a reading: ${text(body.status)}`;
+      return `${by}read a document to the end${body.status === "done" ? "" : `: ${text(body.status)}`}`;
     default:
       return by + text(body, 160);
   }
 }
 
+const OPS: Record<string, string> = {
+  assert: "",
+  correct: "corrected ",
+  retract: "withdrew what was said of ",
+  delete: "deleted ",
+  restore: "restored ",
+};
+
+/** How long the content of a document is, which the log holds as base64. */
+function contentBytes(body: Body): string {
+  const packed = typeof body.base64 === "string" ? body.base64 : null;
+  return packed === null ? "" : `, ${plural(Math.floor((packed.replace(/=+$/, "").length * 3) / 4), "byte")}`;
+}
+
 function observation(body: Body): string {
   const entity = body.entity as { type?: string; key?: string } | undefined;
-  const ref = entity ? `${entity.type}/${entity.key}` : "";
+  const ref = entity ? refInWords(`${entity.type}/${entity.key}`) : "";
   const fields = body.fields as Body | undefined;
   const values = fields
     ? Object.entries(fields)
@@ -58,7 +75,7 @@ function observation(body: Body): string {
         .map(([name, value]) => `${spoken(name)} ${text(value, 40)}`)
         .join(", ")
     : "";
-  const op = body.op === "assert" || body.op === undefined ? "" : `${String(body.op)} `;
+  const op = OPS[String(body.op ?? "assert")] ?? `${String(body.op)} `;
   const reason = typeof body.reason === "string" ? ` (${text(body.reason, 100)})` : "";
   return `${op}${ref}${values ? `: ${values}` : ""}${reason}`;
 }

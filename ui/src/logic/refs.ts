@@ -1,20 +1,33 @@
 /** References as people read them: a relation is named by its ends. */
 
-import { brief } from "./words";
+import { brief, keyOf, typeOf } from "./words";
 
-/** `loan/42 → contact/Ana Rivera` for a relation, whose key is its two ends; any other reference as it is. */
-export function refInWords(ref: string, max = 100): string {
-  const cut = ref.indexOf("/");
-  const key = ref.slice(cut + 1);
-  if (key.startsWith("[")) {
-    try {
-      const ends: unknown = JSON.parse(key);
-      if (Array.isArray(ends) && ends.length === 2 && ends.every((end) => typeof end === "string")) {
-        return brief(`${ref.slice(0, cut)}: ${ends[0]} → ${ends[1]}`, max);
-      }
-    } catch {
-      // A key may begin with a bracket and be no list.
-    }
+/** The two ends of a relation, whose key they are; none of any other entity. */
+function endsOf(key: string): [string, string] | null {
+  if (!key.startsWith("[")) return null;
+  try {
+    const ends: unknown = JSON.parse(key);
+    return Array.isArray(ends) && ends.length === 2 && ends.every((end) => typeof end === "string") ? (ends as [string, string]) : null;
+  } catch {
+    return null; // a key may begin with a bracket and be no list
   }
-  return brief(ref, max);
+}
+
+/** `applicant: loan/42 → contact/Ana Rivera` for a relation; any other reference as it is. */
+export function refInWords(ref: string, max = 100): string {
+  const ends = endsOf(keyOf(ref));
+  return brief(ends ? `${typeOf(ref)}: ${ends[0]} → ${ends[1]}` : ref, max);
+}
+
+/** What a person calls an entity beside its type: a relation by its ends, a note by what it says, else its key. */
+export function entityName(ref: string, fields: Record<string, unknown> = {}, max = 80): string {
+  const ends = endsOf(keyOf(ref));
+  if (ends) return brief(`${ends[0]} → ${ends[1]}`, max);
+  return brief(typeOf(ref) === "note" && typeof fields.text === "string" ? `“${fields.text}”` : keyOf(ref), max);
+}
+
+/** The values that tell more than the name of an entity does. */
+export function tellingFields(ref: string, fields: Record<string, unknown>): [string, unknown][] {
+  const said = endsOf(keyOf(ref)) ? ["from", "to"] : typeOf(ref) === "note" ? ["text"] : [];
+  return Object.entries(fields).filter(([name, value]) => !said.includes(name) && value !== keyOf(ref));
 }

@@ -21,6 +21,6 @@ describe("a schema in words", () => {
   it("says what identifies a record", () =>
     expect(identityInWords(CONTACT)).toEqual([
       "Two records are the same if they share email",
-      "otherwise name and company",
+      "or, where that is not stated, they share name and company",
     ]));
 });

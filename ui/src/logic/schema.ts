@@ -59,6 +59,6 @@ export function identityInWords(schema: Json): string[] {
     const fields = (Array.isArray(rule) ? rule : [rule]).map((part) =>
       typeof part === "string" ? part : String((part as Json | null)?.field ?? JSON.stringify(part)),
     );
-    return `${index === 0 ? "Two records are the same if they share" : "otherwise"} ${fields.join(" and ")}`;
+    return `${index === 0 ? "Two records are the same if they share" : "or, where that is not stated, they share"} ${fields.join(" and ")}`;
   });
 }

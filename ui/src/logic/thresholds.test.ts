@@ -16,6 +16,7 @@ describe("what can be moved in a decision", () => {
     ]));
   it("is every number it looked at", () =>
     expect(slidersOf(DECISION).facts.map((slider) => [slider.name, slider.value])).toEqual([["creditScore", 580]]));
+  it("is every word it looked at", () => expect(slidersOf(DECISION).wordings).toEqual([{ name: "applicant", value: "Ana" }]));
 });
 
 describe("the range around a value", () => {

@@ -33,8 +33,14 @@ export function around(value: number): { min: number; max: number; step: number 
   return { min: Math.floor(low / step) * step, max: Math.ceil(high / step) * step, step };
 }
 
+/** A fact that is no number: it is typed, not slid. */
+export interface Wording {
+  name: string;
+  value: unknown;
+}
+
 /** Return a slider for each number that the rules of a decision compare with, and for each number it looked at. */
-export function slidersOf(decision: Decision): { thresholds: Slider[]; facts: Slider[] } {
+export function slidersOf(decision: Decision): { thresholds: Slider[]; facts: Slider[]; wordings: Wording[] } {
   const thresholds = new Map<string, Slider>();
   const rules = [...decision.rules, ...((decision.untried as Tried[] | null | undefined) ?? [])] as Tried[];
   for (const rule of rules) {
@@ -45,10 +51,12 @@ export function slidersOf(decision: Decision): { thresholds: Slider[]; facts: Sl
     }
   }
   const facts: Slider[] = [];
+  const wordings: Wording[] = [];
   for (const [fact, value] of Object.entries(decision.facts)) {
+    if (typeof value === "string" || typeof value === "boolean") wordings.push({ name: fact, value });
     if (typeof value === "number") facts.push({ name: fact, fact, op: null, value, ...around(value) });
   }
-  return { thresholds: [...thresholds.values()], facts };
+  return { thresholds: [...thresholds.values()], facts, wordings };
 }
 
 /** The conditions of a rule that was tried, or, of one that was not, those its `when` spells. */

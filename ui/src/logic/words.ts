@@ -102,6 +102,13 @@ export function cutValue(value: unknown): { preview: string; bytes: number | nul
   return { preview: typeof preview === "string" ? preview : "", bytes: typeof bytes === "number" ? bytes : null };
 }
 
+/** An error as it was recorded: `TimeoutError: no answer within 30 s` where it has a kind and a message. */
+export function errorWords(error: unknown): string {
+  const told = error as { type?: unknown; message?: unknown } | null;
+  const both = told && typeof told === "object" && typeof told.type === "string" && typeof told.message === "string";
+  return both ? `${told.type as string}: ${told.message as string}` : brief(error, 400);
+}
+
 const VALUE_MAX = 200;
 
 /** A value in one line, cut where it is long. */
