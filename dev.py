@@ -38,8 +38,8 @@ UV = BIN / ("uv.exe" if os.name == "nt" else "uv")
 STAMP = VENV / "woodrat-stamp"
 PROJECT = ROOT / "pyproject.toml"
 LOCK = ROOT / "requirements" / "dev.lock"
-WORKERS = "2"
-"""How many processes pytest uses; more can be asked for with `test -n 8`."""
+WORKERS = "3"
+"""How many processes pytest uses: one more than a small machine has cores, as some tests wait. More: `test -n 8`."""
 
 ONLY_FAST = "not slow"
 """How pytest is told to leave slow tests out; tests/slow.txt names them."""
