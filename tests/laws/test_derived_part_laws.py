@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +24,12 @@ from woodrat.explain.index import touched
 from woodrat.ledger import body_index, derived_part, entry_index, indexer
 from woodrat.ledger import index as log_index
 from woodrat.ledger.own_policy import registry
-from woodrat.proofs.verbs.keys import make as make_keys
 from woodrat.runs.index import listing
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import indexes_of
 from woodrat.training import index as training_index
 
-pytestmark = [pytest.mark.laws, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.laws, pytest.mark.timeout(1800), pytest.mark.usefixtures("parts_only")]
 
 TENANT = TenantId("t")
 SCOPES: list[dict[str, Any]] = [
@@ -46,17 +45,6 @@ _acts = st.one_of(
     test_lists._acts.map(lambda given: ("lists", *given)),
 )
 _telling = st.lists(st.tuples(st.sampled_from(["ann", "bob"]), _acts), min_size=4, max_size=14)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder with an erasure key, where ledgers look for it."""
-    folder = tmp_path_factory.mktemp("keys")
-    make_keys(folder, FixedClock())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WOODRAT_SIGNING_KEYS", str(folder))
-        patch.setattr(derived_part, "SHARE_MAX", 0)  # in logs as short as these a part would be most of it
-        yield folder
 
 
 def _in_file() -> Engine:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 from hypothesis import assume, event, given
@@ -14,26 +13,14 @@ from woodrat.canon.ids import Ref
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.log.tree import root
-from woodrat.proofs.verbs.keys import make as make_keys
 from woodrat.state import relation
 from woodrat.state.observation import Observation
-from woodrat.testing.clock import FixedClock
 from woodrat.testing.histories import Telling, batches, tellings
 from woodrat.testing.ledgers import answers_about, bodies, log_of, spelled
 
 from .test_ledger_laws import admitted, on_every_engine
 
-pytestmark = [pytest.mark.laws, pytest.mark.timeout(1800)]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder with an erasure key, where ledgers look for it."""
-    folder = tmp_path_factory.mktemp("keys")
-    make_keys(folder, FixedClock())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WOODRAT_SIGNING_KEYS", str(folder))
-        yield folder
+pytestmark = [pytest.mark.laws, pytest.mark.timeout(1800), pytest.mark.usefixtures("erasure_key")]
 
 
 def said_in(ledger: Ledger) -> set[bytes]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from woodrat.explain import index as trace_index
-from woodrat.ledger import observed_time, refold, source_index
+from woodrat.ledger import identity_backlog, observed_time, refold, source_index
 from woodrat.ledger.indexer import STATE, Trailing, of_log, of_state
 from woodrat.recall import index as recall_index
 from woodrat.runs import index as run_index
@@ -19,5 +19,6 @@ TRAILING: tuple[Trailing, ...] = (
     Trailing("recall", recall_index.passages_position, recall_index.passages_go_on, recall_index.is_in_memory),
     Trailing("recall vectors", recall_index.vectors_position, recall_index.vectors_go_on, recall_index.is_in_memory),
     Trailing(refold.NAME, refold.position, refold.step),
+    Trailing(identity_backlog.NAME, identity_backlog.position, identity_backlog.step),
 )
 """Everything that the indexer brings up to date."""

@@ -15,7 +15,7 @@ from typing import Final
 
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import KEPT_EVERY, Kept, Transaction, View
-from woodrat.ledger import collector, entry_index, fingerprint_index, identifying_values
+from woodrat.ledger import collector, entry_index, fingerprint_index, identifying_values, identity_backlog
 from woodrat.ledger import find as finder
 from woodrat.ledger.before import Before
 from woodrat.ledger.erasures import UNFINISHED
@@ -239,6 +239,7 @@ class _Folds:
         self._spacing.forget()  # more may be kept than was noted
         schemas = [found for found in meanings if isinstance(found, Schema)]
         note_values(self._write, before, after, new_values(transitions), schemas)
+        identity_backlog.finish(self._write, self._policies, {found.type for found in schemas})
 
     def _fold(self, first: int, meanings: Sequence[Meaning]) -> set[Ref]:
         """Fold what is said of lone entities; return those that are not."""

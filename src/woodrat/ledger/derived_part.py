@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from woodrat.ledger import entry_index, identifying_values, indexer
+from woodrat.ledger import entry_index, identifying_values, identity_backlog, indexer
+from woodrat.ledger.identifying_values import said_values
 from woodrat.ledger.read import Reader
 from woodrat.ledger.refold import states_anew
 from woodrat.ledger.state_redo import component
-from woodrat.ledger.transitions import advance, said_values, spoken_of, touched
+from woodrat.ledger.transitions import advance, spoken_of, touched
 from woodrat.state import schema
 from woodrat.state.asof import AsOf
 from woodrat.state.meaning import meaning_of
@@ -59,6 +60,7 @@ class DerivedPart:
     def note(self) -> None:
         """Take note of what trails the log."""
         write, policies = self._write, self._policies
+        identity_backlog.finish_forgetting(write)
         self._rows_of_state = indexer.rows_about(write, policies, self.entities)
         now = Reader(write, AsOf(self._head), policies)
         self._values = [(ref, said_values(now, ref)) for ref in self.entities]

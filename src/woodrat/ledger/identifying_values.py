@@ -3,19 +3,29 @@
     sharing    type, rule, value, key    every identifying value an entity was said to have, under the rules in force
 
 Rows are put in the transaction of the write that says a value first. When a schema changes a rule of a type, the
-values by that rule are put anew. They speak of the present alone, and so are all true from the first position on.
+values by that rule are put anew in steps (`identity_backlog.py`). They speak of the present alone, and so are all true
+from the first position on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import IndexRow, Transaction, View, next_prefix
 from woodrat.merge.packing import garbled
+from woodrat.state import identity, relation
+from woodrat.state.observation import STATING
+
+if TYPE_CHECKING:
+    from woodrat.ledger.read import Reader
+    from woodrat.state.asof import Stored
+    from woodrat.state.schema import Schema
 
 SHARING: Final = "sharing"
+NOBODY: Final = ""
+"""A key that no entity has."""
 
 _make: Final = tuple.__new__
 
@@ -42,7 +52,7 @@ def note(write: Transaction, values: Iterable[tuple[Ref, Values]]) -> None:
 
 def forget_rule(write: Transaction, type: str, rule: str) -> None:
     """Forget the identifying values noted for a type by a rule, which it no longer has or which has changed."""
-    write.drop(SHARING, b"%b\0%b\0" % (type.encode(), rule.encode()))
+    write.drop(SHARING, prefix_of_rule(type, rule))
 
 
 def forget(write: Transaction, values: Iterable[tuple[Ref, Values]]) -> None:
@@ -91,6 +101,27 @@ def kinds(view: View) -> Iterator[tuple[str, str]]:
         type, rule, _ = rows[0][0].split(b"\0", 2)
         yield _text(type), _text(rule)
         last = next_prefix(b"%b\0%b\0" % (type, rule))
+
+
+def said_values(reader: Reader, ref: Ref) -> Values:
+    """Return every identifying value that was ever said of an entity, as (rule, value)."""
+    return values_of(ref, reader.rules(ref.type).schema, reader.stored((ref,)))
+
+
+def values_of(ref: Ref, schema: Schema, stored: Iterable[Stored]) -> Values:
+    """Return the identifying values that observations of an entity say, each once; a relation has none."""
+    if relation.endpoints(ref) is not None:
+        return []
+    found = dict[tuple[str, str], None]()
+    for one in stored:
+        if one.observation.op in STATING:
+            found.update(dict.fromkeys(identity.shared_values(schema, one.observation.fields)))
+    return list(found)
+
+
+def prefix_of_rule(type: str, rule: str) -> bytes:
+    """Return what the keys of all values of a type by one rule begin with."""
+    return b"%b\0%b\0" % (type.encode(), rule.encode())
 
 
 def _prefix(type: str, rule: str, value: str) -> bytes:

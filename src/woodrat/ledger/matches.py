@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 from woodrat.canon import ids
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, shown
-from woodrat.ledger import identifying_values
+from woodrat.ledger import identity_backlog
+from woodrat.ledger.identifying_values import NOBODY
 from woodrat.ledger.moments import NO_READ, resolve_ref
 from woodrat.state import relation
 from woodrat.state.match import Match, fold
@@ -30,8 +31,6 @@ CANDIDATES_MAX: Final = 10
 """How many entities are named where there are several."""
 KEY: Final = "key"
 """What stands for the rule where a name is the key of an entity."""
-NOBODY: Final = ""
-"""A key that no entity has."""
 
 
 def find_ref(reader: Reader, text: object, outcome: str = NO_READ, path: str = "ref") -> Ref:
@@ -88,7 +87,7 @@ def named(reader: Reader, name: str) -> dict[Ref, str]:
     asked = fold(name)
     found: dict[Ref, str] = {}
     rules: dict[str, list[str]] = {}
-    for type, rule in identifying_values.kinds(reader.view):
+    for type, rule in identity_backlog.kinds(reader):
         rules.setdefault(type, []).append(rule)
     for type, several in rules.items():
         if type == NOTE:
@@ -107,11 +106,11 @@ def having(reader: Reader, type: str, values: Sequence[tuple[str, str]]) -> dict
 
     Of entities that are joined the first one stands for all. Deleted ones are not found.
     """
-    shared = identifying_values.sharing(reader.view, [(Ref(type, NOBODY), values)])
+    shared = identity_backlog.sharing(reader, type, values)
     found: dict[Ref, str] = {}
     seen: set[Ref] = set()
     for rule, value in values:
-        for entity in shared.get((type, rule, value), ()):
+        for entity in shared.get((rule, value), ()):
             if entity not in seen and _has(reader, entity, rule, value):
                 seen.update(reader.group(entity))
                 found[entity] = rule
@@ -169,6 +168,7 @@ def match_records(draft: Draft, planned: Planned) -> tuple[Planned, dict[str, Ma
     identifying value that differs from the known one only as `match-fold-1` folds it served to find the entity: it is
     left out, and changes no value.
     """
+    identity_backlog.finish(draft.view, draft.before.policies, {ref.type for _, ref in planned})
     matcher = _Matcher(draft)
     found: Planned = []
     matches: dict[str, Match] = {}

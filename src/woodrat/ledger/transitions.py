@@ -7,15 +7,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import KEPT_EVERY, Kept, Transaction
-from woodrat.ledger import identifying_values, refold
-from woodrat.ledger.read import PAGE_MAX, Reader, Transition
+from woodrat.ledger import identifying_values, identity_backlog, refold
+from woodrat.ledger.read import Reader, Transition
 from woodrat.ledger.report import Change
 from woodrat.ledger.spacing import Spacing
 from woodrat.merge import fold, snapshot
 from woodrat.merge.diff import FieldChange, collection_changes, field_changes
 from woodrat.merge.fold import Stratum
 from woodrat.merge.rules import Rules
-from woodrat.state import identity, relation
+from woodrat.state import relation
 from woodrat.state.asof import AsOf, Stored
 from woodrat.state.meaning import Meaning
 from woodrat.state.observation import STATING, Observation
@@ -204,19 +204,18 @@ def fields_by_arrival(transitions: Sequence[Transition]) -> tuple[str, ...]:
     return tuple(found)
 
 
-News = Sequence[tuple[Ref, list[tuple[str, str]]]]
+News = Sequence[tuple[Ref, identifying_values.Values]]
 """Identifying values said of entities for the first time, as (rule, value)."""
 Shared = Mapping[tuple[str, str, str], Sequence[Ref]]
 """The entities that have values which several have, by type, rule and value."""
 
 
 def note_values(write: Transaction, before: Reader, after: Reader, news: News, schemas: Sequence[Schema]) -> None:
-    """Note the identifying values that some entries say first, and those of types with other identity rules anew."""
+    """Note the identifying values that some entries say first, and which types have other identity rules since."""
     if news:
         identifying_values.note(write, news)
     if schemas:
-        for type in dict.fromkeys(schema.type for schema in schemas):
-            _note_type(write, before, after, type)
+        identity_backlog.note(write, before, after, {schema.type for schema in schemas})
 
 
 def new_values(transitions: Iterable[Transition]) -> News:
@@ -251,35 +250,6 @@ def is_old(strata: Iterable[Stratum], identifying: Iterable[str], fields: Mappin
         else:
             return True
     return False
-
-
-def _note_type(write: Transaction, before: Reader, after: Reader, type: str) -> None:
-    """Note the identifying values of a whole type anew, by identity rules that it did not have before.
-
-    That is not put off: whether a record speaks of a known entity depends on it.
-    """
-    old, new = set(before.rules(type).schema.identity), set(after.rules(type).schema.identity)
-    changed = {rule.text for rule in old ^ new}
-    for rule in sorted(changed):
-        identifying_values.forget_rule(write, type, rule)
-    if changed.isdisjoint(rule.text for rule in new):
-        return
-    last: Ref | None = None
-    while refs := write.entities(type, after.asof.position, after=last, limit=PAGE_MAX):
-        each = ((ref, said_values(after, ref)) for ref in refs)
-        identifying_values.note(write, ((ref, [one for one in values if one[0] in changed]) for ref, values in each))
-        last = refs[-1]
-
-
-def said_values(reader: Reader, ref: Ref) -> list[tuple[str, str]]:
-    """Return every identifying value that was ever said of an entity, as (rule, value); a relation has none."""
-    if relation.endpoints(ref) is not None:
-        return []
-    schema, values = reader.rules(ref.type).schema, dict[tuple[str, str], None]()
-    for stored in reader.stored((ref,)):
-        if stored.observation.op in STATING:
-            values.update(dict.fromkeys(identity.shared_values(schema, stored.observation.fields)))
-    return list(values)
 
 
 def write_hints(after: Reader, transitions: Iterable[Transition], news: News, shared: Shared) -> list[str]:

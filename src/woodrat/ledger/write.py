@@ -19,7 +19,7 @@ from woodrat.canon.ids import Ref
 from woodrat.clock import Clock, fresh_id, not_before
 from woodrat.engines.port import Head, Receipt, Transaction, View
 from woodrat.errors import Fault, Refused
-from woodrat.ledger import collector, entry_index, identifying_values, subscriptions, transitions
+from woodrat.ledger import collector, entry_index, identifying_values, identity_backlog, subscriptions, transitions
 from woodrat.ledger import report as reports
 from woodrat.ledger.clock_skew import skew_hint
 from woodrat.ledger.read import Reader, Transition
@@ -402,10 +402,10 @@ def report_of(
     """Note the identifying values that a merged write says first, and return its report."""
     news = transitions.new_values(changed)
     # Values by rules that this write brings are not noted yet: those are looked for afterwards.
-    shared = identifying_values.sharing(draft.view, news, about_to=True) if news and not schemas else {}
+    shared = _shared(draft, news, about_to=True) if news and not schemas else {}
     transitions.note_values(draft.view, draft.before, after, news, schemas)
     if news and schemas:
-        shared = identifying_values.sharing(draft.view, news)
+        shared = _shared(draft, news)
     hints = [*_hints_so_far(draft), *transitions.write_hints(after, changed, news, shared)]
     if draft.known:
         hints += transitions.withdrawn_hints(after, [said for said in draft.said if said.digest in draft.known])
@@ -427,6 +427,14 @@ def report_of(
     return made.but(matched=tuple(draft.matched)) if draft.matched else made
 
 
+def _shared(draft: Draft, news: transitions.News, *, about_to: bool = False) -> transitions.Shared:
+    """Return who has the values that a write is the first to say; those that wait are left out, and a hint says so."""
+    if identity_backlog.is_due(draft.view):
+        news, waiting = identity_backlog.settled(draft.view, news)
+        draft.hints += identity_backlog.hints(waiting)
+    return identifying_values.sharing(draft.view, news, about_to=about_to)
+
+
 def nothing_new(draft: Draft) -> Report:
     """Everything said is known: the answer is what was answered then, where one write said it all."""
     stored = [draft.view.observation(o.digest, draft.before.asof.position) for o in draft.said]
@@ -436,7 +444,7 @@ def nothing_new(draft: Draft) -> Report:
         if entry is not None:
             writes.add(entry.envelope.write)
     position = max((found.position for found in stored if found is not None), default=draft.before.asof.position)
-    hints = _hints_so_far(draft)
+    hints: list[str] = []
     changes: tuple[Change, ...] = ()
     conflicts: tuple[str, ...] = ()
     by_arrival: tuple[str, ...] = ()
@@ -457,7 +465,7 @@ def nothing_new(draft: Draft) -> Report:
         changes, conflicts = transitions.compare(changed, transitions.large_changes(changed))
         by_arrival = transitions.fields_by_arrival(changed)
         news = transitions.new_values(changed)
-        hints += transitions.write_hints(now, changed, news, identifying_values.sharing(now.view, news))
+        hints += transitions.write_hints(now, changed, news, _shared(draft, news))
         hints += transitions.withdrawn_hints(draft.before, draft.said)
     return Report(
         position=position,
@@ -468,7 +476,7 @@ def nothing_new(draft: Draft) -> Report:
         changes=changes,
         conflicts=conflicts,
         by_arrival=by_arrival,
-        hints=tuple(hints),
+        hints=(*_hints_so_far(draft), *hints),
         matched=tuple(draft.matched),
         repeated=bool(draft.said),
         id=draft.id,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from woodrat.engines.port import BEFORE_ALL, Audit, Mismatch, View
+from woodrat.engines.port import BEFORE_ALL, Audit, IndexRow, Mismatch, View
 from woodrat.erasure.index import BY_ENTRY
 from woodrat.errors import Corrupt
 from woodrat.exchange import index as exchange_index
-from woodrat.ledger import fingerprint_index, refold, search_index
+from woodrat.ledger import fingerprint_index, identity_backlog, refold, search_index
 from woodrat.ledger import index as log_index
+from woodrat.ledger.identifying_values import SHARING, prefix_of_rule
 from woodrat.ledger.indexer import STATE
 from woodrat.ledger.state_index import progress_of
 from woodrat.recall import index as recall_index
@@ -38,6 +39,8 @@ def check_notes(view: View, audit: Audit) -> None:
             elif (
                 any(one.position > end for one in refold.waiting(view))
                 if name == refold.NAME
+                else any(one.position > end for one in identity_backlog.backlogs(view))
+                if name == identity_backlog.NAME
                 else progress_of(view, name).position > end
                 if name in of_state
                 else (name in names or name.startswith(recall_index.VECTORS)) and log_index.covered(view, name) > end
@@ -46,6 +49,14 @@ def check_notes(view: View, audit: Audit) -> None:
                 audit.wrong.append(Mismatch("truncated", end + 1, None, problem, log=True))
         except (AttributeError, TypeError, Corrupt):
             audit.wrong.append(Mismatch("index", None, None, f"what is noted as {name} cannot be read"))
+
+
+def pass_over_backlog(view: View, audit: Audit) -> None:
+    """Count the identifying values by rules that wait as found: which of them are there depends on how far that is."""
+    for one in identity_backlog.backlogs(view):
+        for rule in one.rules:
+            for key, _ in view.scan(SHARING, prefix_of_rule(one.type, rule)):
+                audit.listed(IndexRow(SHARING, key, 0))
 
 
 def pass_over(audit: Audit) -> None:

@@ -17,7 +17,14 @@ from typing import Final
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import Audit, IndexRow, Keeping, Mismatch, Told, View
 from woodrat.errors import Corrupt, Unavailable
-from woodrat.ledger import entry_index, fingerprint_index, identifying_values, search_index, state_rows
+from woodrat.ledger import (
+    entry_index,
+    fingerprint_index,
+    identifying_values,
+    identity_backlog,
+    search_index,
+    state_rows,
+)
 from woodrat.ledger.before import Before
 from woodrat.ledger.read import Reader
 from woodrat.ledger.state_index import StateIndex, progress_of
@@ -84,6 +91,8 @@ class Refolder:
         self._rules: dict[tuple[str, int], Rules] = {}
         self.found = Refolded()
         self._audits = self._state_audits()
+        self._waiting = {one.type: one.rules for one in identity_backlog.backlogs(view)}
+        """Identity rules by which values are still being noted, by type."""
 
     def _state_audits(self) -> list[tuple[StateAudit, StateIndex]]:
         """Return what works out the rows of state indexes again, those of words only in depth."""
@@ -156,7 +165,8 @@ class Refolder:
         if first is not None:
             told = told._replace(observations=first)
         count = self._joined(told, values) if entry_index.joined(self._view, ref.digest) else self._lone(told, values)
-        for row in identifying_values.rows(ref, values.found):
+        waiting = self._waiting.get(ref.type, ())
+        for row in identifying_values.rows(ref, [one for one in values.found if one[0] not in waiting]):
             self._audit.listed(row, ref)
         if first is not None and first.position >= 0:
             for name, key, value in entry_rows.relation_rows(ref, first.position):

@@ -235,6 +235,7 @@ class _Verification:
         if folded.unchecked:
             return found
         found += islice(verify_index.fingerprint_faults(view, audit, folded.then, log.size), FINDINGS_MAX)
+        verify_index.pass_over_backlog(view, audit)
         if self._deep:
             self._unchecked |= verify_index.compare(view, audit, self._embedder, self._policies)
             self._checked += ["search", "indexes", "vectors"] if "search" not in self._checked else []
