@@ -18,6 +18,7 @@ from woodrat.ledger import identifying_values, identity_backlog, matches
 from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN
 from woodrat.state.asof import AsOf
+from woodrat.state.match import fold
 from woodrat.testing.ledgers import ledger_on
 
 pytestmark = [pytest.mark.laws, pytest.mark.timeout(1800), pytest.mark.usefixtures("parts_only")]
@@ -111,7 +112,7 @@ def answers(ledger: Ledger) -> list[object]:
         found.append(identity_backlog.kinds(reader))
         for rule in ("a", "b", "c", "a+b", "name"):
             for name in NAMES:
-                pair = (rule, matches.fold(name))
+                pair = (rule, fold(name))
                 found.append((pair, dict(identity_backlog.sharing(reader, "person", [pair]))))
         for name in NAMES:
             for asked in (name, f"person/{name}"):

@@ -80,3 +80,32 @@ def test_a_member_the_format_lacks_is_refused(name: str) -> None:
     body: Any = {**form.decode(said.body), name: "sch_" + "a" * 52}
     with pytest.raises(Refused, match=f"/{name}: unknown part of an observation"):
         observation.admit(form.encode(body))
+
+
+ODD: st.SearchStrategy[Any] = st.one_of(
+    st.sampled_from(
+        [None, True, False, 0, -1, 2**53, 1.5, "", "a", "A b", "a\nb", "\ud800", "x" * 2_000, [], ["a"], {}, {"a": 1}]
+    ),
+    st.sampled_from([ASSERT, RETRACT, MOMENTS[0], MOMENTS[-1], MOMENTS[0][:-1], "2026-02-30T00:00:00.000000Z"]),
+    st.text(max_size=3),
+)
+PARTS = ("agent", "assigned", "entity", "fields", "observed_at", "op", "priority", "valid_from", "run", "remove", "x")
+
+
+@given(
+    st.dictionaries(st.sampled_from(PARTS), ODD, max_size=2),
+    st.dictionaries(st.sampled_from(["type", "key", "x"]), ODD, max_size=1),
+    st.dictionaries(st.text(max_size=2) | st.sampled_from(["name", "9", "a-b"]), ODD, max_size=2),
+    st.sets(st.sampled_from(PARTS), max_size=1),
+)
+def test_what_is_plain_at_a_glance_has_no_fault(
+    parts: dict[str, Any], entity: dict[str, Any], fields: dict[str, Any], left_out: set[str]
+) -> None:
+    """The quick look at a body from elsewhere lets nothing pass that the long one refuses."""
+    said = say(REF, ASSERT, agent="a", observed_at=MOMENTS[0], fields={"x": 1})
+    body: Any = form.decode(said.body)
+    assert observation._is_plain_assertion(body)
+    body = {**body, "entity": {**body["entity"], **entity}, "fields": {**body["fields"], **fields}, **parts}
+    body = {name: value for name, value in body.items() if name not in left_out}
+    if observation._is_plain_assertion(body):
+        assert observation._part_faults(body, "") == []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
@@ -48,6 +49,9 @@ PLAIN_PARTS: Final = 7
 """How many parts a plain assertion has without `assigned`: five that it says of itself, its entity and its fields."""
 _PLAIN_TYPES: Final = frozenset({(str, dict, dict, str, str, int, str), (str, bool, dict, dict, str, str, int, str)})
 """Their types, in canonical order, without `assigned` and with it."""
+_PLAIN_KEYS: Final = frozenset({"agent", "entity", "fields", "observed_at", "op", "priority", "valid_from"})
+_ASSIGNED_KEYS: Final = _PLAIN_KEYS | {"assigned"}
+_ENTITY_KEYS: Final = frozenset({"key", "type"})
 _OPTIONAL = ("confidence", "interpretation", "locator", "match", "reason", "run", "source", "step")
 _KEYS = frozenset(
     {
@@ -427,8 +431,7 @@ def admit(body: bytes) -> Observation:
     """Return the observation in bytes from elsewhere, or refuse: other spelling, wrong shape, anything unstable."""
     plain = _at_a_glance(body)
     if plain is not None:
-        found = _part_faults(plain, "")
-        if found:
+        if not _is_plain_assertion(plain) and (found := _part_faults(plain, "")):
             raise Refused(found)
         return stored(body, plain)
     value = form.parse(body)
@@ -453,6 +456,46 @@ def _at_a_glance(body: bytes) -> dict[str, Any] | None:
         return None
     # What is spelled again as it came has no key twice and no other spelling of anything.
     return value if isinstance(value, dict) and form.quick(value) == body else None
+
+
+def _is_plain_assertion(value: dict[str, Any]) -> bool:
+    """Return whether a body is a plain assertion without a fault; `_part_faults` knows the others, and what is wrong.
+
+    Most bodies of a log are, and share their agent, their type and the names of their fields.
+    """
+    keys = value.keys()
+    if keys != _PLAIN_KEYS and not (keys == _ASSIGNED_KEYS and value["assigned"] is True):
+        return False
+    entity, fields, seen = value["entity"], value["fields"], value["observed_at"]
+    return (
+        value["op"] == ASSERT
+        and type(entity) is dict
+        and entity.keys() == _ENTITY_KEYS
+        and type(key := entity["key"]) is str
+        and key != ""
+        # What can be printed holds no control character, and four times its length bounds its bytes.
+        and key.isprintable()
+        and len(key) * 4 <= ids.KEY_BYTES_MAX
+        and type(entity["type"]) is type(value["agent"]) is str
+        and _are_sound(entity["type"], value["agent"])
+        and type(value["priority"]) is int
+        and abs(value["priority"]) <= form.INTEGER_MAX
+        and type(fields) is dict
+        and 0 < len(fields) <= FIELDS_MAX
+        and _are_plain_names(tuple(fields))
+        and moment.is_fixed(seen)
+        and (value["valid_from"] == seen or moment.is_fixed(value["valid_from"]))
+    )
+
+
+@lru_cache(maxsize=256)
+def _are_sound(type: str, agent: str) -> bool:
+    return not ids.type_faults(type) and not ids.agent_faults(agent)
+
+
+@lru_cache(maxsize=256)
+def _are_plain_names(names: tuple[str, ...]) -> bool:
+    return all(map(_PLAIN_NAME.fullmatch, names))
 
 
 def body_faults(value: object, path: str = "") -> list[Fault]:
