@@ -7,6 +7,7 @@ WOODRAT_LAWS=full.
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -100,6 +101,12 @@ def postgres_engine(postgres_url: str) -> Iterator[PostgresEngine]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Take the option that measures which tests are slow."""
     parser.addoption("--write-slow", action="store_true", help="write which of the tests that ran are slow")
+
+
+def pytest_collection_finish() -> None:
+    """Take what was collected, thousands of tests and all their modules, out of the garbage collector's rounds."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:

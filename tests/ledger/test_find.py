@@ -16,7 +16,7 @@ from woodrat.canon import form
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger import derive, state_steps
+from woodrat.ledger import derive, identity_backlog, state_steps
 from woodrat.ledger import index as log_index
 from woodrat.ledger.find import Hit
 from woodrat.ledger.own_policy import registry
@@ -446,7 +446,10 @@ def test_rebuild_notes_identifying_values_as_the_writes_did(
         ledger.schemas.register({"title": "lead", "properties": {}, "x-woodrat-identity": list(identity)})
 
     def shared() -> list[Any]:
-        with ledger.context.engine.view(ledger.tenant) as view:
+        context = ledger.context
+        while identity_backlog.go_on(context.engine, context.tenant, context.policies):
+            pass
+        with context.engine.view(ledger.tenant) as view:
             return shared_values(view)
 
     rules(["id"], ["email"])
