@@ -52,6 +52,7 @@ def cases() -> Iterator[Case]:
     yield Case("tag", "tag", ANSWER, PEOPLE, _tag)
     yield Case("schemas.register, new type", "schemas.register", ANSWER, PEOPLE, _register_new)
     yield Case("schemas.register, new version", "schemas.register", ANSWER, PEOPLE, _register)
+    yield Case("schemas.register, other identity rules", "schemas.register", ANSWER, PEOPLE, _register_identity)
     yield Case("schemas.add_pack", "schemas.add_pack", ANSWER, PEOPLE, _add_pack)
     yield Case("schemas.check", "schemas.check", ANSWER, PEOPLE, _check)
     yield Case("sources.add", "sources.add", ANSWER, PEOPLE, _add_source)
@@ -216,6 +217,12 @@ def _register_new(ledger: Ledger, facts: Facts, number: int) -> None:
 
 def _register(ledger: Ledger, facts: Facts, number: int) -> None:
     assert ledger.schemas.register(person_schema(f"nickname{number}")).position > facts["head"]
+
+
+def _register_identity(ledger: Ledger, facts: Facts, number: int) -> None:
+    rules = [["id"], ["name"] if number % 2 else ["email"], [f"code{number}"]]
+    schema = {**person_schema(f"code{number}"), "x-woodrat-identity": rules}
+    assert ledger.schemas.register(schema).position > facts["head"]
 
 
 def _check(ledger: Ledger, facts: Facts, number: int) -> None:

@@ -7,7 +7,7 @@ interrupted goes on where it ended. Where the logs part, or this ledger has writ
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.erasure.verbs import arrivals
@@ -17,6 +17,7 @@ from woodrat.exchange.lines import Misfit, Reader, whole
 from woodrat.exchange.verbs import files
 from woodrat.exchange.verbs.clone import Whole, clone
 from woodrat.exchange.verbs.merge import Merger
+from woodrat.ledger import collector
 from woodrat.log.entry import Entry
 from woodrat.record_json import Record, derived
 from woodrat.records import dataclass, replace
@@ -96,18 +97,15 @@ class Taking:
 
         `meaning` reads bodies: as those of strangers, which are looked at, unless an engine of ours held them.
         """
-        waiting = size = 0
+        writes = whole(placed, meaning)
         try:
-            for write in whole(placed, meaning):
-                self._waiting.append(write)
-                waiting += len(write)
-                size += sum(len(one.entry.body) for one in write if one.entry.body is not None)
-                if waiting >= BATCH_ENTRIES or size >= BATCH_BYTES:
-                    waiting = size = 0
+            more = True
+            while more:
+                with collector.held_off(BATCH_ENTRIES):
+                    more = self._gather(writes)
                     self._settle()
-                    if progress is not None:
-                        progress()
-            self._settle()
+                if more and progress is not None:
+                    progress()
         except Misfit as misfit:
             self._settle()
             raise misfit.told(self._outcome()) from misfit
@@ -120,6 +118,17 @@ class Taking:
             raise Unavailable(said, problem.details) from problem
         self.erasures += self._due.settle()
         return self.imported()
+
+    def _gather(self, writes: Iterator[Whole]) -> bool:
+        """Have as many writes wait as are taken in together; return whether there may be more of them."""
+        waiting = size = 0
+        for write in writes:
+            self._waiting.append(write)
+            waiting += len(write)
+            size += sum(len(one.entry.body) for one in write if one.entry.body is not None)
+            if waiting >= BATCH_ENTRIES or size >= BATCH_BYTES:
+                return True
+        return False
 
     def _outcome(self) -> str:
         if self.last is None:
