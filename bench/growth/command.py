@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 SECONDS_MAX = 60.0
 QUICK_DIVISOR = 10
+IN_A_FILE = frozenset({"log.backup"})
+"""Verbs about the file that a ledger is in; a ledger on PostgreSQL is in none."""
 SIZE_MIN = 20
 """Below this some lists have but one page."""
 
@@ -33,7 +35,9 @@ def main(arguments: Sequence[str]) -> int:
     cases = [
         case
         for case in chosen(all_cases(), options.only)
-        if options.surface in (None, case.surface) and case.world.name in (options.worlds or [case.world.name])
+        if options.surface in (None, case.surface)
+        and case.world.name in (options.worlds or [case.world.name])
+        and not (options.postgres and case.verb in IN_A_FILE)
     ]
     if not cases:
         raise SystemExit("No row is on these ledgers and of these names. Nothing was measured. Name fewer of them.")
