@@ -5,7 +5,7 @@ the schema only notes which rules that concerns. The indexer then takes short st
 rows by those rules, then it notes the values of one page of entities after the other.
 
 No answer depends on how far it is. A read that needs the values of an entity whose turn has not come works them out
-(`unnoted`). A write that matches records to known entities finishes the backlog of their types first (`finish`). Hints
+(`sharing`). A write that matches records to known entities finishes the backlog of their types first (`finish`). Hints
 about shared values leave out rules that wait, and say so.
 """
 
@@ -43,7 +43,7 @@ STEP_ROWS: Final = 2_000
 """How many rows one step forgets."""
 _WHAT: Final = "Which identifying values are to be noted anew"
 _AT_HAND: Final = (NAME,)
-"""Under what it is kept at hand, beside the schemas by type, whether there is a backlog."""
+"""Under what it is kept at hand, beside the schemas by type, whether there is a backlog, or which write changed it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +96,12 @@ def position(view: View) -> int:
 def is_due(view: View) -> bool:
     """Return whether any type waits. Wrongly true costs time; it is never wrongly false."""
     at_hand = view.at_hand(SCHEMA)
-    found: bool | None = at_hand.get(_AT_HAND)
-    if found is None:
-        found = at_hand[_AT_HAND] = bool(backlogs(view))
+    known: bool | int | None = at_hand.get(_AT_HAND)
+    if isinstance(known, bool):
+        return known
+    found = bool(backlogs(view))
+    if known != id(view):
+        at_hand[_AT_HAND] = found
     return found
 
 
@@ -111,7 +114,8 @@ def _note(write: Transaction, found: Iterable[Backlog]) -> None:
         [one.type, one.position, list(one.forgetting), list(one.noting), one.last, one.done] for one in found
     ]
     write.set_meta(NAME, form.serialise(noted) if noted else None)
-    write.at_hand(SCHEMA).pop(_AT_HAND, None)
+    # What this write sees may be undone with it, so it is the one that keeps nothing at hand.
+    write.at_hand(SCHEMA)[_AT_HAND] = id(write)
 
 
 def note(write: Transaction, before: Reader, after: Reader, types: Iterable[str]) -> None:
