@@ -153,9 +153,9 @@ class WritingContract(Contract):
             lambda: ledger.schemas.register({**THING_2, "description": "third"}, idempotency_key="k3"),
             lambda: ledger.fingerprint(),
         )
-        crashes = 0
+        crashes, before = 0, everything(engine)
         for deed, passing in itertools.product(deeds, (0, 1)):
-            before, kept = everything(engine), fingerprint_of(engine)
+            kept = fingerprint_of(engine)
             crashing.arm(verb, passing, after=after)
             try:
                 deed()
@@ -164,7 +164,10 @@ class WritingContract(Contract):
                 assert everything(engine) == before
                 assert fingerprint_of(engine) == crashing.kept, "nothing of the step that died"
                 assert crashing.kept == kept or deed is deeds[-1], "only the fingerprint itself takes several steps"
-            crashing.disarm()
+                crashing.disarm()
+            else:
+                crashing.disarm()
+                before = everything(engine)
         assert crashes
         for deed in deeds:
             deed()
