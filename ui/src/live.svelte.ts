@@ -8,6 +8,8 @@
 import { answer, client } from "./api/client";
 
 const FIRST_MS = 1500;
+/** How often the first answers of a page are waited for, which mostly say where the log ends, before that is asked. */
+const FIRST_WAITS = 6;
 const POLL_MS = 3000;
 /** How long what has changed is collected, so that a burst of entries makes one read. */
 const GATHER_MS = 250;
@@ -41,11 +43,20 @@ class Live {
       if (document.visibilityState === "visible") void this.#ask();
     };
     document.addEventListener("visibilitychange", seen);
-    this.#timer = setTimeout(() => (this.head === undefined ? void this.#ask() : this.#open()), FIRST_MS);
+    this.#begin(FIRST_WAITS);
     return () => {
       document.removeEventListener("visibilitychange", seen);
       this.#stop();
     };
+  }
+
+  /** Have the stream once it is known where the log ends. */
+  #begin(waits: number): void {
+    this.#timer = setTimeout(() => {
+      if (this.head !== undefined) this.#open();
+      else if (waits) this.#begin(waits - 1);
+      else void this.#ask();
+    }, FIRST_MS);
   }
 
   #stop(): void {
