@@ -237,7 +237,7 @@ def test_a_hint_says_that_shared_values_are_not_known_yet() -> None:
     ledger.store({"entity_type": "person", "name": "Ana", "phone": "1", "$": {"key": "k1"}})
     ledger.schemas.register({"x-woodrat-identity": [["phone"]]}, entity_type="person")
     hints = ledger.store({"entity_type": "person", "phone": "1", "$": {"key": "k2"}}).hints
-    assert any("still being noted" in hint for hint in hints), hints
+    assert any("still being indexed" in hint for hint in hints), hints
     finish(ledger)
     hints = ledger.store({"entity_type": "person", "phone": "1", "$": {"key": "k3"}}).hints
     assert any("share phone '1'" in hint for hint in hints), hints

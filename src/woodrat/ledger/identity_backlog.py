@@ -154,8 +154,8 @@ def settled(view: View, values: Iterable[tuple[Ref, Values]]) -> tuple[list[tupl
 def hints(types: Iterable[str]) -> list[str]:
     """Return what to say to whoever writes about types that wait."""
     return [
-        f"The identity rules of {type} changed; its values are still being noted, so others that share one may be "
-        "missing here. `entities list --duplicates` shows them later."
+        f"The identity rules of {type} changed and its identifying values are still being indexed: entities that share "
+        "one may not be listed here yet. `woodrat entities list --duplicates` shows them once that is done."
         for type in sorted(types)
     ]
 
