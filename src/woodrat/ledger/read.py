@@ -73,6 +73,8 @@ class Reader:
         self._states: dict[tuple[Ref, ...], MergeState] = {}
         self._gathered: dict[Ref, tuple[MergeState, int]] = {}
         """Of lone entities that are to be read, what `current` would tell."""
+        self._standings: dict[Ref, Standing] = {}
+        """Of other lone entities that are to be read, where they stand at the as-of."""
         self._groups: dict[Ref, tuple[Ref, ...]] = {}
         self._before: dict[Ref, MergeState] = {}
         self.matches: dict[str, Match] = {}
@@ -254,11 +256,14 @@ class Reader:
         if self.asof.effective is None:
             several = list(dict.fromkeys(refs))
             joined, standings = self._look_up(several)
-            self._gathered = {
-                ref: (state, standing.version)
-                for ref, standing in zip(several, standings, strict=True)
-                if standing is not None and ref.digest not in joined and (state := lone_state(standing)) is not None
-            }
+            self._gathered, self._standings = {}, {}
+            for ref, standing in zip(several, standings, strict=True):
+                if standing is not None and ref.digest not in joined:
+                    state = lone_state(standing)
+                    if state is None:
+                        self._standings[ref] = standing
+                    else:
+                        self._gathered[ref] = state, standing.version
 
     def state(self, ref: Ref) -> MergeState:
         """Return the merge state of an entity with all that it is joined with."""
@@ -306,7 +311,8 @@ class Reader:
         cancellation.check()
         rules = self.rules(members[0].type)
         if self.asof.effective is None:
-            kept = self.view.kept(members[0], self.asof.position, rules)
+            standing = self._standings.get(members[0])
+            kept = self.view.kept(members[0], self.asof.position, rules) if standing is None else standing.kept
             if kept is not None and kept.state.members == members:
                 if len(members) == 1:
                     since = self.view.observations(members[0].digest, kept.position, self.asof.position)
@@ -315,6 +321,11 @@ class Reader:
                 state = self._extended(kept.state, since, rules)
                 if state is None and len(members) == 1:
                     state = self._without_withdrawn(kept.state, since, rules)
+                if state is not None:
+                    return state
+            elif len(members) == 1:
+                since = self.view.observations(members[0].digest, BEFORE_ALL, self.asof.position)
+                state = self._extended(fold.empty(members, rules), since, rules)
                 if state is not None:
                     return state
         elif len(members) == 1:
@@ -374,6 +385,9 @@ class Reader:
         gathered = self._gathered.get(ref)
         if gathered is not None:
             return gathered[1]
+        standing = self._standings.get(ref)
+        if standing is not None:
+            return standing.version
         if not entry_index.joined(self.view, ref.digest):
             return self._version(ref)
         last = -1
