@@ -19,7 +19,7 @@ from woodrat.canon.ids import Ref
 from woodrat.engines.memory import MemoryEngine, MemoryTransaction
 from woodrat.engines.port import IndexRow, View
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger import fingerprint_index, indexer, search_index, state_index, state_redo, state_steps
+from woodrat.ledger import fingerprint_index, indexer, search_index, state_index, state_redo, state_rows, state_steps
 from woodrat.ledger import search as searching
 from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN
@@ -97,6 +97,86 @@ def test_a_step_that_forgets_something_is_caught(fault: str, monkeypatch: pytest
     )
     bring_on(ledger)
     with engine.view(tenant) as view:
+        kept = rows_kept(view)
+        monkeypatch.undo()
+        assert kept != rows_by_definition(view)
+
+
+NOTE: dict[str, Any] = {"title": "note_card", "properties": {"id": {"type": "string"}}}
+
+
+def with_field(described: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of note cards, which describes one field more."""
+    return {**NOTE, "properties": {**NOTE["properties"], "extra": described}}
+
+
+def filling_after(ledger: Ledger, described: dict[str, Any], records: list[dict[str, Any]]) -> dict[str, bool]:
+    """Store records, describe one field more, take the step of that schema; return which indexes take the type in."""
+    ledger.schemas.register(NOTE)
+    ledger.store(records)
+    bring_on(ledger)
+    ledger.schemas.register(with_field(described))
+    engine, tenant = ledger.context.engine, ledger.tenant
+    assert state_steps.go_on(engine, tenant, BUILTIN, indexer.STATE)
+    with engine.view(tenant) as view:
+        return {index.name: bool(state_index.progress_of(view, index.name).filling) for index in indexer.STATE}
+
+
+def cards(count: int, **fields: Any) -> list[dict[str, Any]]:
+    """Return note cards, the last of which has some fields more."""
+    plain = [{"entity_type": "note_card", "id": f"n{number}", "text": f"word {number}"} for number in range(count)]
+    return [*plain[:-1], {**plain[-1], **fields}]
+
+
+def test_a_schema_that_adds_a_field_nobody_uses_takes_in_no_entity() -> None:
+    """Every index goes past it in one step, and says what the definition says."""
+    ledger = ledger_on(MemoryEngine(), tenant="t")
+    assert filling_after(ledger, {"type": "string"}, cards(5)) == {index.name: False for index in indexer.STATE}
+    ledger.store({"entity_type": "note_card", "id": "n0", "extra": "fresh"})
+    assert [hit.snapshot.entity.key for hit in ledger.search("fresh")] == ["n0"]
+    assert not ledger.verify(deep=True).damage
+    with ledger.context.engine.view(ledger.tenant) as view:
+        assert rows_kept(view) == rows_by_definition(view)
+
+
+@pytest.mark.parametrize("value", ["said before", None, 7, ["a"], {"a": 1}, ""])
+def test_a_schema_that_describes_a_field_in_use_takes_in_its_entities(value: object) -> None:
+    """Whatever the value that one of them has."""
+    ledger = ledger_on(MemoryEngine(), tenant="t")
+    described = {"type": "integer", "x-woodrat-merge": "max"}
+    assert all(filling_after(ledger, described, cards(5, extra=value)).values())
+    bring_on(ledger)
+    assert not ledger.verify(deep=True).damage
+    with ledger.context.engine.view(ledger.tenant) as view:
+        assert rows_kept(view) == rows_by_definition(view)
+
+
+def test_the_first_field_that_is_marked_for_search_takes_in_all_entities() -> None:
+    """Nobody has a value of it, and yet no other field is searched from then on."""
+    ledger = ledger_on(MemoryEngine(), tenant="t")
+    assert filling_after(ledger, {"type": "string", "x-woodrat-text": True}, cards(5))[search_index.INDEX.name]
+    assert not list(ledger.search("word"))
+    bring_on(ledger)
+    assert not ledger.verify(deep=True).damage
+
+
+def test_a_new_indexed_field_is_listed_as_absent_and_no_other_index_waits() -> None:
+    """Sorting by it has to find those without a value; words and fingerprint stay as they were."""
+    ledger = ledger_on(MemoryEngine(), tenant="t")
+    filling = filling_after(ledger, {"type": "string", "x-woodrat-index": True}, cards(5))
+    assert filling == {index.name: index is state_rows.INDEX for index in indexer.STATE}
+    bring_on(ledger)
+    assert len(list(ledger.query(entity_type="note_card", sort="extra"))) == 5
+    assert not ledger.verify(deep=True).damage
+
+
+def test_taking_every_addition_for_unused_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: a field that was in use before it was described counts as one that nobody uses."""
+    monkeypatch.setattr(state_steps.Step, "_only_adds_unused", lambda *given: True)
+    ledger = ledger_on(MemoryEngine(), tenant="t")
+    described = {"type": "integer"}
+    assert not any(filling_after(ledger, described, cards(5, extra="said before")).values())
+    with ledger.context.engine.view(ledger.tenant) as view:
         kept = rows_kept(view)
         monkeypatch.undo()
         assert kept != rows_by_definition(view)

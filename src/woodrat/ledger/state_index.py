@@ -81,6 +81,8 @@ class StateIndex:
 
     It is for an index that speaks of the present alone. Without it rows begin and end, and the past can be asked about.
     """
+    lists_absent: bool = False
+    """Whether a fold also has rows for indexed fields that it has no value of."""
     same: Callable[[Fold, Fold], bool] | None = None
     """Returns whether two folds of one lone entity, both shown, have the same rows for certain, in less time."""
 

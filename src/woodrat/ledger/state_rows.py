@@ -201,7 +201,7 @@ def _alike(one: Rules, other: Rules) -> bool:
     return (one.merging, before.identity, before.properties) == (other.merging, after.identity, after.properties)
 
 
-INDEX: Final = StateIndex("state", INDEXES, rows_of, _alike)
+INDEX: Final = StateIndex("state", INDEXES, rows_of, _alike, lists_absent=True)
 """What queries, conflicts and duplicates are answered from."""
 
 

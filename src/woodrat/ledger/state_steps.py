@@ -17,11 +17,11 @@ from woodrat.canon.ids import Ref
 from woodrat.engines import cancellation
 from woodrat.engines.port import BEFORE_ALL, IndexRow
 from woodrat.errors import Unavailable
-from woodrat.ledger import entry_index, refold
+from woodrat.ledger import entry_index, refold, state_rows
 from woodrat.ledger.before import Before
 from woodrat.ledger.read import LAST_KEY, Reader
 from woodrat.ledger.state_index import NOTHING, Fold, Place, Progress, Rows, StateIndex, WriteEnds, progress_of, rows_of
-from woodrat.ledger.state_rows import DUPLICATE, IDENTITY, UNSPOKEN, unspoken_key, value_prefix
+from woodrat.ledger.state_rows import DUPLICATE, FIELD, IDENTITY, UNSPOKEN, field_prefix, unspoken_key, value_prefix
 from woodrat.ledger.transitions import touched
 from woodrat.merge import Policy, fold
 from woodrat.merge.fold import MergeState
@@ -294,8 +294,24 @@ class Step:
         return tuple(
             (type, "")
             for type in sorted(types)
-            if not index.alike(old.rules(type), new.rules(type)) and self._view.entities(type, position, limit=1)
+            if not index.alike(old.rules(type), new.rules(type))
+            and self._view.entities(type, position, limit=1)
+            and not self._only_adds_unused(index, old, new, type)
         )
+
+    def _only_adds_unused(self, index: StateIndex, old: Reader, new: Reader, type: str) -> bool:
+        """Return whether the new schema of a type only describes further fields, of which no fold has a value.
+
+        The rows of state before it say so; where these do not reach, it is taken in entity by entity.
+        """
+        view, before, described = self._view, old.asof.position, new.rules(type).schema
+        added = described.additions(old.rules(type).schema)
+        if added is None or (index.lists_absent and not added.isdisjoint(described.indexed)):
+            return False
+        known = progress_of(view, state_rows.INDEX.name)
+        if known.position < before or not known.covers(type, before):
+            return False
+        return not any(view.scan(FIELD, field_prefix(type, name), through=before, limit=1) for name in added)
 
     def _follow(self, reader: Reader, ref: Ref, said: Sequence[Stored]) -> None:
         """Follow a lone entity through the step."""

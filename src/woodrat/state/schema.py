@@ -146,6 +146,25 @@ class Schema:
             }
         return digest_of("merging", form.serialise(document))
 
+    def additions(self, before: Schema) -> frozenset[str] | None:
+        """Return the fields described here that an earlier schema leaves free, if the two agree in everything else.
+
+        What only describes, and what is checked at surfaces alone, may differ. `None` where anything else does: so it
+        is where the first fields to be searched are marked, since all others are left out of a search from then on.
+        """
+        if not (before.body and self.body) or compiled(self.body).beyond or compiled(before.body).beyond:
+            return None
+        old, new = before.properties, self.properties
+        apart = {*_DESCRIBING, VERSION, "properties", "required"}
+        rest, rest_before = (
+            {name: value for name, value in document.items() if name not in apart}
+            for document in (self.document, before.document)
+        )
+        agree = rest == rest_before and all(name in new and new[name] == how for name, how in old.items())
+        if not agree or bool(before.searchable) != bool(self.searchable):
+            return None
+        return frozenset(new.keys() - old.keys())
+
     def policy_of(self, field: str) -> PolicyName:
         """Return the merge policy of `field`: `latest` unless the schema says otherwise."""
         return self.policies.get(field, LATEST)
