@@ -112,6 +112,22 @@ def test_a_server_is_named_as_people_do(tmp_path: Path) -> None:
     assert spelled("localhost", 8787) == "localhost:8787"
 
 
+@pytest.mark.parametrize("before", ["", "import sys; sys.modules['uvloop'] = None\n"], ids=["uvloop", "asyncio"])
+def test_either_loop_serves_and_ends(tmp_path: Path, before: str) -> None:
+    """Writes, reads and the end of the process are the same with uvloop and, where it is not installed, without."""
+    with serve(tmp_path / "a.db", before=before) as (port, process):
+        if sys.platform == "linux":
+            assert ("uvloop" in Path(f"/proc/{process.pid}/maps").read_text()) is not bool(before)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        record = {"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"}
+        connection.request("POST", "/v1/store", json.dumps({"records": [record]}), {"Content-Type": "application/json"})
+        assert json.loads(connection.getresponse().read())["entities"] == ["contact/Ana Rivera"]
+        connection.request("GET", "/v1/entities/contact%2FAna%20Rivera")
+        assert json.loads(connection.getresponse().read())["fields"]["city"] == "Barcelona"
+        connection.close()
+    assert process.returncode == 0
+
+
 def test_certificates_that_will_not_do_are_named(tmp_path: Path) -> None:
     """Files that are not there, and files that are no certificate with its key, are refused by their names."""
     text = tmp_path / "text.pem"

@@ -12,6 +12,7 @@ from woodrat.errors import Unavailable
 from woodrat.server import memory
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from woodrat.server.app import App
@@ -96,7 +97,8 @@ class Serving:
         gc.collect()
         gc.freeze()
         gc.set_threshold(YOUNG_MAX, 20, 50)
-        asyncio.run(self._run())
+        with asyncio.Runner(loop_factory=_new_loop()) as runner:
+            runner.run(self._run())
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -123,3 +125,15 @@ class Serving:
         for worker in self._server.wrks:
             worker.kill()
         serving.cancel()
+
+
+def _new_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return what makes the loop: uvloop where it is installed, and otherwise `None`, which means asyncio's own.
+
+    Connections are the server's, so what strangers send reaches neither of them.
+    """
+    try:
+        from uvloop import new_event_loop
+    except ImportError:
+        return None
+    return new_event_loop
