@@ -24,7 +24,7 @@ from woodrat.engines import cancellation
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Audit, Mismatch, Receipt, View
 from woodrat.errors import Corrupt, Fault, Refused, shown
-from woodrat.ledger import entry_index
+from woodrat.ledger import collector, entry_index
 from woodrat.ledger import report as reports
 from woodrat.ledger.moments import NO_READ, open_reader
 from woodrat.ledger.plans import admit
@@ -414,22 +414,24 @@ def prove_order(context: Context, shuffles: object, progress: Progress | None = 
             meanings += entry_index.schemas(reader.view, entity_type, position)
         expected = reader.fingerprint().root()
     differing: list[int] = []
-    for seed in range(shuffles):
-        chance = random.Random(seed)
-        order = [*meanings, *chance.sample(list(meanings), min(len(meanings), 10))]
-        chance.shuffle(order)
-        writer = Writer(Context(MemoryEngine(), TenantId("order"), context.policies, context.clock, "prove-order"))
-        start = 0
-        while start < len(order):
-            cancellation.check()
-            batch = order[start : start + chance.randint(1, BATCH_MAX)]
-            start += len(batch)
-            writer.write("admit", {}, lambda draft, batch=batch: admit(draft, batch))  # type: ignore[misc]
-        with writer.context.engine.view(writer.context.tenant) as view:
-            root = Reader(view, AsOf(view.head().position), context.policies).fingerprint().root()
-        if root != expected:
-            differing.append(seed)
-        if progress is not None:
-            progress(seed + 1, shuffles)
+    with collector.held_off_long() as part_is_done:
+        for seed in range(shuffles):
+            chance = random.Random(seed)
+            order = [*meanings, *chance.sample(list(meanings), min(len(meanings), 10))]
+            chance.shuffle(order)
+            writer = Writer(Context(MemoryEngine(), TenantId("order"), context.policies, context.clock, "prove-order"))
+            start = 0
+            while start < len(order):
+                cancellation.check()
+                batch = order[start : start + chance.randint(1, BATCH_MAX)]
+                start += len(batch)
+                writer.write("admit", {}, lambda draft, batch=batch: admit(draft, batch))  # type: ignore[misc]
+                part_is_done()
+            with writer.context.engine.view(writer.context.tenant) as view:
+                root = Reader(view, AsOf(view.head().position), context.policies).fingerprint().root()
+            if root != expected:
+                differing.append(seed)
+            if progress is not None:
+                progress(seed + 1, shuffles)
     count = sum(isinstance(meaning, Observation) for meaning in meanings)
     return OrderProof(count, shuffles, fingerprint.text(expected), tuple(differing))
