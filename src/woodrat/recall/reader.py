@@ -15,6 +15,7 @@ from woodrat.ledger.read import Reader
 from woodrat.merge.packing import garbled
 from woodrat.recall import embedders, times, vectors
 from woodrat.recall import index as recall_index
+from woodrat.recall.index import log_passages
 from woodrat.recall.passages import DOCUMENT, FACT, NOTE, document_pieces, document_text
 from woodrat.recall.query import query_of
 from woodrat.recall.request import QUESTION_CHARACTERS, RecallRequest
@@ -285,11 +286,11 @@ class LocalRuns(Recounter):
 
     def began(self, id: str) -> Mapping[str, Any]:
         """Return what a run was begun with."""
-        return recall_index.started(self.view, id, self.through) or {}
+        return log_passages.started(self.view, id, self.through) or {}
 
     def said(self, id: str, position: int) -> str:
         """Return the passage that a run's entry has."""
-        return recall_index.said_by_run(self.view, id, position)
+        return log_passages.said_by_run(self.view, id, position)
 
 
 class _RunsThen:
@@ -461,7 +462,7 @@ def _asking(view: View, run: str) -> frozenset[str]:
     above: object = run
     while isinstance(above, str) and above not in asking and len(asking) < ANCESTORS_MAX:
         asking.add(above)
-        parent = (recall_index.started(view, above, view.head().position) or {}).get("parent")
+        parent = (log_passages.started(view, above, view.head().position) or {}).get("parent")
         above = parent.get("run") if isinstance(parent, dict) else None
     return frozenset(asking)
 
@@ -512,14 +513,14 @@ class LocalMemories:
         if match.kind == DOCUMENT:
             return replace(match, text=self._piece(match))
         ref = ids.parse_ref(match.of)
-        rows = [row for row in recall_index.rows_of_entity(self._reader, ref) if row.agent not in self._left_out]
+        rows = [row for row in log_passages.rows_of_entity(self._reader, ref) if row.agent not in self._left_out]
         found = [replace(match, text=row.text) for row in rows]
         shown = (_near_text(each.text) if match.reason else self._entity(each).text for each in found)
         return next((each for each, text in zip(found, shown, strict=True) if _mark(text) == mark), match)
 
     def _entity(self, match: Match) -> Recalled:
         ref = ids.parse_ref(match.of)
-        rows = [row for row in recall_index.rows_of_entity(self._reader, ref) if row.agent not in self._left_out]
+        rows = [row for row in log_passages.rows_of_entity(self._reader, ref) if row.agent not in self._left_out]
         shown = self._reader.find(ref)
         if not rows or shown is None:
             return NoMemories().told(match)
