@@ -31,10 +31,8 @@ class Listing(NamedTuple):
     """What is asked, by the names of the library."""
     verb: str = ""
     """The verb, where the row has another name."""
-    steps_max: int = 1_000_000
-    """How many pages `prepare` goes on at most, to find one in the middle."""
     kind: str = PAGE
-    """What a page is: `all` where an answer counts everything, of which a page lists some."""
+    """What the first page is: `all` where it counts everything, of which it lists some."""
 
 
 def _asked(**arguments: Any) -> Callable[[Facts], Arguments]:
@@ -66,7 +64,7 @@ LISTINGS: Mapping[str, Listing] = {
     "impact": Listing(loans.LOANS, _asked(what=loans.BUSY)),
     "why": Listing(loans.LOANS, _asked(ref=loans.BUSY)),
     "stale": Listing(loans.LOANS, _asked()),
-    "what_if": Listing(loans.LOANS, _asked(thresholds=loans.THRESHOLD), steps_max=1, kind=ALL),
+    "what_if": Listing(loans.LOANS, _asked(thresholds=loans.THRESHOLD), kind=ALL),
     "runs.list": Listing(loans.LOANS, _asked()),
     "runs.list of an agent": Listing(loans.LOANS, _asked(agent=loans.AGENT), "runs.list"),
     "runs.list about a busy entity": Listing(loans.LOANS, _asked(subject=loans.BUSY), "runs.list"),
@@ -133,7 +131,7 @@ def _middle(name: str, verb: Verb, listing: Listing) -> Case:
     def prepare(ledger: Ledger, facts: Facts) -> Facts:
         page = ask(ledger, facts, None, min(PAGE_MAX, max(2, facts["size"] // 20)))
         cursors: list[str] = []
-        while page.cursor is not None and len(cursors) < listing.steps_max:
+        while page.cursor is not None:
             cursors.append(page.cursor)
             if hasattr(page, "next_page"):
                 page = page.next_page()
@@ -145,7 +143,7 @@ def _middle(name: str, verb: Verb, listing: Listing) -> Case:
     def call(ledger: Ledger, facts: Facts, _: int) -> None:
         ask(ledger, facts, facts["cursor"], facts["page"])
 
-    return Case(f"{name}, middle page", verb.name, listing.kind, listing.world, call, prepare)
+    return Case(f"{name}, middle page", verb.name, PAGE, listing.world, call, prepare)
 
 
 def _walk(name: str, verb: Verb, listing: Listing) -> Case:

@@ -358,7 +358,7 @@ def test_no_two_records_that_travel_have_one_name() -> None:
 def test_an_answer_of_another_version_is_said_to_be_one() -> None:
     """A field that is not known is passed over; one that is missing is told of, and not made up."""
     lineage = codec.answer_of(verbs()["lineage"])
-    tree = lineage.kind("source", "src_1", "a source", {}, (), (), 0, None, 0, None, 1)
+    tree = lineage.kind("source", "src_1", "a source", {}, (), (), (), 0, None, 0, None, 1)
     node = lineage.write(tree, lambda: 0)
     assert lineage.read({**node, "later": 1}).id == "src_1"
     with pytest.raises(woodrat.Unavailable, match="same version"):

@@ -19,7 +19,7 @@ from woodrat.explain.impact import Impact
 from woodrat.explain.lineage import LineageTree, dot, lines, mermaid
 from woodrat.explain.reader import impact as impact_reader
 from woodrat.explain.reader import searches
-from woodrat.explain.reader.lineage import cycle_heads
+from woodrat.explain.reader.lineage import cycles
 from woodrat.explain.reader.plain_runs import plain_runs
 from woodrat.explain.references import Affected
 from woodrat.runs.reader.recounter import Recounter
@@ -174,7 +174,8 @@ def test_a_cycle_ends_and_is_named(ledger: woodrat.Ledger) -> None:
             pong.store({"entity_type": "loan", "id": "1", "amount": number + 20})
     tree = ledger.lineage("loan/1#amount")
     assert [run.id for run in tree.runs] == [pong.id, ping.id]
-    assert {run.details["cycle"] for run in tree.runs} == {pong.id}
+    assert [(cycle.runs, cycle.run_count) for cycle in tree.cycles] == [((pong.id, ping.id), 2)]
+    assert tree.cycles[0].sentence == f"{pong.id}, {ping.id} lean on one another."
     found = ledger.impact("loan/1")
     assert sorted(each.run for each in found.runs) == sorted([ping.id, pong.id])
     assert [each.run for each in ledger.impact(str(ping.id)).runs] == [pong.id]
@@ -182,11 +183,11 @@ def test_a_cycle_ends_and_is_named(ledger: woodrat.Ledger) -> None:
 
 
 def test_runs_that_lean_on_one_another_are_found() -> None:
-    """Every run of a cycle is named by the first of them; a chain behind or before it is none."""
+    """The runs of a cycle are named together; a chain behind or before it is none."""
     edges = {"a": {"b"}, "b": {"c"}, "c": {"d", "b"}, "d": {"e"}, "x": {"y"}, "y": {"x", "a"}}
-    assert cycle_heads(edges) == {"b": "b", "c": "b", "x": "x", "y": "x"}
-    assert cycle_heads({str(n): {str(n + 1)} for n in range(5_000)}) == {}
-    assert len(cycle_heads({str(n): {str((n + 1) % 5_000)} for n in range(5_000)})) == 5_000
+    assert cycles(edges) == [("b", "c"), ("x", "y")]
+    assert cycles({str(n): {str(n + 1)} for n in range(5_000)}) == []
+    assert cycles({str(n): {str((n + 1) % 5_000)} for n in range(5_000)}) == [tuple(map(str, range(5_000)))]
 
 
 # Length and pages

@@ -178,7 +178,7 @@ def test_a_lineage_shows_so_many_nodes(client: Client) -> None:
 
     nodes = tuple(Node("source", f"src_{n}", "s", {}) for n in range(5_000))
     runs = tuple(Node("run", f"run_{n}", "r", {}) for n in range(7))
-    short = compact_runs.lineage(LineageTree("answer", "run_x", "answer", {}, nodes, runs, 9, 2, 4, None, 0))
+    short = compact_runs.lineage(LineageTree("answer", "run_x", "answer", {}, nodes, runs, (), 9, 2, 4, None, 0))
     assert (len(short["nodes"]), short["more"]) == (compact_runs.NODES_MAX - 1, {"nodes": 5_000, "runs": 9})
     assert (short["depth"], short["left_out"]) == (2, 4)
 

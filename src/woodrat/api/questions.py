@@ -174,7 +174,8 @@ class Questions:
         `what` is a run, a decision as `RUN#stage`, an observation id, or `type/key#field`. The result is a tree, and a
         tree for each run that lies behind it, the nearest first, however many; `depth` ends it earlier, and `left_out`
         says what that left out. It contains only what was recorded: the observations, decisions and recalled runs that
-        steps name, interpretations and sources. A page has `limit` trees.
+        steps name, interpretations and sources. A page has `limit` trees and costs what it shows, so `run_count` and
+        `left_out` are not known before the last page.
         """
         from woodrat.explain import verbs as explain_verbs
 
@@ -332,12 +333,14 @@ class Questions:
 
         Ask about a run, a decision as `RUN#stage`, several of them, or all. What was read is merged again and rules
         that are data are evaluated again, exactly. Whatever would need a model, a tool or the agent's code is
-        `unknown`, with the reason. Nothing is written.
+        `unknown`, with the reason. The first page counts all decisions, and its cursor leads to those that it does not
+        list. Nothing is written.
         """
         from woodrat.whatif import verbs as what_if_verbs
 
         times, told = spoken_times.resolved({"since": since, "until": until}, self.context.clock)
         asked = what_if_verbs.ask(
+            self.context,
             run,
             without=without,
             without_agents=without_agents,

@@ -30,6 +30,8 @@ def lineage(call: Call) -> Answer:
 
     def text(paper: Paper) -> None:
         _tree(paper, page)
+        for cycle in page.cycles:
+            paper.line(cycle.sentence, YELLOW)
         if page.left_out:
             paper.line(f"{page.left_out} runs lie beyond the depth of {page.depth}; add --depth N.", YELLOW)
         if page.cursor is not None:

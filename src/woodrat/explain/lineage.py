@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 
 from woodrat.canon.form import Json
 from woodrat.explain.references import evidence, references_of
-from woodrat.record_json import IN_PYTHON_ONLY, WHEN_SET, Record
+from woodrat.record_json import IN_PYTHON_ONLY, WHEN_SET, Record, derived
 from woodrat.records import dataclass, field, replace
 from woodrat.runs import steps
 from woodrat.runs.origin import call_words
@@ -24,6 +24,8 @@ from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Decision, ModelCall, Read, ToolCall
 from woodrat.state.match import Match
 
+CYCLE_RUNS_MAX: Final = 100
+"""How many runs of a cycle are named."""
 LABEL_CHARACTERS_MAX: Final = 120
 """How much of a value a label shows."""
 
@@ -82,6 +84,22 @@ def _each_once(nodes: Iterator[Node], kind: str) -> tuple[Node, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class Cycle(Record):
+    """Runs that lean on one another."""
+
+    runs: tuple[str, ...]
+    """The first of them, as they were found."""
+    run_count: int
+    """How many they are."""
+
+    @derived
+    def sentence(self) -> str:
+        """What it says, in one line."""
+        more = self.run_count - len(self.runs)
+        return f"{', '.join(self.runs)}{f' and {more} more' if more else ''} lean on one another."
+
+
+@dataclass(frozen=True, slots=True)
 class LineageTree(Record):
     """What something comes from, one page of it: its own tree first, then those of the runs that lie behind it."""
 
@@ -97,12 +115,14 @@ class LineageTree(Record):
     """What it comes from, each as a tree that ends at the runs behind it."""
     runs: tuple[Node, ...]
     """The runs behind it, the nearest first, each as a tree: what it had read and decided by then."""
-    run_count: int
-    """How many such trees there are on all pages."""
+    cycles: tuple[Cycle, ...]
+    """The runs that lean on one another, once all that could lead back to them was found."""
+    run_count: int | None
+    """How many such trees there are on all pages; none before the last page."""
     depth: int | None
     """How many runs behind one another were to be followed; none: however many."""
-    left_out: int
-    """How many runs lie one further back than that; more may lie behind them."""
+    left_out: int | None
+    """How many runs lie one further back than that; more may lie behind them. None before the last page."""
     cursor: str | None
     """What to ask with for what follows; none when that was all."""
     position: int

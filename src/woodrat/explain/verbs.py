@@ -10,8 +10,8 @@ from woodrat.explain import index
 from woodrat.explain.reader import searches
 from woodrat.explain.reader import stale as stale_reader
 from woodrat.explain.reader.gathered import Gathered
-from woodrat.explain.reader.impact import ImpactSearch, RanOut, direct_place, impact_page
-from woodrat.explain.reader.lineage import LineageSearch, lineage_page
+from woodrat.explain.reader.impact import ImpactSearch, direct_place, impact_page
+from woodrat.explain.reader.lineage import PLACE, LineageSearch, cut_of, lineage_page, reaches
 from woodrat.explain.reader.tracer import Tracer, depth_faults, open_tracer, text_faults
 from woodrat.ledger import source_index
 from woodrat.ledger.pages import page_request
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from woodrat.explain.impact import Impact
     from woodrat.explain.lineage import LineageTree
     from woodrat.explain.stale import Stale
-    from woodrat.ledger.pages import Page, PageRequest
+    from woodrat.ledger.pages import Page
     from woodrat.ledger.progress import Progress
     from woodrat.runs.reader.why import Reason
     from woodrat.runs.record import RunRecord
@@ -38,21 +38,35 @@ if TYPE_CHECKING:
 
 
 def lineage(context: Context, what: object, *, depth: object, limit: object, cursor: object) -> LineageTree:
-    """Return the way back from a run (its answer), `RUN#stage`, an observation or `REF#field`."""
+    """Return the way back from a run (its answer), `RUN#stage`, an observation or `REF#field`.
+
+    A page costs what it shows. A cursor holds where the search can go on by itself, if there is such a point; the
+    search is remembered besides, and begun again where neither helps.
+    """
     faults = [*text_faults(what=what), *depth_faults(depth)]
     question: Any = ["lineage", what, depth]
     request = page_request(context, question, limit, cursor, faults)
     assert depth is None or isinstance(depth, int)
     bare = isinstance(what, str) and not what.startswith("run_")
+    cut = cut_of(request.place_of(*PLACE))
     with open_tracer(context, request.position, back=True, bare=bare) as tracer:
-        search = LineageSearch(tracer, what, depth)
+        answer = None
+        search = None if request.place is None else searches.find(context, tracer, request, LineageSearch)
+        with suppress(searches.RanOut):
+            if (search is None or not reaches(search, request)) and cut is not None:
+                search = LineageSearch(tracer, what, depth, cut)
+            if search is not None and reaches(search, request):
+                answer = lineage_page(tracer, search, request)
+        if search is None or answer is None:
+            search = LineageSearch(tracer, what, depth)
+            answer = lineage_page(tracer, search, request)
+        if answer.cursor is not None:
+            searches.keep(context, tracer, request, search)
 
-    def page(asked: PageRequest) -> LineageTree:
-        answer = lineage_page(search, asked)
-        following = replace(asked, place=((asked.place or (0,))[0] + asked.limit,))
-        return answer.followed_by(lambda: page(following))
+    def following() -> LineageTree:
+        return lineage(context, what, depth=depth, limit=limit, cursor=answer.cursor)
 
-    return page(request)
+    return answer.followed_by(following)
 
 
 def impact(
@@ -79,11 +93,11 @@ def impact(
     request = page_request(context, question, limit, cursor, faults)
     assert depth is None or isinstance(depth, int)
     with open_tracer(context, request.position) as tracer:
-        search = None if request.place is None else searches.find(context, tracer, request)
+        search = None if request.place is None else searches.find(context, tracer, request, ImpactSearch)
         answer = None
         after = None if search is not None else direct_place(request)
         if after is not None:
-            with suppress(RanOut):
+            with suppress(searches.RanOut):
                 rest = ImpactSearch(tracer, what, agent, depth)
                 rest.begin_after(after)
                 answer = impact_page(tracer, rest, request)

@@ -168,9 +168,11 @@ def lineage(record: LineageTree) -> Compact:
         if left[0] <= 0:
             break
         runs.append(_node(tree, left))
-    more = {**first.pop("more", {}), **({"runs": record.run_count} if len(runs) < record.run_count else {})}
+    count = len(record.runs) if record.run_count is None else record.run_count
+    more = {**first.pop("more", {}), **({"runs": count} if len(runs) < count else {})}
+    cycles = [short(cycle.sentence) for cycle in record.cycles]
     limits = stated(depth=record.depth, left_out=record.left_out or None, cursor=record.cursor)
-    return {**first, **stated(runs=runs, more=more or None), **limits}
+    return {**first, **stated(runs=runs, more=more or None, cycles=cycles or None), **limits}
 
 
 def _node(record: Node, left: list[int]) -> Compact:

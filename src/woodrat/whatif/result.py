@@ -137,11 +137,11 @@ class WhatIf(Record):
     unknown: int
     """Of how many that is not known; of a sweep, at one value or more, and that differ at no other."""
     rows: tuple[SweepRow, ...]
-    """Of a sweep: what would come of all decisions at each value."""
+    """Of a sweep: what would come of all decisions at each value; on the first page."""
     unaffected: int
     """Of a sweep: how many further decisions it does not concern."""
     notes: tuple[str, ...]
-    """What was supposed in vain, in sentences."""
+    """What was supposed in vain, in sentences; on the first page."""
     position: int
     """The position the log was read at."""
     cursor: str | None

@@ -1,12 +1,13 @@
 """The verb `what-if`: what would have come of recorded decisions, had something been otherwise.
 
-Which decisions are asked about, and the answer: all of them are counted, some are listed. Nothing is written, no model
-is asked, and no code of the agent runs.
+Which decisions are asked about, and the answer: all of them are counted for the first page, some are listed. A cursor
+holds the counts, so that a page that follows makes no more decisions again than it goes past. Nothing is written, no
+model is asked, and no code of the agent runs.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from woodrat.canon import form
 from woodrat.canon.digest import digest
@@ -16,18 +17,18 @@ from woodrat.explain.remake import SAME
 from woodrat.ledger import entry_index
 from woodrat.ledger.matches import find_ref
 from woodrat.ledger.moments import NO_READ, open_reader, timestamp
-from woodrat.ledger.pages import limit_faults, make_cursor, read_cursor
+from woodrat.ledger.pages import PageRequest, page_request, strange_cursor
 from woodrat.records import dataclass
 from woodrat.runs import steps
 from woodrat.runs.reader.recounter import Recounter
 from woodrat.runs.steps import Decision
 from woodrat.state.run_owner import is_part, owned
 from woodrat.whatif.reader.supposer import Chosen, RunBeginning, Supposer
-from woodrat.whatif.result import Supposed, Tally, WhatIf
+from woodrat.whatif.result import Supposed, SweepRow, Tally, WhatIf
 from woodrat.whatif.supposition import Supposition, suppose
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from woodrat.context import Context
     from woodrat.ledger.progress import Progress
@@ -51,14 +52,26 @@ class WhatIfQuestion:
     until: str | None
     same: bool
     """Whether decisions that would come out the same are listed."""
-    limit: int
-    question: bytes
-    """What a cursor belongs to."""
+    page: PageRequest
+    so_far: _SoFar | None
+    """What the pages before came to; none on the first page."""
+
+
+class _SoFar(NamedTuple):
+    """What a cursor holds: where the page before ended, and what all decisions came to."""
+
     after: int
-    """The position of the last decision of the page before."""
+    """The position of the last decision that was listed."""
+    left: int
+    """How many more are listed."""
+    same: int
+    flip: int
+    unknown: int
+    unaffected: int
 
 
 def ask(
+    context: Context,
     run: object = None,
     *,
     stage: object = None,
@@ -89,16 +102,12 @@ def ask(
     if same is not None and type(same) is not bool:
         faults.append(Fault("same", f"expected true or false, got {shown(same)}", "Send a boolean."))
     listed = runs is not None if same is None else same is True
-    question = b""
+    question: Any = None
     if not faults:
         asked: list[Any] = [list(runs or ()), runs is None, *texts.values(), *times.values(), listed]
         sweep = supposition.sweep
-        question = form.serialise(["what-if", *asked, supposition.question(), list(sweep.values) if sweep else None])
-    faults += limit_faults(limit)
-    place = read_cursor(cursor, question, faults)
-    if faults:
-        raise Refused(faults, NO_READ)
-    assert isinstance(limit, int)
+        question = ["what-if", *asked, supposition.question(), list(sweep.values) if sweep else None]
+    page = page_request(context, question, limit, cursor, faults)
     return WhatIfQuestion(
         supposition=supposition,
         runs=runs,
@@ -108,10 +117,17 @@ def ask(
         since=times["since"],
         until=times["until"],
         same=listed,
-        limit=limit,
-        question=question,
-        after=-1 if place is None else place[0],
+        page=page,
+        so_far=_so_far(page),
     )
+
+
+def _so_far(page: PageRequest) -> _SoFar | None:
+    place = page.place_of(*(int,) * len(_SoFar._fields))
+    so_far = None if place is None else _SoFar(*place)
+    if so_far is not None and (min(so_far) < 0 or not so_far.left):
+        raise strange_cursor()
+    return so_far
 
 
 def _run_names(run: object, faults: list[Fault]) -> tuple[str, ...] | None:
@@ -129,10 +145,11 @@ def _run_names(run: object, faults: list[Fault]) -> tuple[str, ...] | None:
 
 
 def _chosen(tracer: Tracer, asked: WhatIfQuestion, tell: Progress | None) -> Iterator[Chosen]:
-    """Yield the decisions that are asked about, by position, each once."""
+    """Yield the decisions that are asked about, by position, each once; those of the pages before are left out."""
     known: dict[str, RunBeginning] = {}
     told: set[bytes] = set()
-    for done, entry in enumerate(_named(tracer, asked) if asked.runs is not None else _all(tracer)):
+    after = -1 if asked.so_far is None else asked.so_far.after
+    for done, entry in enumerate(_named(tracer, asked, after) if asked.runs is not None else _all(tracer, after)):
         if tell is not None and not done % 256:
             tell(entry.position + 1, tracer.through + 1)
         body: Any = None if entry.body is None else form.decode(entry.body)
@@ -140,6 +157,8 @@ def _chosen(tracer: Tracer, asked: WhatIfQuestion, tell: Progress | None) -> Ite
         if not isinstance(run, str):
             continue
         if entry.kind == "run.started":
+            if after >= 0:
+                continue  # it may have begun before that, too
             begun = known.setdefault(run, RunBeginning(steps.text(body.get("agent")), steps.text(body.get("subject"))))
             if begun.agent != body.get("agent"):  # two agents say that it is theirs
                 record = tracer.recounter.bare(run)
@@ -148,8 +167,11 @@ def _chosen(tracer: Tracer, asked: WhatIfQuestion, tell: Progress | None) -> Ite
         if not _fits(asked, run, body):
             continue
         if run not in known:
-            record = tracer.recounter.bare(run)
+            entries = entry_index.run_entries(tracer.view, run, tracer.through)
+            record = tracer.recounter.bare(run, entries)
             known[run] = RunBeginning(record.agent, record.subject)
+            before = (entry for entry in entries if entry.position <= after and entry.kind == "run.decided")
+            told.update(digest(entry.kind, entry.body) for entry in before if entry.body is not None)
         begun = known[run]
         if not is_part(entry.kind, body, begun.agent):
             continue
@@ -166,12 +188,12 @@ def _chosen(tracer: Tracer, asked: WhatIfQuestion, tell: Progress | None) -> Ite
             yield Chosen(run, begun, decision)
 
 
-def _all(tracer: Tracer) -> Iterator[Entry]:
-    return tracer.view.entries(-1, tracer.through, {"run.started", "run.decided"})
+def _all(tracer: Tracer, after: int) -> Iterator[Entry]:
+    return tracer.view.entries(after, tracer.through, {"run.started", "run.decided"})
 
 
-def _named(tracer: Tracer, asked: WhatIfQuestion) -> list[Entry]:
-    """Return the decisions of the runs that are named, with how these began, by position."""
+def _named(tracer: Tracer, asked: WhatIfQuestion, after: int) -> list[Entry]:
+    """Return the decisions after a position of the runs that are named, with how these began, by position."""
     found: dict[int, Entry] = {}
     missing: list[str] = []
     for name in asked.runs or ():
@@ -188,8 +210,8 @@ def _named(tracer: Tracer, asked: WhatIfQuestion) -> list[Entry]:
                 f"{id} has no decision {shown(stage)}. Nothing was changed. It decided {known}.",
                 {"run": id, "stage": stage},
             )
-        found.update((entry.position, entry) for entry in entries if entry.kind == "run.started")
-        found.update((entry.position, entry) for entry in decided)
+        begun = [entry for entry in entries if entry.kind == "run.started"]
+        found.update((entry.position, entry) for entry in (*begun, *decided) if entry.position > after)
     if missing:
         names = ", ".join(missing[:20]) + (f" and {len(missing) - 20} more" if len(missing) > 20 else "")
         raise NotFound(
@@ -215,18 +237,37 @@ def _fits(asked: WhatIfQuestion, run: str, body: Mapping[str, Any]) -> bool:
 def what_if(context: Context, asked: WhatIfQuestion, progress: Progress | None = None) -> WhatIf:
     """Return what would have come of the decisions that are asked about, at the context's moment."""
     # Indexes that trail the log are not brought up to date here, as that would write.
-    with open_reader(context) as reader:
-        return _answer(Tracer(Recounter(reader)), asked, progress)
+    with open_reader(asked.page.pin(context)) as reader:
+        tracer = Tracer(Recounter(reader))
+        supposer = Supposer(tracer, asked.supposition)
+        answer = (_first_page if asked.so_far is None else _later_page)(supposer, asked, progress)
+    if progress is not None:
+        progress(answer.position + 1, answer.position + 1)
+    return answer
 
 
-def _answer(tracer: Tracer, asked: WhatIfQuestion, progress: Progress | None) -> WhatIf:
-    supposer = Supposer(tracer, asked.supposition)
+def _later_page(supposer: Supposer, asked: WhatIfQuestion, progress: Progress | None) -> WhatIf:
+    """Return a page that follows another: what was counted for the first one holds, and is not counted again."""
+    so_far = asked.so_far
+    assert so_far is not None
+    listed: list[Supposed] = []
+    for chosen in _chosen(supposer.tracer, asked, progress):
+        found, _ = supposer.made(chosen)
+        if _is_listed(found, asked):
+            listed.append(found)
+            if len(listed) == min(asked.page.limit, so_far.left):
+                break
+    return _page(supposer, asked, listed, so_far)
+
+
+def _first_page(supposer: Supposer, asked: WhatIfQuestion, progress: Progress | None) -> WhatIf:
+    """Return what all decisions come to, and the first of them."""
     sweep = asked.supposition.sweep
     tally = None if sweep is None else Tally(sweep)
     counts = dict.fromkeys(("same", "flip", "unknown"), 0)
     listed: list[Supposed] = []
-    unaffected, more = 0, False
-    for chosen in _chosen(tracer, asked, progress):
+    unaffected, left = 0, 0
+    for chosen in _chosen(supposer.tracer, asked, progress):
         found, stretches = supposer.made(chosen)
         if tally is not None:
             if not found.ranges:
@@ -235,24 +276,40 @@ def _answer(tracer: Tracer, asked: WhatIfQuestion, progress: Progress | None) ->
             for start, stop, again in stretches:
                 tally.add(start, stop, again)
         counts[found.outcome] += 1
-        if chosen.decision.position > asked.after and (asked.same or found.outcome != SAME):
-            if len(listed) < asked.limit:
+        if _is_listed(found, asked):
+            left += 1
+            if len(listed) < asked.page.limit:
                 listed.append(found)
-            else:
-                more = True
-    if progress is not None:
-        progress(tracer.through + 1, tracer.through + 1)
     notes = _in_vain(supposer, any(counts.values()) or unaffected > 0)
-    cursor = make_cursor(asked.question, [listed[-1].decision.position]) if more else None
     rows = () if tally is None else tuple(tally.rows())
+    return _page(supposer, asked, listed, _SoFar(-1, left, **counts, unaffected=unaffected), rows, notes)
+
+
+def _is_listed(found: Supposed, asked: WhatIfQuestion) -> bool:
+    concerned = asked.supposition.sweep is None or bool(found.ranges)
+    return concerned and (asked.same or found.outcome != SAME)
+
+
+def _page(
+    supposer: Supposer,
+    asked: WhatIfQuestion,
+    listed: Sequence[Supposed],
+    so_far: _SoFar,
+    rows: tuple[SweepRow, ...] = (),
+    notes: tuple[str, ...] = (),
+) -> WhatIf:
+    tracer, cursor = supposer.tracer, None
+    left = so_far.left - len(listed)
+    if left > 0 and len(listed) == asked.page.limit:
+        cursor = asked.page.cursor_at(so_far._replace(after=listed[-1].decision.position, left=left))
     return WhatIf(
         supposition=asked.supposition,
         decisions=tuple(listed),
-        same=counts["same"],
-        flip=counts["flip"],
-        unknown=counts["unknown"],
+        same=so_far.same,
+        flip=so_far.flip,
+        unknown=so_far.unknown,
         rows=rows,
-        unaffected=unaffected,
+        unaffected=so_far.unaffected,
         notes=notes,
         position=tracer.through,
         cursor=cursor,

@@ -1,4 +1,4 @@
-// openapi.json sha256 787e040a714430a5c3ff1493dc7785fd147075b80b1c757fd4f7efc386539d5c
+// openapi.json sha256 75aa1829058cf0bf5564df0587dde109d1f1ad11e228fd0ee6d0a44f07d24f3e
 // Made by `npm run api`; do not edit.
 export interface paths {
     "/healthz": {
@@ -2575,6 +2575,15 @@ export interface components {
             /** @description How many runs there are. */
             total: number;
         };
+        /** @description Runs that lean on one another. */
+        Cycle: {
+            /** @description How many they are. */
+            run_count: number;
+            /** @description The first of them, as they were found. */
+            runs: string[];
+            /** @description What it says, in one line. */
+            sentence: string;
+        };
         /** @description How many entries were recorded on one day. */
         DayCount: {
             /** @description The day, in UTC, such as `2026-11-16`. */
@@ -3292,6 +3301,8 @@ export interface components {
         LineageTree: {
             /** @description What to ask with for what follows; none when that was all. */
             cursor: string | null;
+            /** @description The runs that lean on one another, once all that could lead back to them was found. */
+            cycles: components["schemas"]["Cycle"][];
             /** @description How many runs behind one another were to be followed; none: however many. */
             depth: number | null;
             /** @description What is known of it, as plain JSON. */
@@ -3304,16 +3315,16 @@ export interface components {
             kind: string;
             /** @description What it says, for people. */
             label: string;
-            /** @description How many runs lie one further back than that; more may lie behind them. */
-            left_out: number;
+            /** @description How many runs lie one further back than that; more may lie behind them. None before the last page. */
+            left_out: number | null;
             /** @description How the entity asked about was found, where that was by a value that identifies it. */
             matched?: components["schemas"]["Match"] | null;
             /** @description What it comes from, each as a tree that ends at the runs behind it. */
             nodes: components["schemas"]["Node"][];
             /** @description The log position it was answered at. */
             position: number;
-            /** @description How many such trees there are on all pages. */
-            run_count: number;
+            /** @description How many such trees there are on all pages; none before the last page. */
+            run_count: number | null;
             /** @description The runs behind it, the nearest first, each as a tree: what it had read and decided by then. */
             runs: components["schemas"]["Node"][];
         };
@@ -4947,11 +4958,11 @@ export interface components {
             flip: number;
             /** @description How entities were found that were named by values that identify them. */
             matched?: components["schemas"]["Match"][];
-            /** @description What was supposed in vain, in sentences. */
+            /** @description What was supposed in vain, in sentences; on the first page. */
             notes: string[];
             /** @description The position the log was read at. */
             position: number;
-            /** @description Of a sweep: what would come of all decisions at each value. */
+            /** @description Of a sweep: what would come of all decisions at each value; on the first page. */
             rows: components["schemas"]["SweepRow"][];
             /** @description How many decisions would come out the same, listed or not. */
             same: number;

@@ -30,6 +30,7 @@ from woodrat.explain.impact import (
     leans,
 )
 from woodrat.explain.reader.plain_runs import PlainRun, plain_runs
+from woodrat.explain.reader.searches import RanOut
 from woodrat.explain.reader.tracer import (
     decisions_at,
     missing,
@@ -125,10 +126,6 @@ class Leaning:
         return self.distance, self.first.position
 
 
-class RanOut(Exception):
-    """A search that began behind the beginning has come to where it needs what stands before."""
-
-
 class ImpactSearch:
     """What leans on something, worked out as far as it was asked for; pages are shown from it.
 
@@ -207,6 +204,11 @@ class ImpactSearch:
     def behind(self, place: tuple[int, int]) -> int:
         """Return the number of the first that stands behind a place, as far as the search went."""
         return bisect_right(self.found, place, key=lambda leaning: leaning.place)
+
+    @property
+    def size(self) -> int:
+        """How much it holds, in runs and observations."""
+        return len(self.found) + len(self.stated)
 
     @property
     def runs(self) -> list[str]:

@@ -1,100 +1,229 @@
-"""The search for a lineage: from what was asked about back to its sources, run by run.
+"""The search for a lineage: from what was asked about back to its sources, run by run, as far as pages need it.
 
-Every run is entered once, with what it had read and decided by the time that matters; where a later moment of it turns
-out to matter too, what lies between follows as a tree of its own. What was entered is only mentioned from then on, so
-cycles end; runs that lean on one another say so.
+Every run is listed once, with what it had read and decided by the time that matters; where a later moment of it turns
+out to matter too, what lies between follows as a tree of its own. What was listed is only mentioned from then on, so
+cycles end; runs that lean on one another are named together.
+
+Where everything listed begins behind a position of the log, and all that is left stands before it, nothing that follows
+can lead back. There the search is *cut*: it goes on from what is left alone, and a cursor holds that.
 """
 
 from __future__ import annotations
 
+import threading
+from bisect import bisect_right
 from collections import deque
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from woodrat.canon import ids
 from woodrat.engines import cancellation
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.explain import lineage
-from woodrat.explain.lineage import LineageTree, Node
+from woodrat.explain.lineage import Cycle, LineageTree, Node
+from woodrat.explain.reader.lineage_trees import (
+    AGAIN,
+    BELOW,
+    BEYOND,
+    RunLookup,
+    TreeBuilder,
+    Wanted,
+    first_position,
+)
+from woodrat.explain.reader.searches import RanOut
 from woodrat.explain.reader.tracer import decisions_at, observation_named, observations_behind
-from woodrat.ledger import entry_index
 from woodrat.ledger.excerpts import Excerpts
 from woodrat.ledger.matches import find_ref
 from woodrat.ledger.moments import NO_READ
+from woodrat.ledger.pages import strange_cursor
+from woodrat.log.entry import POSITION_MAX
 from woodrat.records import replace
 from woodrat.runs.reader.recounter import run_record
-from woodrat.runs.record import record_of
-from woodrat.state import locator
-from woodrat.state.run_owner import owned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from woodrat.canon.form import Json
     from woodrat.explain.reader.tracer import Tracer
     from woodrat.ledger.pages import PageRequest
     from woodrat.runs.record import RunRecord
-    from woodrat.state.asof import Stored
     from woodrat.state.match import Match
 
 _NAMES: Final = "Name a run, a decision as RUN#stage, an observation (obs_…), or a field as type/key#field."
-_SHOWN: Final = ("run", "step", "reason", "locator")
-"""What an observation says of itself that its node shows too, where it says it."""
+CUT_MAX: Final = 8
+"""How many runs are left at most where the search is cut: a cursor holds them."""
+PLACE: Final = (int, list)
+"""What a place is made of: how many items came before it, and the last cut."""
+_ROOT: Final = -1
+"""The number of the tree of what was asked about; those of the runs are counted from 0."""
+_ANYWHERE: Final = POSITION_MAX + 1
 
 
-class _Wanted(NamedTuple):
-    """A run, or decisions of one, that is to be shown as a tree of its own."""
+class Cut(NamedTuple):
+    """What is left of a search at a point behind which nothing can lead back."""
 
-    run: str
-    through: str
-    """What led to it."""
-    before: int = 0
-    """Of a run: the position before which its steps count."""
-    span: str | None = None
-    """Of one decision: its span."""
-    stage: str | None = None
-    """Of the decisions of a stage: the stage."""
+    number: int
+    """How many runs were listed before."""
+    distance: int
+    """How far away the last of them was."""
+    near: tuple[Wanted, ...]
+    """What is left at this distance, in order."""
+    far: tuple[Wanted, ...]
+    """What is left at the next one."""
+    beyond: tuple[Wanted, ...]
+    """What lies further back than was asked for."""
 
     @property
-    def whole(self) -> bool:
-        """Whether the run is meant, and not single decisions."""
-        return self.span is None and self.stage is None
+    def position(self) -> int:
+        """The position before which all that is left stands."""
+        return max(wanted.before for wanted in (*self.near, *self.far, *self.beyond))
+
+    def to_json(self) -> list[Json]:
+        """Return it as a cursor holds it."""
+        left: list[Json] = [[list(wanted) for wanted in some] for some in (self.near, self.far, self.beyond)]
+        return [self.number, self.distance, *left]
+
+
+def cut_of(place: tuple[Any, ...] | None) -> Cut | None:
+    """Return the cut that a place holds, if any; `Refused` where no page returned the cursor."""
+    if place is None or not place[1]:
+        return None
+    try:
+        number, distance, *left = place[1]
+        near, far, beyond = (tuple(Wanted(*wanted) for wanted in some) for some in left)
+    except (TypeError, ValueError):
+        raise strange_cursor() from None
+    wanted = (*near, *far, *beyond)
+    counts = (number, distance, *(each.before for each in wanted))
+    names = [each for some in wanted for each in (some.run, some.through, some.span or "", some.stage or "")]
+    if (
+        not all(type(count) is int and count >= 0 for count in counts)
+        or not all(isinstance(name, str) for name in names)
+        or not 0 < len(wanted) <= CUT_MAX
+    ):
+        raise strange_cursor()
+    return Cut(number, distance, near, far, beyond)
+
+
+class _Listed(NamedTuple):
+    """A run, or a decision of one, that is listed."""
+
+    wanted: Wanted
+    since: int
+    """Steps of the run before this position were listed before."""
+    distance: int
 
 
 class LineageSearch:
-    """What something comes from, worked out; pages are cut from it."""
+    """What something comes from, worked out as far as it was asked for; pages are shown from it.
 
-    def __init__(self, tracer: Tracer, what: object, depth: int | None) -> None:
-        self._tracer = tracer
+    It holds names and positions of the runs behind, and makes a tree when a page shows it.
+    """
+
+    def __init__(self, tracer: Tracer, what: object, depth: int | None, cut: Cut | None = None) -> None:
         self.depth = depth
-        self._excerpts = Excerpts(tracer.view, tracer.through)
-        self._known: dict[str, Node] = {}
-        self._entered: dict[str, int] = {}
-        self._told: set[tuple[str, str]] = set()
-        self._owners: dict[str, tuple[int, str | None]] = {}
-        self._wanted: dict[tuple[str, str | None, str | None], _Wanted] = {}
-        self._level: deque[_Wanted] = deque()
-        self._beyond: list[_Wanted] = []
-        self._inside: str | None = None
-        self._distance = 0
-        self._edges: dict[str, set[str]] = {}
+        self.begin = 0 if cut is None else cut.number
+        """The number of the first run that it lists."""
+        self._is_resumed = cut is not None
+        """Whether it began at a cut, and does not know what was listed before."""
+        self.is_done = False
+        """Whether all was found."""
+        self.has_failed = False
+        """Whether it was interrupted, and cannot go on."""
+        self.left_out = 0
+        """How many runs are one further away than asked for, once all is known."""
         self.matched: Match | None = None
         """How the entity asked about was found, where that was by a value that identifies it."""
-        self.root = self._begin(what)
-        trees = self._search()
-        cycles = cycle_heads(self._edges)
-        self.runs = [_named_cycle(tree, cycles) for tree in trees]
-        self.left_out = len({wanted.run for wanted in self._beyond if not self._is_told(wanted)})
-        del self._tracer, self._excerpts, self._known, self._told, self._owners, self._beyond, self._edges
+        self._lock = threading.Lock()
+        self._listed: list[_Listed] = []
+        self._is_followed = True
+        """Whether it was worked out what the last one mentions."""
+        self._entered: dict[str, list[tuple[int, int]]] = {}
+        """By run, the numbers of its trees and the positions before which the steps count that they show."""
+        self._told: dict[tuple[str, str], int] = {}
+        """By run and span, the number of the tree that shows a decision."""
+        self._near: deque[Wanted] = deque()
+        self._far: dict[tuple[str, str | None, str | None], Wanted] = {}
+        self._beyond: list[Wanted] = []
+        self._distance = 0
+        self._cuts: list[Cut] = []
+        self._cut_position = _ANYWHERE
+        """Where the last cut is in the log."""
+        self._earliest = _ANYWHERE
+        """Where the earliest run begins that was listed since."""
+        self._uncut: int | None = None
+        """The number of the tree before which cuts end, as one mentions what stands behind a cut; none: of no tree."""
+        self._edges: dict[str, set[str]] = {}
+        """Which runs lean on which, since the last cut."""
+        self._edges_before: list[dict[str, set[str]]] = []
+        """The same of each stretch before."""
+        self._cycles: list[tuple[int, Cycle]] = []
+        with self.opened(tracer):
+            self.root, mentions, run = self._begin(what)
+            if cut is None:
+                self._follow(mentions, run, _ROOT)
+            else:
+                self._resume(cut)
+
+    @contextmanager
+    def opened(self, tracer: Tracer) -> Iterator[None]:
+        """Have a tracer to read with; a search that is remembered holds no view and nothing kept at hand for one."""
+        with self._lock:
+            self._tracer, self._runs = tracer, RunLookup(tracer)
+            self._excerpts = Excerpts(tracer.view, tracer.through)
+            try:
+                yield
+            except BaseException:
+                self.has_failed = True
+                raise
+            finally:
+                del self._tracer, self._runs, self._excerpts
+
+    @property
+    def size(self) -> int:
+        """How much it holds, in runs and decisions."""
+        return len(self._listed) + len(self._told) + len(self._near) + len(self._far)
+
+    @property
+    def run_count(self) -> int:
+        """How many trees of runs there are, as far as they were found."""
+        return self.begin + len(self._listed)
+
+    def has(self, number: int) -> bool:
+        """Return whether there is an nth tree of a run."""
+        while self.run_count <= number and not self.is_done:
+            self._find_next()
+        return number < self.run_count
+
+    def tree(self, number: int) -> Node:
+        """Return the nth tree of a run, which there is."""
+        tree, mentions = self._made(number)
+        if number == self.run_count - 1 and not self._is_followed:
+            self._follow(mentions, self._listed[-1].wanted.run, number)
+        return tree
+
+    def cut_before(self, number: int) -> list[Json]:
+        """Return the last cut before the nth tree, as a cursor holds it; empty where there is none."""
+        if number == 0 or (self._uncut is not None and number >= self._uncut):
+            return []
+        at = bisect_right(self._cuts, number, key=lambda cut: cut.number)
+        return self._cuts[at - 1].to_json() if at else []
+
+    def cycles(self, first: int, last: int) -> tuple[Cycle, ...]:
+        """Return the cycles that are known with the trees from one number to before another, and not before."""
+        start, stop = (bisect_right(self._cycles, number, key=lambda known: known[0]) for number in (first, last))
+        return tuple(cycle for _, cycle in self._cycles[start:stop])
 
     # Where it begins
 
-    def _begin(self, what: object) -> Node:
+    def _begin(self, what: object) -> tuple[Node, list[Wanted], str | None]:
+        """Return the tree of what is asked about, what it mentions, and the run that it is of."""
         if not isinstance(what, str):
             raise Refused([Fault("what", f"expected text, got {shown(what)}", _NAMES)], NO_READ)
-        tracer = self._tracer
         if what.startswith("run_"):
             return self._begin_run(what)
+        tracer, builder = self._tracer, self._builder(None, _ROOT, 0)
         if what.startswith("obs_"):
-            return self.observation(observation_named(tracer, what).observation.id)
+            return builder.observation(observation_named(tracer, what).observation.id), builder.mentions, None
         name, mark, field = what.rpartition("#")
         if not mark or not name or not field:
             raise Refused([Fault("what", f"{shown(what)} names no field", _NAMES)], NO_READ)
@@ -111,228 +240,183 @@ class LineageSearch:
             )
         value = snapshot.fields[field]
         details = {"entity": str(ref), "field": field, "value": value, "policy": origin.policy}
-        nodes = tuple(self.observation(id) for id in observations_behind(tracer, snapshot, field))
-        return Node("field", f"{ref}#{field}", f"{ref}#{field} = {lineage.shown(value)}", details, nodes)
+        nodes = tuple(builder.observation(id) for id in observations_behind(tracer, snapshot, field))
+        label = f"{ref}#{field} = {lineage.shown(value)}"
+        return Node("field", f"{ref}#{field}", label, details, nodes), builder.mentions, None
 
-    def _begin_run(self, what: str) -> Node:
+    def _begin_run(self, what: str) -> tuple[Node, list[Wanted], str]:
         id, mark, stage = what.partition("#")
         record = run_record(self._tracer.recounter, id)
-        self._inside = id
+        builder = self._builder(id, _ROOT, 0)
+        self._earliest = first_position(record)
         if not mark:
-            self._enter(record, self._tracer.through + 1)
-            return lineage.answer(record, self)
+            self._entered[id] = [(_ROOT, self._tracer.through + 1)]
+            self._tell(record, _ROOT)
+            return lineage.answer(record, builder), builder.mentions, id
         made = decisions_at(record, stage)
-        self._told.update((id, decision.span) for decision in made)
-        nodes = tuple(lineage.decision(record, decision, self) for decision in made)
+        self._told.update(((id, decision.span), _ROOT) for decision in made)
+        nodes = tuple(lineage.decision(record, decision, builder) for decision in made)
         # A stage that is decided in a loop has several decisions, and all of them are meant.
-        return nodes[0] if len(nodes) == 1 else Node("stage", what, f"{stage}, decided {len(nodes)} times", {}, nodes)
+        label = f"{stage}, decided {len(nodes)} times"
+        return nodes[0] if len(nodes) == 1 else Node("stage", what, label, {}, nodes), builder.mentions, id
 
-    # The levels
+    def _resume(self, cut: Cut) -> None:
+        """Go on from a cut: what was listed before it is not asked for again."""
+        self._entered.clear()
+        self._told.clear()
+        self._earliest = _ANYWHERE
+        self._distance = cut.distance
+        self._near.extend(cut.near)
+        self._far.update((_key(wanted), wanted) for wanted in cut.far)
+        self._beyond.extend(cut.beyond)
+        self._cuts.append(cut)
+        self._cut_position = cut.position
 
-    def _search(self) -> list[Node]:
-        """Return the trees behind the first one, level by level, as far as asked."""
-        trees: list[Node] = []
-        while self._level or self._wanted:
+    # How it goes on
+
+    def _find_next(self) -> None:
+        """Find the next run to list, the nearest first; at the end, note that it was the last."""
+        if not self._is_followed:
+            self.tree(self.run_count - 1)
+        self._cut()
+        while self._near or self._far:
             cancellation.check()
-            if not self._level:
+            if not self._near:
                 # What a run shows whole need not be shown again as a single decision of it.
-                self._level.extend(sorted(self._wanted.values(), key=lambda wanted: not wanted.whole))
-                self._wanted = {}
+                self._near.extend(sorted(self._far.values(), key=lambda wanted: not wanted.whole))
+                self._far = {}
                 self._distance += 1
-            wanted = self._level.popleft()
-            if not self._is_told(wanted):
-                self._inside = wanted.run
-                trees += self._run_tree(wanted) if wanted.whole else self._decision_trees(wanted)
-        return trees
+            wanted = self._near.popleft()
+            if wanted.stage is not None:
+                made = [each for each in self._runs.record(wanted.run).decisions if each.stage == wanted.stage]
+                self._near.extendleft(wanted._replace(span=each.span, stage=None) for each in reversed(made))
+            elif not self._is_told(wanted, self.run_count) and self._runs.holds(wanted):
+                self._list(wanted)
+                return
+        self._settle()
+        self.left_out = len({wanted.run for wanted in self._beyond if not self._is_told(wanted, self.run_count)})
+        self.is_done = True
 
-    def _is_told(self, wanted: _Wanted) -> bool:
-        """Return whether all that is wanted of a run was shown; of a stage nobody can tell yet."""
+    def _list(self, wanted: Wanted) -> None:
+        number = self.run_count
+        shown = self._entered.get(wanted.run, ())
+        since = max((before for _, before in shown), default=-1)
+        self._listed.append(_Listed(wanted, since, self._distance))
+        self._is_followed = False
+        self._earliest = min(self._earliest, self._runs.first(wanted.run))
+        if wanted.span is None:
+            self._entered[wanted.run] = [*shown, (number, wanted.before)]
+        else:
+            self._told[wanted.run, wanted.span] = number
+
+    def _follow(self, mentions: Sequence[Wanted], run: str | None, number: int) -> None:
+        """Want what a tree mentions and was not listed."""
+        for wanted in mentions:
+            if wanted.before > self._cut_position:
+                self._go_back()
+            if run is not None and run != wanted.run:
+                self._edges.setdefault(run, set()).add(wanted.run)
+            if self._is_told(wanted, number):
+                continue
+            if wanted.run == run and not wanted.whole:
+                self._near.append(wanted)
+            elif self._is_beyond(self._distance):
+                self._beyond.append(wanted)
+            else:
+                known = self._far.get(_key(wanted), wanted)
+                self._far[_key(wanted)] = wanted if wanted.before > known.before else known
+        self._is_followed = True
+
+    def _is_told(self, wanted: Wanted, number: int) -> bool:
+        """Return whether all that is wanted of a run was listed up to the nth tree; of a stage nobody can tell."""
         if wanted.whole:
-            return wanted.before <= self._entered.get(wanted.run, -1)
-        return wanted.span is not None and (wanted.run, wanted.span) in self._told
+            shown = self._entered.get(wanted.run, ())
+            return any(nth <= number and wanted.before <= before for nth, before in shown)
+        return wanted.span is not None and self._told.get((wanted.run, wanted.span), _ANYWHERE) <= number
 
-    def _run_tree(self, wanted: _Wanted) -> list[Node]:
-        """Return a run with what it had seen and decided by then, but for what was shown of it."""
-        since = self._entered.get(wanted.run, -1)
-        entries = owned(wanted.run, entry_index.run_entries(self._tracer.view, wanted.run, self._tracer.through))
-        record = record_of(wanted.run, [entry for entry in entries if entry.position < wanted.before])
-        self._enter(record, wanted.before)
+    def _is_beyond(self, distance: int) -> bool:
+        return self.depth is not None and distance >= self.depth
+
+    # Cuts
+
+    def _cut(self) -> None:
+        """Cut the search where nothing that is left leads back to what was listed."""
+        if self._uncut is not None or len(self._near) + len(self._far) + len(self._beyond) > CUT_MAX:
+            return
+        number = self.run_count
+        self._near = deque(wanted for wanted in self._near if not self._is_told(wanted, number))
+        self._far = {key: wanted for key, wanted in self._far.items() if not self._is_told(wanted, number)}
+        self._beyond = [wanted for wanted in self._beyond if not self._is_told(wanted, number)]
+        if not (self._near or self._far or self._beyond):
+            return
+        cut = Cut(number, self._distance, tuple(self._near), tuple(self._far.values()), tuple(self._beyond))
+        if cut.position > self._earliest:
+            return
+        self._settle()
+        self._edges_before.append(self._edges)
+        self._edges = {}
+        self._cuts.append(cut)
+        self._cut_position, self._earliest = cut.position, _ANYWHERE
+
+    def _go_back(self) -> None:
+        """Go on without cuts: something leads back behind one, as it may after an import. Whoever began at one cannot.
+
+        What was said of cycles stands, and is said again of one that turns out to be longer.
+        """
+        if self._is_resumed:
+            raise RanOut
+        for edges in self._edges_before:
+            for run, named in edges.items():
+                self._edges.setdefault(run, set()).update(named)
+        self._edges_before.clear()
+        self._uncut, self._cut_position = self.run_count, _ANYWHERE
+
+    def _settle(self) -> None:
+        """Note which of the runs since the last cut lean on one another."""
+        known = set() if self._uncut is None else {cycle for _, cycle in self._cycles}
+        found = (Cycle(group[: lineage.CYCLE_RUNS_MAX], len(group)) for group in cycles(self._edges))
+        self._cycles += ((self.run_count, cycle) for cycle in found if cycle not in known)
+
+    # Trees
+
+    def _builder(self, inside: str | None, number: int, distance: int) -> TreeBuilder:
+        def mark(wanted: Wanted) -> str:
+            if self._is_told(wanted, number):
+                return AGAIN
+            inner = wanted.run == inside and not wanted.whole
+            return BEYOND if self._is_beyond(distance) and not inner else BELOW
+
+        return TreeBuilder(self._tracer, self._runs, self._excerpts, inside, mark, self.depth)
+
+    def _made(self, number: int) -> tuple[Node, list[Wanted]]:
+        """Return the nth tree of a run and what it mentions; it comes to the same whenever it is made."""
+        wanted, since, distance = self._listed[number - self.begin]
+        builder = self._builder(wanted.run, number, distance)
+        place = {"distance": distance, "through": wanted.through}
+        if wanted.span is not None:
+            record = self._runs.record(wanted.run)
+            made = next(made for made in record.decisions if made.span == wanted.span)
+            tree = lineage.decision(record, made, builder)
+            return replace(tree, details={**tree.details, **place}), builder.mentions
+        record = self._runs.record_before(wanted.run, wanted.before)
+        self._tell(record, number)
         by = "" if record.agent is None else f" by {record.agent}"
         query = "" if record.query is None else f": {lineage.shown(record.query)}"
-        details = {"agent": record.agent, "query": record.query, **self._place(wanted), "before": wanted.before}
-        nodes = lineage.answer(record, self, since).nodes
-        return [Node("run", wanted.run, f"{wanted.run}{by}{query}", details, nodes)]
+        details = {"agent": record.agent, "query": record.query, **place, "before": wanted.before}
+        nodes = lineage.answer(record, builder, since).nodes
+        return Node("run", wanted.run, f"{wanted.run}{by}{query}", details, nodes), builder.mentions
 
-    def _decision_trees(self, wanted: _Wanted) -> list[Node]:
-        """Return decisions of a run that others were made on, unless they were shown."""
-        record = self._tracer.recounter.bare(wanted.run)
-        trees: list[Node] = []
+    def _tell(self, record: RunRecord, number: int) -> None:
         for made in record.decisions:
-            key = (wanted.run, made.span)
-            if key in self._told or (made.span != wanted.span if wanted.stage is None else made.stage != wanted.stage):
-                continue
-            self._told.add(key)
-            tree = lineage.decision(record, made, self)
-            trees.append(replace(tree, details={**tree.details, **self._place(wanted)}))
-        return trees
-
-    def _place(self, wanted: _Wanted) -> dict[str, Any]:
-        return {"distance": self._distance, "through": wanted.through}
-
-    def _enter(self, record: RunRecord, before: int) -> None:
-        self._entered[record.id] = before
-        self._told.update((record.id, made.span) for made in record.decisions)
-
-    # What steps name
-
-    def observation(self, id: str) -> Node:
-        """Return an observation with where it came from: a reading, a source, a run, or an agent's word.
-
-        What is behind it is told once: a tree that told it at every mention would double with every run on the way.
-        """
-        known = self._known.get(id)
-        if known is None:
-            known = self._observation(id)
-            again = replace(known, details={**known.details, "again": True}, nodes=())
-            self._known[id] = again if known.nodes else known
-        elif (run := known.details.get("run")) is not None and isinstance(run, str):
-            self._lean(run)
-        return known
-
-    def decision(self, run: str, span: str) -> Node:
-        """Return the mention of a decision that a fact is what was chosen of."""
-        id = f"{run}/{span}"
-        details = {"run": run, "span": span}
-        label = f"decision of {'this run' if run == self._inside else run}"
-        return self._mention(_Wanted(run, id, span=span), Node("decision", id, label, details))
-
-    def stage(self, run: str, stage: str) -> Node:
-        """Return the mention of what a recalled run decided at a stage."""
-        details = {"run": run, "stage": stage}
-        return self._mention(
-            _Wanted(run, f"{run}#{stage}", stage=stage), Node("stage", f"{run}#{stage}", f"{stage} of {run}", details)
-        )
-
-    def recalled(self, run: str, position: int) -> Node:
-        """Return the mention of a run that was recalled at a position of the log."""
-        return self._mention(_Wanted(run, run, before=position), Node("run", run, run, {"run": run}))
-
-    def _mention(self, wanted: _Wanted, node: Node) -> Node:
-        """Return a node that is shown elsewhere, and have it shown there."""
-        self._lean(wanted.run)
-        first, _ = self._owner(wanted.run)
-        if first < 0 or (wanted.whole and first >= wanted.before):
-            return replace(node, details={**node.details, "known": False})
-        if self._is_told(wanted):
-            return replace(node, details={**node.details, "again": True})
-        if wanted.run == self._inside and not wanted.whole:
-            self._level.append(wanted)
-        elif self.depth is not None and self._distance >= self.depth:
-            self._beyond.append(wanted)
-            label = f"{node.label}, beyond the depth of {self.depth}"
-            return replace(node, label=label, details={**node.details, "beyond": True})
-        else:
-            key = (wanted.run, wanted.span, wanted.stage)
-            known = self._wanted.get(key, wanted)
-            self._wanted[key] = known._replace(before=max(known.before, wanted.before))
-        return replace(node, details={**node.details, "below": True})
-
-    def _lean(self, run: str) -> None:
-        """Note that what is being shown leans on a run."""
-        if self._inside is not None and self._inside != run:
-            self._edges.setdefault(self._inside, set()).add(run)
-
-    def _owner(self, run: str) -> tuple[int, str | None]:
-        """Return where a run begins in the log and whose it is; below 0 where the log does not hold it."""
-        if run not in self._owners:
-            record = self._tracer.recounter.bare(run)
-            self._owners[run] = (min((*record.positions, *record.erased), default=-1), record.agent)
-        return self._owners[run]
-
-    # Observations
-
-    def _observation(self, id: str) -> Node:
-        stored = self._tracer.observation(id)
-        if stored is None:
-            return Node("observation", id, f"{id}, which is not in this log", {"known": False})
-        said = stored.observation
-        optional = {name: value for name, value in said.optional.items() if name in _SHOWN}
-        excerpt = self._excerpts.of(said)
-        if said.assigned:
-            optional["assigned"] = True
-        if excerpt is not None:
-            optional["excerpt"] = excerpt
-        details = {
-            "entity": str(said.entity),
-            "op": said.op,
-            "fields": dict(said.fields),
-            "agent": said.agent,
-            "observed_at": said.observed_at,
-            "position": stored.position,
-            **optional,
-        }
-        what = f"{said.op} {lineage.shown(dict(said.fields))}" if said.fields else said.op
-        where = said.optional.get("locator")
-        if isinstance(where, dict):
-            words = "" if excerpt is None else f": “{lineage.shown(' '.join(excerpt.split()))}”"
-            what = f"{what}, read at {locator.words(where)}{words}"
-        because = said.optional.get("reason")
-        what += f", because {lineage.shown(because)}" if isinstance(because, str) else ""
-        label = f"{said.id} by {said.agent} at {said.observed_at.replace('.000000Z', 'Z')}: {what}"
-        return Node("observation", id, label, details, tuple(self._behind(stored)))
-
-    def _behind(self, stored: Stored) -> Iterator[Node]:
-        optional = stored.observation.optional
-        reading, named, run = optional.get("interpretation"), optional.get("source"), optional.get("run")
-        if isinstance(reading, str):
-            yield self._interpretation(reading)
-        elif isinstance(named, str):
-            yield self._source(named)
-        if isinstance(run, str):
-            yield self._writer(run, stored)
-
-    def _interpretation(self, id: str) -> Node:
-        reading = self._tracer.reading(id)
-        if reading is None:
-            return Node("interpretation", id, f"{id}, which is not in this log", {"known": False})
-        by = reading.model or reading.extractor or reading.agent
-        label = f"{id} by {by}, {reading.status}"
-        name = ids.name("source", reading.source_digest)
-        return Node("interpretation", id, label, reading.to_json(), (self._source(name),))
-
-    def _source(self, name: str) -> Node:
-        digest = self._tracer.source_digest(name)
-        if digest is None:
-            return Node("source", name, f"{name}, which is not in this log", {"known": False})
-        id = ids.id_of("source", digest)
-        deliveries = self._tracer.deliveries(digest)
-        told = "".join(f", {item.name} from {item.agent}" for item in deliveries[:1])
-        return Node("source", id, id + told, {"deliveries": [item.to_json() for item in deliveries]})
-
-    def _writer(self, run: str, stored: Stored) -> Node:
-        """Return the mention of the run an observation was said in.
-
-        An observation of another agent than the run's owner, from another log, does not come of what the run saw.
-        """
-        said = stored.observation
-        first, agent = self._owner(run)
-        if 0 <= first < stored.position and agent != said.agent:
-            label = f"{run}, a run of {agent}, who did not say it"
-            return Node("run", run, label, {"agent": agent, "foreign": True})
-        return self._mention(_Wanted(run, said.id, before=stored.position), Node("run", run, run, {"run": run}))
+            self._told.setdefault((record.id, made.span), number)
 
 
-def _named_cycle(tree: Node, cycles: Mapping[str, str]) -> Node:
-    """Return a tree that says whether its run leans on itself by way of others."""
-    run = tree.id if tree.kind == "run" else str(tree.details.get("run"))
-    if run not in cycles:
-        return tree
-    label = f"{tree.label} (in a cycle{'' if cycles[run] == run else f' with {cycles[run]}'})"
-    return replace(tree, label=label, details={**tree.details, "cycle": cycles[run]})
+def _key(wanted: Wanted) -> tuple[str, str | None, str | None]:
+    return wanted.run, wanted.span, wanted.stage
 
 
-def cycle_heads(edges: Mapping[str, set[str]]) -> dict[str, str]:
-    """Return by run the first of the runs that lean on one another with it; runs that are in no cycle are left out.
+def cycles(edges: Mapping[str, set[str]]) -> list[tuple[str, ...]]:
+    """Return the groups of runs that lean on one another, and the runs of each, in the order of the edges.
 
     Every edge is looked at twice: once to order the runs by when all behind them was seen, and once against its
     direction, which from the last of these reaches exactly the runs that lean on one another.
@@ -355,7 +439,7 @@ def cycle_heads(edges: Mapping[str, set[str]]) -> dict[str, str]:
         for each in named:
             against.setdefault(each, []).append(run)
     place = {run: number for number, run in enumerate(edges)}
-    heads: dict[str, str] = {}
+    groups: list[tuple[str, ...]] = []
     taken: set[str] = set()
     for start in reversed(order):
         if start in taken:
@@ -369,28 +453,41 @@ def cycle_heads(edges: Mapping[str, set[str]]) -> dict[str, str]:
             taken.update(further_runs)
             left_runs += further_runs
         if len(group) > 1:
-            first = min(group, key=lambda run: place.get(run, len(place)))
-            heads.update(dict.fromkeys(group, first))
-    return heads
+            groups.append(tuple(sorted(group, key=place.__getitem__)))
+    return sorted(groups, key=lambda group: place[group[0]])
 
 
-def lineage_page(search: LineageSearch, request: PageRequest) -> LineageTree:
-    """Return the page asked for of what a search found: what lies directly behind, then the runs further back."""
-    root, runs = search.root, search.runs
-    (start,) = request.place_of(int) or (0,)
-    start, direct = max(start, 0), len(root.nodes)
-    end = start + request.limit
-    return LineageTree(
-        kind=root.kind,
-        id=root.id,
-        label=root.label,
-        details=root.details,
-        nodes=root.nodes[start:end],
-        runs=tuple(runs[max(start - direct, 0) : max(end - direct, 0)]),
-        run_count=len(runs),
-        depth=search.depth,
-        left_out=search.left_out,
-        cursor=request.cursor_at([end]) if direct + len(runs) > end else None,
-        position=request.position,
-        matched=search.matched,
-    )
+def lineage_page(tracer: Tracer, search: LineageSearch, request: PageRequest) -> LineageTree:
+    """Return the page asked for of what a search finds: what lies directly behind, then the runs further back."""
+    root = search.root
+    start, end = first_item(request), first_item(request) + request.limit
+    first, last = (max(item - len(root.nodes), 0) for item in (start, end))
+    with search.opened(tracer):
+        runs = tuple(search.tree(number) for number in range(first, last) if search.has(number))
+        has_more = len(root.nodes) > end or search.has(last)
+        return LineageTree(
+            kind=root.kind,
+            id=root.id,
+            label=root.label,
+            details=root.details,
+            nodes=root.nodes[start:end],
+            runs=runs,
+            cycles=search.cycles(first, last),
+            run_count=None if has_more else search.run_count,
+            depth=search.depth,
+            left_out=None if has_more else search.left_out,
+            cursor=request.cursor_at([end, search.cut_before(last)]) if has_more else None,
+            position=request.position,
+            matched=search.matched,
+        )
+
+
+def first_item(request: PageRequest) -> int:
+    """Return how many items come before the page asked for."""
+    place = request.place_of(*PLACE)
+    return 0 if place is None else max(place[0], 0)
+
+
+def reaches(search: LineageSearch, request: PageRequest) -> bool:
+    """Return whether a search knows the page asked for, or comes to it; what lies directly behind it always knows."""
+    return search.begin == 0 or first_item(request) - len(search.root.nodes) >= search.begin
