@@ -3,8 +3,8 @@
 
 The standard library is enough to run this file. Every command first brings `.venv` up to date with
 `requirements/dev.lock`; when nothing changed since the last call, that takes no time worth naming.
-The caller's environment is handed to every tool as it is, so proxies, certificates and package
-indexes are set where they always are.
+The caller's environment is handed to every tool, so proxies, certificates and package indexes are set where
+they always are; only where Python keeps compiled modules is settled here.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,6 +36,8 @@ BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 UV = BIN / ("uv.exe" if os.name == "nt" else "uv")
 STAMP = VENV / "woodrat-stamp"
+BYTECODE = VENV / "bytecode"
+"""Where Python keeps the modules it compiled."""
 PROJECT = ROOT / "pyproject.toml"
 LOCK = ROOT / "requirements" / "dev.lock"
 WORKERS = "3"
@@ -71,9 +73,20 @@ def heading(text: str) -> None:
     print(f"\n== {text}", flush=True)
 
 
+def environment_for_tools() -> dict[str, str]:
+    """Return the caller's environment, with compiled modules kept in `.venv`.
+
+    Tests start thousands of processes. Where PYTHONDONTWRITEBYTECODE is set, as in many containers, each of them would
+    compile all it imports. Kept in `.venv`, compiled modules are out of the tree, which is what that setting is for.
+    """
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment.setdefault("PYTHONPYCACHEPREFIX", str(BYTECODE))
+    return environment
+
+
 def run(*command: str | Path, **extra_environment: str) -> int:
     """Run a command in the root of the checkout, show its output as it comes, return its exit code."""
-    environment = {**os.environ, **extra_environment} if extra_environment else None
+    environment = {**environment_for_tools(), **extra_environment}
     return subprocess.run([str(part) for part in command], cwd=ROOT, env=environment).returncode
 
 
@@ -323,6 +336,27 @@ def pytest(*arguments: str) -> tuple[str | Path, ...]:
     return (PYTHON, "-m", "pytest", "-n", WORKERS, *arguments)
 
 
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Compile all modules of the tests meanwhile, in a fresh checkout, so that not every process of pytest has to.
+
+    Nobody looks at how that ends: what is wrong with a module, the tests say too.
+    """
+    compiled = Path(environment_for_tools()["PYTHONPYCACHEPREFIX"], *ROOT.parts[1:], "tests")
+    if compiled.exists():
+        yield
+        return
+    command = [str(PYTHON), "-m", "pytest", "--collect-only", "-q"]
+    silent = subprocess.DEVNULL
+    process = subprocess.Popen(command, cwd=ROOT, env=environment_for_tools(), stdout=silent, stderr=silent)
+    try:
+        yield
+        process.wait()
+    finally:
+        process.kill()
+        process.wait()
+
+
 def setup(_: Sequence[str]) -> int:
     """make or refresh .venv; delete .venv first to change its Python"""
     began = time.monotonic()
@@ -341,10 +375,11 @@ def test(arguments: Sequence[str]) -> int:
     environment = {"WOODRAT_LAWS": "fast"} if fast or "--write-slow" in chosen else {}
     selection = ("-m", ONLY_FAST) if fast else ()
     paths = [argument for argument in chosen if (ROOT / argument.partition("::")[0]).exists()]
-    if not fast and (not paths or any(UI_TESTS in path for path in paths)):
-        prepare_ui_tests()
-    steps = (RUFF_CHECK, RUFF_FORMAT, MYPY, Step("pytest", pytest("-q", *selection, *chosen)))
-    code = run_steps(steps, **environment)
+    with compiling() if not paths else nullcontext():
+        if not fast and (not paths or any(UI_TESTS in path for path in paths)):
+            prepare_ui_tests()
+        code = run_steps((RUFF_CHECK, RUFF_FORMAT, MYPY), **environment)
+    code = code or run_steps([Step("pytest", pytest("-q", *selection, *chosen))], **environment)
     if fast:
         outcome = f"{'Failed' if code else 'Passed'} after {time.monotonic() - began:.0f} s."
         print(f"\n{outcome} This was not everything: slow tests were left out, and laws tried few examples.")

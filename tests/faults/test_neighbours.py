@@ -35,7 +35,7 @@ SECONDS = 5
 """How long the neighbour is noisy, after a first second in which the server may have to get used to it."""
 CALLERS = 16
 """How many calls it has under way at once."""
-TRIES = 3
+TRIES = 6
 """How often it is tried: what else this machine does may slow anybody now and then, a fault slows them every time."""
 SLOWED_MAX = 2.0
 """How many times its own time the other tenant may be slowed to, for more than a second."""

@@ -51,21 +51,35 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
+def made_keys(folder: Path) -> Keys:
+    """Make keys, the same in every folder."""
+    return make(folder / "keys", FixedClock(seed="keys"), "example.com/test").keys
+
+
 @pytest.fixture
 def keys(disk: Disk) -> Keys:
     """Keys on the same disk."""
-    return make(disk.folder / "keys", FixedClock(seed="keys"), "example.com/test").keys
+    return made_keys(disk.folder)
 
 
-@pytest.fixture
-def db(disk: Disk, keys: Keys) -> Path:
-    """A ledger that was signed and closed, on a disk that takes no more writes."""
-    path = disk.folder / "l.db"
+@pytest.fixture(scope="module")
+def signed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A ledger that was signed and closed, in a folder of its own."""
+    folder = tmp_path_factory.mktemp("signed")
+    path = folder / "l.db"
     told(path)
-    with woodrat.open(path, keys=keys.folder) as ledger:
+    with woodrat.open(path, keys=made_keys(folder).folder) as ledger:
         ledger.store({"entity_type": "memo", "id": "signed", "text": "x"})
         ledger.proofs.checkpoint()
     assert not Path(f"{path}-wal").exists()
+    return path
+
+
+@pytest.fixture
+def db(disk: Disk, keys: Keys, signed: Path) -> Path:
+    """That ledger, with its keys, on a disk that takes no more writes."""
+    path = Path(shutil.copy(signed, disk.folder / "l.db"))
+    shutil.copytree(signed.parent / "keys", keys.folder, dirs_exist_ok=True)
     disk.protect()
     return path
 

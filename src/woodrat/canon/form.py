@@ -238,6 +238,8 @@ def _spell(value: object) -> bytes:
             written.append(item)
         elif not item:
             written.append(b"[]" if type(item) is list else b"{}")
+        elif (data := _spell_flat(item)) is not None:
+            written.append(data)
         elif type(item) is list:
             todo.append(b"]")
             for child in reversed(item):
@@ -251,6 +253,18 @@ def _spell(value: object) -> bytes:
                 todo.append(b"," + orjson.dumps(key) + b":")
             todo[-1] = b"{" + todo[-1][1:]
     return b"".join(written)
+
+
+def _spell_flat(item: list[Any] | dict[Any, Any]) -> bytes | None:
+    """Return the bytes of a container that holds only scalars without floats, if orjson spells it as RFC 8785 does."""
+    if not are_plain(item.values() if type(item) is dict else item):
+        return None
+    try:
+        if type(item) is list or "".join(item).isascii():
+            return orjson.dumps(item, option=_PLAIN_OPTIONS)
+    except TypeError:  # a key that is no text, an integer that is none of JSON, half a character: said piece by piece
+        pass
+    return None
 
 
 def _keys_descending(item: dict[Any, Any]) -> list[str]:

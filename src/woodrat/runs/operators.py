@@ -67,6 +67,7 @@ def _same(actual: Json, operand: Json) -> bool:
 
 _CONTAINERS: Final = frozenset({dict, list})
 _NUMBERS: Final = frozenset({int, float})
+_SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 
 
 def has_mark(value: Json) -> bool:
@@ -99,6 +100,9 @@ def _member(actual: Json, operand: Json) -> bool:
         raise Incomparable(f"expected a list of values, got {_kind(operand)}")
     if len(operand) > IN_VALUES_MAX:
         raise Incomparable(f"the list has {len(operand)} values, where {IN_VALUES_MAX} is the limit")
+    # What Python takes for different is different: of a long list few items are looked at. To Python, 1 is also true.
+    if type(actual) in _SCALARS and _SCALARS.issuperset(map(type, operand)):
+        return actual in operand and any(item == actual and _same(actual, item) for item in operand)
     return any(_same(actual, item) for item in operand)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -139,11 +138,16 @@ def indexes_of(
     with engine.view(TenantId(tenant)) as view:
         head = view.head().position
         refs = view.entities(None, head)
+        # Rules change where a schema stands; between two of them, what is kept at one moment is asked for once.
+        changes = [entry.position for entry in view.entries(kinds={"schema"})]
         kept = {}
-        for ref, through in itertools.product(refs, range(BEFORE_ALL, head + 1)):
-            found = kept_of(view, ref, through, policies)
-            if found is not None:
-                kept[ref, found.position] = Kept(found.position, fold.in_memory(found.state))
+        for first, last in zip([BEFORE_ALL, *changes], [*(change - 1 for change in changes), head], strict=True):
+            reader = Reader(view, AsOf(last), policies)
+            for ref in refs:
+                through = last
+                while through >= first and (found := view.kept(ref, through, reader.rules(ref.type))):
+                    kept[ref, found.position] = Kept(found.position, fold.in_memory(found.state))
+                    through = found.position - 1
         names = {
             name for ref in refs for s in view.observations(ref.digest, -1, head) for name in s.observation.replaces
         }
