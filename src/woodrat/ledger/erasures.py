@@ -25,6 +25,15 @@ UNFINISHED: Final = (SEARCH, SEARCH_PLACE, FORGETTING)
 """Notes about erasures that are not finished. They do not follow from the log, so a rebuild leaves them as they are."""
 
 
+def erased_since(view: View, position: int) -> bool:
+    """Return whether anything was erased after a position.
+
+    Whoever reads in a view and writes later, as every step of an index does, asks it in the transaction that writes:
+    what was read by then may hold what is gone by now.
+    """
+    return next(view.entries(position, kinds={erasure.KIND}), None) is not None
+
+
 class LogErasures:
     """The erasures of one tenant's log, read once and followed."""
 

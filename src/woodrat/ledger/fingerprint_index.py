@@ -15,6 +15,7 @@ from woodrat.engines.port import BEFORE_ALL, IndexRow
 from woodrat.errors import Unavailable
 from woodrat.ledger import index as log_index
 from woodrat.ledger import state_steps
+from woodrat.ledger.erasures import erased_since
 from woodrat.ledger.state_index import Fold, Progress, Rows, StateIndex, progress_of
 from woodrat.merge import snapshot
 from woodrat.merge.packing import garbled
@@ -195,9 +196,9 @@ def renew(engine: Engine, tenant: TenantId) -> None:
         known = progress_of(view, NAME)
         if known.position == BEFORE_ALL or not _is_whole(view) or _is_renewed(view):
             return
-        made = nodes(leaves(view))
+        made, head = nodes(leaves(view)), view.head().position
     with engine.transaction(tenant) as write:
-        if progress_of(write, NAME) == known:
+        if progress_of(write, NAME) == known and not erased_since(write, head):
             _put_nodes(write, made)
 
 

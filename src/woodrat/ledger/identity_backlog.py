@@ -18,6 +18,7 @@ from woodrat.canon import form
 from woodrat.canon.ids import Ref
 from woodrat.errors import Refused
 from woodrat.ledger import identifying_values
+from woodrat.ledger.erasures import erased_since
 from woodrat.ledger.identifying_values import SHARING, said_values
 from woodrat.ledger.read import Reader
 from woodrat.merge.packing import garbled
@@ -288,7 +289,7 @@ def go_on(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy]) -> b
         head = view.head().position
         page = () if first.forgetting else _page(view, policies, first)
     with engine.transaction(tenant) as write:
-        if backlogs(write) != before or any(write.entries(head, kinds={"erasure"})):
+        if backlogs(write) != before or erased_since(write, head):
             return True  # somebody else went on, another schema came, or what was read is erased by now
         rest: Sequence[Backlog] = before[1:]
         if first.forgetting:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.engines.port import BEFORE_ALL, IndexRow
 from woodrat.errors import Unavailable
+from woodrat.ledger.erasures import erased_since
 from woodrat.log.entry import Entry
 from woodrat.merge.packing import garbled
 from woodrat.records import dataclass
@@ -143,23 +144,26 @@ def go_on(engine: Engine, tenant: TenantId, index: Index, entries_max: int) -> i
     """List the next part of the log; return the position the index goes to then.
 
     What is to be listed is worked out in a view; writers wait only while it is put down, and while rows are worked out
-    that depend on earlier ones.
+    that depend on earlier ones. Where something was erased between the two, it is worked out again.
     """
-    with engine.view(tenant) as view:
-        before = covered(view, index.name)
-        position = min(view.head().position, before + entries_max)
-        entries = list(view.entries(before, position, index.kinds))
-        rows = [row for entry in entries for row in rows_of(index, entry)]
-    with engine.transaction(tenant) as write:
-        reached = covered(write, index.name)
-        if reached == before:  # nobody else went on meanwhile
+    while True:
+        with engine.view(tenant) as view:
+            before, head = covered(view, index.name), view.head().position
+            position = min(head, before + entries_max)
+            entries = list(view.entries(before, position, index.kinds))
+            rows = [row for entry in entries for row in rows_of(index, entry)]
+        with engine.transaction(tenant) as write:
+            reached = covered(write, index.name)
+            if reached != before:
+                return reached  # somebody else went on meanwhile
+            if erased_since(write, head):
+                continue
             if rows:
                 write.put(rows)
             if index.follow is not None and entries:
                 _carry_out(write, index.follow(write, before, position, entries))
             cover(write, index.name, position)
             return position
-    return reached
 
 
 class Tail:

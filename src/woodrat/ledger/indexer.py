@@ -8,7 +8,8 @@ takes a step. Whoever knows the rooms lists them all (`api/trailing_indexes.py`)
 - An index of the log lists entries by what they say: declare an `Index` (`index.py`), and list `of_log(INDEX)`.
 - Anything else, such as the vectors of an embedder, is a `Trailing` of its own: a `position` that reads how far it goes
   from a view (`index.covered`, where `index.cover` noted it), and a `go_on` that takes in about so many entries more.
-  `go_on` works in a view and writes in a short transaction that does nothing if the position is another by then.
+  `go_on` works in a view and writes in a short transaction that does nothing if the position is another by then, or if
+  anything was erased since the view (`erasures.erased_since`): what it read may be gone.
 
 The one that lacks most goes on first, so that nothing waits for long.
 

@@ -19,6 +19,7 @@ from woodrat.canon.ids import Ref
 from woodrat.engines import cancellation
 from woodrat.engines.port import KEPT_EVERY, Kept
 from woodrat.errors import Refused
+from woodrat.ledger.erasures import erased_since
 from woodrat.ledger.read import Reader
 from woodrat.merge import fold
 from woodrat.merge.packing import garbled
@@ -211,7 +212,7 @@ def go_on(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy]) -> b
         before = waiting(view)
         if not before:
             return False
-        first = before[0]
+        first, head = before[0], view.head().position
         after = Ref(first.type, first.last) if first.last else None
         page = view.entities(first.type, first.position, after=after, limit=STEP_ENTITIES)
         states: dict[tuple[Ref, int], Keeping] = {}
@@ -231,8 +232,8 @@ def go_on(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy]) -> b
                 break
         is_last = len(page) < STEP_ENTITIES and len(refs) == len(page)
     with engine.transaction(tenant) as write:
-        if waiting(write) != before:
-            return True  # somebody else went on, or another schema came
+        if waiting(write) != before or erased_since(write, head):
+            return True  # somebody else went on, another schema came, or what was folded is erased by now
         for found in _Lacking(write, policies, before).of(refs):
             # Whatever was touched since waits no longer; the state of what still waits is the one that was folded.
             for reader in found.readers:

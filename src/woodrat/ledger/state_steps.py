@@ -19,6 +19,7 @@ from woodrat.engines.port import BEFORE_ALL, IndexRow
 from woodrat.errors import Unavailable
 from woodrat.ledger import entry_index, refold, state_rows
 from woodrat.ledger.before import Before
+from woodrat.ledger.erasures import erased_since
 from woodrat.ledger.read import LAST_KEY, Reader
 from woodrat.ledger.state_index import NOTHING, Fold, Place, Progress, Rows, StateIndex, WriteEnds, progress_of, rows_of
 from woodrat.ledger.state_rows import DUPLICATE, FIELD, IDENTITY, UNSPOKEN, field_prefix, unspoken_key, value_prefix
@@ -216,6 +217,7 @@ class Step:
         self._ends = WriteEnds(view)
         self._events: list[Event] = []
         self._present: dict[Ref, Rows] = {}
+        self._head = view.head().position
         self.before = progress_of(view, indexes[0].name)
         """How far the indexes went."""
         self.after: dict[str, Progress] = {}
@@ -361,11 +363,15 @@ class Step:
         self.after = {index.name: done for index in self._indexes}
 
     def write(self, engine: Engine, tenant: TenantId) -> bool:
-        """Write the step, unless somebody else went on with an index meanwhile; return whether it was written."""
+        """Write the step, unless somebody else went on with an index meanwhile, or anything was erased.
+
+        Return whether there may be more to do.
+        """
         with engine.transaction(tenant) as write:
             if any(progress_of(write, index.name) != self.before for index in self._indexes):
                 return False
-            self.put_down(write)
+            if not erased_since(write, self._head):
+                self.put_down(write)
         return True
 
     def put_down(self, write: Transaction) -> None:

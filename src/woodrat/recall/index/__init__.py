@@ -17,6 +17,7 @@ from woodrat.engines.port import BEFORE_ALL, IndexRow, Products
 from woodrat.engines.port import VECTORS as VECTORS
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable
 from woodrat.ledger import index as log_index
+from woodrat.ledger.erasures import erased_since
 from woodrat.merge.packing import UNREADABLE
 from woodrat.recall import embedders, vectors
 from woodrat.recall.index.log_passages import Placed, fresh_rows, write_floor
@@ -54,7 +55,6 @@ MATRIX_BYTES_MAX: Final = 32 * 2**20
 PASSAGES: Final = "recall.passages"
 """The index of passages."""
 
-ERASURE: Final = "erasure"
 _ORDINAL_BYTES: Final = 4
 
 
@@ -89,6 +89,8 @@ class CachedIndex:
         self.seen: dict[str, int] = {}
         """How far the engine was seen to keep each index; one that goes less far by now was dropped, as rebuilds do."""
 
+        self.head = BEFORE_ALL
+        """Where the log ended when it was last read from; what was erased since may still be in memory."""
         self.spare: PassageIndex | None = None
         """The index of before something was erased: a text that is still there has the vector it had."""
 
@@ -98,7 +100,11 @@ class CachedIndex:
         self.index = PassageIndex(self.index.dimension)
         self.waiting.clear()
         self.seen.clear()
-        self.kept = self.vectors = BEFORE_ALL
+        self.kept = self.vectors = self.head = BEFORE_ALL
+
+    def is_outdated(self, view: View) -> bool:
+        """Return whether anything was erased since the log was read: what is in memory may hold it."""
+        return self.head != BEFORE_ALL and erased_since(view, self.head)
 
     def forget_dropped(self, view: View, name: str) -> None:
         """Begin again from nothing if an index was dropped since."""
@@ -154,8 +160,9 @@ def follow_passages(context: Context, cached: CachedIndex, entries_max: int | No
     while True:
         with context.engine.view(context.tenant) as view:
             head = view.head().position
-            if head < cached.index.position or _erased(view, cached.index.position):
+            if head < cached.index.position or cached.is_outdated(view):
                 cached.forget(spare=head >= cached.index.position)
+            cached.head = head
             _load(view, cached)
             first = cached.index.position if first is None else first
             through = _next_end(view, cached.index.position, head)
@@ -180,11 +187,6 @@ def _next_end(view: View, after: int, head: int) -> int:
         assert begun is not None and begun.envelope.length is not None
         end = after + begun.envelope.length
     return max(end, after)
-
-
-def _erased(view: View, after: int) -> bool:
-    """Return whether anything was erased since; passages of what is gone must go too."""
-    return after > BEFORE_ALL and next(view.entries(after, kinds={ERASURE}), None) is not None
 
 
 def _key(position: int, ordinal: int) -> bytes:
@@ -215,7 +217,7 @@ def _values(view: View, name: str, after: int) -> Iterator[tuple[int, int, bytes
 def _load(view: View, cached: CachedIndex) -> None:
     """Take over the passages that are kept and are not in the index yet."""
     index, kept = cached.index, log_index.covered(view, PASSAGES)
-    if kept <= index.position or _erased(view, kept):
+    if kept <= index.position:
         return
     try:
         for position, ordinal, data in _values(view, PASSAGES, index.position):
@@ -237,10 +239,7 @@ def _keep_passages(context: Context, cached: CachedIndex) -> None:
     try:
         with context.engine.transaction(context.tenant) as write:
             kept = log_index.covered(write, PASSAGES)
-            if kept > BEFORE_ALL and _erased(write, kept):
-                log_index.forget(write, PASSAGES)
-                kept = BEFORE_ALL
-            if kept < cached.kept:
+            if kept < cached.kept or cached.is_outdated(write):
                 return  # it was dropped since; whoever makes it again begins at the beginning
             if kept < index.position:
                 write.put(
@@ -295,6 +294,8 @@ def follow_vectors(
     """Make the vectors that an index lacks, as many as may be waited for; they are kept as they are made."""
     name, index = VECTORS + embedder.id, cached.index
     with context.engine.view(context.tenant) as view:
+        if cached.is_outdated(view):
+            return  # whoever asks next begins with what is left
         if index.unheld is None and isinstance(view, Products) and _matrix_bytes(index) > MATRIX_BYTES_MAX:
             index.let_engine_multiply()
             cached.vectors = BEFORE_ALL  # what it holds is to be seen
@@ -358,7 +359,7 @@ def _lacking(index: PassageIndex) -> list[int]:
 def _load_vectors(view: View, name: str, cached: CachedIndex) -> None:
     """Take over the vectors that are kept and are not in the index yet."""
     index, kept = cached.index, log_index.covered(view, name)
-    if kept <= cached.vectors or _erased(view, kept):
+    if kept <= cached.vectors:
         return
     if index.unheld is not None:
         _load_squares(view, name, index, cached.vectors)
@@ -450,10 +451,7 @@ def _keep_vectors(
     try:
         with context.engine.transaction(context.tenant) as write:
             kept = log_index.covered(write, name)
-            if kept > BEFORE_ALL and _erased(write, kept):
-                log_index.forget(write, name)
-                kept = BEFORE_ALL
-            if kept < cached.vectors:
+            if kept < cached.vectors or cached.is_outdated(write):
                 return  # it was dropped since; whoever makes it again begins at the beginning
             write.put(
                 [
