@@ -12,6 +12,8 @@ from typing import Final
 
 CACHE_BYTES_MAX: Final = 48 * 1_048_576
 """How many bytes of pages of the database all connections keep together."""
+ENTITIES_MAX: Final = 3_000
+"""How many entities of a tenant the connection that writes keeps at hand: 6 kB each, with their merge states."""
 HEAPS_MAX: Final = 2
 """How many heaps all threads share."""
 _ARENA_MAX: Final = -8
@@ -20,9 +22,11 @@ _ARENA_MAX: Final = -8
 
 def bound() -> None:
     """Bound what this process keeps at hand; before threads are started."""
+    from woodrat.engines.sql.cache import bound_entities
     from woodrat.engines.sqlite.connection import bound_caches
 
     bound_caches(CACHE_BYTES_MAX)
+    bound_entities(ENTITIES_MAX)
     if sys.platform == "linux":
         import ctypes
 

@@ -297,7 +297,7 @@ def test_a_walk_within_a_write_keeps_no_more_than_twice_the_bound(
     engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A write lets go of entities that it looked at long ago, and what it changed of them is written all the same."""
-    monkeypatch.setattr("woodrat.engines.sql.cache.ENTITIES_MAX", 3)
+    monkeypatch.setattr("woodrat.engines.sql.cache._entities_max", 3)
     ledger = ledger_on(engine)
     names = [f"p{number:02d}" for number in range(20)]
     ledger.store([person(name) for name in names])

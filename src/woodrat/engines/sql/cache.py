@@ -24,6 +24,15 @@ SWITCHES = 32
 """After how many changes from one tenant to another a connection looks at how much it keeps of all of them."""
 
 
+_entities_max = ENTITIES_MAX
+
+
+def bound_entities(count: int) -> None:
+    """Have connections of this process that write keep no more entities of a tenant at hand than so many."""
+    global _entities_max
+    _entities_max = count
+
+
 UNASKED = LastKept(-1, -1, -1)
 """What is known of a state kept along a history that nobody asked for yet."""
 
@@ -61,7 +70,7 @@ class Memories:
 
     def _share(self) -> None:
         """Keep no more entities of all tenants together than of one; those of tenants known longest go first."""
-        left = ENTITIES_READ_MAX if self._reads else ENTITIES_MAX
+        left = ENTITIES_READ_MAX if self._reads else _entities_max
         for tenant in reversed(self._memory):
             memory = self._memory[tenant]
             left -= len(memory.entities)
@@ -108,7 +117,7 @@ class Memory:
     """What is known of a tenant as long as nobody else writes to the file."""
 
     def __init__(self, *, reads: bool = False) -> None:
-        self._most = ENTITIES_READ_MAX if reads else ENTITIES_MAX
+        self._reads = reads
         self.tables: Readable
         """The tables of the view that uses it now, or did last."""
         self.changes: int | None = None
@@ -138,18 +147,23 @@ class Memory:
         self.large.clear()
 
     @property
+    def most(self) -> int:
+        """How many entities stay at hand."""
+        return ENTITIES_READ_MAX if self._reads else _entities_max
+
+    @property
     def is_full(self) -> bool:
         """Whether more entities are at hand than may stay."""
-        return len(self.entities) > self._most
+        return len(self.entities) > self.most
 
     @property
     def is_overfull(self) -> bool:
         """Whether twice as many entities are at hand as may stay."""
-        return len(self.entities) > 2 * self._most
+        return len(self.entities) > 2 * self.most
 
     def trim(self) -> None:
         """Forget the entities used least recently, beyond a bound, and all that are large."""
         while self.large:
             self.entities.pop(self.large.pop(), None)
-        for _ in range(len(self.entities) - self._most):
+        for _ in range(len(self.entities) - self.most):
             self.entities.popitem(last=False)
