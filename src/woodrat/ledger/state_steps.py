@@ -230,6 +230,7 @@ class Step:
             self._advance(STEP_ENTRIES if entries_max is None else entries_max)
         self._events += shared_values(view, self._events)
         self._fresh, self._ended = lives(self._events)
+        self._events.clear()  # what they come to is what is written; of a long write they take tens of megabytes
 
     # The next writes
 

@@ -10,9 +10,9 @@ import contextlib
 import sys
 from typing import Final
 
-CACHE_BYTES_MAX: Final = 48 * 1_048_576
+CACHE_BYTES_MAX: Final = 32 * 1_048_576
 """How many bytes of pages of the database all connections keep together."""
-ENTITIES_MAX: Final = 3_000
+ENTITIES_MAX: Final = 2_000
 """How many entities of a tenant the connection that writes keeps at hand: 6 kB each, with their merge states."""
 HEAPS_MAX: Final = 2
 """How many heaps all threads share."""

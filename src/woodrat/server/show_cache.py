@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.merge.snapshot import Snapshot
 
-KEPT_BYTES_MAX: Final = 8 * 1_048_576
+KEPT_BYTES_MAX: Final = 4 * 1_048_576
 """How many bytes of answers are kept at hand, at most: as they are, and as much again by what they tell of."""
 EACH_BYTES_MAX: Final = 65_536
 """The longest answer that is kept at hand."""
