@@ -90,9 +90,10 @@ def test_states_kept_anew_hold_nothing_that_was_erased(ledger: Ledger, monkeypat
         {"title": "contact", "properties": {"name": {"type": "string"}, "city": {"type": "string", "maxLength": 40}}}
     )
     context = ledger.context
-    erase_in_between(ledger, monkeypatch)
+    done = erase_in_between(ledger, monkeypatch)
     while refold.go_on(context.engine, context.tenant, context.policies):
         pass
+    assert done, "there were states to keep anew"
     monkeypatch.undo()
     assert ledger.verify(deep=True).sound
     with pytest.raises(woodrat.NotFound):
