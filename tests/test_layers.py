@@ -25,7 +25,7 @@ SHELL = ("clock", "engines", "context", "ledger")
 """What keeps a log, reads it and writes it."""
 FEATURES = (
     *("runs", "training", "compare", "recall", "explain", "whatif", "bisect", "replay"),
-    *("proofs", "erasure", "exchange", "verify"),
+    *("sql", "proofs", "erasure", "exchange", "verify"),
 )
 """A folder for each feature."""
 SURFACES = ("api", "server", "otlp", "neotoma", "mcp", "inspector", "cli")

@@ -46,6 +46,7 @@ UNDECLARED = {
     "runs.replay": "it runs the agent's code, which is here",
     "runs.resume": "it runs the agent's code, which is here",
     "schemas.check": "it is register with dry_run",
+    "sql": "it is for people who have the database",
     "sources.show": "the list has every delivery",
     "sources.add": "content is sent as text or base64",
     "sources.content": "content is answered as text or base64",

@@ -141,7 +141,7 @@ def test_the_map_shows_every_room() -> None:
     shown = set(re.findall(r"\b([a-z]+)/(?=\s)", drawn)) | set(re.findall(r"\b([a-z_]+\.py)\b", drawn))
     rooms = {path.name for path in SOURCE.iterdir() if path.is_dir() and any(path.glob("*.py"))}
     modules = {path.name for path in SOURCE.glob("*.py") if not path.name.startswith("__")}
-    assert shown - {"sql", "sqlite", "postgres"} == rooms | modules
+    assert shown - {"sqlite", "postgres"} == rooms | modules
 
 
 def test_architecture_is_two_pages() -> None:

@@ -285,6 +285,7 @@ class AsyncPast:
     stale = coroutine(Past.stale)
     bisect = coroutine(Past.bisect)
     reduce = coroutine(Past.reduce)
+    sql = coroutine(Past.sql)
     what_if = coroutine(Past.what_if)
 
     @property

@@ -199,6 +199,7 @@ _ELSEWHERE: Final = {
     "Schema": "woodrat.state.schema",
     "Signed": "woodrat.proofs.proof",
     "Snapshot": "woodrat.merge.snapshot",
+    "SqlRows": "woodrat.sql.reader",
     "Stale": "woodrat.explain.stale",
     "Step": "woodrat.merge.timeline",
     "Stored": "woodrat.state.asof",

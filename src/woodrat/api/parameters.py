@@ -240,6 +240,10 @@ CorrectedFrom: TypeAlias = Annotated[
 Limit: TypeAlias = Annotated[
     int, Kind("return at most this many", {**WHOLE, "minimum": 1, "maximum": PAGE_MAX}, "N", brief="")
 ]
+SqlQuery: TypeAlias = Annotated[str, Kind("one SELECT statement", TEXT, "QUERY")]
+RowsMax: TypeAlias = Annotated[
+    int, Kind("return at most this many rows (default: 1,000)", {**WHOLE, "minimum": 1, "maximum": 100_000}, "N")
+]
 Cursor: TypeAlias = Annotated[str, Kind("continue where the previous page ended", TEXT, "C", brief="")]
 Details: TypeAlias = Annotated[
     bool, Kind("answer with whole records: provenance, and every element of large collections", FLAG, brief="")

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         RecalledSince,
         RecalledTypes,
         RecalledUntil,
+        RowsMax,
         Rules,
         RulesByStage,
         RunsDeep,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         SearchTo,
         SetValues,
         SomeRuns,
+        SqlQuery,
         SubjectType,
         Sweep,
         Threshold,
@@ -71,6 +73,7 @@ if TYPE_CHECKING:
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.reader import Recall
     from woodrat.runs.reader.why import Reason
+    from woodrat.sql.reader import Bindings, SqlRows
     from woodrat.whatif.result import WhatIf
 
 
@@ -300,6 +303,19 @@ class Questions:
         branch = questions.ANYTHING if chosen is ... else chosen
         asking = questions.Asking(what, when, where, exists, deleted, rules, default, branch)
         return bisect_verbs.reduce(self.context, asking, folds_max=folds_max, out=out, progress=progress)
+
+    @verb(command="sql QUERY", at_moment=True, wide=True)
+    def sql(self, query: SqlQuery, bindings: Bindings | None = None, *, limit: RowsMax = 1_000) -> SqlRows:
+        """Run one read-only SQL query.
+
+        The tables entities, field_values, observations, runs and decisions hold this tenant's data at this moment, on
+        every engine in SQLite's dialect. A query is one SELECT and ends after 30 seconds. `truncated` says whether
+        there were more rows than `limit`. `bindings` are values for `?` or `:name` in the query. The reference page on
+        SQL lists the columns.
+        """
+        from woodrat.sql import reader as sql_reader
+
+        return sql_reader.sql(self.context, query, bindings, limit=limit)
 
     @verb(
         post="/v1/what-if",

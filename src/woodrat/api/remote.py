@@ -138,6 +138,10 @@ class RemotePast(Past):
 
         return recall_in(run, self, _RECALL, arguments, given)
 
+    def sql(self, *arguments: Any, **how: Any) -> NoReturn:
+        """Refuse: SQL is for whoever has the database."""
+        not_here("sql", "It runs beside the database: open the file or the PostgreSQL address itself.")
+
     def erased_at(self, position: int) -> int | None:
         """Return where the log says that the body at a position was erased; none where it says so nowhere."""
         asked = {"after": position - 1 if position else None, "limit": 1}
@@ -246,6 +250,7 @@ class RemoteLedger(Ledger, RemotePast):
     at = RemotePast.at
     recall = RemotePast.recall
     reduce = RemotePast.reduce
+    sql = RemotePast.sql
     tenant = RemotePast.tenant
     schemas = RemotePast.schemas
     sources = RemotePast.sources

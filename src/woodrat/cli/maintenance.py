@@ -149,6 +149,27 @@ def rebuild(call: Call) -> Answer:
     return Answer(found.to_json(), text, code=wire.DONE if found.agreed else wire.FOUND_SOMETHING)
 
 
+def sql(call: Call) -> Answer:
+    """Run one SELECT over the documented tables."""
+    found = call.ask(call.past())
+    note = (
+        f"There are more rows; these are the first {len(found)}. Ask for more with --limit."
+        if found.truncated
+        else None
+    )
+
+    def text(paper: Paper) -> None:
+        paper.table(
+            [name.upper() for name in found.columns], [["" if v is None else str(v) for v in row] for row in found.rows]
+        )
+        if not found.rows:
+            paper.line("No rows.", DIM)
+        if note is not None:
+            paper.line(note, YELLOW)
+
+    return Answer(found.to_json(), text, lines=list(found), note=note, columns=found.columns)
+
+
 def prove_order(call: Call) -> Answer:
     """Compare the states that other orders of arrival end in."""
     ledger = call.ledger(READ)

@@ -31,7 +31,7 @@ FIRST_WORDS: dict[str, str] = {
         "runs": "runs",
         "questions": "why recall lineage impact stale what-if bisect reduce reindex",
         "proof": "fingerprint prove-order verify rebuild checkpoint prove capsule erase",
-        "data": "schemas sources interpretations log export import sync copy backup",
+        "data": "schemas sources interpretations log sql export import sync copy backup",
         "server": "serve open mcp keys tenants webhooks migrate init doctor demo completion",
     }.items()
     for word in words.split()

@@ -80,6 +80,16 @@ COMMANDS: tuple[Command, ...] = (
         ),
     ),
     Command(
+        "sql",
+        "maintenance:sql",
+        (
+            "woodrat sql \"SELECT key, fields ->> 'city' AS city FROM entities WHERE type = 'contact'\"",
+            "woodrat sql 'SELECT stage, chosen, count(*) FROM decisions GROUP BY 1, 2' -o csv",
+        ),
+        verb="sql",
+        more="The tables are entities, field_values, observations, runs and decisions; the dialect is SQLite's.",
+    ),
+    Command(
         "export log",
         "exchange:export_log",
         ("woodrat export log --out log.jsonl", "woodrat export log --after 128 > news.jsonl"),

@@ -1,0 +1,1 @@
+"""SQL: a read-only look at one tenant through documented tables."""
