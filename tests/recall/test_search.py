@@ -132,6 +132,33 @@ def test_since_and_until_bound_what_is_found(ledger: woodrat.Ledger) -> None:
     assert "it is later than what was asked for" in {each.reason for each in miss.rejected}
 
 
+@pytest.mark.parametrize("numpy_from", [0, 10**9], ids=["numpy", "plain"])
+def test_a_time_is_applied_before_candidates_are_chosen(numpy_from: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything of the day asked about is found, however much of other days has the same words."""
+    pytest.importorskip("numpy")
+    monkeypatch.setattr("woodrat.recall.search.NUMPY_FROM", numpy_from)
+    ledger = woodrat.open(":memory:", agent="desk", clock=FixedClock("2026-11-16T09:00:00.000000Z"))
+    of_day, days = 11, 12
+    for day in range(days):
+        visits = [
+            {"entity_type": "visit", "$": {"key": f"{day}-{number}"}, "purpose": "repair of the lift in the north wing"}
+            for number in range(of_day)
+        ]
+        ledger.store(visits, observed_at=f"2026-11-{day + 1:02}T10:00:00Z")
+    expected = {f"visit/4-{number}" for number in range(of_day)}
+    question = "Which repair of the lift in the north wing was done"
+    for asked in (
+        ledger.recall(f"{question} on 5 November?", k=20, threshold=0.0),
+        ledger.recall(f"{question}?", k=20, threshold=0.0, since="2026-11-05", until="2026-11-06"),
+    ):
+        assert {hit.ref for hit in asked.hits} == expected
+        assert {near.reason for near in asked.rejected} <= {
+            "it was not said in the time asked about",
+            "it is older than what was asked for",
+            "it is later than what was asked for",
+        }
+
+
 @pytest.mark.parametrize(
     ("question", "since", "until", "relative"),
     [

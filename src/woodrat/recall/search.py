@@ -150,6 +150,10 @@ class Search:
         self.index, self.asked = index, asked
         self.rows = index.rows_until(asked.through)
         self.numpy: Any = None if asked.vector is None and self.rows < NUMPY_FROM else _numpy()
+        self._dated = frozenset(
+            index.memory_of[row] for term in asked.window_terms for row in index.postings.get(term, ())
+        )
+        """Memories that speak of the months or days that the question names."""
 
     def matches(self) -> Matches:
         """Return what was found."""
@@ -272,7 +276,19 @@ class Search:
     # Candidates
 
     def _candidates(self, strengths: Sequence[Any], cosines: Any) -> set[int]:
-        """Return the memories that words or vectors propose."""
+        """Return the memories that words or vectors propose.
+
+        Where the question is about a time, these are the best of that time, and the best of all times: what is no hit
+        for its time alone is listed as such.
+        """
+        index, asked = self.index, self.asked
+        chosen = self._proposed(strengths, cosines, None)
+        if asked.since is not None or asked.until is not None or asked.window is not None:
+            chosen |= self._proposed(strengths, cosines, [self._untimely(memory) is None for memory in index.memories])
+        return chosen
+
+    def _proposed(self, strengths: Sequence[Any], cosines: Any, timely: Sequence[bool] | None) -> set[int]:
+        """Return the memories that words or vectors propose, of all times or of those that count."""
         index, numpy = self.index, self.numpy
         terms = self.asked.query.terms
         chosen: set[int] = set()
@@ -282,15 +298,25 @@ class Search:
                 for number, counts in found.items():
                     totals[number] = totals.get(number, 0.0) + term.weight * counts
             totals.pop(-1, None)
-            visible = ((total, number) for number, total in totals.items() if self.sees(index.memories[number]))
+            visible = (
+                (total, number)
+                for number, total in totals.items()
+                if (timely is None or timely[number]) and self.sees(index.memories[number])
+            )
             chosen.update(number for _, number in sorted(visible, key=lambda each: (-each[0], each[1]))[:CANDIDATES])
             return chosen
         whole = numpy.zeros(len(index.memories) + 1, numpy.float32)
         for term, found in zip(terms, strengths, strict=True):
             whole += numpy.float32(term.weight) * found
-        chosen.update(self._best(whole[:-1], lambda place: place))
+        whole = whole[:-1]
+        memory_of = index.memory_of
+        if timely is not None:
+            counts = numpy.array([*timely, False], numpy.float32)  # a row of no memory has the number -1
+            whole = whole * counts[:-1]
+            if cosines is not None:
+                cosines = cosines * counts[numpy.frombuffer(memory_of, numpy.int64)[: len(cosines)]]
+        chosen.update(self._best(whole, lambda place: place))
         if cosines is not None and len(cosines):
-            memory_of = index.memory_of
             chosen.update(self._best(cosines, lambda row: memory_of[row]))
         return chosen
 
@@ -326,7 +352,8 @@ class Search:
         for name in names:
             found = {self.index.memory_of[row] for row in self._rows_with(name) if row < self.rows}
             found.discard(-1)
-            latest = sorted(found)[-IDENTIFIED_MAX:]
+            timely = {number for number in found if self._untimely(self.index.memories[number]) is None}
+            latest = {*sorted(found)[-IDENTIFIED_MAX:], *sorted(timely)[-IDENTIFIED_MAX:]}
             visible = {number for number in latest if self.sees(self.index.memories[number])}
             speaking.append({number for number in visible if not _contradicts(self.index.memories[number], name)})
         everything = set.intersection(*speaking)
@@ -390,7 +417,7 @@ class Search:
         elif identified is not None and number not in identified:
             reason = self._not_named(memory)
         else:
-            reason = self._untimely(memory, said)
+            reason = self._untimely(memory)
         matched = frozenset(term.word for term, counts in zip(terms, has, strict=True) if counts)
         return Scored(memory, near_row, features, matched, reason)
 
@@ -469,14 +496,14 @@ class Search:
 
     # Time
 
-    def _untimely(self, memory: Memory, said: frozenset[str]) -> str | None:
+    def _untimely(self, memory: Memory) -> str | None:
         """Return why a memory is no hit by when it was said; none where that is no reason."""
         asked, at = self.asked, memory.at
         if asked.since is not None and at < asked.since:
             return "it is older than what was asked for"
         if asked.until is not None and at >= asked.until:
             return "it is later than what was asked for"
-        if asked.window is None or asked.window[0] <= at < asked.window[1] or asked.window_terms & said:
+        if asked.window is None or asked.window[0] <= at < asked.window[1] or memory.number in self._dated:
             return None  # one that speaks of January itself may be what is asked about
         return "it was not said in the time asked about"
 
