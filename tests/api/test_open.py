@@ -68,6 +68,17 @@ def test_a_read_only_ledger_refuses_writes(tmp_path: Path) -> None:
             ledger.store(ANA)
 
 
+def test_a_ledger_prints_where_it_is_and_who_writes(tmp_path: Path) -> None:
+    """`print(ledger)` names the database, tenant, agent and moment, and needs no read."""
+    path = tmp_path / "a.db"
+    with woodrat.open(path, tenant="sales", agent="crm") as ledger:
+        assert repr(ledger) == f"<woodrat ledger {path}, tenant sales, agent crm>"
+        ledger.store(ANA)
+        then = repr(ledger.at(0, valid_at="2026-01-05T09:00:00Z"))
+        assert then.endswith("as of 0, valid at 2026-01-05T09:00:00.000000Z>")
+    assert repr(woodrat.open(":memory:", agent="crm")) == "<woodrat ledger in memory, tenant default, agent crm>"
+
+
 def test_the_verbs_as_coroutines(tmp_path: Path) -> None:
     """`aopen` gives the same verbs as coroutines, moments and readings included; an error in a reading is recorded."""
 

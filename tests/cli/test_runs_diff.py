@@ -62,6 +62,19 @@ def test_runs_of_two_databases(kline: Cli, db: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "none.db").exists()
 
 
+def test_without_runs_the_last_two_of_an_agent_are_compared(kline: Cli) -> None:
+    """`runs diff` alone compares the latest run with the one before it of the same agent."""
+    assert kline("runs", "diff").code == 3
+    first = pipeline(kline)
+    alone = kline("runs", "diff")
+    assert alone.code == 3
+    assert f"{first} is the only run of agent contract-bot" in alone.err
+    pipeline(kline, "--as", "other-bot", agent="other-bot")
+    overwrite(kline)
+    second = pipeline(kline)
+    assert kline("runs", "diff").json == kline("runs", "diff", first, second).json
+
+
 def test_a_run_of_another_tenant(kline: Cli) -> None:
     """Another tenant's run is not found, unless that tenant is named."""
     first = pipeline(kline)
@@ -163,8 +176,7 @@ def test_what_separates_good_from_bad_is_a_table(cli: Cli, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["diff"], "missing: RUN, RUN"),
-        (["diff", "run_a"], "missing: RUN"),
+        (["diff", "run_a"], "no run to compare with"),
         (["diff", "run_a", "run_b", "run_c"], 'unexpected argument "run_c"'),
         (["diff", "run_a", "run_b", "--query", "x"], "--query: unknown option"),
         (["diff", "--group"], "--group: unknown option. Did you mean `woodrat runs group`?"),

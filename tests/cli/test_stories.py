@@ -514,6 +514,7 @@ def test_the_demonstration_tells_its_story(cli: Cli, db: Path) -> None:
     assert "It came last, it was not seen last: still San Francisco." in ran.out
     assert "The correction holds: Girona." in ran.out
     assert "one fingerprint" in ran.out
+    assert "seen 1 Mar 2026, 12:00 UTC" in ran.out
     assert not db.exists()
 
 

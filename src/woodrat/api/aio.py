@@ -248,6 +248,9 @@ class AsyncPast:
         self.target = target
         """The ledger whose verbs these are, for synchronous code."""
 
+    def __repr__(self) -> str:
+        return f"<async {repr(self.target).removeprefix('<')}"
+
     @property
     def tenant(self) -> str:
         """The tenant."""

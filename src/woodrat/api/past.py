@@ -77,6 +77,14 @@ class PastState:
     def _reader(self) -> AbstractContextManager[Reader]:
         return open_reader(self.context)
 
+    def __repr__(self) -> str:
+        context = self.context
+        where = getattr(context.engine, "location", None) or "in memory"
+        parts = [f"tenant {context.tenant}", *([f"agent {context.agent}"] if context.agent else ())]
+        parts += [] if context.moment == "now" else [f"as of {context.moment}"]
+        parts += [] if context.valid_at is None else [f"valid at {context.valid_at}"]
+        return f"<woodrat ledger {where}, {', '.join(parts)}>"
+
     @property
     def tenant(self) -> TenantId:
         """The tenant."""

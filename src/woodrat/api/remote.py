@@ -76,6 +76,10 @@ class RemotePast(Past):
         # A room is never handed this: what needs an engine happens on the other side.
         self.context = cast("Any", RemoteContext(link.valid_at, clock, link.hidden))
 
+    def __repr__(self) -> str:
+        moment = "" if self.link.moment is None else f", as of {self.link.moment}"
+        return f"<woodrat ledger {self.link.transport.address}{moment}>"
+
     @property
     def server(self) -> Transport:
         """The connection to the server."""
@@ -249,6 +253,7 @@ class RemoteLedger(Ledger, RemotePast):
     position = RemotePast.position
     at = RemotePast.at
     recall = RemotePast.recall
+    __repr__ = RemotePast.__repr__
     reduce = RemotePast.reduce
     sql = RemotePast.sql
     tenant = RemotePast.tenant

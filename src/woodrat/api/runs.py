@@ -154,7 +154,7 @@ class PastRuns:
         post="/v1/runs/diff",
         grant=READ,
         at_moment=True,
-        command="runs diff RUN RUN",
+        command="runs diff [RUN] [RUN]",
         tool="runs",
         example={"first": "run_aaaaaaaaaaaaaaaaaaaaaaaaaa", "second": "run_bbbbbbbbbbbbbbbbbbbbbbbbbb"},
     )

@@ -93,8 +93,8 @@ def _agents(paper: Paper) -> bool:
     def blame(ledger: Ledger) -> None:
         for verdict in ledger.blame(ANA, "city")["city"]:
             mark = "✓" if verdict.wins else "·"
-            seen = time(verdict.observed_at)[:16]
-            line = f"  {mark} {verdict.value!s:<14} {verdict.agent:<9} seen {seen}  {verdict.reason}"
+            seen = time(verdict.observed_at)
+            line = f"  {mark} {verdict.value!s:<14} {verdict.agent:<9} seen {seen:<22}  {verdict.reason}"
             paper.line(line, GREEN if verdict.wins else DIM)
 
     def city(ledger: Past) -> str:

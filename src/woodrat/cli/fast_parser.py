@@ -108,7 +108,8 @@ def _place(command: Command, values: list[str], found: dict[str, Any]) -> bool:
     places = [argument for argument in command.arguments if not is_option(argument)]
     for number, argument in enumerate(places):
         many = argument[1].get("nargs")
-        if many not in (None, "?", "+", "*") or (many is not None and number + 1 < len(places)):
+        after = [each[1].get("nargs") for each in places[number + 1 :]]
+        if many not in (None, "?", "+", "*") or (many is not None and after != ["?"] * len(after)):
             return False
         name = destination(argument)
         if many in ("+", "*"):

@@ -44,15 +44,33 @@ def group(call: Call) -> Answer:
 def diff(call: Call) -> Answer:
     """Show two runs side by side, and where they diverge."""
     given = call.given
-    words = [given.first, given.second]
-    first, second = (_run(word) for word in words)
     elsewhere = given.other_db is not None or given.other_tenant is not None
+    words = [word for word in (given.first, given.second) if word is not None]
+    if len(words) == 1 or (elsewhere and not words):
+        remedy = "Name two runs, or none: then the last two of an agent are compared."
+        raise Refused([Fault("RUN", "no run to compare with", remedy)], NO_READ)
+    words = words or _last_two(runs_of(call))
+    first, second = (_run(word) for word in words)
     with Call(_other(call)) if elsewhere else _Nowhere() as other:
         past = _ledger(call, [first, second])
         within = None if other is None else runs_of(other)
         found = _placed(words, lambda: call.ask(past, first=first, second=second, other=within))
     code = wire.FOUND_SOMETHING if given.exit_code and not found.same else wire.DONE
     return Answer(found.to_json(), lambda paper: show_divergence(paper, found), code=code)
+
+
+def _last_two(past: Past) -> list[str]:
+    """Return the latest run and the one before it of the same agent, the earlier first."""
+    latest = past.runs.list(limit=1).items
+    if not latest:
+        raise NotFound("There are no runs to compare. Nothing was read. Record two runs first.")
+    found = past.runs.list(limit=2, agent=latest[0].agent).items
+    if len(found) < 2:
+        raise NotFound(
+            f"{latest[0].id} is the only run of agent {latest[0].agent}. Nothing was read. Name two runs to compare.",
+            {"run": latest[0].id},
+        )
+    return [found[1].id, found[0].id]
 
 
 def _ledger(call: Call, runs: Sequence[Any]) -> Past:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from woodrat.cli.verbs.declaration import FUNCTION, Command, argument, whole
 
 _EXIT_CODE = argument("--exit-code", action="store_true", help="exit with 1 when they differ")
-_RUN_OR_FILE = {"help": "run id, or a file with a trajectory"}
+_RUN_OR_FILE = {"help": "run id, or a file with a trajectory (default: the last two runs of an agent)"}
 
 COMMANDS: tuple[Command, ...] = (
     Command(
@@ -31,7 +31,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "runs diff",
         "runs_diff:diff",
-        ("woodrat runs diff run_… run_…", "woodrat runs diff monday.json tuesday.json --exit-code"),
+        ("woodrat runs diff", "woodrat runs diff monday.json tuesday.json --exit-code"),
         verb="runs.diff",
         forms={"first": _RUN_OR_FILE, "second": _RUN_OR_FILE, "skip": (), "limit": (), "differing": ()},
         own=(
