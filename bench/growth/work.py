@@ -40,6 +40,7 @@ def cases() -> Iterator[Case]:
     yield Case("recall", "recall", ANSWER, LOANS, _recall)
     yield Case("recall, after a run", "recall", ANSWER, LOANS, _recall_after_run, _recall_first)
     yield Case("reindex", "reindex", ALL, LOANS, _reindex, repeats=False)
+    yield Case("sql, all entities", "sql", ALL, LOANS, _sql)
     yield Case("lineage of a run", "lineage", PAGE, LOANS, _lineage)
     yield Case("impact of an observation", "impact", PAGE, LOANS, _impact)
     yield Case("impact of an agent", "impact", ALL, LOANS, _impact_agent, repeats=False)
@@ -173,6 +174,10 @@ def _recall_first(ledger: Ledger, facts: Facts) -> Facts:
 def _recall_after_run(ledger: Ledger, facts: Facts, number: int) -> None:
     _record(ledger, facts, number)
     _recall(ledger, facts, number)
+
+
+def _sql(ledger: Ledger, facts: Facts, _: int) -> None:
+    ledger.sql("SELECT type, count(*) FROM entities GROUP BY type")
 
 
 def _reindex(ledger: Ledger, facts: Facts, _: int) -> None:

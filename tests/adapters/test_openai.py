@@ -158,7 +158,12 @@ def test_a_loop_is_recorded_and_the_changed_fact_is_named(ledger: woodrat.Ledger
     assert QUESTION in json.dumps(shown.models[0].messages)
     if loop is not chat_helper:  # which does not ask for it
         assert (shown.models[0].input_tokens, shown.models[0].output_tokens) == (7, 3)
-    sentence = ledger.runs.diff(first, second).sentence
+    assert shown.models[0].preview == '→ bureau {"application": 42}'
+    assert (shown.models[1].preview or "").strip() == "Rejected, sorry."
+    divergence = ledger.runs.diff(first, second)
+    assert all(row.first != row.second for row in divergence.rows if row.mark != "same")
+    assert '→ bureau {"application": 42}' in {row.first for row in divergence.rows}
+    sentence = divergence.sentence
     assert "bureau" in sentence
     assert "creditScore=580" in sentence
     assert "creditScore=640" in sentence

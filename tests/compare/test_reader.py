@@ -482,3 +482,94 @@ def test_crowds_that_cannot_be(ledger: woodrat.Ledger, monkeypatch: pytest.Monke
     monkeypatch.setattr("woodrat.compare.reader.RUNS_MAX", 1)
     with pytest.raises(Refused, match="there are more than 1 runs"):
         ledger.runs.group(query="When is kline to pay?")
+
+
+PARTS = ("query", "input", "message", "response", "argument", "result", "answer")
+"""The parts of a run that `long_run` can make differ."""
+
+
+def long_run(ledger: woodrat.Ledger, changed: str) -> str:
+    """Record a run whose parts are all longer than a row shows, one of them with another end; return its id."""
+    end = {part: "x" * 120 + (" changed" if part == changed else "") for part in PARTS}
+    with ledger.run(end["query"], inputs={"given": end["input"]}) as run:
+        with run.model("small", messages=[{"role": "user", "content": end["message"]}]) as call:
+            call.response = {"content": end["response"]}
+        with run.tool("look", at=end["argument"]) as found:
+            found.result = {"seen": end["result"]}
+        run.answer(end["answer"])
+    return run.id
+
+
+def test_rows_that_differ_never_read_the_same(ledger: woodrat.Ledger) -> None:
+    """Where two sides of a row begin alike, the part in which they differ is shown."""
+    plain = long_run(ledger, "")
+    for part in PARTS:
+        rows = [row for row in ledger.runs.diff(plain, long_run(ledger, part)).rows if row.mark != "same"]
+        assert rows
+        assert all(row.first != row.second for row in rows), part
+        assert any("changed" in str(row.second) for row in rows), part
+
+
+@pytest.mark.parametrize("reads", ["show", "search", "query"])
+def test_a_read_inside_a_tool_is_the_cause(ledger: woodrat.Ledger, reads: str) -> None:
+    """What a tool read from the ledger explains its result; the tool and the answer follow from it."""
+
+    def terms() -> str:
+        if reads == "show":
+            found = ledger.show("contract/kline")
+        elif reads == "search":
+            found = ledger.search("kline").items[0].snapshot
+        else:
+            found = ledger.query(entity_type="contract").items[0]
+        return str(found.fields["payment_terms"])
+
+    def asked() -> str:
+        with ledger.run("When does kline pay?") as run:
+            with run.tool("terms", client="kline") as call:
+                call.result = terms()
+            run.answer(call.result)
+        return run.id
+
+    first = asked()
+    ledger.as_agent("billing-bot").store({**KLINE, "payment_terms": "Net-45"})
+    found = ledger.runs.diff(first, asked())
+    name = "read" if reads == "show" else reads
+    assert found.sentence.startswith(f"They parted at step 2, the {name} of contract/kline: billing-bot wrote")
+    assert "apart from that" not in found.sentence
+    assert "differ by itself" not in found.sentence
+    tool = next(row for row in found.rows if row.kind == "tool")
+    assert (tool.mark, tool.follows, tool.cause) == ("differs", 2, None)
+
+
+def test_a_tool_called_otherwise_is_the_cause_of_what_it_read(ledger: woodrat.Ledger) -> None:
+    """Where a tool got other arguments, that is the cause, and what it read then follows from it."""
+    ledger.store({**KLINE, "id": "acme", "payment_terms": "Net-60"})
+
+    def asked(client: str) -> str:
+        with ledger.run("When do they pay?") as run:
+            with run.tool("terms", client=client) as call:
+                call.result = str(ledger.show(f"contract/{client}").fields["payment_terms"])
+            run.answer(call.result)
+        return run.id
+
+    found = ledger.runs.diff(asked("kline"), asked("acme"))
+    assert found.sentence.startswith("They parted at step 1, the tool terms")
+
+
+def test_span_ids_are_never_a_difference(ledger: woodrat.Ledger) -> None:
+    """What tracers call a run and its steps is set aside, also where a run hands it from step to step."""
+
+    def traced() -> str:
+        with ledger.run("Trace it") as run:
+            names = {"span": run.span, "traceparent": run.traceparent, "parent": {"span_id": run.span}, "run": run.id}
+            with run.tool("call", **names) as call:
+                call.result = {"span": run.span, "seen": 1}
+            with run.tool("again", of=call.span, **names) as call:
+                call.result = 2
+            run.decided("plan", "go on", because="it was seen", on=[call])
+            run.answer("done")
+        return run.id
+
+    found = ledger.runs.diff(traced(), traced())
+    assert found.same, found.sentence
+    assert found.set_aside

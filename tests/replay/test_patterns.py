@@ -312,3 +312,43 @@ def test_a_run_that_was_running_when_it_was_recalled_is_shown_so() -> None:
         assert found.same, str(found.runs[0])
         ledger.runs.resume(stopped, lambda run: "yes")
         assert ledger.runs.replay(run.id, agent).same
+
+
+def test_decisions_inside_tools_are_reported_as_not_made_again() -> None:
+    """A tool is answered from the recording, so a decision inside it is not made again, and the answer says so."""
+    ledger = woodrat.open(":memory:", agent="officer")
+    floor = 600
+
+    @woodrat.tool
+    def classify(score: int) -> str:
+        rules = [woodrat.Rule("low", {"score": {"lt": floor}})]
+        first = woodrat.decide("classify", {"score": score}, rules, default="high")
+        return str(woodrat.decide("repeat", {"score": score}, rules, default="high").chosen or first.chosen)
+
+    def agent(run: woodrat.Run) -> str:
+        return classify(580)
+
+    with ledger.run("Classify it") as run:
+        run.answer(agent(run))
+    floor = 500  # other rules inside the tool, which nobody asks again
+    found = ledger.runs.replay(run.id, agent)
+    (one,) = found.runs
+    assert (one.same, one.not_made_again) == (True, 2)
+    assert found.summary() == "1 of 1 runs are the same; 2 decisions inside tools were not made again."
+    assert str(one).endswith("same; 2 decisions inside tools were not made again")
+
+
+def test_a_read_of_the_ledger_inside_a_run_replays_as_it_was() -> None:
+    """`ledger.show` inside a run is a read of that run: a replay shows what it showed then."""
+    ledger = woodrat.open(":memory:", agent="officer")
+    ledger.store({"entity_type": "loan", "id": "42", "score": 580})
+
+    def agent(run: woodrat.Run) -> int:
+        return int(str(ledger.show("loan/42").fields["score"]))
+
+    with ledger.run("What is the score?") as run:
+        run.answer(agent(run))
+    assert [(read.entity, read.within) for read in ledger.runs.show(run.id).reads] == [("loan/42", None)]
+    ledger.store({"entity_type": "loan", "id": "42", "score": 710})
+    assert ledger.runs.replay(run.id, agent).same
+    assert ledger.show("loan/42").fields["score"] == 710

@@ -881,3 +881,17 @@ def test_a_missing_fact_is_as_loud_through_a_server(agents: tuple[Any, Any, Ledg
     (decision,) = record.decisions
     assert (decision.on_missing, decision.rules[0].unknown) == ("skip", True)
     assert a.runs.show(run.id) == record
+
+
+def test_reads_inside_a_run_are_reads_of_it(agents: tuple[Any, Any, Ledger]) -> None:
+    """`show`, `search` and `query` of a ledger behind a server are recorded in the run around them."""
+    remote, _, here = agents
+    remote.store({"entity_type": "loan", "id": "42", "score": 580})
+    with remote.run("What is the score?") as run:
+        assert remote.show("loan/42").fields["score"] == 580
+        assert len(remote.search("42", entity_type="loan").items) == 1
+        assert len(remote.query(entity_type="loan").items) == 1
+        assert remote.at(run.basis).show("loan/42").fields["score"] == 580
+    assert [read.within for read in here.runs.show(run.id).reads] == [None, "search", "query", None]
+    assert remote.show("loan/42").fields["score"] == 580
+    assert len(here.runs.show(run.id).reads) == 4

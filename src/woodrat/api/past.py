@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from woodrat.api.questions import Questions
 from woodrat.api.verb import READ, verb
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from woodrat.merge.snapshot import Snapshot
     from woodrat.merge.timeline import Event, Step
     from woodrat.runs.reader.recounter import Recounter
+    from woodrat.runs.recorder.reads import RunPast
     from woodrat.state.asof import Stored
 
 # What only some verbs need is imported by them: a program that shows one entity does not wait for the rest.
@@ -76,6 +77,21 @@ class PastState:
 
     def _reader(self) -> AbstractContextManager[Reader]:
         return open_reader(self.context)
+
+    def _run_reads(self) -> RunPast | None:
+        """Return the reads of the current run, where that is recorded in this log; none elsewhere."""
+        from woodrat.runs.recorder import current
+
+        frame = current.current_frame()
+        if frame is None or frame.run.ended:
+            return None
+        from woodrat.runs.recorder.log import LocalLog, LocalReads
+        from woodrat.runs.recorder.reads import RunPast
+
+        context = self.context
+        if not frame.run.log.is_same(LocalLog(context)):
+            return None
+        return RunPast(frame.run, LocalReads(context), None if context.moment == "now" else self.position)
 
     def __repr__(self) -> str:
         context = self.context
@@ -142,9 +158,11 @@ class PastState:
     def show(self, ref: LooseRef) -> Snapshot:
         """Show an entity: its values, and where each came from.
 
-        Raises `NotFound` when no live observation speaks of the entity.
+        Raises `NotFound` when no live observation speaks of the entity. Inside a run that is recorded here, this is a
+        read of the run, as `run.show` is; so are `search` and `query`.
         """
-        return reads.show(self.context, ref)
+        run = self._run_reads()
+        return reads.show(self.context, ref) if run is None else run.show(ref)
 
     @verb(get="/v1/elements/{ref}", command="elements REF#FIELD", tool="show")
     def elements(
@@ -170,6 +188,10 @@ class PastState:
         """
         from woodrat.ledger import lists
 
+        run = self._run_reads()
+        if run is not None:
+            asked = {"entity_type": entity_type, "limit": None if limit == 20 else limit, "cursor": cursor}
+            return run.search(query, **_stated(asked))
         return lists.search(self.context, query, entity_type=entity_type, limit=limit, cursor=cursor)
 
     @verb(get="/v1/entities", command="entities list", tool="search")
@@ -198,15 +220,16 @@ class PastState:
         """
         from woodrat.ledger import lists
 
-        return lists.query(
-            self.context,
-            entity_type=entity_type,
-            where=where,
-            sort=sort,
-            descending=descending,
-            limit=limit,
-            cursor=cursor,
-        )
+        asked = {
+            "entity_type": entity_type,
+            "where": where,
+            "sort": sort,
+            "descending": descending or None,
+            "limit": None if limit == 100 else limit,
+            "cursor": cursor,
+        }
+        run = self._run_reads()
+        return lists.query(self.context, **_stated(asked)) if run is None else run.query(**_stated(asked))
 
     @verb(get="/v1/duplicates")
     def duplicates(
@@ -427,3 +450,8 @@ class Past(Questions, PastState):
 
     def _as_it_was(self, position: int) -> Past:
         return Past(replace(self.context, moment=position, erasures=None))
+
+
+def _stated(asked: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments that a caller stated: a run records no others."""
+    return {name: value for name, value in asked.items() if value is not None}

@@ -46,12 +46,16 @@ if TYPE_CHECKING:
     from woodrat.exchange.verbs.importer import Imported
     from woodrat.explain.stale import Stale
     from woodrat.explain.workers.subscription import Subscription
+    from woodrat.ledger.find import Hit
     from woodrat.ledger.moments import Moment
+    from woodrat.ledger.pages import Page
     from woodrat.ledger.progress import Progress
     from woodrat.log.entry import Entry
+    from woodrat.merge.snapshot import Snapshot
     from woodrat.proofs.proof import Capsule, ConsistencyProof, Proof, Signed
     from woodrat.recall.reader import Recall
     from woodrat.replay.result import Replayed
+    from woodrat.runs.recorder.reads import RunPast
     from woodrat.runs.recorder.run import Run
     from woodrat.state.source import Delivery
     from woodrat.training.exports import Exported
@@ -130,6 +134,40 @@ class RemotePast(Past):
         if out is not None:
             write_reduction(found, out)
         return found
+
+    def _run_reads(self) -> RunPast | None:
+        """Return the reads of the current run, where that is recorded through this server; none elsewhere."""
+        from woodrat.api.remote_run import RemoteLog as RunLog
+        from woodrat.runs.recorder.log import LocalLog
+        from woodrat.runs.recorder.run import current_run
+
+        run, link = current_run(), self.link
+        if run is None or run.ended:
+            return None
+        if isinstance(run.log, LocalLog):  # a replay reads from a copy of the log behind this address
+            is_here = run.log.context.engine.location == link.transport.address
+        else:
+            is_here = isinstance(run.log, RunLog) and run.log.transport is link.transport
+        if not is_here:
+            return None
+        if link.moment is None and link.valid_at is None:
+            return run
+        return run.at(None if link.moment is None else int(link.moment), valid_at=link.valid_at)
+
+    def show(self, ref: Any) -> Snapshot:
+        """Show an entity as `Past.show` does; inside a run, a read of it."""
+        run = self._run_reads()
+        return cast("Snapshot", _SHOW(self, ref)) if run is None else run.show(ref)
+
+    def search(self, *arguments: Any, **given: Any) -> Page[Hit]:
+        """Find entities by words as `Past.search` does; inside a run, a read of each."""
+        run = self._run_reads()
+        return cast("Page[Hit]", _SEARCH(self, *arguments, **given)) if run is None else run.search(*arguments, **given)
+
+    def query(self, **given: Any) -> Page[Snapshot]:
+        """List entities as `Past.query` does; inside a run, a read of each."""
+        run = self._run_reads()
+        return cast("Page[Snapshot]", _QUERY(self, **given)) if run is None else run.query(**given)
 
     def recall(self, *arguments: Any, **given: Any) -> Recall:
         """Find past runs that answer a question, as `Past.recall` does; inside a run, a read of it."""
@@ -254,6 +292,10 @@ class RemoteLedger(Ledger, RemotePast):
     at = RemotePast.at
     recall = RemotePast.recall
     __repr__ = RemotePast.__repr__
+    _run_reads = RemotePast._run_reads  # noqa: SLF001 - its own
+    show = RemotePast.show
+    search = RemotePast.search
+    query = RemotePast.query
     reduce = RemotePast.reduce
     sql = RemotePast.sql
     tenant = RemotePast.tenant
@@ -620,6 +662,9 @@ def check_plain(value: object) -> None:
         raise Refused(faults)
 
 
+_SHOW: Callable[..., Any]
+_SEARCH: Callable[..., Any]
+_QUERY: Callable[..., Any]
 _RECALL: Callable[..., Any]
 _REDUCE: Callable[..., Any]
 _REGISTER: Callable[..., Any]
@@ -644,9 +689,11 @@ def _install() -> None:
             name = verb.function.__name__
             if verb.declaration.path and name not in vars(kind):
                 setattr(kind, name, over(verb))
-    global _RECALL, _REDUCE, _REGISTER
-    _RECALL = over(next(verb for verb in verbs_of(Past) if verb.name == "recall"))
-    _REDUCE = over(next(verb for verb in verbs_of(Past) if verb.name == "reduce"))
+    global _SHOW, _SEARCH, _QUERY, _RECALL, _REDUCE, _REGISTER
+    named = {verb.name: verb for verb in verbs_of(Past)}
+    _SHOW, _SEARCH, _QUERY, _RECALL, _REDUCE = (
+        over(named[name]) for name in ("show", "search", "query", "recall", "reduce")
+    )
     _REGISTER = over(next(verb for verb in verbs_of(Schemas, "schemas") if verb.name == "schemas.register"))
 
 

@@ -66,8 +66,9 @@ class RemoteReads:
         return RemoteReads(self._past.at(moment, valid_at=valid_at))
 
     def ask(self, verb: str, *arguments: Any, **given: Any) -> Any:
-        """Return what a verb of the library that reads answers."""
-        return getattr(self._past, verb)(*arguments, **given)
+        """Return what a verb of the library that reads answers; the run around it has asked, and notes it itself."""
+        with current.entered(None):
+            return getattr(self._past, verb)(*arguments, **given)
 
 
 class ServedLedger(Protocol):

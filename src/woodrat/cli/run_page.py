@@ -156,7 +156,9 @@ def _what(paper: Paper, step: NumberedStep) -> str:
         case ModelCall() as call:
             question = _asked(call)
             named = " ".join(filter(None, (call.model, f"“{question}”" if question else None)))
-            return f"{named} → ".lstrip() + _outcome(call.errored, call.error, _answered(call), "response")
+            return f"{named} → ".lstrip() + _outcome(
+                call.errored, call.error, (call.preview or "").removeprefix("→ ") or None, "response"
+            )
         case Decision() as decision:
             return f"{choice(decision)} {decision.by(value)}"
         case Note() as note:
@@ -190,16 +192,6 @@ def _asked(call: ModelCall) -> str | None:
     said = messages.question(last)
     line = None if said is None else " ".join(said.split())
     return line if line is None or len(line) <= ASKED_CHARACTERS_MAX else line[: ASKED_CHARACTERS_MAX - 1] + "…"
-
-
-def _answered(call: ModelCall) -> str | None:
-    """Return what a model answered: its words, the tools it asked for, or whatever it is."""
-    from woodrat.runs import messages, steps
-
-    response = call.response
-    if isinstance(response, list) and len(response) == 1:
-        response = response[0]
-    return None if response is None else steps.preview(messages.gist(response)).removeprefix("→ ")
 
 
 # One step

@@ -23,6 +23,8 @@ MARKS = {"same": "", "differs": "|", "first": "<", "second": ">"}
 """What stands beside a row."""
 SET_ASIDE_MAX = 8
 """How many of the values that were set aside are named; JSON has them all."""
+SHARED_CHARACTERS_MAX = 12
+"""How much two sides of a row that differ have in common before that is left out on a terminal."""
 CLUSTERS_MAX = 10
 """How many clusters are shown beside each other, the largest first."""
 
@@ -140,13 +142,7 @@ def _named(fault: Fault, names: Mapping[str, str]) -> Fault:
 def show_divergence(paper: Paper, found: Divergence) -> None:
     """Print two runs side by side, and the sentence."""
     rows = [
-        (
-            MARKS[row.mark],
-            str(row.step),
-            row.label,
-            "" if row.first is None else row.first,
-            "" if row.second is None else row.second,
-        )
+        (MARKS[row.mark], str(row.step), row.label, *_sides(row.first or "", row.second or "", paper.width is not None))
         for row in found.rows
     ]
     parted = [YELLOW if row.step == found.step else DIM if row.mark == "same" else "" for row in found.rows]
@@ -158,6 +154,18 @@ def show_divergence(paper: Paper, found: Divergence) -> None:
         named = [f"{aside.path} of step {aside.step} ({aside.kind})" for aside in found.set_aside]
         more = f" and {len(named) - SET_ASIDE_MAX} more" if len(named) > SET_ASIDE_MAX else ""
         paper.line(f"Set aside, as every run makes it up anew: {', '.join(named[:SET_ASIDE_MAX])}{more}.", DIM)
+
+
+def _sides(first: str, second: str, cut: bool) -> tuple[str, str]:
+    """Return two texts of a row, from where they differ on if their columns may be cut before that."""
+    shared = next(
+        (n for n, (x, y) in enumerate(zip(first, second, strict=False)) if x != y), min(len(first), len(second))
+    )
+    if not cut or first == second or shared <= SHARED_CHARACTERS_MAX:
+        return first, second
+    begin = first.rfind(" ", 0, shared) + 1
+    begin = begin if shared - begin <= SHARED_CHARACTERS_MAX else shared - SHARED_CHARACTERS_MAX
+    return f"…{first[begin:]}", f"…{second[begin:]}"
 
 
 def show_crowd(paper: Paper, crowd: Crowd) -> None:

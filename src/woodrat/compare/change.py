@@ -60,7 +60,7 @@ def changes(
     for found in differences(first, second):
         name = found.path or within
         kind = _volatile(found, name)
-        if kind is not None and not matters(found.first, found.second):
+        if kind is not None and (volatile.names_span(name) or not matters(found.first, found.second)):
             aside.append((found, kind))
         elif found.kind == CHANGED and (_spelled_otherwise(found) or (prose and _reworded(found, name))):
             wording.append(found)
@@ -108,6 +108,19 @@ def told(found: Difference, sides: Sides) -> str:
             return f"{path or 'the items'} in another order: {sides.both(one, two)}"
     one, two = pair_of(found.first, found.second)
     return sides.both(_named(path, one), _named(other, two))
+
+
+def part_texts(name: str, found: Difference) -> tuple[str, str]:
+    """Return what each side has in one part of a value of this name, with its path."""
+
+    def side(path: str | None, text: str) -> str:
+        if path is None:
+            return f"{name}: nothing there"
+        place = f"{name}{path}" if path.startswith("[") else f"{name}.{path}" if path else name
+        return f"{_path(place)}: {text}"
+
+    one, two = pair_of(found.first, found.second)
+    return side(found.path, one), side(found.other_path, two)
 
 
 def pair_of(first: Json, second: Json) -> tuple[str, str]:

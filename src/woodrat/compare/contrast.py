@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
+from woodrat.compare.volatile import names_span
 from woodrat.records import dataclass
 from woodrat.runs import messages
 from woodrat.runs.account import DONE
@@ -111,6 +112,24 @@ def both_done(p: Any, q: Any) -> tuple[str | None, str | None]:
         other = args if form.same(p.args, q.args) else short(q.args)
         return f"{args} → {result(p)}", f"{other} → {result(q)}"
     return None if p is None else done(p, q), None if q is None else done(q, p)
+
+
+def compared(part: Any) -> dict[str, Json]:
+    """Return what of a step is compared with the step beside it, by name."""
+    if isinstance(part, Read):
+        return {"values": dict(part.values), "found": part.found, "fields": dict(part.fields)}
+    if isinstance(part, ToolCall):
+        return {"args": part.args, "result": part.result, "error": part.error, "begun": part.begun}
+    if isinstance(part, ModelCall):
+        answer, asked = without_call_ids(part.response), without_call_ids(part.messages)
+        told = {"answer": answer, "error": part.error, "messages": asked, "parameters": dict(part.parameters)}
+        return {**told, "model": part.model, "request": part.request}
+    if isinstance(part, Decision):
+        looked = {name: value for name, (value, _) in looked_at(part).items()}
+        asked = [[{"key": c.key, "op": c.op, "operand": c.operand} for c in rule.conditions] for rule in part.rules]
+        return {"chosen": part.chosen, "rule": part.rule, "facts": looked, "rules": asked, "mode": part.mode}
+    assert isinstance(part, Write)
+    return {"op": part.op, "fields": dict(part.fields), "remove": dict(part.remove)}
 
 
 def came(part: ToolCall | ModelCall, verb: str) -> str:
@@ -217,7 +236,8 @@ def looked_at(decision: Decision) -> dict[str, tuple[Json, Mapping[str, Any]]]:
 def evidence(p: Decision, q: Decision) -> list[str]:
     """Return the names of what both looked at and saw otherwise, those that turned a condition first."""
     one, other = looked_at(p), looked_at(q)
-    differ = [name for name in sorted({*one} & {*other}) if not _same_fact(one[name], other[name], p, q)]
+    named = [name for name in sorted({*one} & {*other}) if not names_span(name)]
+    differ = [name for name in named if not _same_fact(one[name], other[name], p, q)]
     turned = {c.key for x, y in zip(p.rules, q.rules, strict=False) for c, d in _compared(x, y) if c.result != d.result}
     return sorted(differ, key=lambda name: (name not in turned, name))
 

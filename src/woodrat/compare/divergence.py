@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from woodrat.canon.form import Json
 from woodrat.compare import contrast
 from woodrat.compare.align import align
 from woodrat.compare.alignment import ComparedStep, Row, side_by_side, steps_of
 from woodrat.compare.cause import BEHAVIOUR, KINDS, NO_LINEAGE, NONE, OUTCOME, WORDING, Cause, Lineage
+from woodrat.compare.change import part_texts
 from woodrat.compare.contrast import RUNS, Sides
 from woodrat.compare.difference_level import SetAside
 from woodrat.compare.explanation import Explanation
 from woodrat.compare.logs import Logs, OneLog, TwoLogs
 from woodrat.compare.usage import Usage
+from woodrat.compare.value_difference import differences
 from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.runs.record import RunRecord
@@ -224,7 +227,26 @@ class _Comparison:
     ) -> StepPair:
         cause, follows, level = self.causes.get(number), self.follows.get(number), self.levels.of(number)
         mark = SAME if level is None else mark
+        if mark == DIFFERS and sides[0] == sides[1]:
+            sides = self._told_apart(number) or sides
         return StepPair(number, kind, label, mark, *sides, places, cause, follows, level or NONE)
+
+    def _told_apart(self, number: int) -> tuple[str, str] | None:
+        """Return the first part in which the two sides of a row differ, where what they did reads the same in short."""
+        first: Mapping[str, Json]
+        second: Mapping[str, Json]
+        if 1 <= number <= len(self.steps):
+            left, right = self.steps[number - 1]
+            first, second = (contrast.compared(step.part) for step in (left, right) if step is not None)
+        elif number == 0:
+            first, second = ({"query": run.query, "inputs": dict(run.inputs)} for run in (self.a, self.b))
+        else:
+            first, second = ({"answer": r.answer, "error": r.error, "verdict": r.verdict} for r in (self.a, self.b))
+        for name in contrast.differing(first, second):
+            found = differences(first.get(name), second.get(name))
+            if found:
+                return part_texts(name, found[0])
+        return None
 
     # The sentence
 

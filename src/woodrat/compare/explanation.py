@@ -31,7 +31,7 @@ from woodrat.records import replace
 from woodrat.runs import messages
 from woodrat.runs.account import DONE
 from woodrat.runs.record import RunRecord
-from woodrat.runs.steps import Decision, ModelCall, Read, ToolCall, Write
+from woodrat.runs.steps import Decision, ModelCall, Part, Read, ToolCall, Write
 
 _VERBS: Final = {"read": "read it", "tool": "called it", "model": "asked it", "decision": "made it"}
 _SIDES: Final = ("first", "second")
@@ -71,7 +71,7 @@ class Explanation:
         last = len(self.steps) + 1
         for number in range(last + 1):
             level = self.levels.of(number)
-            if level is None:
+            if level is None or number in self.causes or number in self.follows:
                 continue
             if number == 0:
                 self.causes[0] = self._start()
@@ -257,7 +257,9 @@ class Explanation:
         if isinstance(p, Read) and isinstance(q, Read):
             root, cause = self._read(p, q)
         elif isinstance(p, ToolCall) and isinstance(q, ToolCall):
+            inside = self._explain_inside(number, p, q) if form.same(p.args, q.args) else None
             root, cause = self._called(number, p, q)
+            root = root if inside is None else inside
         elif isinstance(p, ModelCall) and isinstance(q, ModelCall):
             root, cause = self._asked(number, p, q)
         elif isinstance(p, Decision) and isinstance(q, Decision):
@@ -272,6 +274,26 @@ class Explanation:
             root = None
         self._settle(number, root, cause if root is not None else replace(cause, level=level))
         self._remember(number, left, right)
+
+    def _explain_inside(self, number: int, p: ToolCall, q: ToolCall) -> int | None:
+        """Explain the steps inside two calls that were made alike; return the row that their results follow from."""
+        roots: list[int] = []
+        spans = ({p.span}, {q.span})
+        for row, sides in enumerate(self.steps[number:], number + 1):
+            parts = [(which, side.part) for which, side in enumerate(sides) if side is not None]
+            inner = [(which, part) for which, part in parts if isinstance(part, Part) and part.under in spans[which]]
+            if not inner:
+                continue
+            for which, part in inner:
+                spans[which].add(part.span)
+            level = self.levels.of(row)
+            if level is None:
+                continue
+            if row not in self.causes and row not in self.follows:
+                self._explain(row, level, *sides)
+            if level == BEHAVIOUR:
+                roots.append(self._root(row))
+        return min(roots, default=None)
 
     def _alone(self, number: int, left: ComparedStep | None, right: ComparedStep | None) -> Cause:
         """Return why only one run took a step."""

@@ -14,7 +14,7 @@ from typing import Final
 from woodrat.canon.form import Json
 from woodrat.compare import volatile
 from woodrat.compare.value_difference import opened, says_much
-from woodrat.runs import messages
+from woodrat.runs import messages, trace
 from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Decision, Part, Read, ToolCall, Write
 
@@ -75,6 +75,17 @@ class Usage:
         self._record, self._parts = record, parts
 
     @cached_property
+    def _own(self) -> frozenset[str]:
+        """What the recorder calls the run and its steps, which is new every time and leads to nothing."""
+        spans = (part.span for part in self._record.steps)
+        return frozenset({self._record.id, trace.trace_id(self._record.id), *spans})
+
+    def _told(self, value: Json) -> set[str]:
+        """Return what a value can be recognised by, names of the run and its steps aside."""
+        found = {*marks(value), *([str(value)] if isinstance(value, int | float) else [])}
+        return {mark for mark in found if not ({*volatile.tokens(mark)} or {mark}) <= self._own}
+
+    @cached_property
     def _last_use(self) -> dict[str, int]:
         return {mark: place for place, part in enumerate(self._parts) for mark in marks(asked_with(part))}
 
@@ -106,17 +117,13 @@ class Usage:
 
     def used_after(self, place: int, value: Json) -> bool:
         """Return whether a later call, decision or write was handed a value, or an id or time in it."""
-        return any(self._last_use.get(mark, START) > place for mark in _told(value))
+        return any(self._last_use.get(mark, START) > place for mark in self._told(value))
 
     def known_before(self, place: int, value: Json) -> bool:
         """Return whether the run was given a value, or an earlier step returned it."""
-        return any(self._first_source.get(mark, place) < place for mark in _told(value))
+        return any(self._first_source.get(mark, place) < place for mark in self._told(value))
 
 
 def identifies(mark: str) -> bool:
     """Return whether a value names one thing, such as an order number: dates, amounts and plain words do not."""
     return "@" in mark or (len(mark) >= IDENTIFIER_CHARACTERS_MIN and _IDENTIFIER.fullmatch(mark) is not None)
-
-
-def _told(value: Json) -> set[str]:
-    return {*marks(value), *([str(value)] if isinstance(value, int | float) else [])}

@@ -36,6 +36,8 @@ _ID_NAME: Final = re.compile(
     r"(?:^|_)(?:(?:request|response|trace|span|session|correlation|message|msg|call|tool_call|run|event|transaction|job)_?"
     r"(?:id|uuid|guid)|uuid|guid|ulid|nonce|etag|checksum|fingerprint|system_fingerprint|salt|signature|cursor)(?:_|$)"
 )
+_SPAN_NAME: Final = re.compile(r"(?:^|_)(?:span(?:_?id)?|trace_?id|traceparent)$")
+"""Names of what a tracer calls a step: new in every run, and never what a run is about."""
 _DURATION_NAME: Final = re.compile(
     r"(?:^|_)(?:duration|elapsed|latency|took|response_time|processing_time|runtime|uptime)(?:_|$)"
 )
@@ -123,3 +125,8 @@ def steady(value: Json) -> Json:
 def snake(name: str) -> str:
     """Return a name in lower case with underscores: `requestId` is `request_id`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[-\s]+", "_", name).lower()
+
+
+def names_span(path: str) -> bool:
+    """Return whether a value goes by a name that tracers give to steps."""
+    return _SPAN_NAME.search(snake(path.rpartition(".")[2].split("[")[0])) is not None

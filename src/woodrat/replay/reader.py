@@ -533,6 +533,11 @@ class Playback(Recording):
                 if id(body) in waiting and body.get("span") not in self._left_out and kind != "run.noted"
             ]
 
+    def decisions_not_made(self) -> int:
+        """Return how many recorded decisions stand inside tools that the recording answered."""
+        with self._lock:
+            return sum(kind == "run.decided" and body.get("span") in self._left_out for kind, body in self._steps)
+
     def _check_end(self) -> None:
         """Stop, without a difference, where an interrupted run stopped."""
         if self.ended is None and not self._left() and not self._unwritten():
@@ -642,6 +647,7 @@ def replay_one(
         answer=answer_of(began),
         divergences=tuple(session.divergences),
         problems=unrestored_values(playback.run for playback in session.playbacks),
+        not_made_again=sum(playback.decisions_not_made() for playback in session.playbacks),
     )
 
 

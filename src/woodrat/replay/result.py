@@ -165,10 +165,12 @@ class ReplayedRun(Record):
     """How it differs, in the order of the steps; the agent goes on for as long as the recording answers."""
     problems: tuple[str, ...] = ()
     """Recorded values that the agent was given otherwise than they were, because their types could not be restored."""
+    not_made_again: int = 0
+    """How many recorded decisions were made inside tools, which the recording answered: nothing is known of these."""
 
     @derived
     def same(self) -> bool:
-        """Whether nothing differs."""
+        """Whether nothing that was done again differs."""
         return not self.divergences
 
     @derived
@@ -177,9 +179,10 @@ class ReplayedRun(Record):
         return self.divergences[0] if self.divergences else None
 
     def __str__(self) -> str:
+        aside = f"; {_not_made_again(self.not_made_again)}" if self.not_made_again else ""
         if self.same:
-            return f"{self.run}: same" + (", as far as it was recorded" if self.interrupted else "")
-        told = [f"{self.run}: differs at {self.divergences[0]}"]
+            return f"{self.run}: same" + (", as far as it was recorded" if self.interrupted else "") + aside
+        told = [f"{self.run}: differs at {self.divergences[0]}{aside}"]
         told += [f"  then {each}" for each in self.divergences[1:]]
         told += [f"  {problem}" for problem in self.problems]
         return "\n".join(told)
@@ -219,7 +222,14 @@ class Replayed(Record):
         counts = self.counts
         told = f"{counts.pop('same')} of {counts.pop('runs')} runs are the same"
         kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items())
-        return f"{told}; {len(self.differing)} differ ({kinds})." if kinds else f"{told}."
+        told = f"{told}; {len(self.differing)} differ ({kinds})" if kinds else told
+        aside = sum(run.not_made_again for run in self.runs)
+        return f"{told}; {_not_made_again(aside)}." if aside else f"{told}."
+
+
+def _not_made_again(count: int) -> str:
+    decisions = "one decision inside a tool was" if count == 1 else f"{count} decisions inside tools were"
+    return f"{decisions} not made again"
 
 
 def _condition(said: Any) -> str:

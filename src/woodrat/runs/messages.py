@@ -18,8 +18,26 @@ _USERS: Final = (None, "user", "human")
 """Whose messages are questions."""
 
 
+def answered(response: Any) -> Any:
+    """Return the message in a model's whole response, as its maker's interface returns it; a message as it is."""
+    if isinstance(response, list) and len(response) == 1:
+        return answered(response[0])
+    if not isinstance(response, Mapping):
+        return response
+    choices, output = response.get("choices"), response.get("output")
+    if isinstance(choices, list) and choices and "content" not in response:
+        first = choices[0]
+        return (
+            first["message"] if isinstance(first, Mapping) and isinstance(first.get("message"), Mapping) else response
+        )
+    if isinstance(output, list) and "content" not in response and response.get("object") == "response":
+        return {"role": "assistant", "content": output}
+    return response
+
+
 def words(message: Any) -> str | None:
     """Return the text of a message, however it is wrapped; `None` where it says more than text, or nothing."""
+    message = answered(message)
     if isinstance(message, str):
         return message
     if isinstance(message, list):
@@ -45,6 +63,7 @@ def question(messages: Any) -> str | None:
 
 def text_in(message: Any) -> str | None:
     """Return the text of a message whatever else it says: the calls it makes and what it thought are left out."""
+    message = answered(message)
     whole = words(message)
     if whole is not None or not isinstance(message, Mapping):
         return whole
@@ -62,7 +81,7 @@ def gist(message: Any) -> Any:
     called = [f"{name} {json.dumps(args, ensure_ascii=False)}" for name, args in calls(message)]
     said = text_in(message)
     if called:
-        return (f"{said} " if said else "") + f"→ {', '.join(called)}"
+        return (f"{said} " if said and said.strip() else "") + f"→ {', '.join(called)}"
     if said is not None:
         return said
     answers = [_answered(part) for part in _parts(message)]
@@ -81,6 +100,7 @@ def calls(message: Any) -> list[tuple[str, Any]]:
 
 
 def _parts(message: Any) -> Iterator[Mapping[str, Any]]:
+    message = answered(message)
     for name in (*_TEXTS, "tool_calls"):
         listed = message.get(name) if isinstance(message, Mapping) else None
         yield from (part for part in listed if isinstance(part, Mapping)) if isinstance(listed, list) else ()

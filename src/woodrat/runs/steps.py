@@ -13,6 +13,7 @@ from woodrat.canon import ids
 from woodrat.errors import Refused
 from woodrat.record_json import IN_PYTHON_ONLY, Record, derived
 from woodrat.records import dataclass, field
+from woodrat.runs import messages
 from woodrat.runs.evidence import Evidence
 from woodrat.runs.margin import Margin
 
@@ -349,6 +350,11 @@ class ModelCall(Part):
     def request_digest(self) -> str | None:
         """Digest of the request, under the name that other formats use."""
         return self.request
+
+    @derived
+    def preview(self) -> str | None:
+        """What it answered as text, cut at a named length: its words and the tools it asked for; none without one."""
+        return None if self.response is None else preview(messages.gist(self.response))
 
 
 @dataclass(frozen=True, slots=True)
