@@ -359,7 +359,7 @@ def test_a_run_record_is_imported_again(ledger: woodrat.Ledger) -> None:
     assert ledger.position == position
     other = opened(MemoryEngine())
     copied = only(other, exported)
-    places = {"position", "positions", "start", "end", "narrative", "margin"}
+    places = {"position", "positions", "start", "end", "narrative", "margin", "unchecked"}
 
     def told(value: Any) -> Any:
         if isinstance(value, dict):

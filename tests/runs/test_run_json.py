@@ -14,7 +14,7 @@ from tests.runs.test_snapshot_format import kept, story
 import woodrat
 from woodrat.runs.record import RunRecord
 
-OF_THE_LOG = frozenset({"position", "positions", "start", "end", "linked", "narrative"})
+OF_THE_LOG = frozenset({"position", "positions", "start", "end", "linked", "narrative", "unchecked"})
 """What depends on the log that a run stands in."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.server.server import Server
 
 import woodrat
@@ -213,3 +214,97 @@ def test_a_rule_that_is_faulty_or_lacks_a_fact_is_refused(start: Start) -> None:
     what_if = {"run": run, "rules": {"risk": faulty}, "thresholds": {"risk.creditScore.lt": True}}
     found = server.call("POST", "/v1/what-if", what_if)
     assert (found.status, len(found.json["details"]["faults"])) == (400, 4)
+
+
+def stated_read(server: Server, key: str) -> tuple[int, str, str]:
+    """State 790 and then 580 of a loan; return the position after both, and the observations."""
+    found = [
+        server.call("POST", "/v1/store", {"records": {"entity_type": "loan", "id": "42", "score": score}}, key=key).json
+        for score in (790, 580)
+    ]
+    return found[1]["position"], found[0]["observations"][0], found[1]["observations"][0]
+
+
+def read_of(observation: str, position: int, score: int) -> dict[str, Any]:
+    fields = {"id": {"observation": observation, "value": "42"}, "score": {"observation": observation, "value": score}}
+    return {"kind": "run.read", "entity": "loan/42", "position": position, "found": True, "fields": fields}
+
+
+@pytest.mark.parametrize("door", ["entries", "import"])
+@pytest.mark.parametrize("grants", [["run"], ["run", "read"], ["*"]], ids=" ".join)
+def test_a_client_cannot_claim_to_have_read_what_was_overruled(
+    keyring: Keyring, start: Start, door: str, grants: list[str]
+) -> None:
+    """A read is compared with the log at its position; whoever may not read hears only that it does not agree."""
+    writer, key = keyring.create("lending", "crm", ["*"])[1], keyring.create("lending", "agent", grants)[1]
+    server = start(keyring)
+    position, overruled, believed = stated_read(server, writer)
+    run = server.call("POST", "/v1/runs", {"query": "Approve #42?"}, key=key).json["run"]
+
+    def post(entry: dict[str, Any]) -> Any:
+        if door == "entries":
+            return server.call("POST", f"/v1/runs/{run}/entries", {"entries": [entry]}, key=key)
+        return server.call("POST", "/v1/runs/import", {"document": [{**entry, "run": run}]}, key=key)
+
+    refused = post(read_of(overruled, position, 790))
+    assert refused.status == 400
+    if grants == ["run"]:
+        assert "it does not agree with the log" in refused.json["detail"]
+        assert not any(told in refused.body.decode() for told in ("580", believed, "had a value"))
+    else:
+        said = f"run.read of loan/42 at {position}: score was 580 ({believed}), not 790 ({overruled})"
+        assert said in refused.json["detail"]
+    missed = post({"kind": "run.read", "entity": "loan/42", "position": position, "found": False})
+    assert (missed.status, "was known" in missed.json["detail"]) == (400, grants != ["run"])
+    assert post(read_of(believed, position, 580)).status == 200
+    (read,) = server.call("GET", f"/v1/runs/{run}", key=writer).json["reads"]
+    assert (read["fields"]["score"]["value"], read["unchecked"]) == (580, None)
+
+
+def test_reads_of_a_recorder_elsewhere_always_agree(keyring: Keyring, start: Start) -> None:
+    """Whatever the library's recorder reads through a server is taken, while others write, correct, join and delete."""
+    writer, key = (keyring.create("lending", name, ["*"])[1] for name in ("crm", "agent"))
+    server = start(keyring)
+    address = f"http://127.0.0.1:{server.port}"
+    tags = [f"tag {number}" for number in range(1_200)]
+    document = {
+        "title": "loan",
+        "type": "object",
+        "properties": {"tags": {"type": "array", "x-woodrat-merge": "union"}},
+    }
+    with (
+        woodrat.open(address, key=writer) as others,
+        woodrat.open(address, key=key, redact=["secret", "*_token"]) as ledger,
+    ):
+        others.schemas.register(document)
+        others.store([{"entity_type": "loan", "id": str(number), "score": 500 + number} for number in range(5)])
+        first = others.position
+        large = {"secret": "x", "api_token": "y", "text": "long " * 2_000}
+        others.store(
+            {"entity_type": "loan", "id": "1", "tags": tags, "about": large, "secret": "s", "note": "n" * 9_000}
+        )
+        others.store({"entity_type": "loan", "id": "2", "tags": tags[:100]})
+        with ledger.run("Approve?", on_error="raise", redact=["note_*"]) as run:
+            run.show("loan/1")
+            others.correct("loan/1", {"score": 700}, reason="mistyped")
+            run.show("loan/1")
+            run.at(first).show("loan/1")
+            run.at(valid_at="2020-01-01").search("loan")
+            others.merge("loan/1", "loan/2")
+            run.show("loan/2")
+            others.delete("loan/3")
+            run.show("loan/3")
+            others.retract(others.observations("loan/4").items[0].observation.id, reason="wrong")
+            for missing in ("loan/4", "loan/9", "loan/none such"):
+                with pytest.raises(woodrat.NotFound):
+                    run.show(missing)
+            run.history("loan/4")
+            run.elements("loan/1", "tags", limit=10)
+            run.history("loan/1")
+            assert len(list(run.query(entity_type="loan", limit=1))) == 2
+            run.search("loan")
+            run.decide("risk", run.show("loan/1"), [woodrat.Rule("ok", {"score": {"gte": 600}})])
+        record = ledger.runs.show(run.id)
+    assert record.problems == ()
+    assert {read.unchecked for read in record.reads} <= {None, "valid_at"}
+    assert len(record.reads) > 12

@@ -150,7 +150,8 @@ def _what(paper: Paper, step: NumberedStep) -> str:
         case Read() as read:
             asked = "" if read.within is None else f"{read.within}({fields(read.args)})"
             named = " ".join(filter(None, (asked, read.entity)))
-            return f"{named}: {fields(read.values) if read.found else 'not found'}"
+            unchecked = "" if read.unchecked is None else " (unchecked)"
+            return f"{named}{unchecked}: {fields(read.values) if read.found else 'not found'}"
         case ToolCall() as call:
             return f"{call_words(call)} → {_outcome(call.errored, call.error, call.preview, 'result')}"
         case ModelCall() as call:
@@ -351,6 +352,8 @@ def _print_evidence(paper: Paper, item: Evidence) -> None:
         for document in item.documents
     )
     since = item.since
+    if item.unchecked:
+        paper.line(f"    {item.fact} {value(item.value)} is unchecked: the log does not show that it was read", YELLOW)
     if documents:
         paper.line(f"    {item.fact} {value(item.value)} comes from {documents}")
     if since is not None:

@@ -14,6 +14,7 @@ from woodrat.explain.reader.impact import ImpactSearch, direct_place, impact_pag
 from woodrat.explain.reader.lineage import PLACE, LineageSearch, cut_of, lineage_page, reaches
 from woodrat.explain.reader.tracer import Tracer, depth_faults, open_tracer, text_faults
 from woodrat.ledger import source_index
+from woodrat.ledger.moments import here
 from woodrat.ledger.pages import page_request
 from woodrat.ledger.read import Reader
 from woodrat.records import replace
@@ -21,7 +22,7 @@ from woodrat.runs.reader.recounter import Recounter, open_recounter, run_record
 from woodrat.runs.reader.why import texts_of, why_page
 from woodrat.runs.step_order import numbered_steps
 from woodrat.runs.step_page import STEP_KINDS, step_kind, steps_page
-from woodrat.runs.steps import Decision
+from woodrat.runs.steps import Decision, Read
 from woodrat.state.asof import AsOf
 from woodrat.training import index as training_index
 
@@ -123,8 +124,9 @@ def run(context: Context, id: object) -> RunRecord:
     with open_recounter(context) as recounter:
         record = run_record(recounter, id)
         gathered = Gathered(_tracer(recounter))
-        decisions = tuple(gathered(texts_of(decision))(decision) for decision in record.decisions)
-    return replace(record, decisions=decisions) if decisions else record
+        decisions = tuple(_explained(gathered, decision) for decision in record.decisions)
+        reads = tuple(_told_of_log(recounter, read) for read in record.reads)
+    return replace(record, decisions=decisions, reads=reads) if decisions or reads else record
 
 
 def run_steps(context: Context, id: object, *, kind: object, skip: object, step: object, limit: object) -> RunSteps:
@@ -145,10 +147,25 @@ def run_steps(context: Context, id: object, *, kind: object, skip: object, step:
                 )
         gathered = Gathered(_tracer(recounter))
         page = [
-            each._replace(part=gathered(texts_of(each.part))(each.part)) if isinstance(each.part, Decision) else each
+            each._replace(part=_explained(gathered, each.part))
+            if isinstance(each.part, Decision)
+            else each._replace(part=_told_of_log(recounter, each.part))
+            if isinstance(each.part, Read)
+            else each
             for each in steps[skip : skip + request.limit]
         ]
     return steps_page(record, len(steps), min(skip, len(steps)), page)
+
+
+def _explained(gathered: Gathered, decision: Decision) -> Decision:
+    return gathered(texts_of(decision), lambda: decision.origins)(decision)
+
+
+def _told_of_log(recounter: Recounter, read: Read) -> Read:
+    """Return a read that says so where it is of another log."""
+    if read.log is None or here(recounter.view, read.log, read.as_of) is not None:
+        return read
+    return replace(read, unchecked="log")
 
 
 def _step_faults(kind: object, skip: object, step: object) -> list[Fault]:

@@ -131,6 +131,7 @@ def reason(record: Reason) -> Compact:
             verdict=record.verdict,
             margin=None if record.decision.margin is None else short(record.decision.margin.sentence),
             changed_since=[_since(item) for item in record.decision.looked_at if item.since is not None] or None,
+            unchecked=[item.fact for item in record.decision.looked_at if item.unchecked] or None,
         ),
         **_answer(record),
     }

@@ -61,3 +61,5 @@ class Evidence(Record):
     """The documents behind it."""
     since: LaterChange | None
     """What became of it since; none where it is still believed, or did not come from state."""
+    unchecked: bool = False
+    """Whether it is said to be read, and the log does not show it at the position it is said to be read at."""

@@ -358,6 +358,7 @@ def _sentence(page: _Page, item: Part | Write) -> None:
             page.add(f"Wrote {_written(item)}", 2, at)
         case Read():
             asof = f" as of position {item.as_of}" if item.as_of is not None else ""
+            asof += "" if item.unchecked is None else " (unchecked)"
             found = (values(item.values) or "no fields") if item.found else "nothing is known of it"
             who = name(item.entity) if item.entity is not None else "no entity"
             by = f" by {name(item.within)} ({values(item.args)})" if item.within is not None else ""

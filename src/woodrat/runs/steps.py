@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from woodrat.canon import ids
 from woodrat.errors import Refused
+from woodrat.log.erasure import ERASED
 from woodrat.record_json import IN_PYTHON_ONLY, Record, derived
 from woodrat.records import dataclass, field
 from woodrat.runs import messages
@@ -95,6 +96,9 @@ class Read(Part):
     """What that verb was asked."""
     recalled: tuple[RecalledRun, ...] = ()
     """Of a recall, the runs it found, best first."""
+    unchecked: str | None = field(default=None, compare=False)
+    """Why nobody compared it with the log: it is by `valid_at`, names no `position`, shows what was `erased`, or is of
+    another `log`, which only `runs show` looks up; none where the log bears it out."""
 
     @property
     def values(self) -> dict[str, Json]:
@@ -456,6 +460,7 @@ def part_of(kind: str, position: int, body: Mapping[str, Any]) -> Part | None:
     }
     match kind:
         case "run.read":
+            fields = {**mapping(body.get("fields")), **_edited(body.get("edited"))}
             return Read(
                 **place,
                 entity=text(body.get("entity")),
@@ -464,10 +469,11 @@ def part_of(kind: str, position: int, body: Mapping[str, Any]) -> Part | None:
                 log=text(body.get("log")),
                 effective=text(body.get("effective")),
                 found=body.get("found", True) is True,
-                fields={**mapping(body.get("fields")), **_edited(body.get("edited"))},
+                fields=fields,
                 within=text(body.get("within")),
                 args=mapping(body.get("args")),
                 recalled=recalled_runs(body.get("recalled")),
+                unchecked=_unchecked(body, fields),
             )
         case "run.decided":
             return _decision(place, body)
@@ -514,6 +520,15 @@ def part_of(kind: str, position: int, body: Mapping[str, Any]) -> Part | None:
                 agent=text(body.get("agent")),
             )
     return None
+
+
+def _unchecked(body: Mapping[str, Any], fields: Mapping[str, Any]) -> str | None:
+    """Return why a read cannot be compared with the log that it names."""
+    if text(body.get("effective")) is not None:
+        return "valid_at"
+    if whole(body.get("position")) is None and text(body.get("entity")) is not None:
+        return "position"
+    return "erased" if any(type(each) is dict and each.get("value") == ERASED for each in fields.values()) else None
 
 
 def _edited(told: object) -> dict[str, Any]:

@@ -79,11 +79,16 @@ def _measured(found: Json, bytes_max: int, preview_characters: int) -> tuple[Jso
     data = form.serialise(found)
     if len(data) <= bytes_max or is_mark(found):
         return found, len(data)
+    return {TRUNCATED: _cut(found, data, preview_characters)}, 128 + preview_characters
+
+
+def _cut(value: Json, data: bytes, preview_characters: int) -> dict[str, Json]:
+    """Return what the mark of a value says that is cut, given its canonical bytes."""
     cut: dict[str, Json] = {"bytes": len(data), "digest": sha256(data).hexdigest()}
     if preview_characters:
-        shown = found if isinstance(found, str) else data[: preview_characters * 4].decode("utf-8", "ignore")
+        shown = value if isinstance(value, str) else data[: preview_characters * 4].decode("utf-8", "ignore")
         cut["preview"] = shown[:preview_characters]
-    return {TRUNCATED: cut}, 128 + preview_characters
+    return cut
 
 
 def _at_most(value: Json) -> int | None:
@@ -150,6 +155,26 @@ def is_whole(value: Json) -> bool:
         elif isinstance(item, list):
             todo.extend(item)
     return True
+
+
+def shows(recorded: Json, value: Json) -> bool:
+    """Return whether a recorded value is this one: whole, cut, or with parts of it hidden."""
+    if recorded == REDACTED or form.same(recorded, value):
+        return True
+    if isinstance(recorded, dict) and is_cut(recorded):
+        whole = _cut(value, form.serialise(value), PREVIEW_CHARACTERS_MAX)
+        cut = recorded[TRUNCATED]
+        return cut == whole or cut == {name: whole[name] for name in ("bytes", "digest")}
+    if isinstance(recorded, dict) and isinstance(value, dict):
+        return recorded.keys() == value.keys() and all(shows(recorded[name], value[name]) for name in value)
+    if isinstance(recorded, list) and isinstance(value, list):
+        return len(recorded) == len(value) and all(map(shows, recorded, value))
+    return False
+
+
+def is_cut(value: object) -> bool:
+    """Return whether a recorded value stands for a longer one."""
+    return type(value) is dict and len(value) == 1 and TRUNCATED in value
 
 
 def is_mark(value: object) -> bool:

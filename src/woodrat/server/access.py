@@ -19,6 +19,7 @@ from woodrat.ledger.arguments import EXISTING, NEVER
 from woodrat.ledger.ownership import ForeignRun
 from woodrat.ledger.report import Report
 from woodrat.records import dataclass, fields_of, is_record, replace
+from woodrat.runs.verbs.citation import Misread
 from woodrat.server.problems import NOTHING_DONE
 from woodrat.state.note import NOTE
 
@@ -184,10 +185,14 @@ def told(caller: Caller, given: Mapping[str, Any], answer: Any) -> Any:
 
 
 async def discreet(caller: Caller, work: Awaitable[T]) -> T:
-    """Wait for work; of another agent's run a caller who may not read hears what is said of a run that is not there."""
+    """Wait for work; an error that tells what the log holds is told in other words to a caller who may not read.
+
+    Of another agent's run they hear what is said of a run that is not there, of what a run claims to have read that it
+    does not agree.
+    """
     try:
         return await work
-    except ForeignRun as error:
+    except (ForeignRun, Misread) as error:
         if caller.may(READ, None):
             raise
         raise error.hidden() from None

@@ -1,4 +1,4 @@
-// openapi.json sha256 75aa1829058cf0bf5564df0587dde109d1f1ad11e228fd0ee6d0a44f07d24f3e
+// openapi.json sha256 1b071f515ce81032ce5f9d668eede23062ed9a3900d9708dea396f6eea9cc687
 // Made by `npm run api`; do not edit.
 export interface paths {
     "/healthz": {
@@ -2913,6 +2913,8 @@ export interface components {
             origin: string;
             /** @description What became of it since; none where it is still believed, or did not come from state. */
             since: components["schemas"]["LaterChange"] | null;
+            /** @description Whether it is said to be read, and the log does not show it at the position it is said to be read at. */
+            unchecked: boolean;
             /** @description What it was; null also where it was missing. */
             value: unknown;
         };
@@ -3683,6 +3685,8 @@ export interface components {
             started_at: string | null;
             /** @description The recorder's own count of steps. */
             step: number;
+            /** @description Why nobody compared it with the log: it is by `valid_at`, names no `position`, shows what was `erased`, or is of another `log`, which only `runs show` looks up; none where the log bears it out. */
+            unchecked: string | null;
             /** @description Span of the tool or model call inside which it happened. */
             under: string | null;
             /** @description The verb that read, unless that was `show`. */

@@ -6,10 +6,10 @@ of a decision and putting its evidence together needs no engine, and is done whe
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from woodrat.explain.reader.stale import later_change
-from woodrat.explain.references import evidence
+from woodrat.explain.reader.stale import later_change, was_believed
+from woodrat.explain.references import evidence, named_observations
 from woodrat.records import replace
 from woodrat.runs.evidence import Evidence
 from woodrat.runs.flip_search import margin_of, origin_sources
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
     from woodrat.explain.reader.tracer import Tracer
     from woodrat.runs.evidence import Document, LaterChange
-    from woodrat.runs.reader.why import Complete
+    from woodrat.runs.reader.why import Complete, Origins
     from woodrat.runs.steps import Decision
 
 
@@ -35,14 +35,25 @@ class Gathered:
         self._tracer = tracer
         self._documents: dict[str | None, tuple[Document, ...]] = {None: ()}
         self._changes: dict[str | None, LaterChange | None] = {None: None}
+        self._open: dict[str, bool] = {}
+        """Which evidence is not what the log says now, so that it is looked up what it said then."""
+        self._unchecked: dict[tuple[str, Any], bool] = {}
+        """By evidence and position, whether the log does not show it there."""
 
-    def __call__(self, grounds: Sequence[str]) -> Complete:
+    def __call__(self, grounds: Sequence[str], origins: Origins) -> Complete:
         """Look up what belongs to a decision; return what adds it."""
         for text in grounds:
             if text not in self._changes:
                 origin = origin_named(text)
                 self._documents[text] = tuple(self._tracer.documents(origin))
-                self._changes[text] = later_change(self._tracer, origin)
+                change = self._changes[text] = later_change(self._tracer, origin)
+                said = [self._tracer.observation(id) for id in named_observations(origin)]
+                self._open[text] = origin["kind"] == "read" and (change is not None or not said or None in said)
+        if any(map(self._open.__getitem__, grounds)):
+            for each in origins():
+                key = evidence_text(each) or "", each.get("position")
+                if self._open.get(key[0]) and key not in self._unchecked:
+                    self._unchecked[key] = not was_believed(self._tracer, each)
         return self._completed
 
     def _completed(self, decision: Decision) -> Decision:
@@ -60,7 +71,8 @@ class Gathered:
                 sources[fact] = (*dict.fromkeys(named), *rest)
             if fact in looked:
                 since = self._since(text, values.get(fact))
-                told.append(Evidence(fact, values.get(fact), origin_words(origin), documents, since))
+                unchecked = self._unchecked.get((text or "", origin.get("position")), False)
+                told.append(Evidence(fact, values.get(fact), origin_words(origin), documents, since, unchecked))
         return replace(decision, margin=margin_of(decision, sources), looked_at=tuple(told))
 
     def _since(self, text: str | None, before: Json) -> LaterChange | None:

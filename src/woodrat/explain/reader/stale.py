@@ -12,12 +12,14 @@ from woodrat.explain.remake import SAME, Remade, from_models, is_whole, rules_ke
 from woodrat.explain.stale import Belief, Stale
 from woodrat.ledger import entry_index
 from woodrat.ledger.pages import Page, PageRequest
+from woodrat.ledger.read import Reader
 from woodrat.merge import blame, fold
 from woodrat.records import dataclass
 from woodrat.runs import steps
 from woodrat.runs.evidence import LaterChange
 from woodrat.runs.steps import Decision, Read
 from woodrat.runs.values import REDACTED
+from woodrat.state.asof import AsOf
 from woodrat.state.fact import Fact
 from woodrat.state.observation import DELETE, RETRACT, Observation
 from woodrat.state.run_owner import is_part
@@ -409,6 +411,18 @@ def later_change(tracer: Tracer, origin: Mapping[str, Any]) -> LaterChange | Non
         observed_at=None if cause is None else cause.observed_at,
         because=None if cause is None else steps.text(cause.optional.get("reason")),
     )
+
+
+def was_believed(tracer: Tracer, origin: Mapping[str, Any]) -> bool:
+    """Return whether the log shows a field that was read, at the position it was read at, by the same observations."""
+    ref, position = read_ref(origin), origin.get("position")
+    if ref is None:
+        return True  # what was erased says so itself
+    if type(position) is not int or not BEFORE_ALL <= position <= tracer.through:
+        return False
+    found = Reader(tracer.view, AsOf(position), tracer.reader.policies).find(ref)
+    shown = () if found is None else named_observations(found.fact(str(origin["field"])).origin)
+    return set(shown) == set(named_observations(origin))
 
 
 def _spoken(tracer: Tracer, ref: Ref, effective: str | None) -> Spoken:

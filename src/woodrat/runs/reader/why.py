@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
@@ -74,11 +74,13 @@ class Reason(Deferrable, Record):
 
 Complete = Callable[[Decision], Decision]
 """Adds to what a decision tells; it asks no engine any more."""
-Explainer = Callable[[Sequence[str]], Complete]
+Origins = Callable[[], Iterable[Mapping[str, Any]]]
+"""Returns where the facts of a decision came from."""
+Explainer = Callable[[Sequence[str], Origins], Complete]
 """Looks up what belongs to a decision by what it was made on (`evidence_text`); returns what adds it."""
 
 
-def _as_it_is(_: Sequence[str]) -> Complete:
+def _as_it_is(_: Sequence[str], __: Origins) -> Complete:
     return lambda decision: decision
 
 
@@ -106,7 +108,7 @@ def why_page(
     with open_recounter(context, request.position, lists=True) as recounter:
         decided = list(islice(_decided_about(recounter, named, after, request.limit + 1), request.limit + 1))
         explainer = explain(recounter)
-        reasons = tuple(_reason(each, explainer(each.grounds)) for each in decided[: request.limit])
+        reasons = tuple(_reason(each, explainer(each.grounds, each.origins)) for each in decided[: request.limit])
     end = decided[request.limit - 1].place if len(decided) > request.limit else None
     matched = recounter.reader.matched
     page = Page(reasons, None if end is None else request.cursor_at(end), request.position, matched=matched)
@@ -124,6 +126,8 @@ class _Decided(NamedTuple):
     """What is told of the run."""
     grounds: Sequence[str]
     """What it was made on, as texts (`evidence_text`)."""
+    origins: Origins
+    """Returns where its facts came from."""
     make: Callable[[], Decision]
     """Returns it."""
 
@@ -156,7 +160,8 @@ def _decided_about(
                 and not made.has_calls
             ):
                 if line["subject"] in names or not names.isdisjoint(made.entities):
-                    yield _Decided(place, made.run, line.some(_TOLD), made.texts, partial(_decision_in, at, body[1]))
+                    origins, make = partial(_origins_in, body[1]), partial(_decision_in, at, body[1])
+                    yield _Decided(place, made.run, line.some(_TOLD), made.texts, origins, make)
                 continue
             if made.run not in records:
                 record = recounter.judged(made.run)
@@ -177,9 +182,13 @@ def _decision_in(position: int, body: bytes) -> Decision:
     return decision
 
 
+def _origins_in(body: bytes) -> Iterable[Mapping[str, Any]]:
+    return steps.decision_origins(form.decode(body)).all
+
+
 def _read_decision(record: RunRecord, place: tuple[str, int], decision: Decision) -> _Decided:
     run = {name: getattr(record, name) for name in _TOLD}
-    return _Decided(place, record.id, run, texts_of(decision), lambda: decision)
+    return _Decided(place, record.id, run, texts_of(decision), lambda: decision.origins, lambda: decision)
 
 
 def texts_of(decision: Decision) -> list[str]:

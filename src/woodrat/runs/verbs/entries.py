@@ -7,7 +7,7 @@ change nothing. Each must be of its run's owner, and may cite only what it can h
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.canon import form, ids, moment
 from woodrat.canon.digest import digest
@@ -21,7 +21,7 @@ from woodrat.runs import redaction, trajectory
 from woodrat.runs.foreign import json_values
 from woodrat.runs.recorder.log import accounted, step_gaps
 from woodrat.runs.recorder.steps import NOTHING_RECORDED
-from woodrat.runs.verbs import citation
+from woodrat.runs.verbs.citation import CITING, Citations, Misread
 from woodrat.state import observation
 from woodrat.state.meaning import RUN_KINDS, leaves, step_of
 from woodrat.state.redaction import taken_out
@@ -36,6 +36,11 @@ if TYPE_CHECKING:
     from woodrat.engines.port import View
     from woodrat.ledger.write import Draft
     from woodrat.runs.record import RunRecord
+
+
+ENDED: Final = "run.ended"
+_COUNTED: Final = frozenset({"numbered", "skipped"})
+"""What an end says of the numbers of steps."""
 
 
 class _Entry(NamedTuple):
@@ -171,16 +176,15 @@ def continued_by(context: Context, run: str, items: Any) -> list[tuple[str, dict
             raise unknown_run(run)
         check_owner(context.agent, run, so_far.owner)
         said = _said(_with_schemas(draft, items), {"run": run}, _span(clock), clock.now, NOTHING_RECORDED)
-        added = [entry for name, entry in said.items() if name not in so_far.known]
+        added = _new(said, {run: so_far})
         if added and so_far.ended:
             ends = _ends_without_gaps(draft.view, run, through)
-            added = [entry for entry in added if entry.kind != "run.ended" or entry.body not in ends]
+            added = [entry for entry in added if entry.kind != ENDED or entry.body not in ends]
         if added and so_far.ended:
             remedy = "Record before its end; judge it, or start another."
             raise Refused([Fault(f"run {run}", "it has ended", remedy)], NOTHING_RECORDED)
-        _check_cited(draft, added, own=True)
-        for entry in added:
-            body = _with_gaps(draft, run, entry.body, added) if entry.kind == "run.ended" else entry.body
+        for entry in _cited(context, draft, added, {run: so_far}, own=True):
+            body = _with_gaps(draft, run, entry.body, added) if entry.kind == ENDED else entry.body
             draft.add(entry.kind, body, step_of(entry.kind, body))
             new.append((entry.kind, form.decode(body)))
 
@@ -220,7 +224,12 @@ def _ends_without_gaps(view: View, run: str, through: int) -> list[bytes]:
         for entry in entry_index.run_entries(view, run, through)
         if entry.kind == "run.ended" and entry.body
     ]
-    return [form.serialise({name: end[name] for name in end if name not in ("numbered", "skipped")}) for end in ends]
+    return [form.serialise(_uncounted(end)) for end in ends]
+
+
+def _uncounted(end: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the end of a run without what the ledger alone says of its steps: whether all of them are on record."""
+    return {name: value for name, value in end.items() if name not in _COUNTED}
 
 
 def read_entries(items: Sequence[Any]) -> list[RunRecord]:
@@ -263,8 +272,10 @@ def _said(
         except Refused as refusal:
             faults += refusal.faults
             continue
-        entry = _Entry(kind, encoded, str(body["run"]), body.get("agent"), path)
-        said.setdefault(digest(kind, encoded), entry)
+        name = digest(kind, encoded)
+        if kind == ENDED and not body.keys().isdisjoint(_COUNTED):
+            encoded = form.encode(_uncounted(body))
+        said.setdefault(name, _Entry(kind, encoded, str(body["run"]), body.get("agent"), path))
     if faults:
         raise Refused(faults, outcome)
     return said
@@ -328,9 +339,7 @@ def _add(
             new = [entry for entry in said.values() if entry.run in once]
             if faults := _told_otherwise([*before, *new]):
                 raise Refused(faults, NOTHING_RECORDED)
-        added = [entry for name, entry in said.items() if name not in so_far[entry.run].known]
-        _check_cited(draft, added, own=own)
-        for entry in added:
+        for entry in _cited(context, draft, _new(said, so_far), so_far, own=own):
             draft.add(entry.kind, entry.body, step_of(entry.kind, entry.body))
 
     Writer(context).write("record", given or {}, plan, key=key, dry_run=accounts is not None)
@@ -357,21 +366,63 @@ def _check_owned(run: str, so_far: run_progress.SoFar, entries: Sequence[_Entry]
             raise ForeignRun(run, owner, str(entry.agent))
 
 
-def _check_cited(draft: Draft, entries: Sequence[_Entry], *, own: bool) -> None:
-    """Refuse entries that cite what they cannot have read; all that is wrong at once."""
-    faults: list[Fault] = []
-    citing = [(entry, form.decode(entry.body)) for entry in entries if entry.kind in citation.CITING]
+def _new(said: Mapping[bytes, _Entry], so_far: Mapping[str, run_progress.SoFar]) -> list[_Entry]:
+    """Return the entries that the log does not hold, neither as they were sent nor as it keeps them."""
+    return [
+        entry
+        for name, entry in said.items()
+        if name not in so_far[entry.run].known
+        and (entry.kind != ENDED or digest(ENDED, entry.body) not in so_far[entry.run].known)
+    ]
+
+
+def _cited(
+    context: Context,
+    draft: Draft,
+    entries: Sequence[_Entry],
+    so_far: Mapping[str, run_progress.SoFar],
+    *,
+    own: bool,
+) -> list[_Entry]:
+    """Refuse entries that cite what they cannot have read, all that is wrong at once; return them as they are kept.
+
+    Of a read of what was erased meanwhile no more is kept than the erasure would have left.
+    """
+    citing = {entry: form.decode(entry.body) for entry in entries if entry.kind in CITING}
     # A decision names no log: it is the one that its run began on, or read.
     logs: dict[str, object] = {}
-    for entry, body in citing:
+    started: dict[str, Mapping[str, Any]] = {}
+    for entry, body in citing.items():
         basis = body.get("basis")
         log = basis.get("log") if isinstance(basis, dict) else body.get("log")
         if isinstance(log, str):
             logs.setdefault(entry.run, log)
-    for entry, body in citing:
-        faults += citation.faults(draft, entry.kind, body, entry.path, own=own, log=logs.get(entry.run))
+        if entry.kind == "run.started":
+            started[entry.run] = body
+
+    def beginning(run: str) -> Mapping[str, Any]:
+        if run not in started:
+            known = entry_index.run_entries(draft.view, run, draft.before.asof.position)
+            bodies = (form.decode(e.body) for e in known if e.kind == "run.started" and e.body is not None)
+            started[run] = next(bodies, {})
+        return started[run]
+
+    citations = Citations(draft, own=own, erasures=context.erasures, beginning=beginning)
+    faults: list[Fault] = []
+    kept: list[_Entry] = []
+    for entry in entries:
+        body = citing.get(entry)
+        if body is not None:
+            faults += citations.faults(entry.kind, body, entry.path, logs.get(entry.run))
+        left = citations.kept(body) if body is not None and entry.kind == "run.read" else None
+        if left is not None:
+            entry = entry._replace(body=form.serialise(left))
+            if digest(entry.kind, entry.body) in so_far[entry.run].known:
+                continue
+        kept.append(entry)
     if faults:
-        raise Refused(faults, NOTHING_RECORDED)
+        raise Misread(faults, NOTHING_RECORDED)
+    return kept
 
 
 def _told_otherwise(entries: Sequence[_Entry]) -> list[Fault]:
