@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from itertools import product
 from pathlib import Path, PurePosixPath
 
@@ -48,6 +49,15 @@ CLOCK_MODULES = frozenset({"secrets", "time"})
 CLOCK_CALLS = frozenset({"now", "utcnow", "today"})
 
 
+Judged = ast.Import | ast.ImportFrom | ast.Call | ast.Attribute
+
+
+@cache
+def nodes(source: str) -> tuple[Judged, ...]:
+    """Return what the rules look at in a text; it is walked once for all of them."""
+    return tuple(node for node in ast.walk(ast.parse(source)) if isinstance(node, Judged))
+
+
 def room_of(path: PurePosixPath) -> str:
     """Return the room a file belongs to; `path` starts with `woodrat/`."""
     return path.parts[1].removesuffix(".py")
@@ -63,10 +73,10 @@ def is_pure(path: PurePosixPath) -> bool:
     return room in PURE
 
 
-def imported(path: PurePosixPath, tree: ast.AST) -> Iterator[tuple[int, str]]:
+def imported(path: PurePosixPath, found: Iterable[Judged]) -> Iterator[tuple[int, str]]:
     """Yield the line and the dotted name of all that a file imports, relative names made absolute."""
     package = path.parts[:-1]
-    for node in ast.walk(tree):
+    for node in found:
         match node:
             case ast.Import():
                 for alias in node.names:
@@ -100,16 +110,16 @@ def below(room: str) -> frozenset[str]:
     return APART[room] if room in APART else frozenset(ORDER[: ORDER.index(room)])
 
 
-def clock_readings(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def clock_readings(found: Iterable[Judged]) -> Iterator[tuple[int, str]]:
     """Yield where `now`, `utcnow` or `today` of the standard datetime is used, called or handed on."""
     modules: set[str] = set()
     classes: set[str] = set()
-    for node in ast.walk(tree):
+    for node in found:
         if isinstance(node, ast.Import):
             modules |= {alias.asname or alias.name for alias in node.names if alias.name == "datetime"}
         elif isinstance(node, ast.ImportFrom) and node.module == "datetime" and not node.level:
             classes |= {alias.asname or alias.name for alias in node.names if alias.name in ("datetime", "date")}
-    for node in ast.walk(tree):
+    for node in found:
         if isinstance(node, ast.Attribute) and node.attr in CLOCK_CALLS:
             match node.value:
                 case ast.Name(id=name) if name in classes:
@@ -124,9 +134,9 @@ def faults(file: str, source: str) -> list[str]:
     room = room_of(path)
     if room not in KNOWN:
         return [f"{file}: {room} has no place in the house; give it one in ORDER."]
-    tree = ast.parse(source, file)
+    judged = nodes(source)
     found: list[tuple[int, str]] = []
-    for line, name in imported(path, tree):
+    for line, name in imported(path, judged):
         target = imported_room(name)
         if target is None:
             outside = name.split(".")[0]
@@ -142,7 +152,7 @@ def faults(file: str, source: str) -> list[str]:
         elif room in FEATURES and is_pure(path) and target in SHELL:
             found.append((line, f"{path.name} is pure and imports {target} ({name})."))
     if room != "clock":
-        found.extend((line, f"{room} uses {name}; only clock.py may.") for line, name in clock_readings(tree))
+        found.extend((line, f"{room} uses {name}; only clock.py may.") for line, name in clock_readings(judged))
     return [f"{file}:{line}: {text}" for line, text in sorted(found)]
 
 
@@ -163,7 +173,7 @@ def import_graph(files: Mapping[str, str]) -> dict[str, set[str]]:
     modules = {module_name(file) for file in files}
     graph: dict[str, set[str]] = {}
     for file, source in files.items():
-        named = {name for _, name in imported(PurePosixPath(file), ast.parse(source, file))}
+        named = {name for _, name in imported(PurePosixPath(file), nodes(source))}
         targets = {name if name in modules else name.rpartition(".")[0] for name in named}
         graph[module_name(file)] = (targets & modules) - {module_name(file)}
     return graph
