@@ -16,9 +16,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 OLDEST_PYTHON = (3, 11)
 NEWER_PYTHONS = ("python3.13", "python3.12", "python3.11")
@@ -55,6 +55,8 @@ BROWSER_SETTING = "WOODRAT_BROWSER"
 """Names the browser that tests use, where it is none of these."""
 FAST = "--fast"
 """The option of `test` for a first answer in under two minutes."""
+AT_ONCE_SECONDS = 5
+"""How long the tests wait for mypy: with its cache it is done by then, and a mistake is told before they begin."""
 
 
 class Stop(Exception):
@@ -357,6 +359,50 @@ def compiling() -> Iterator[None]:
         process.wait()
 
 
+class Beside:
+    """A step that runs while others do; its output is kept until it has ended."""
+
+    def __init__(self, step: Step, output: IO[bytes]) -> None:
+        self._step = step
+        self._output = output
+        command = [str(part) for part in step.command]
+        self.process = subprocess.Popen(
+            command, cwd=ROOT, env=environment_for_tools(), stdout=output, stderr=subprocess.STDOUT
+        )
+
+    def wait(self, seconds: float) -> None:
+        """Wait for its end, but no longer than this."""
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(seconds)
+
+    @property
+    def failed(self) -> bool:
+        """Whether it has ended, and not well."""
+        return bool(self.process.poll())
+
+    def result(self) -> int:
+        """Wait for its end, show its output, and return its exit code."""
+        code = self.process.wait()
+        heading(self._step.title)
+        self._output.seek(0)
+        print(self._output.read().decode(errors="replace"), end="", flush=True)
+        if code:
+            print(f"\n{self._step.title}: failed with exit code {code}.", file=sys.stderr)
+        return code
+
+
+@contextmanager
+def beside(step: Step) -> Iterator[Beside]:
+    """Run a step while others do; it ends with them."""
+    with tempfile.TemporaryFile() as output:
+        started = Beside(step, output)
+        try:
+            yield started
+        finally:
+            started.process.kill()
+            started.process.wait()
+
+
 def setup(_: Sequence[str]) -> int:
     """make or refresh .venv; delete .venv first to change its Python"""
     began = time.monotonic()
@@ -366,7 +412,7 @@ def setup(_: Sequence[str]) -> int:
 
 
 def test(arguments: Sequence[str]) -> int:
-    """ruff, mypy, then pytest; `test --fast` leaves slow tests out; further arguments go to pytest"""
+    """ruff, then mypy beside pytest; `test --fast` leaves slow tests out; further arguments go to pytest"""
     began = time.monotonic()
     set_up()
     fast = FAST in arguments
@@ -375,11 +421,17 @@ def test(arguments: Sequence[str]) -> int:
     environment = {"WOODRAT_LAWS": "fast"} if fast or "--write-slow" in chosen else {}
     selection = ("-m", ONLY_FAST) if fast else ()
     paths = [argument for argument in chosen if (ROOT / argument.partition("::")[0]).exists()]
-    with compiling() if not paths else nullcontext():
-        if not fast and (not paths or any(UI_TESTS in path for path in paths)):
-            prepare_ui_tests()
-        code = run_steps((RUFF_CHECK, RUFF_FORMAT, MYPY), **environment)
-    code = code or run_steps([Step("pytest", pytest("-q", *selection, *chosen))], **environment)
+    code = run_steps((RUFF_CHECK, RUFF_FORMAT))
+    if code:
+        return code
+    with beside(MYPY) as types:
+        with compiling() if not paths else nullcontext():
+            if not fast and (not paths or any(UI_TESTS in path for path in paths)):
+                prepare_ui_tests()
+            types.wait(AT_ONCE_SECONDS)
+        if not types.failed:
+            code = run_steps([Step("pytest", pytest("-q", *selection, *chosen))], **environment)
+        code = types.result() or code
     if fast:
         outcome = f"{'Failed' if code else 'Passed'} after {time.monotonic() - began:.0f} s."
         print(f"\n{outcome} This was not everything: slow tests were left out, and laws tried few examples.")

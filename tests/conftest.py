@@ -46,6 +46,11 @@ settings.load_profile(_chosen)
 RUN_FOLDER = "WOODRAT_TESTS_FOLDER"
 """The variable that names a folder which all processes of this run have in common."""
 
+MEMORY = "/dev/shm"
+"""A folder in memory, where the machine has one."""
+MEMORY_BYTES_MIN = 4 * 1_073_741_824
+"""How much room it has to have."""
+
 # No test sees the keys of whoever runs it; those that need some make them.
 os.environ.pop("WOODRAT_SIGNING_KEYS", None)
 os.environ["XDG_CONFIG_HOME"] = os.path.join(tempfile.gettempdir(), "woodrat-tests-no-configuration")
@@ -114,9 +119,23 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(KindTable(), "woodrat-kinds")
     config.pluginmanager.register(SlowTests(), "woodrat-slow")
     if RUN_FOLDER not in os.environ:  # not in the processes that this one starts
-        os.environ[RUN_FOLDER] = tempfile.mkdtemp(prefix="woodrat-tests-")
+        in_memory = _has_room_in_memory()
+        os.environ[RUN_FOLDER] = tempfile.mkdtemp(prefix="woodrat-tests-", dir=MEMORY if in_memory else None)
+        if in_memory:
+            # Folders that pytest makes stay there if their test failed; all others go with the run.
+            os.environ["PYTEST_DEBUG_TEMPROOT"] = MEMORY
+            os.environ["TMPDIR"] = tempfile.tempdir = os.environ[RUN_FOLDER]
         os.environ["WOODRAT_TESTS_PROCESS"] = str(os.getpid())
         config.add_cleanup(_end_run)
+
+
+def _has_room_in_memory() -> bool:
+    """Return whether files of tests are kept in memory: where there is room, unless somebody named another folder.
+
+    A ledger waits for the disk at every commit, and nothing of a test outlives the machine.
+    """
+    named = "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK)
+    return not named and shutil.disk_usage(MEMORY).free >= MEMORY_BYTES_MIN
 
 
 def _end_run() -> None:

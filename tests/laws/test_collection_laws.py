@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.laws.test_ledger_laws import admitted, on_every_engine
+from tests.laws.test_ledger_laws import ENGINES, admitted
 
 from woodrat.canon.form import serialise
 from woodrat.engines.memory import MemoryEngine
@@ -37,8 +37,7 @@ def said_within(writes: list[Telling]) -> bytes:
         elements.INSIDE_MAX = before
 
 
-@on_every_engine
-@given(data=st.data())
+@given(make_engine=ENGINES, data=st.data())
 def test_where_parts_are_kept_does_not_show(make_engine: Callable[[], Engine], data: st.DataObject) -> None:
     """Every answer, present and past, is the same; what is kept verifies, and is the same when it is made again."""
     writes = data.draw(batches(data.draw(tellings())))

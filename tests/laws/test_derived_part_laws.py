@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import Phase, event, given, settings
 from hypothesis import strategies as st
 from tests.explain import test_touched
+from tests.laws.test_ledger_laws import ENGINES
 from tests.runs import test_lists
 
 import woodrat
@@ -18,7 +17,6 @@ from woodrat.api.trailing_indexes import TRAILING
 from woodrat.canon.ids import TenantId
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import BEFORE_ALL, Engine
-from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.erasure import index
 from woodrat.explain.index import touched
 from woodrat.ledger import body_index, derived_part, entry_index, indexer
@@ -45,13 +43,6 @@ _acts = st.one_of(
     test_lists._acts.map(lambda given: ("lists", *given)),
 )
 _telling = st.lists(st.tuples(st.sampled_from(["ann", "bob"]), _acts), min_size=4, max_size=14)
-
-
-def _in_file() -> Engine:
-    return SqliteEngine(Path(tempfile.mkdtemp()) / "a.db")
-
-
-on_every_engine = pytest.mark.parametrize("make_engine", [MemoryEngine, _in_file], ids=["memory", "sqlite"])
 
 
 def tell(engine: Engine, acts: list[Any]) -> woodrat.Ledger:
@@ -125,9 +116,8 @@ def check(ledger: woodrat.Ledger, scope: dict[str, Any]) -> bool:
     return True
 
 
-@on_every_engine
 @settings(phases=[Phase.explicit, Phase.reuse, Phase.generate])
-@given(data=st.data())
+@given(make_engine=ENGINES, data=st.data())
 def test_an_erasure_derives_what_a_rebuild_derives(make_engine: Callable[[], Engine], data: st.DataObject) -> None:
     """After an erasure every row, state and index is as if everything had been derived again from what is left."""
     acts = data.draw(_telling)

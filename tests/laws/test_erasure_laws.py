@@ -18,7 +18,7 @@ from woodrat.state.observation import Observation
 from woodrat.testing.histories import Telling, batches, tellings
 from woodrat.testing.ledgers import answers_about, bodies, log_of, spelled
 
-from .test_ledger_laws import admitted, on_every_engine
+from .test_ledger_laws import ENGINES, admitted
 
 pytestmark = [pytest.mark.laws, pytest.mark.timeout(1800), pytest.mark.usefixtures("erasure_key")]
 
@@ -44,8 +44,7 @@ def without(telling: Telling, gone: Callable[[Observation], bool]) -> Telling:
     return Telling(tuple(one for one in telling.said if not (isinstance(one, Observation) and gone(one))))
 
 
-@on_every_engine
-@given(data=st.data())
+@given(make_engine=ENGINES, data=st.data())
 def test_law_1_an_erased_entity_is_as_if_never_sent(make_engine: Callable[[], Engine], data: st.DataObject) -> None:
     """Erasing an entity leaves the state of a ledger that never heard of it, unless what stays named it."""
     telling = data.draw(tellings())
@@ -68,8 +67,7 @@ def test_law_1_an_erased_entity_is_as_if_never_sent(make_engine: Callable[[], En
     assert ledger.rebuild().agreed
 
 
-@on_every_engine
-@given(data=st.data())
+@given(make_engine=ENGINES, data=st.data())
 def test_law_1_erasure_in_any_order(make_engine: Callable[[], Engine], data: st.DataObject) -> None:
     """However a set arrived, erasing the same leaves the same bodies and state, and nothing of it comes back."""
     telling = data.draw(tellings())
@@ -92,8 +90,7 @@ def test_law_1_erasure_in_any_order(make_engine: Callable[[], Engine], data: st.
     assert one.fingerprint(provenance=True) == late.fingerprint(provenance=True)
 
 
-@on_every_engine
-@given(data=st.data())
+@given(make_engine=ENGINES, data=st.data())
 def test_law_1_an_erased_field_is_as_if_left_out(make_engine: Callable[[], Engine], data: st.DataObject) -> None:
     """Erasing a field leaves no claim on it, and the other fields as they were."""
     telling = data.draw(tellings())
@@ -120,8 +117,7 @@ def test_law_1_an_erased_field_is_as_if_left_out(make_engine: Callable[[], Engin
         assert spelled(kept) == spelled(dict(now))
 
 
-@on_every_engine
-@given(data=st.data())
+@given(make_engine=ENGINES, data=st.data())
 def test_law_1_an_erased_agent_is_as_if_silent(make_engine: Callable[[], Engine], data: st.DataObject) -> None:
     """Erasing an agent leaves nothing it said, and the state of those that stay, said in any order."""
     telling = data.draw(tellings())
@@ -148,8 +144,7 @@ def connected(refs: set[Ref], telling: Telling) -> set[Ref]:
     return found
 
 
-@on_every_engine
-@given(data=st.data())
+@given(make_engine=ENGINES, data=st.data())
 def test_law_3_an_erasure_leaves_the_rest_of_the_past(make_engine: Callable[[], Engine], data: st.DataObject) -> None:
     """As-of answers about entities that what was erased had nothing to do with are the same before and after."""
     engine = make_engine()

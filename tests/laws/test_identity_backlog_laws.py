@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 from hypothesis import Phase, event, given, settings
 from hypothesis import strategies as st
-from tests.laws.test_ledger_laws import on_every_engine
+from tests.laws.test_ledger_laws import ENGINES
 
 from woodrat import Ledger, NotFound, Refused
 from woodrat.canon.ids import TenantId
@@ -156,9 +156,8 @@ def short_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(identity_backlog, "STEP_ROWS", 1)
 
 
-@on_every_engine
 @settings(phases=[Phase.explicit, Phase.reuse, Phase.generate])
-@given(acts=ACTS)
+@given(make_engine=ENGINES, acts=ACTS)
 def test_no_answer_depends_on_how_far_values_are_noted(make_engine: Callable[[], Engine], acts: list[Act]) -> None:
     """Whatever was noted of new identity rules, names lead to the same entities and matches attach to the same."""
     with pytest.MonkeyPatch.context() as patch:

@@ -62,10 +62,11 @@ def SqliteInMemory() -> Engine:
     return engine
 
 
-ENGINES: Final[list[Callable[[], Engine]]] = [MemoryEngine, SqliteInMemory]
-"""What makes an engine; every law is tried on each of them."""
-
-on_every_engine = pytest.mark.parametrize("make_engine", ENGINES, ids=lambda make: make.__name__)
+MAKERS: Final[list[Callable[[], Engine]]] = [MemoryEngine, SqliteInMemory]
+"""What makes an engine."""
+ENGINES: Final = st.sampled_from(MAKERS)
+"""Draws what makes an engine: every law is tried on all of them, and no history on more than one."""
+on_every_engine = pytest.mark.parametrize("make_engine", MAKERS, ids=lambda make: make.__name__)
 
 
 def admitted(engine: Engine, writes: Sequence[Telling], tenant: str = "t", seed: str = "woodrat") -> Ledger:
@@ -88,8 +89,7 @@ def _json(values: dict[str, Values]) -> dict[str, Any]:
 # 1. Order
 
 
-@on_every_engine
-@given(data=st.data())
+@given(make_engine=ENGINES, data=st.data())
 def test_law_1_order(make_engine: Callable[[], Engine], data: st.DataObject) -> None:
     """A set of observations and schemas has one state; order of arrival, batching and repetition do not show in it."""
     telling = data.draw(tellings())
@@ -145,8 +145,7 @@ def test_law_1_order_of_a_schema_and_what_it_identifies(make_engine: Callable[[]
 # 2. Increment
 
 
-@on_every_engine
-@given(data=st.data())
+@given(make_engine=ENGINES, data=st.data())
 def test_law_2_increment(make_engine: Callable[[], Engine], data: st.DataObject) -> None:
     """What is kept after each write, and what is read from it at any position, is what folding everything gives."""
     engine = make_engine()
@@ -238,8 +237,7 @@ def test_law_2_looking_back(data: st.DataObject) -> None:
 # 3. History
 
 
-@on_every_engine
-@given(data=st.data())
+@given(make_engine=ENGINES, data=st.data())
 def test_law_3_history(make_engine: Callable[[], Engine], data: st.DataObject) -> None:
     """No later write changes the answer of an earlier as-of, by position or by time, on either clock."""
     engine = make_engine()
@@ -262,8 +260,7 @@ def test_law_3_history(make_engine: Callable[[], Engine], data: st.DataObject) -
 # 4. Whole
 
 
-@on_every_engine
-@given(data=st.data())
+@given(make_engine=ENGINES, data=st.data())
 def test_law_4_whole(make_engine: Callable[[], Engine], data: st.DataObject) -> None:
     """A write that dies anywhere leaves nothing, and the writes after it end in the state of a ledger without it."""
     inner = make_engine()
@@ -332,8 +329,7 @@ def test_law_4_whole_at_the_door(make_engine: Callable[[], Engine], kind: str, b
 # 5. Once
 
 
-@on_every_engine
-@given(data=st.data())
+@given(make_engine=ENGINES, data=st.data())
 def test_law_5_once(make_engine: Callable[[], Engine], data: st.DataObject) -> None:
     """What is said again is stored once, in whatever pieces it comes; the answer is the first report and says so."""
     engine = make_engine()
@@ -363,13 +359,13 @@ _RECORDS: Final[st.SearchStrategy[list[dict[str, Any]]]] = st.lists(
 )
 
 
-@on_every_engine
 @given(
+    make_engine=ENGINES,
     calls=st.lists(
         st.tuples(st.sampled_from("ab"), st.sampled_from(("k", "l", "m")), st.sampled_from(("t", "u")), _RECORDS),
         min_size=1,
         max_size=8,
-    )
+    ),
 )
 def test_law_5_once_by_key(
     make_engine: Callable[[], Engine], calls: list[tuple[str, str, str, list[dict[str, Json]]]]
@@ -398,8 +394,7 @@ def test_law_5_once_by_key(
 # 6. Provenance
 
 
-@on_every_engine
-@given(data=st.data())
+@given(make_engine=ENGINES, data=st.data())
 def test_law_6_provenance(make_engine: Callable[[], Engine], data: st.DataObject) -> None:
     """Every value names an observation that leads to an agent; winners make the value, and every claim is listed."""
     ledger = admitted(make_engine(), data.draw(batches(data.draw(tellings()))))
@@ -507,8 +502,7 @@ class Book:
         ]
 
 
-@on_every_engine
-@given(data=st.data())
+@given(make_engine=ENGINES, data=st.data())
 def test_law_7_sticking(make_engine: Callable[[], Engine], data: st.DataObject) -> None:
     """A correction holds under every policy, whatever the clocks say, until it is corrected or withdrawn."""
     engine = make_engine()
@@ -549,8 +543,7 @@ def test_law_7_sticking(make_engine: Callable[[], Engine], data: st.DataObject) 
                 assert shown[name] == max(standing)[2]
 
 
-@on_every_engine
-@given(data=st.data())
+@given(make_engine=ENGINES, data=st.data())
 def test_law_7_sticking_in_collections(make_engine: Callable[[], Engine], data: st.DataObject) -> None:
     """Under union a correction holds for each element it speaks of, under sum and append for the claim it names."""
     engine = make_engine()
@@ -606,8 +599,8 @@ def _disagreeing(engine: Engine) -> list[Ledger]:
     ]
 
 
-@on_every_engine
 @given(
+    make_engine=ENGINES,
     values=st.lists(st.integers(0, 1), min_size=1, max_size=8),
     stated=st.lists(st.sampled_from(STATED), min_size=8, max_size=8),
 )
@@ -630,14 +623,14 @@ def test_law_7_sticking_back_and_forth(
     assert ledger.show("memo/1").fields["x"] == 9
 
 
-@on_every_engine
 @given(
+    make_engine=ENGINES,
     deeds=st.lists(
         st.tuples(
             st.sampled_from(("delete", "restore", "store", "withdraw")), st.sampled_from(STATED), st.integers(0, 2)
         ),
         max_size=14,
-    )
+    ),
 )
 def test_law_7_sticking_of_markers(make_engine: Callable[[], Engine], deeds: list[tuple[str, str | None, int]]) -> None:
     """Delete, restore and delete again works at any depth, whatever the clocks say; no assertion revives anything."""
@@ -669,8 +662,7 @@ def test_law_7_sticking_of_markers(make_engine: Callable[[], Engine], deeds: lis
 # 8. Fence
 
 
-@on_every_engine
-@given(data=st.data())
+@given(make_engine=ENGINES, data=st.data())
 def test_law_8_fence(make_engine: Callable[[], Engine], data: st.DataObject) -> None:
     """A tenant that shares its engine with others answers, byte for byte, as if it were alone."""
     shared = make_engine()
@@ -705,8 +697,7 @@ def test_law_8_fence(make_engine: Callable[[], Engine], data: st.DataObject) -> 
 # Diff
 
 
-@on_every_engine
-@given(data=st.data())
+@given(make_engine=ENGINES, data=st.data())
 def test_apply_diff(make_engine: Callable[[], Engine], data: st.DataObject) -> None:
     """What differs between two moments, applied to the one, gives the other."""
     ledger = admitted(make_engine(), data.draw(batches(data.draw(tellings()))))
@@ -726,8 +717,7 @@ def test_apply_diff(make_engine: Callable[[], Engine], data: st.DataObject) -> N
         assert spelled(_json(diff.apply(one, sides[0]))) == spelled(_json(sides[1]))
 
 
-@on_every_engine
-@given(data=st.data())
+@given(make_engine=ENGINES, data=st.data())
 def test_diff_is_that_of_everything(make_engine: Callable[[], Engine], data: st.DataObject) -> None:
     """What differs between two moments, found by what was touched between them, is what a comparison of all finds."""
     ledger = admitted(make_engine(), data.draw(batches(data.draw(tellings()))))
@@ -767,9 +757,8 @@ def _policy_alone(ledger: Ledger, a: int, b: int) -> bool:
     return spelled([s.id for s in ledger.at(a).schemas.list()]) != spelled([s.id for s in ledger.at(b).schemas.list()])
 
 
-@on_every_engine
 @pytest.mark.parametrize("every", [1, 2, 5])
-@given(data=st.data())
+@given(make_engine=ENGINES, data=st.data())
 def test_what_was_true_by_a_time_is_a_fold_of_what_was_true_by_then(
     make_engine: Callable[[], Engine], every: int, data: st.DataObject
 ) -> None:

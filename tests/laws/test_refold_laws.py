@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 from hypothesis import Phase, event, given, settings
 from hypothesis import strategies as st
-from tests.laws.test_ledger_laws import on_every_engine
+from tests.laws.test_ledger_laws import ENGINES
 
 from woodrat import Ledger
 from woodrat.canon.form import Json
@@ -111,9 +111,8 @@ def check_rebuild(ledger: Ledger) -> None:
     assert kept_at(engine) == found
 
 
-@on_every_engine
 @settings(phases=[Phase.explicit, Phase.reuse, Phase.generate])
-@given(told=writes())
+@given(make_engine=ENGINES, told=writes())
 def test_a_type_that_waits_answers_as_one_that_does_not(make_engine: Callable[[], Engine], told: Any) -> None:
     """Whenever states are kept anew after a schema, reads at every position fold alike and a rebuild keeps the same."""
     with pytest.MonkeyPatch.context() as patch:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from tests.laws.test_ledger_laws import on_every_engine
+from tests.laws.test_ledger_laws import ENGINES
 
 from woodrat import Ledger, Past, WoodratError
 from woodrat.canon import form
@@ -264,8 +264,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "ELEMENTS_MAX", 3)
 
 
-@on_every_engine
-@given(data=st.data())
+@given(make_engine=ENGINES, data=st.data())
 def test_law_indexed_answers_are_those_of_folding(make_engine: Callable[[], Engine], data: st.DataObject) -> None:
     """At every position, whatever part of the log the rows cover, every list is the one that folding gives."""
     ledger, engine, writes = grown(make_engine, data)
@@ -280,8 +279,7 @@ def test_law_indexed_answers_are_those_of_folding(make_engine: Callable[[], Engi
         event(f"behind: {view.head().position > state_index.reached(view, 'state')}")
 
 
-@on_every_engine
-@given(data=st.data())
+@given(make_engine=ENGINES, data=st.data())
 def test_law_rows_follow_from_the_log(make_engine: Callable[[], Engine], data: st.DataObject) -> None:
     """Rows made bit by bit are those made in one go, and those that a check works out entity by entity."""
     ledger, engine, writes = grown(make_engine, data)
@@ -402,8 +400,7 @@ def tell_and_check(engine: Engine, seed: int, every: int = 2) -> None:
     assert not ledger.verify().damage
 
 
-@on_every_engine
-@given(seed=st.integers(0, 2**32))
+@given(make_engine=ENGINES, seed=st.integers(0, 2**32))
 def test_law_indexed_answers_hold_in_every_story(make_engine: Callable[[], Engine], seed: int) -> None:
     """Stored in batches, corrected, withdrawn, joined, parted, under other schemas: lists are those of folding."""
     tell_and_check(make_engine(), seed)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
-from tests.laws.test_ledger_laws import on_every_engine
+from tests.laws.test_ledger_laws import ENGINES
 
 from woodrat import Ledger, NotFound, Refused, Rule
 from woodrat.canon import form
@@ -41,8 +41,7 @@ def about(telling: Telling) -> list[Ref]:
     return sorted({one.entity for one in telling.said if isinstance(one, Observation)}, key=str)
 
 
-@on_every_engine
-@given(data=st.data())
+@given(make_engine=ENGINES, data=st.data())
 def test_without_is_as_if_it_had_never_been_stored(make_engine: Callable[[], Engine], data: st.DataObject) -> None:
     """A decision without some observations comes to what it comes to on a ledger that never held them."""
     telling = data.draw(tellings(size_max=4))

@@ -49,6 +49,11 @@ def test_the_version_of_this_checkout_can_be_read() -> None:
     assert checks.changelog_faults(version, READY.replace("0.2.0", version)) == []
 
 
+def test_the_package_says_that_it_is_typed() -> None:
+    """Type checkers of users read the types of an installed package only where it has this file."""
+    assert (dev.ROOT / "src" / "woodrat" / "py.typed").is_file()
+
+
 def test_a_wheel_holds_the_files_under_src_and_no_others(tmp_path: Path) -> None:
     """A file that is missing, and one that no checkout has, are named; what the build adds is not."""
     wheel = tmp_path / "woodrat-0.2.0-py3-none-any.whl"

@@ -34,11 +34,11 @@ class Server:
 
     def __enter__(self) -> Server:
         self._thread.start()
-        for _ in range(1_500):
+        for _ in range(15_000):
             try:
                 socket.create_connection(("127.0.0.1", self.port), 1).close()
             except OSError:
-                threading.Event().wait(0.02)
+                threading.Event().wait(0.002)
             else:
                 return self
         raise AssertionError("the server did not come up")

@@ -8,17 +8,18 @@ library's records, lists without what is around them.
 
 from __future__ import annotations
 
-import asyncio
+import io
 import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, redirect_stderr, redirect_stdout
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Protocol, get_origin
+from unittest import mock
 
 from tests.server.test_serve import MAIN, serve
 
@@ -27,6 +28,7 @@ from woodrat.api import codec
 from woodrat.api.verb import Verb
 from woodrat.api.verbs import verbs
 from woodrat.cli import verbs as commands
+from woodrat.cli.main import main
 from woodrat.cli.verbs.declaration import destination, label
 from woodrat.clock import SystemClock
 from woodrat.ledger.pages import Page
@@ -164,10 +166,41 @@ async def client(folder: Path) -> AsyncIterator[Surface]:
 # The command line
 
 
-class CommandLine:
-    """A process for each step."""
+Ran = tuple[int, str, str]
+"""The exit code of a command, and what it printed to either stream."""
 
-    def __init__(self, where: Callable[[str], tuple[list[str], dict[str, str]]]) -> None:
+
+def in_a_process(words: list[str], environment: dict[str, str], stdin: str | None) -> Ran:
+    """Run a command as a process of its own."""
+    ran = subprocess.run(
+        [sys.executable, "-c", MAIN, *words],
+        env={**os.environ, **environment},
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return ran.returncode, ran.stdout, ran.stderr
+
+
+def here(words: list[str], environment: dict[str, str], stdin: str | None) -> Ran:
+    """Run a command in this process, as a process would be told of it."""
+    printed, told = io.StringIO(), io.StringIO()
+    read = io.TextIOWrapper(io.BytesIO((stdin or "").encode()), encoding="utf-8")
+    with (
+        mock.patch.dict(os.environ, environment),
+        mock.patch.object(sys, "stdin", read),
+        redirect_stdout(printed),
+        redirect_stderr(told),
+    ):
+        return main(words), printed.getvalue(), told.getvalue()
+
+
+class CommandLine:
+    """A command for each step."""
+
+    def __init__(self, run: Callable[..., Ran], where: Callable[[str], tuple[list[str], dict[str, str]]]) -> None:
+        self._run = run
         self._where = where
 
     async def call(self, agent: str, verb: str, given: dict[str, Any], at: dict[str, Any]) -> Any:
@@ -175,22 +208,14 @@ class CommandLine:
         moment = {"as_of": "--as-of", "valid_at": "--valid-at"}
         words += [f"{moment[name]}={value}" for name, value in at.items()]
         where, environment = self._where(agent)
-        ran = await asyncio.to_thread(
-            subprocess.run,
-            [sys.executable, "-c", MAIN, *words, *where, "-o", "json"],
-            env={**os.environ, **environment},
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-        if ran.returncode:
-            assert ran.returncode in (2, 3, 6), ran.stderr
-            error = json.loads(as_arguments(words, ran.stderr))
+        code, printed, told = self._run([*words, *where, "-o", "json"], environment, stdin)
+        if code:
+            assert code in (2, 3, 6), told
+            error = json.loads(as_arguments(words, told))
             raise Failed(error["code"], error["message"], error["details"])
         if verb == "judge":
             return None  # it shows the judgement in place of the report
-        found = unwrapped(verb, json.loads(ran.stdout))
+        found = unwrapped(verb, json.loads(printed))
         return (
             {name: value for name, value in found.items() if name not in ("tag", "tagged")} if verb == "tag" else found
         )
@@ -278,7 +303,7 @@ def options(given: dict[str, Any], records: Any = None) -> list[str]:
 async def command_line(folder: Path) -> AsyncIterator[Surface]:
     """The command line, on a database of its own."""
     db = folder / "cli.db"
-    yield CommandLine(lambda agent: (["--db", str(db), "--tenant", TENANT, "--as", agent], {}))
+    yield CommandLine(here, lambda agent: (["--db", str(db), "--tenant", TENANT, "--as", agent], {}))
 
 
 @asynccontextmanager
@@ -286,7 +311,8 @@ async def served_command_line(folder: Path) -> AsyncIterator[Surface]:
     """The command line, on a ledger behind a server: the key in the environment says who calls."""
     keys = keys_in(folder / "afar.db")
     with serve(folder / "afar.db") as (port, _):
-        yield CommandLine(lambda agent: (["--db", f"http://127.0.0.1:{port}"], {"WOODRAT_TOKEN": keys[agent]}))
+        where = f"http://127.0.0.1:{port}"
+        yield CommandLine(in_a_process, lambda agent: (["--db", where], {"WOODRAT_TOKEN": keys[agent]}))
 
 
 def unwrapped(verb: str, found: Any) -> Any:

@@ -129,10 +129,12 @@ class Keys:
 
         Return whether the folder could be written.
         """
-        known = {erasure.body() for erasure in self.erasures()}
+        known: dict[str, set[bytes]] = {}
         try:
             for erasure in erasures:
-                if erasure.body() not in known:
+                if erasure.log not in known:
+                    known[erasure.log] = set(self.remembered_of(erasure.log))
+                if erasure.body() not in known[erasure.log]:
                     self._note(erasure)
         except OSError:
             return False
