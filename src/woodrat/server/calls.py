@@ -140,7 +140,8 @@ class Calls:
             await self._follow(exchange, caller, route, ledger, given)
             return
         if route.writes:
-            answer = await access.discreet(caller, self._writes.carry_out(caller, ledger, route, given, sent))
+            work = self._writes.carry_out(caller, ledger, route, given, sent)
+            answer = await access.discreet(caller, ledger, work, given)
         else:
             answer = await self._read(exchange, caller, route, ledger, given)
         if times and route.form.kind is not bytes:
