@@ -14,6 +14,7 @@ from woodrat.canon import form, moment
 from woodrat.errors import Fault, Forbidden, Refused, shown
 from woodrat.server import problems, requests
 from woodrat.server.access import CORRECT, MANAGE, RUN, WRITE, Caller
+from woodrat.server.audit import DENIED, SUCCESS
 from woodrat.server.body import BodyLimits
 from woodrat.server.keys import check_csrf, id_of
 from woodrat.server.problems import NOTHING_DONE, Rejected
@@ -82,12 +83,12 @@ class SignIn:
             self._failures.note(address, now)
             known = self._keys.holder(id_of(key))
             if known is not None:  # somebody knows the id of a good key, and not its secret
-                self._audit.note(known, "sign_in", {}, exchange.id, "denied")
+                self._audit.note(known, "sign_in", {}, exchange.id, DENIED)
             text = f"The API key is not valid: unknown, revoked or expired. {NOTHING_DONE} Ask for one that is."
             raise Rejected(401, text, code=Forbidden.code)
         begun: Presented = await self._writes.write(caller, lambda: self._sessions.begin(caller))
         cookie = begun.session.cookie(begun.secret, begun.made)
-        self._audit.note(caller, "sign_in", {}, exchange.id, "success")
+        self._audit.note(caller, "sign_in", {}, exchange.id, SUCCESS)
         exchange.told.update(tenant=caller.tenant, key=caller.key)
         exchange.set_cookie(cookie, IDLE_SECONDS)
         await exchange.answer(self._told(caller, begun), 201)
@@ -101,7 +102,7 @@ class SignIn:
             caller = self._keys.holder(session.key) or Caller("", "", frozenset(), key=session.key)
             await self._writes.write(caller, lambda: self._sessions.end(session))
             if caller.tenant:
-                self._audit.note(caller, "sign_out", {}, exchange.id, "success")
+                self._audit.note(caller, "sign_out", {}, exchange.id, SUCCESS)
         if exchange.cookie is not None:
             exchange.set_cookie("", 0)
         await exchange.answer(self._told(None, None))
