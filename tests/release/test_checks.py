@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import shutil
 import tarfile
 import zipfile
 from pathlib import Path
 
 import dev
 import pytest
+from hatch_build import STAMP
+from hatchling.builders.wheel import WheelBuilder
 from release import checks
 
 READY = "# Changelog\n\n## 0.2.0 (2026-11-17)\n\n- A line.\n\n## 0.1.0 (2026-10-01)\n\n- An older line.\n"
@@ -64,6 +67,17 @@ def test_a_wheel_holds_the_files_under_src_and_no_others(tmp_path: Path) -> None
         f"{wheel.name}: woodrat/schema.sql is missing.",
         f"{wheel.name}: woodrat/scratch.py is not a file of the checkout.",
     ]
+
+
+def test_a_wheel_holds_the_app_and_not_the_stamp_of_its_build(tmp_path: Path) -> None:
+    """What is built of the inspector goes into the wheel, but for the file that says what it was built from."""
+    shutil.copy(dev.PROJECT, tmp_path)
+    static = tmp_path / "src" / "woodrat" / "inspector" / "static"
+    (static / "assets").mkdir(parents=True)
+    for name in ("index.html", "assets/app.js", STAMP.name):
+        (static / name).write_text("")
+    held = {Path(file.path).name for file in WheelBuilder(str(tmp_path)).recurse_included_files()}
+    assert held == {"index.html", "app.js"}
 
 
 def test_a_source_archive_holds_the_checkout(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import socket
 import subprocess
 import sys
 import threading
@@ -19,7 +20,7 @@ from tests.server.server import Server
 from woodrat.api.ledger import Ledger
 from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.errors import Fault, Refused, Unavailable
+from woodrat.errors import Corrupt, Fault, NotFound, Refused, Unavailable
 from woodrat.ledger.own_policy import registry
 from woodrat.server import logs
 from woodrat.server.access import Caller
@@ -96,16 +97,115 @@ def test_no_address_stops_the_audit(start: Start, keyring: Keyring, engine: Sqli
 
 
 def test_arguments_that_were_refused_are_not_on_record(start: Start, keyring: Keyring, engine: SqliteEngine) -> None:
-    """What a verb refuses was not read, so that it is no event; what it does not find was asked for, and is one."""
+    """That a verb refused a call is on record, without its arguments; a thing that is not found was asked for."""
     key, secret = keyring.create("lending", "a", ["*"])
     server = start(keyring)
     assert server.call("GET", "/v1/entities/contact/x?as_of=never", key=secret).status == 400
     assert server.call("GET", "/v1/history/nonsense", key=secret).status == 400
     assert server.call("GET", "/v1/entities/contact/nobody", key=secret).status == 404
     server.app.close()
-    assert [(one.verb, one.target, one.outcome) for one in looked(audit_of(engine), key.id)] == [
-        ("show", "contact/nobody", "success")
+    assert {(one.verb, one.target, one.outcome) for one in looked(audit_of(engine), key.id)} == {
+        ("history", None, "failure"),
+        ("show", None, "failure"),
+        ("show", "contact/nobody", "success"),
+    }
+
+
+def fails(error: Exception) -> Callable[..., Any]:
+    def answer(self: Any, **asked: Any) -> Any:
+        raise error
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("ends", "status", "outcome"),
+    [
+        (None, 200, "success"),
+        (NotFound("There is no such thing."), 404, "success"),
+        (Refused([Fault("ref", "it is odd", "Send another.")]), 400, "failure"),
+        (Unavailable("The disk is full."), 503, "failure"),
+        (Corrupt("A digest differs."), 500, "failure"),
+        (ValueError("a mistake of ours"), 500, "failure"),
+        ("late", 503, "failure"),
+        ("denied", 403, "denied"),
+    ],
+    ids=str,
+)
+def test_every_outcome_of_a_read_is_on_record(
+    start: Start,
+    keyring: Keyring,
+    engine: SqliteEngine,
+    monkeypatch: pytest.MonkeyPatch,
+    ends: Any,
+    status: int,
+    outcome: str,
+) -> None:
+    """However a read ends, the audit takes it by the schema of its events, and loses none."""
+    key, secret = keyring.create("lending", "a", ["read:contact"] if ends == "denied" else ["*"])
+    server = start(keyring, read_seconds=0.1 if ends == "late" else 30.0)
+    late = threading.Event()
+    if isinstance(ends, Exception):
+        monkeypatch.setattr("woodrat.api.past.Past.observations", fails(ends))
+    elif ends == "late":
+        monkeypatch.setattr("woodrat.api.past.Past.observations", lambda self, **asked: late.wait(10))
+    answer = server.call("GET", "/v1/observations", key=secret)
+    late.set()
+    assert answer.status == status, answer.body
+    server.app.audit.flush()
+    assert (server.app.audit.dropped, server.app.audit.problem) == (0, None)
+    assert [(one.verb, one.outcome, one.count) for one in looked(audit_of(engine), key.id)] == [
+        ("observations", outcome, 1)
     ]
+
+
+def test_an_outcome_that_the_schema_lacks_is_caught(engine: SqliteEngine) -> None:
+    """The planted fault: an outcome that is none of the schema's is our mistake, and no event that is dropped."""
+    with pytest.raises(AssertionError):
+        Audit(audit_of(engine), SystemClock()).note(Caller("t", "a", key="k"), "show", {}, "r", "failed")
+
+
+def test_whoever_takes_some_of_an_answer_has_looked(start: Start, keyring: Keyring, engine: SqliteEngine) -> None:
+    """A read is on record before a byte of its answer is sent: a reader who takes some of it and stalls is there."""
+    key, secret = keyring.create("lending", "a", ["*"])
+    server = start(keyring)
+    server.call("POST", "/v1/sources", {"text": "x" * 8_000_000}, key=secret, timeout=30)
+    (source,) = server.call("GET", "/v1/sources", key=secret).json["items"]
+    server.app.audit.flush()
+    with socket.socket() as reader:
+        reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        reader.settimeout(10)
+        reader.connect(("127.0.0.1", server.port))
+        asked = (
+            f"GET /v1/sources/{source['source']} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {secret}\r\n\r\n"
+        )
+        reader.sendall(asked.encode())
+        assert reader.recv(1_000).startswith(b"HTTP/1.1 200")
+        server.app.audit.flush()  # the rest of the answer waits for its reader
+        found = [(one.verb, one.outcome) for one in looked(audit_of(engine), key.id)]
+    assert ("sources_show", "success") in found
+
+
+def test_who_leaves_before_the_answer_is_on_record(
+    start: Start, keyring: Keyring, engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long read whose follower goes away is on record as one that was not answered."""
+    key, secret = keyring.create("lending", "a", ["*"])
+    server = start(keyring)
+    left = threading.Event()
+    monkeypatch.setattr(server.app.reads, "workers", None)
+    monkeypatch.setattr("woodrat.api.ledger.Ledger.verify", lambda self, **asked: left.wait(10))
+    with socket.create_connection(("127.0.0.1", server.port), 10) as follower:
+        asked = f"GET /v1/verify HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {secret}\r\n"
+        follower.sendall(f"{asked}Accept: text/event-stream\r\n\r\n".encode())
+        assert follower.recv(1_000).startswith(b"HTTP/1.1 200")
+
+    def noted() -> bool:
+        server.app.audit.flush()
+        return [(one.verb, one.outcome) for one in looked(audit_of(engine), key.id)] == [("verify", "failure")]
+
+    eventually(noted)
+    left.set()
 
 
 def bad_event(monkeypatch: pytest.MonkeyPatch, ledger: Ledger) -> None:

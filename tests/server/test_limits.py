@@ -120,8 +120,8 @@ def test_only_names_of_the_server_are_answered(server: Server) -> None:
     assert server.call("GET", "/v1/entities", headers={"Host": f"127.0.0.1:{server.port}"}).status == 200
 
 
-def test_only_allowed_origins_may_call(start: Start) -> None:
-    """A page of another site is refused unless its origin is allowed; its own pages are not."""
+def test_only_allowed_origins_may_call(start: Start, keyring: Keyring) -> None:
+    """A page of another site or scheme is refused unless its origin is allowed; its own pages are not."""
     server = start(origins=("https://console.example",))
     host = f"localhost:{server.port}"
     for origin, status in [
@@ -129,8 +129,18 @@ def test_only_allowed_origins_may_call(start: Start) -> None:
         ("null", 403),
         ("https://console.example", 200),
         (f"http://{host}", 200),
+        (f"https://{host}", 200),
+        (f"evil://{host}", 403),
+        (f"x-http://{host}", 403),
+        (f"http://http://{host}", 403),
+        (host, 403),
     ]:
-        assert server.call("GET", "/v1/entities", headers={"Host": host, "Origin": origin}).status == status
+        assert server.call("GET", "/v1/entities", headers={"Host": host, "Origin": origin}).status == status, origin
+    _, key = keyring.create("default", "a", ["*"])
+    secure = start(keyring, proxied=True)
+    for scheme, status in (("https", 200), ("http", 403), ("evil", 403)):
+        sent = {"Host": "localhost", "Origin": f"{scheme}://localhost", "X-Forwarded-Proto": "https"}
+        assert secure.call("GET", "/v1/entities", headers=sent, key=key).status == status, scheme
 
 
 def test_pages_of_allowed_origins_can_call(start: Start) -> None:

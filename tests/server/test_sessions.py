@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from http.cookies import SimpleCookie
+from types import SimpleNamespace
 
 import pytest
 from tests.server.server import Answer, Server
@@ -256,26 +258,64 @@ def test_a_form_cannot_sign_in(begin: Begin, secret: str) -> None:
     assert server.call("PUT", "/session", body).status == 405
 
 
-def test_failing_often_has_to_wait(begin: Begin, clock: Hands, secret: str) -> None:
-    """After ten bad keys an address waits before the next is looked at; sessions that exist go on."""
-    browser = Browser(server := begin())
-    browser.sign_in(secret)
-    for _ in range(sign_in.FAILURES_MAX):
-        assert server.call("POST", "/session", {"key": "wrat_no"}).status == 401
-    refused = server.call("POST", "/session", {"key": secret})
+@pytest.fixture
+def unheld(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long attempts were held that came after too many failures; nobody waits for it."""
+    held: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        held.append(seconds)
+
+    monkeypatch.setattr(sign_in, "asyncio", SimpleNamespace(sleep=sleep, get_running_loop=asyncio.get_running_loop))
+    return held
+
+
+def wrong(key: str) -> str:
+    """Return a key of the same id with another secret."""
+    return key[:-1] + ("a" if key[-1] != "a" else "b")
+
+
+def test_failing_often_has_to_wait(begin: Begin, secret: str, unheld: list[float]) -> None:
+    """After ten wrong secrets of a key from an address attempts are slow, and wrong ones have to wait; a right one gets
+    in, other keys are not held, and sessions that exist go on."""
+    server = begin(proxied=True)
+
+    def attempt(key: str, address: str = "198.51.100.7") -> Answer:
+        return server.call("POST", "/session", {"key": key}, headers={"X-Forwarded-For": f"203.0.113.5, {address}"})
+
+    assert [attempt(wrong(secret)).status for _ in range(sign_in.FAILURES_MAX)] == [401] * sign_in.FAILURES_MAX
+    refused = attempt(wrong(secret))
     assert refused.status == 429
     assert 1 <= int(refused.headers["retry-after"]) <= 7
-    assert browser.call("GET", "/v1/runs").status == 200
+    assert unheld == [sign_in.HOLD_SECONDS]
+    assert attempt(secret).status == 201
+    assert len(unheld) == 2
+    assert (attempt("wrat_other_x").status, attempt(wrong(secret), "198.51.100.8").status) == (401, 401)
+    assert len(unheld) == 2
 
 
-def test_a_proxy_says_who_fails_and_over_what(begin: Begin, secret: str) -> None:
-    """Behind a proxy failures count by the address that it adds, and its TLS makes the cookie a secure one."""
+@pytest.mark.parametrize("shared", ["key", "address"])
+def test_guessing_from_many_addresses_or_at_many_keys_is_slow(
+    begin: Begin, secret: str, unheld: list[float], monkeypatch: pytest.MonkeyPatch, shared: str
+) -> None:
+    """Failures of one key from all addresses are bounded together, and those of one address; the right key gets in."""
+    monkeypatch.setattr(sign_in, "SHARED_FAILURES_MAX", 12)
     server = begin(proxied=True)
-    bad = {"X-Forwarded-For": "203.0.113.5, 198.51.100.7", "X-Forwarded-Proto": "https"}
-    for _ in range(sign_in.FAILURES_MAX):
-        server.call("POST", "/session", {"key": "wrat_no"}, headers=bad)
-    assert server.call("POST", "/session", {"key": secret}, headers=bad).status == 429
-    answer = server.call("POST", "/session", {"key": secret}, headers={**bad, "X-Forwarded-For": "198.51.100.8"})
+    tried = []
+    for number in range(14):
+        key = wrong(secret) if shared == "key" else f"wrat_none{number}_x"
+        address = f"198.51.100.{number}" if shared == "key" else "198.51.100.1"
+        tried.append(server.call("POST", "/session", {"key": key}, headers={"X-Forwarded-For": address}).status)
+    assert tried == [401] * 12 + [429] * 2
+    sent = {"X-Forwarded-For": "198.51.100.1"}
+    assert server.call("POST", "/session", {"key": secret}, headers=sent).status == 201
+    assert len(unheld) == 3
+
+
+def test_a_proxy_says_over_what_a_call_came(begin: Begin, secret: str) -> None:
+    """The TLS of a proxy makes the cookie a secure one."""
+    sent = {"X-Forwarded-For": "198.51.100.8", "X-Forwarded-Proto": "https"}
+    answer = begin(proxied=True).call("POST", "/session", {"key": secret}, headers=sent)
     cookie = answer.headers["set-cookie"]
     assert cookie.startswith("__Host-woodrat_session_")
     assert cookie.endswith("; Secure")

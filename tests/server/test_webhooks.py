@@ -315,6 +315,27 @@ def test_a_webhook_amiss_is_refused_with_all_faults(hooks: Hooks, tmp_path: Path
     assert hooks.all() == ()
 
 
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_webhook_has_a_host_that_nobody_reads_otherwise(inside: bool) -> None:
+    """Numbers and other spellings of addresses are refused, whoever adds the webhook; names and addresses are not."""
+    odd = [
+        "2130706433",
+        "0x7f.1",
+        "127.1",
+        "0177.0.0.1",
+        "[::ffff:7f00:1]",
+        "127.0.0.1.",
+        "example.org.",
+        "[::1]x",
+        "a%2e",
+    ]
+    for host in odd:
+        (fault,) = Hooks.faults("lending", f"https://{host}/", [], -1, inside=inside)
+        assert (fault.path, "usual" in fault.problem) == ("url", True), (host, fault)
+    for host in ("hooks.example.org", "HOOKS.example.org:8443", "8.8.8.8", "[2606:4700::1111]:443"):
+        assert Hooks.faults("lending", f"https://{host}/", [], -1, inside=inside) == [], host
+
+
 class Trickler:
     """An address that takes a request and lets its answer trickle in, a byte at a time, or goes on for ever."""
 

@@ -146,7 +146,7 @@ async def _called(gateway: Gateway, caller: Caller, name: str, sent: dict[str, A
         def call() -> dict[str, Any]:
             return action.written(_readable(caller, given, action.call(ledger, relay, given)), given)
 
-        answer: dict[str, Any] = await access.discreet(caller, gateway.write(caller, call))
+        answer: dict[str, Any] = await access.discreet(caller, ledger, gateway.write(caller, call), given)
         return answer
 
     reads = caller.may(READ, None)

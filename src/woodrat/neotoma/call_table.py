@@ -35,24 +35,27 @@ def _entity(given: Given) -> Mapping[str, Any]:
     return {"ref": given["entity_id"]}
 
 
-def _ends(given: Given) -> Mapping[str, Any]:
-    return {"start": given["source_entity_id"], "end": given["target_entity_id"]}
-
-
 def _of_type(given: Given) -> Mapping[str, Any]:
     return {"entity_type": given.get("entity_type")}
 
 
-def _names_ids(relation: Mapping[str, Any]) -> bool:
-    """Return whether a relationship is with an entity of no stated type."""
-    return any(isinstance(relation.get(name), str) for name in ("source_entity_id", "target_entity_id", "target_index"))
-
-
 def _about_records(given: Given) -> Mapping[str, Any]:
-    priority = store_calls.priority(given)
-    if any(isinstance(item, dict) and _names_ids(item) for item in given.get("relationships", ())):
-        return {"ref": "", "priority": priority}
-    return {"records": given.get("entities", []), "priority": priority}
+    return {"records": given.get("entities", []), "priority": store_calls.priority(given)}
+
+
+def _relates_records(given: Given) -> Iterator[Mapping[str, Any]]:
+    """Yield the relations between records of a call and with others, and the entities that records are about."""
+    records = given.get("entities", [])
+    for item in given.get("relationships", ()):
+        if isinstance(item, dict):
+            yield relationships.link(item, records)
+    yield from (
+        {"ref": record["target_id"]} for record in records if isinstance(record, dict) and "target_id" in record
+    )
+
+
+def _relates_all(given: Given) -> Iterator[Mapping[str, Any]]:
+    yield from (relationships.link(item) for item in given["relationships"] if isinstance(item, dict))
 
 
 def _about_split(given: Given) -> Mapping[str, Any]:
@@ -75,6 +78,7 @@ STORE: Final = Verb(
     grant=WRITE,
     write=store_calls.stored,
     about=_about_records,
+    relates=_relates_records,
     joins=store_calls.is_one_entity,
 )
 _QUERY: Final = Verb(
@@ -124,6 +128,7 @@ _SPLIT: Final = Verb(
     CORRECT,
     changes.split,
     _about_split,
+    tests=True,
 )
 _READING: Final = Verb(
     store_calls.interpretation_answer,
@@ -132,6 +137,7 @@ _READING: Final = Verb(
     WRITE,
     store_calls.interpreted,
     _about_records,
+    _relates_records,
 )
 _SUBMIT: Final = Verb(
     store_calls.submission_answer,
@@ -167,7 +173,7 @@ def _mark_relation(verb: str) -> Verb:
         ("reason", "idempotency_key"),
         CORRECT,
         partial(relationships.mark, verb),
-        _ends,
+        relationships.link,
     )
 
 
@@ -229,10 +235,21 @@ POSTS: Final[Mapping[str, Verb]] = {
     "relationships/snapshot": _RELATION,
     "get_relationship_snapshot": _RELATION,
     "create_relationship": Verb(
-        changes.relation, relationships.ENDS, ("metadata", "idempotency_key"), WRITE, relationships.relate, _ends
+        changes.relation,
+        relationships.ENDS,
+        ("metadata", "idempotency_key"),
+        WRITE,
+        relationships.relate,
+        relationships.link,
     ),
     "create_relationships": Verb(
-        relationships.all_told, ("relationships",), (), WRITE, relationships.relate_all, lambda given: {"ref": ""}
+        relationships.all_told,
+        ("relationships",),
+        (),
+        WRITE,
+        relationships.relate_all,
+        lambda given: {"ref": ""},
+        _relates_all,
     ),
     "delete_relationship": _mark_relation("delete"),
     "restore_relationship": _mark_relation("restore"),

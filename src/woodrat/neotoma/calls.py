@@ -6,7 +6,7 @@ Arguments come as a JSON object, or in the address of a GET, where they are text
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Fault, Refused, shown
@@ -50,6 +50,10 @@ class Verb:
     """Writes, where it does."""
     about: Callable[[Given], Mapping[str, Any]] = lambda given: {}
     """The arguments by which a key's grants are looked at."""
+    relates: Callable[[Given], Iterator[Mapping[str, Any]]] = lambda given: iter(())
+    """The relations it makes, and entities it names by id; each needs the grants that REST asks for it."""
+    tests: bool = False
+    """Whether it says whether values fit a condition, so that a key needs `read` as well."""
     joins: Callable[[Given], bool] = lambda given: False
     """Whether a call is one `store` and its report, so that it may be merged in one pass with others."""
     empty: Mapping[str, Any] | None = None

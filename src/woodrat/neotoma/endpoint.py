@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import NotFound, Outdated, Refused, WoodratError, shown
-from woodrat.server import requests, wire
+from woodrat.server import access, requests, wire
 from woodrat.server.body import document
 from woodrat.server.problems import NOTHING_DONE, Rejected
 from woodrat.server.requests import JSON, Exchange
@@ -13,6 +14,7 @@ from woodrat.server.requests import JSON, Exchange
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.ledger.report import Report
+    from woodrat.neotoma.calls import Verb
     from woodrat.neotoma.names import Named
     from woodrat.server.access import Caller
     from woodrat.server.gateway import HttpGateway
@@ -76,7 +78,7 @@ def _document(body: bytes) -> Any:
 
 
 async def _called(exchange: Exchange, caller: Caller, gateway: HttpGateway) -> Any:
-    from woodrat.neotoma import call_table, names, types
+    from woodrat.neotoma import call_table, names, shapes, types
     from woodrat.neotoma.calls import checked, from_query
 
     address = requests.plain(exchange.path[len(PREFIX) :]).rstrip("/")
@@ -100,11 +102,22 @@ async def _called(exchange: Exchange, caller: Caller, gateway: HttpGateway) -> A
         given = await gateway.read(caller, lambda: names.resolved(ledger, given), None)
     try:
         given = names.known(given)
-        gateway.allow(caller, address, verb.grant, verb.about(given))
-        if verb.joins(given):
-            return await _store_one(caller, gateway, ledger, given)
-        done = await gateway.write(caller, lambda: change(ledger, given)) if change is not None else None
-        return await gateway.read(caller, lambda: verb.answer(ledger, given, done), None)
+        abouts = [*verb.relates(given), verb.about(given)]
+        for about in abouts:
+            gateway.allow(caller, address, verb.grant, about)
+        if change is None:
+            return await gateway.read(caller, lambda: verb.answer(ledger, given, None), None)
+        hears = all(access.may_hear(caller, about) for about in abouts)
+        if verb.tests and not hears:
+            gateway.allow(caller, address, access.READ, abouts[-1])
+        try:
+            work = _written(caller, gateway, ledger, verb, given)
+            answer = await access.discreet(caller, ledger, work, *abouts)
+        except Outdated:
+            if hears:
+                raise
+            raise Outdated("It was observed since. Nothing was written. Read it again, or send overwrite.") from None
+        return answer if hears else shapes.unread(answer)
     except NotFound:
         if verb.empty is None:
             raise
@@ -124,8 +137,12 @@ def _no_call(method: str, address: str) -> WoodratError:
     return NotFound(f"{shown(address)}: there is no such address or tool. {NOTHING_DONE} Call one of {known}.")
 
 
-async def _store_one(caller: Caller, gateway: HttpGateway, ledger: Ledger, given: dict[str, Any]) -> Any:
-    """Store one entity, merged with what others store at the same time, and answer at once where one look tells."""
+async def _written(caller: Caller, gateway: HttpGateway, ledger: Ledger, verb: Verb, given: dict[str, Any]) -> Any:
+    """Write, and return the whole answer; one entity is merged with what others store at the same time."""
+    if not verb.joins(given):
+        assert verb.write is not None, "only writes come here"
+        done = await gateway.write(caller, partial(verb.write, ledger, given))
+        return await gateway.read(caller, lambda: verb.answer(ledger, given, done), None)
     from woodrat.neotoma import store_calls
 
     named: list[Named] = []

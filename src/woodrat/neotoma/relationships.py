@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
@@ -132,6 +132,19 @@ def told(past: Past, given: Given, fields: Mapping[str, Any], **more: Any) -> di
     """Return a relationship by its ends, and what is said about it."""
     ends = [past.show(given[name]).entity.id for name in ENDS[1:]]
     return {**shapes.related(given["relationship_type"], ends[0], ends[1], _apart(fields)), **more}
+
+
+def link(said: Mapping[str, Any], records: Sequence[Any] = ()) -> Mapping[str, Any]:
+    """Return a relationship as `relate` takes it, so that a key needs the same for it.
+
+    A place in `records` stands for an entity of that record's type.
+    """
+    ends = []
+    for side in ("source", "target"):
+        index, stated = said.get(f"{side}_index"), said.get(f"{side}_entity_id")
+        known = type(index) is int and 0 <= index < len(records) and isinstance(records[index], dict)
+        ends.append(f"{records[index].get('entity_type')}/" if known else str(index if stated is None else stated))
+    return {"start": ends[0], "type": str(said.get("relationship_type", "")).lower(), "end": ends[1]}
 
 
 def relate(ledger: Ledger, given: Given) -> Any:

@@ -28,6 +28,33 @@ LINES, WORDS = "\n", ", "
 """What stands between the elements of a collection that is shown as text: of remarks, and of words."""
 
 
+UNREAD: Final = frozenset(
+    {
+        *("success", "status", "replayed", "commit", "structured", "unstructured", "entities", "entity_id"),
+        *("observation_id", "observation_index", "observations_created", "source_id", "interpretation_id", "applied"),
+        *("field", "value", "content_hash", "file_size", "unknown_fields", "unknown_fields_count", "warnings"),
+        *("store_warnings", "code", "relationships", "relationships_created", "relationships_refused"),
+        *("relationship_index", "relationship_type", "relationship_key", "source_entity_id", "target_entity_id"),
+        *("requested", "created_count", "error_count", "errors", "index", "relationship", "merged_at"),
+        *("schema_version", "fields_removed", "conversation_id", "guest_access_token", "subscription_id", "stream"),
+        *("webhook_secret", "subscriptions", "subscription", "delivery_method", "webhook_url", "active", "position"),
+        "consecutive_failures",
+    }
+)
+"""What the answer to a write holds for a key without `read`: what it sent, and ids. All else is left out."""
+SENT: Final = frozenset({"value", "relationship"})
+"""Parts of an answer that repeat what was sent, whatever is in them."""
+
+
+def unread(answer: Any) -> Any:
+    """Return the answer to a write without what is stored: no state, no names, not whether an entity was known."""
+    if isinstance(answer, list):
+        return [unread(item) for item in answer]
+    if not isinstance(answer, dict):
+        return answer
+    return {name: value if name in SENT else unread(value) for name, value in answer.items() if name in UNREAD}
+
+
 def entity(snapshot: Snapshot) -> dict[str, Any]:
     """Return what is believed about an entity; provenance names the observation that set each field."""
     said = snapshot.to_json()

@@ -6,7 +6,7 @@ A key (`keys.py`) binds a tenant, an agent and grants; the caller says none of t
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from woodrat.api.verb import CORRECT as CORRECT
 from woodrat.api.verb import MANAGE as MANAGE
@@ -14,7 +14,7 @@ from woodrat.api.verb import READ as READ
 from woodrat.api.verb import RUN as RUN
 from woodrat.api.verb import WRITE as WRITE
 from woodrat.canon import ids
-from woodrat.errors import Fault, Forbidden, shown
+from woodrat.errors import Fault, Forbidden, WoodratError, shown
 from woodrat.ledger.arguments import EXISTING, NEVER
 from woodrat.ledger.ownership import ForeignRun
 from woodrat.ledger.report import Report
@@ -22,6 +22,10 @@ from woodrat.records import dataclass, fields_of, is_record, replace
 from woodrat.runs.verbs.citation import Misread
 from woodrat.server.problems import NOTHING_DONE
 from woodrat.state.note import NOTE
+from woodrat.state.relation import SAME_AS, endpoints
+
+if TYPE_CHECKING:
+    from woodrat.api.ledger import Ledger
 
 T = TypeVar("T")
 
@@ -85,7 +89,13 @@ def grant_faults(grants: Iterable[str]) -> list[Fault]:
 
 
 def check(caller: Caller, grant: str, given: Mapping[str, Any]) -> None:
-    """Raise `Forbidden` unless a caller may do this with these arguments of a verb."""
+    """Raise `Forbidden` unless a caller may do this with these arguments of a verb.
+
+    A relation needs the grant for its type and for the types of both ends. One of type `same_as` is a merge, whatever
+    it is called, and needs `correct` for the ends.
+    """
+    if grant == WRITE and _joins(given):
+        grant = CORRECT
     carried = grant == ANYONE or EVERYTHING in caller.grants or grant in caller.grants
     if not carried and not caller.may(grant, types := _types(given)):
         about = "" if types is None else f" for {', '.join(sorted(types))}"
@@ -168,27 +178,37 @@ def check_telling(caller: Caller, verb: str, given: Mapping[str, Any]) -> None:
                 _check_step(caller, step)
 
 
-def told(caller: Caller, given: Mapping[str, Any], answer: Any) -> Any:
-    """Return the answer to a write as far as its caller may read: what was believed before is not for the others.
-
-    A report says it of every field that a write changes, and a dry run would say it without a trace.
-    """
+def may_hear(caller: Caller, given: Mapping[str, Any]) -> bool:
+    """Return whether a caller may read every type that a write is about, so that it is answered whole."""
     if EVERYTHING in caller.grants or READ in caller.grants:
-        return answer
-    step = given.get("step")
-    about = [about for _, about in step_needs(step)] if isinstance(step, Mapping) else [given]
-    if all(caller.may(READ, _types(one)) for one in about):
+        return True
+    return all(caller.may(READ, _types(one)) for one in _abouts(given))
+
+
+def told(caller: Caller, given: Mapping[str, Any], answer: Any) -> Any:
+    """Return the answer to a write as far as its caller may read: reports hide old values from keys without `read`.
+
+    A report says them of every field that a write changes, and a dry run would say them without a trace. An entity that
+    the caller did not name by type and key goes by its id.
+    """
+    if may_hear(caller, given):
         return answer
     if isinstance(answer, Report):
-        return answer.but(**_UNTOLD)
-    return _untold(answer) if isinstance(answer, dict) else _record_untold(answer)
+        return answer.but(**_UNTOLD, entities=tuple(_named(given, answer.entities)))
+    if isinstance(answer, dict):
+        return _untold(given, answer)
+    names = fields_of(type(answer)) if is_record(type(answer)) else {}
+    hidden = {name: value for name, value in _UNTOLD.items() if name in names}
+    if "report" in names and isinstance(answer.report, dict):
+        hidden["report"] = _untold(given, answer.report)
+    return replace(answer, **hidden) if hidden else answer
 
 
-async def discreet(caller: Caller, work: Awaitable[T]) -> T:
-    """Wait for work; an error that tells what the log holds is told in other words to a caller who may not read.
+async def discreet(caller: Caller, ledger: Ledger, work: Awaitable[T], *given: Mapping[str, Any]) -> T:
+    """Wait for a write with these arguments; its errors tell a caller who may not read no more than its answer would.
 
-    Of another agent's run they hear what is said of a run that is not there, of what a run claims to have read that it
-    does not agree.
+    Of another agent's run they say what is said of a run that is not there, of what a run claims to have read that it
+    does not agree, and an entity that was named by its id goes by that.
     """
     try:
         return await work
@@ -196,24 +216,62 @@ async def discreet(caller: Caller, work: Awaitable[T]) -> T:
         if caller.may(READ, None):
             raise
         raise error.hidden() from None
+    except WoodratError as error:
+        if not all(may_hear(caller, one) for one in given):
+            _hide_names(ledger, error, given)
+        raise
+
+
+def _hide_names(ledger: Ledger, error: WoodratError, given: Iterable[Mapping[str, Any]]) -> None:
+    """Have an error name entities by the ids that a caller sent."""
+    sent = {ref for one in given for about in _abouts(one) for ref in _refs(about) if ids.is_id("entity", ref)}
+    if not sent:
+        return
+    with ledger.context.engine.view(ledger.tenant) as view:
+        names = {str(ref): id for id in sorted(sent) if (ref := view.entity(id)) is not None}
+
+    def renamed(part: Any) -> Any:
+        if isinstance(part, str):
+            for name, id in names.items():
+                part = part.replace(name, id)
+        elif isinstance(part, dict):
+            part = {key: renamed(value) for key, value in part.items()}
+        elif isinstance(part, list):
+            part = [renamed(item) for item in part]
+        return part
+
+    error.args, error.details = (renamed(str(error)),), renamed(error.details)
 
 
 _UNTOLD: Final[Mapping[str, Any]] = {"changes": (), "conflicts": (), "by_arrival": (), "hints": ()}
 """What a report says of the state that it met, and what to say instead."""
 
 
-def _record_untold(answer: Any) -> Any:
-    """Return a record without what it says of the state that a write met."""
-    names = fields_of(type(answer)) if is_record(type(answer)) else {}
-    hidden = {name: value for name, value in _UNTOLD.items() if name in names}
-    if "report" in names and isinstance(answer.report, dict):
-        hidden["report"] = _untold(answer.report)
-    return replace(answer, **hidden) if hidden else answer
+def _untold(given: Mapping[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
+    """Return a report in plain JSON without what it says of the state that a write met."""
+    hidden: dict[str, Any] = {name: list(value) for name, value in _UNTOLD.items() if name in answer}
+    if isinstance(answer.get("report"), dict):
+        hidden["report"] = _untold(given, answer["report"])
+    if "entities" in answer:
+        hidden["entities"] = list(_named(given, answer["entities"]))
+    return answer | hidden
 
 
-def _untold(answer: dict[str, Any]) -> dict[str, Any]:
-    report = {"report": _untold(answer["report"])} if isinstance(answer.get("report"), dict) else {}
-    return {name: list(_UNTOLD[name]) if name in _UNTOLD else value for name, value in answer.items()} | report
+def _named(given: Mapping[str, Any], entities: Iterable[str]) -> Iterator[str]:
+    """Yield the entities of a report: by reference where the caller's own words make it, else by id."""
+    abouts, refs = _abouts(given), [ids.parse_ref(ref) for ref in entities]
+    known = {ref for about in abouts for ref in _refs(about)}
+    if any("records" in about or "text" in about for about in abouts):  # keys are made of what was sent
+        known |= {str(ref) for ref in refs if endpoints(ref) is None}
+    for ref in refs:
+        ends = endpoints(ref) or (ref,)
+        yield str(ref) if str(ref) in known or {str(end) for end in ends} <= known else ref.id
+
+
+def _abouts(given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the arguments of a write by which grants are looked at; of a step those of what it does."""
+    step = given.get("step")
+    return [about for _, about in step_needs(step)] if isinstance(step, Mapping) else [given]
 
 
 def _check_step(caller: Caller, step: Any) -> None:
@@ -259,34 +317,46 @@ _DOING: Final = {
 }
 
 
+def _joins(given: Mapping[str, Any]) -> bool:
+    """Return whether a relation says that two entities are one."""
+    return "start" in given and given.get("type") == SAME_AS
+
+
 def _types(given: Mapping[str, Any]) -> set[str] | None:
     """Return the types a call is about; `None` where it may be about all there are."""
-    found: set[str] = set()
-    refs = [given.get(name) for name in ("ref", "start", "end", "one", "other", "subject", "about")]
-    # Whether a condition holds says something of the entity it is about, and so does whether it can be related to.
-    conditions = given.get("if_version")
-    refs += conditions if isinstance(conditions, Mapping) else ()
-    for record in _records(given):
-        found.add(str(record.get("entity_type")))
-        related = _said(record).get("relate")
-        for item in related if isinstance(related, list) else ():
-            if isinstance(item, Mapping):
-                found.add(str(item.get("type")))
-                refs.append(item.get("to"))
+    found = {str(record.get("entity_type")) for record in _records(given)}
+    found |= {str(link.get("type")) for link in _links(given)}
     types = given.get("entity_type")
     if types is not None:
         found.update(map(str, types if isinstance(types, list | tuple) else (types,)))
-    for ref in refs:
-        if isinstance(ref, str):
-            type, slash, _ = ref.partition("/")
-            if not slash:
-                return None  # an id says nothing of its type
-            found.add(type)
+    for ref in _refs(given):
+        type, slash, _ = ref.partition("/")
+        if not slash:
+            return None  # an id says nothing of its type
+        found.add(type)
     if isinstance(given.get("text"), str):
         found.add(NOTE)  # only `remember` takes a text
-    if "start" in given and isinstance(given.get("type"), str):
+    if "start" in given and isinstance(given.get("type"), str) and not _joins(given):
         found.add(given["type"])
     return found or None
+
+
+def _refs(given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the entities that a call names.
+
+    Whether a condition holds says something of the entity it is about, and so does whether it can be related to.
+    """
+    conditions = given.get("if_version")
+    named = [given.get(name) for name in ("ref", "start", "end", "one", "other", "subject", "about")]
+    named += [*(conditions if isinstance(conditions, Mapping) else ()), *(link.get("to") for link in _links(given))]
+    yield from (ref for ref in named if isinstance(ref, str))
+
+
+def _links(given: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the relations that records state."""
+    for record in _records(given):
+        related = _said(record).get("relate")
+        yield from (link for link in (related if isinstance(related, list) else ()) if isinstance(link, Mapping))
 
 
 def _records(given: Mapping[str, Any]) -> list[Mapping[str, Any]]:

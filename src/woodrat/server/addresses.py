@@ -7,6 +7,7 @@ judged by what it carries: `64:ff9b::7f00:1` is this machine as much as `127.0.0
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
@@ -31,6 +32,12 @@ _NEVER: Final = tuple(
     )
 )
 """Networks that are nobody's public address, whatever the standard library of this version says of them."""
+
+
+_LABEL: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
+_NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
+"""The last part of what resolvers take for an address, such as `127.1`, `0x7f.1` and `2130706433`; no name ends so."""
+NAME_CHARACTERS_MAX: Final = 253
 
 
 class InsideAddress(OSError):
@@ -87,6 +94,22 @@ def _carried(address: IPv6Address) -> Iterator[IPv4Address]:
 def _is_public(address: IPv4Address | IPv6Address) -> bool:
     never = any(address.version == network.version and address in network for network in _NEVER)
     return address.is_global and not (never or address.is_multicast or address.is_reserved or address.is_unspecified)
+
+
+def is_sound(host: str) -> bool:
+    """Return whether a host, in lower case, is a name, or an address in its one usual spelling.
+
+    Resolvers take many spellings for an address, and whoever judges by the text alone takes them for names.
+    """
+    labels = host.split(".")
+    if not _NUMBER.fullmatch(labels[-1]) and ":" not in host:
+        return len(host) <= NAME_CHARACTERS_MAX and all(map(_LABEL.fullmatch, labels))
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    mapped = isinstance(address, IPv6Address) and (address.ipv4_mapped is not None or address.scope_id is not None)
+    return str(address) == host and not mapped
 
 
 def is_named_inside(host: str) -> bool:

@@ -20,7 +20,7 @@ from woodrat.ledger.committer import Committer
 from woodrat.ledger.growth import growth_of
 from woodrat.runs.relay import Relay
 from woodrat.server import access, docs_page, host, logs, problems, requests
-from woodrat.server.audit import AUDIT_TENANT, Audit
+from woodrat.server.audit import AUDIT_TENANT, DENIED, SUCCESS, Audit
 from woodrat.server.calls import Calls
 from woodrat.server.indexing import Indexing
 from woodrat.server.intake import Intake
@@ -435,10 +435,10 @@ class AppGateway:
             access.check(caller, grant, given)
         except Forbidden:
             if reads:
-                self._audit.note(caller, verb, given, "", "denied")
+                self._audit.note(caller, verb, given, "", DENIED)
             raise
         if reads:
-            self._audit.note(caller, verb, given, "", "success")
+            self._audit.note(caller, verb, given, "", SUCCESS)
 
     async def read(self, caller: Caller, call: Callable[[], Any], job: Job | None = None) -> Any:
         return await self._reads.read(caller, call, job)

@@ -41,6 +41,8 @@ WAITING_MAX: Final = 1_000
 OTHERS: Final = "(others)"
 MALFORMED: Final = "(malformed)"
 """What stands for a target or a moment that no entity, type or moment could have."""
+SUCCESS, DENIED, FAILURE = "success", "denied", "failure"
+"""How a read ended, as the schema of `audit_event` has it: answered; refused for want of a grant; not answered."""
 TARGET_BYTES_MAX: Final = 2_048
 """Longest target or moment that is noted."""
 TOGETHER_MAX: Final = 250
@@ -81,7 +83,8 @@ class Audit:
         return None
 
     def note(self, caller: Caller, verb: str, given: Mapping[str, Any], request: str, outcome: str) -> None:
-        """Note that a key asked something."""
+        """Note that a key asked something, and how that ended."""
+        assert outcome in (SUCCESS, DENIED, FAILURE), "the schema of an event has no other outcomes"
         named = next((name for name in _NAMED if isinstance(given.get(name), str)), None)
         target = None if named is None else _sound(given[named])
         if target is not None and target != MALFORMED and named != "entity_type" and self._key is not None:
@@ -215,7 +218,7 @@ class Looked(Record):
     as_of: str | None
     """The moment it was asked for; none is the present."""
     outcome: str
-    """`success`; `denied` where the key lacks the grant; `failed` where it was let and no answer came."""
+    """`success`; `denied` where the key lacks the grant; `failure` where it was let and no answer came."""
     request: str
     """The first of the requests."""
 

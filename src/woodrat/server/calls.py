@@ -10,10 +10,11 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.errors import Forbidden, Refused, Unavailable, WoodratError
+from woodrat.errors import Forbidden, NotFound, Outdated, Refused
 from woodrat.ledger import spoken_times
 from woodrat.server import access, body, heavy_reads, requests
-from woodrat.server.arguments import ABSENT, arguments, take_condition
+from woodrat.server.arguments import arguments, take_condition
+from woodrat.server.audit import DENIED, FAILURE, SUCCESS
 from woodrat.server.heavy_reads import Job
 from woodrat.server.problems import Rejected
 from woodrat.server.reply import Reply, read, read_by_name, reply, with_times
@@ -77,52 +78,29 @@ class Calls:
             take_condition(route, given, condition)
         if (condition := exchange.header(b"if-none-match")) is not None and route.writes:
             take_condition(route, given, condition, none=True)
-        audited = caller.key != "" and not route.writes
+        noting = _Noting(self._audit, caller, route, given, exchange.id)
         try:
             access.narrow(caller, route.verb, given)
             access.check(caller, route.grant, {} if route.wide else given)
             if route.verb == "remember":
                 access.take_exactly(caller, given)
             access.check_telling(caller, route.verb, given)
-        except Forbidden:
-            if audited:
-                self._audit.note(caller, route.verb, given, exchange.id, "denied")
+            await self._answer(exchange, caller, route, given, sent, noting)
+        except BaseException as error:
+            noting.failed(error)
             raise
-        streams = route.verb == LOG and (exchange.accepts(requests.EVENTS) or exchange.accepts(requests.LINES))
-        if audited and not streams:
-            await self._audited(exchange, caller, route, given)
-        else:
-            if audited:  # it may take hours until it ends
-                self._audit.note(caller, route.verb, given, exchange.id, "success")
-            await self._answer(exchange, caller, route, given, sent)
 
     def _deny(self, exchange: Exchange, caller: Caller, route: Route) -> None:
         """Refuse what a key carries no grant for, whatever it is about."""
         if caller.key != "" and not route.writes:
-            self._audit.note(caller, route.verb, {}, exchange.id, "denied")
+            self._audit.note(caller, route.verb, {}, exchange.id, DENIED)
         access.check(caller, route.grant, {})
         raise AssertionError("a key without the grant is refused")
 
-    async def _audited(self, exchange: Exchange, caller: Caller, route: Route, given: dict[str, Any]) -> None:
-        """Answer a read, and note it: what was refused was not read, so that nothing unchecked is noted."""
-        noted = dict(given)
-        try:
-            await self._answer(exchange, caller, route, given, ABSENT)
-        except Refused:
-            raise
-        except Unavailable:
-            self._audit.note(caller, route.verb, noted, exchange.id, "failed")
-            raise
-        except BaseException as error:
-            rejected = isinstance(error, Rejected) and error.code == Refused.code
-            if not rejected:
-                failed = isinstance(error, Rejected) or not isinstance(error, WoodratError)
-                self._audit.note(caller, route.verb, noted, exchange.id, "failed" if failed else "success")
-            raise
-        self._audit.note(caller, route.verb, noted, exchange.id, "success")
-
-    async def _answer(self, exchange: Exchange, caller: Caller, route: Route, given: dict[str, Any], sent: Any) -> None:
-        """Carry out a call that is allowed, and answer it; `sent` is its body."""
+    async def _answer(
+        self, exchange: Exchange, caller: Caller, route: Route, given: dict[str, Any], sent: Any, noting: _Noting
+    ) -> None:
+        """Carry out a call that is allowed, and answer it; `sent` is its body. A read is noted before that is sent."""
         if route.verb == "runs_import":
             given["own"] = not caller.may(access.MANAGE, None)
         if route.verb == "webhooks_add":
@@ -132,19 +110,22 @@ class Calls:
         if route.verb == LOG and (exchange.accepts(requests.EVENTS) or exchange.accepts(requests.LINES)):
             lines = exchange.accepts(requests.LINES)
             async with self._turns["exports" if lines else "follows"].turn(caller.key):
+                noting.answered()  # it may take hours until it ends
                 await self._streams.answer(exchange, ledger, given)
             return
         if route.verb == "stale_new":
             await self._streams.wait(ledger, given)
         if route.verb in heavy_reads.TELLING and exchange.accepts(requests.EVENTS):
-            await self._follow(exchange, caller, route, ledger, given)
+            await self._follow(exchange, caller, route, ledger, given, noting)
             return
         if route.writes:
-            answer = await access.discreet(caller, self._writes.carry_out(caller, ledger, route, given, sent))
+            work = self._writes.carry_out(caller, ledger, route, given, sent)
+            answer = await access.discreet(caller, ledger, work, given)
         else:
             answer = await self._read(exchange, caller, route, ledger, given)
         if times and route.form.kind is not bytes:
             answer = with_times(answer, times)
+        noting.answered()
         await exchange.send(answer.body, requests.JSON, headers=answer.headers)
 
     async def _read(
@@ -162,7 +143,7 @@ class Calls:
         return answer
 
     async def _follow(
-        self, exchange: Exchange, caller: Caller, route: Route, ledger: Ledger, given: dict[str, Any]
+        self, exchange: Exchange, caller: Caller, route: Route, ledger: Ledger, given: dict[str, Any], noting: _Noting
     ) -> None:
         """Read something long, and send how far it is meanwhile. Whoever goes away ends it."""
         steps = Steps(heavy_reads.TELLING[route.verb])
@@ -176,11 +157,44 @@ class Calls:
                 self._callers.identify(exchange)
 
         async with self._reads.reading(caller, here, job, steps.tell) as reading:
+            reading.add_done_callback(lambda done: None if done.cancelled() or done.exception() else noting.answered())
             gone = asyncio.ensure_future(exchange.gone())
             try:
                 await exchange.stream(requests.EVENTS, progress(reading, steps, gone, identify))
             finally:
                 gone.cancel()
+
+
+class _Noting:
+    """Notes one read of a key in the audit, once; of writes and of callers without a key it notes nothing.
+
+    It is noted when there is an answer, before a byte of that is sent: whoever takes most of it and goes away has
+    looked. What a verb refuses is noted without its arguments, which nobody has checked.
+    """
+
+    def __init__(self, audit: Audit, caller: Caller, route: Route, given: Mapping[str, Any], request: str) -> None:
+        self._audit, self._caller, self._verb, self._request = audit, caller, route.verb, request
+        self._given = dict(given)
+        self._open = caller.key != "" and not route.writes
+
+    def answered(self) -> None:
+        """Note that there is an answer."""
+        self._note(SUCCESS, self._given)
+
+    def failed(self, error: BaseException) -> None:
+        """Note how a read ended that was not answered; that there is no such thing is an answer."""
+        if isinstance(error, Refused) or (isinstance(error, Rejected) and error.code == Refused.code):
+            self._note(FAILURE, {})
+        elif isinstance(error, Forbidden):
+            self._note(DENIED, self._given)
+        else:
+            answers = isinstance(error, NotFound | Outdated)
+            self._note(SUCCESS if answers else FAILURE, self._given)
+
+    def _note(self, outcome: str, given: Mapping[str, Any]) -> None:
+        if self._open:
+            self._open = False
+            self._audit.note(self._caller, self._verb, given, self._request, outcome)
 
 
 def _job(route: Route, ledger: Ledger, given: Mapping[str, Any]) -> Job:

@@ -91,7 +91,7 @@ def check(exchange: Exchange, limits: Limits) -> None:
         text = f"host: {shown(stated)} is not a name of this server. {NOTHING_DONE} Call it by one of its names."
         raise Rejected(421, text)
     origin = exchange.header(b"origin")
-    if origin is not None and origin not in limits.origins and origin.partition("://")[2] != stated:
+    if origin is not None and origin not in limits.origins and origin not in _own_origins(exchange, stated):
         raise Forbidden(f"origin: {shown(origin)} may not call this server. {NOTHING_DONE} Allow it with --origin.")
     if origin is not None:
         exchange.allow(origin)
@@ -101,6 +101,11 @@ def check(exchange: Exchange, limits: Limits) -> None:
             f"sec-fetch-site: {shown(site)}: a page of another site may link here, and not call or embed this server. "
             f"{NOTHING_DONE} Open the address itself, or allow the page's origin with --origin."
         )
+
+
+def _own_origins(exchange: Exchange, host: str) -> tuple[str, ...]:
+    """Return the origins of the server's own pages; in front of plain HTTP there may be a proxy that speaks TLS."""
+    return (f"https://{host}",) if exchange.is_secure else (f"https://{host}", f"http://{host}")
 
 
 def _is_embedded(exchange: Exchange) -> bool:

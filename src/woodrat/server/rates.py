@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -49,31 +49,29 @@ class Rates:
 
 
 class Failures:
-    """Attempts that failed, by the address they came from: a few at once, then one now and then."""
+    """Attempts that failed, by what they have in common: a few at once, then one now and then."""
 
-    def __init__(self, burst: int, seconds_each: float, addresses_max: int) -> None:
-        self._burst, self._seconds_each, self._addresses_max = burst, seconds_each, addresses_max
+    def __init__(self, seconds_each: float, counted_max: int) -> None:
+        self._seconds_each, self._counted_max = seconds_each, counted_max
         self._counts: dict[str, tuple[float, float]] = {}
-        """By address how many failures count, and as of when."""
+        """By what they have in common how many failures count, and as of when."""
 
-    def check(self, address: str, now: float) -> None:
-        """Refuse a further attempt from an address that failed too often, saying when to try again."""
-        over = self._count(address, now) - self._burst + 1
-        if over > 0:
-            wait = max(1, round(over * self._seconds_each + 0.5))
-            text = f"Too many attempts from this address failed. {NOTHING_DONE} Try again in {wait} seconds."
-            raise Rejected(429, text, ((b"retry-after", str(wait).encode()),), code="unavailable")
+    def wait(self, bursts: Mapping[str, int], now: float) -> float:
+        """Return for how many seconds attempts of these kinds fail too often; 0 where a further one may fail."""
+        over = max(self._count(kind, now) - burst + 1 for kind, burst in bursts.items())
+        return max(0.0, over * self._seconds_each)
 
-    def note(self, address: str, now: float) -> None:
+    def note(self, kinds: Iterable[str], now: float) -> None:
         """Count a failure."""
-        count = self._count(address, now) + 1
-        self._counts.pop(address, None)
-        while len(self._counts) >= self._addresses_max:
-            self._counts.pop(next(iter(self._counts)))
-        self._counts[address] = (count, now)
+        for kind in kinds:
+            count = self._count(kind, now) + 1
+            self._counts.pop(kind, None)
+            while len(self._counts) >= self._counted_max:
+                self._counts.pop(next(iter(self._counts)))
+            self._counts[kind] = (count, now)
 
-    def _count(self, address: str, now: float) -> float:
-        count, since = self._counts.get(address, (0.0, now))
+    def _count(self, kind: str, now: float) -> float:
+        count, since = self._counts.get(kind, (0.0, now))
         return max(0.0, count - (now - since) / self._seconds_each)
 
 

@@ -14,6 +14,7 @@ from woodrat.canon import form, moment
 from woodrat.errors import Fault, Forbidden, Refused, shown
 from woodrat.server import problems, requests
 from woodrat.server.access import CORRECT, MANAGE, RUN, WRITE, Caller
+from woodrat.server.audit import DENIED, SUCCESS
 from woodrat.server.body import BodyLimits
 from woodrat.server.keys import check_csrf, id_of
 from woodrat.server.problems import NOTHING_DONE, Rejected
@@ -31,11 +32,15 @@ METHODS: Final = ("GET", "HEAD", "POST", "DELETE")
 BODY: Final = BodyLimits(bytes_max=4_096, values_max=16)
 """How much of a body is taken from somebody who is not known yet."""
 FAILURES_MAX: Final = 10
-"""How many keys of one address may be wrong one after the other."""
+"""How often the secret of one key may be wrong from one address before further attempts are slow."""
+SHARED_FAILURES_MAX: Final = 100
+"""How often that of one key may be from all addresses together, and those of all keys from one address."""
 FAILURE_SECONDS: Final = 6.0
 """After how long one of these is forgotten."""
-ADDRESSES_MAX: Final = 4_096
-"""Of how many addresses failures are counted."""
+COUNTED_MAX: Final = 16_384
+"""Of how many keys, addresses and pairs of these failures are counted."""
+HOLD_SECONDS: Final = 1.0
+"""How long an attempt waits where too many failed, before its key is looked at. One that is right gets in then."""
 CHANGING: Final = (WRITE, CORRECT, RUN, MANAGE)
 """Grants that change data."""
 
@@ -46,7 +51,7 @@ class SignIn:
     def __init__(self, keys: Access, callers: Callers, sessions: Sessions, writes: Writes, audit: Audit) -> None:
         self._keys, self._callers, self._sessions = keys, callers, sessions
         self._writes, self._audit = writes, audit
-        self._failures = Failures(FAILURES_MAX, FAILURE_SECONDS, ADDRESSES_MAX)
+        self._failures = Failures(FAILURE_SECONDS, COUNTED_MAX)
 
     async def answer(self, exchange: Exchange) -> None:
         """Answer one request."""
@@ -74,20 +79,32 @@ class SignIn:
         if not self._keys.are_required:
             remedy = "Call it without: only this machine can reach it."
             raise Refused([Fault("key", "this server needs no key", remedy)], outcome=NOTHING_DONE)
-        now, address = asyncio.get_running_loop().time(), exchange.address
-        self._failures.check(address, now)
         key = _key_of(exchange, await exchange.body(BODY))
+        loop, id, address = asyncio.get_running_loop(), id_of(key), exchange.address
+        bursts = {
+            f"key {id} {address}": FAILURES_MAX,
+            f"key {id}": SHARED_FAILURES_MAX,
+            f"address {address}": SHARED_FAILURES_MAX,
+        }
+        wait = self._failures.wait(bursts, loop.time())
+        if wait:
+            await asyncio.sleep(HOLD_SECONDS)
         caller = self._keys.caller(key)
         if caller is None:
-            self._failures.note(address, now)
-            known = self._keys.holder(id_of(key))
+            self._failures.note(bursts, loop.time())
+            if wait:
+                later = max(1, round(wait + 0.5))
+                text = f"Too many attempts with this key, or from this address, failed. {NOTHING_DONE} "
+                text += f"Try again in {later} seconds; a key that is valid is accepted meanwhile."
+                raise Rejected(429, text, ((b"retry-after", str(later).encode()),), code="unavailable")
+            known = self._keys.holder(id)
             if known is not None:  # somebody knows the id of a good key, and not its secret
-                self._audit.note(known, "sign_in", {}, exchange.id, "denied")
+                self._audit.note(known, "sign_in", {}, exchange.id, DENIED)
             text = f"The API key is not valid: unknown, revoked or expired. {NOTHING_DONE} Ask for one that is."
             raise Rejected(401, text, code=Forbidden.code)
         begun: Presented = await self._writes.write(caller, lambda: self._sessions.begin(caller))
         cookie = begun.session.cookie(begun.secret, begun.made)
-        self._audit.note(caller, "sign_in", {}, exchange.id, "success")
+        self._audit.note(caller, "sign_in", {}, exchange.id, SUCCESS)
         exchange.told.update(tenant=caller.tenant, key=caller.key)
         exchange.set_cookie(cookie, IDLE_SECONDS)
         await exchange.answer(self._told(caller, begun), 201)
@@ -101,7 +118,7 @@ class SignIn:
             caller = self._keys.holder(session.key) or Caller("", "", frozenset(), key=session.key)
             await self._writes.write(caller, lambda: self._sessions.end(session))
             if caller.tenant:
-                self._audit.note(caller, "sign_out", {}, exchange.id, "success")
+                self._audit.note(caller, "sign_out", {}, exchange.id, SUCCESS)
         if exchange.cookie is not None:
             exchange.set_cookie("", 0)
         await exchange.answer(self._told(None, None))

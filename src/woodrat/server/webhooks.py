@@ -23,7 +23,8 @@ from woodrat.log.entry import KINDS
 from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.server.access import OWN_TENANTS
-from woodrat.server.addresses import is_named_inside
+from woodrat.server.addresses import is_named_inside, is_sound
+from woodrat.server.host import name_of
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
@@ -256,6 +257,9 @@ def _url_faults(url: object, *, inside: bool = True) -> list[Fault]:
         return [Fault("url", f"got {shown(url)}", remedy)]
     if address.username is not None or address.password is not None:
         return [Fault("url", "it holds a user or a password", "Leave them out: deliveries are signed.")]
+    if name_of(address.netloc) is None or not is_sound(address.hostname):
+        problem = f"{shown(address.netloc)} is neither a name nor an address as it is usually written"
+        return [Fault("url", problem, "Write the name, or an address such as 203.0.113.7 or [2001:db8::7].")]
     if not inside and (address.scheme == "http" or is_named_inside(address.hostname)):
         problem = "a key sends entries to public addresses, over https"
         return [Fault("url", problem, "Use one, or have the operator run `woodrat webhooks add`.")]
