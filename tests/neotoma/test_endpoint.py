@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import json
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -319,6 +321,72 @@ def test_errors_have_the_shape_its_clients_know(post: Post, path: str, body: Any
     error = post(path, body, status)
     assert (error["error_code"], set(error)) == (code, {"error_code", "message", "details", "trace_id"})
     assert "Nothing was" in error["message"]
+
+
+ODD: tuple[Any, ...] = ("x", -1, 1.5, True, [], {}, [[]], ["x"], {"a": 1}, 10**30)
+"""Values of every type."""
+INSIDE: tuple[tuple[str, dict[str, Any]], ...] = (
+    *(
+        ("store", {"entities": [{"entity_type": "contact", "name": "A", each: "?"}]})
+        for each in ("$", "target_id", "x")
+    ),
+    ("store", {"entities": [{"entity_type": "?"}]}),
+    *(
+        ("store", {"entities": [ANA], "relationships": [{**{"source_index": 0, "target_index": 0}, each: "?"}]})
+        for each in ("relationship_type", "source_index", "target_entity_id", "metadata")
+    ),
+    ("store", {"entities": [ANA], "relationships": ["?"]}),
+    ("create_relationships", {"relationships": ["?"]}),
+    *(
+        ("split_entity", {"predicate": {each: "?"}})
+        for each in ("observed_at_gte", "source_id_in", "observation_field_equals")
+    ),
+    ("split_entity", {"predicate": {"observation_field_equals": {"field": "?", "value": "?"}}}),
+    ("split_entity", {"new_entity": {"entity_type": "?", "canonical_name": "?"}}),
+    ("register_schema", {"schema_definition": {"fields": {"a": {"type": "?"}}}}),
+    ("register_schema", {"schema_definition": {"fields": "?", "canonical_name_fields": "?"}}),
+    ("register_schema", {"reducer_config": {"merge_policies": {"a": {"strategy": "?"}}}}),
+    ("update_schema_incremental", {"fields_to_remove": ["?"]}),
+    ("update_schema_incremental", {"fields_to_add": [{"field_name": "b", "field_type": "?", "reducer_strategy": "?"}]}),
+    ("entities/query", {"snapshot_filters": {"city": {"op": "?", "value": "?"}}}),
+)
+"""Arguments with a place inside for a value."""
+
+
+def test_a_value_of_any_type_is_answered(server: Server, post: Post) -> None:
+    """Whatever an argument, or a part of one, is sent as, it is taken or refused; nothing fails."""
+    stored = post("/store", {"entities": [ANA, {"entity_type": "company", "name": "Kline"}]})["entities"]
+    ana, kline = (item["entity_id"] for item in stored)
+    good: dict[str, Any] = {
+        **dict.fromkeys(("entity_id", "source_entity_id", "from_entity_id", "node_id", "identifier"), ana),
+        **{"target_entity_id": kline, "to_entity_id": kline, "relationship_type": "KNOWS", "entities": [ANA]},
+        **{"changes": [{"field": "city", "value": "x"}], "schema_definition": {"fields": {}}, "entity_type": "contact"},
+        **{
+            "predicate": {"observed_at_gte": "2020-01-01"},
+            "idempotency_key": "k",
+            "field": "city",
+            "relationships": [],
+        },
+        **{"new_entity": {"entity_type": "contact", "canonical_name": "z"}, "source_id": stored[0]["observation_id"]},
+    }
+    calls = []
+    for name, verb in POSTS.items():
+        needed = {need: good.get(need, "x") for need in verb.needs}
+        for value in ODD:
+            calls += [(name, {**needed, each: value}) for each in (*verb.needs, *verb.takes)]
+            for inside, given in INSIDE:
+                if inside == name:
+                    filled = json.loads(json.dumps(given).replace('"?"', json.dumps(value)))
+                    calls.append((name, {**needed, **filled}))
+    connection = server.connect()
+    for name, body in calls:
+        path = re.sub(r"\{(\w+)\}", lambda found: quote(str(body.pop(found[1])) or "x", safe=""), name)  # noqa: B023
+        headers = {"Content-Type": "application/json", "Authorization": "Bearer k"}
+        connection.request("POST", f"/neotoma/{path}", json.dumps(body), headers)
+        response = connection.getresponse()
+        said = response.read()
+        assert response.status in (200, 400, 404, 405, 409, 501), (name, body, said)
+    connection.close()
 
 
 def test_keys_and_grants_hold(start: Start, keyring: Keyring) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 import schemathesis
@@ -53,8 +53,16 @@ def told() -> Any:
         records = [{"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"}]
         server.call("POST", "/v1/store", {"records": records})
         server.call("POST", "/v1/runs/import", {"document": {"query": "Approve #42?", "answer": "no"}})
-        server.call("POST", "/v1/sources", {"text": "Net-30", "name": "contract.txt"})
+        source = server.call("POST", "/v1/sources", {"text": "Net-30", "name": "contract.txt"}).json["source"]
+        KNOWN["source"] = source
+        reading = server.call("POST", "/v1/interpretations", {"source": source}).json
+        KNOWN["interpretation"] = reading["interpretation"]
+        KNOWN["run"] = server.call("POST", "/v1/runs", {"query": "Approve?"}).json["run"]
         yield server
+
+
+KNOWN = {"ref": "contact/Ana%20Rivera", "pack": "neotoma", "webhook": "hook_x", "key": "key_x", "what": "contact/Ana"}
+"""What stands in an address: names of what the server knows, where it knows any."""
 
 
 def served(routes: tuple[Route, ...]) -> Server:
@@ -109,7 +117,7 @@ VALUES: tuple[Any, ...] = ([], {}, 0, -1, 1.5, "", "x", True, [[]], [{}], {"a": 
 @pytest.mark.parametrize("route", [route for route in ROUTES if route.method == "POST"], ids=lambda route: route.verb)
 def test_an_argument_of_any_type_is_answered(told: Server, route: Route) -> None:
     """Whatever value an argument has, it is taken or refused as documented."""
-    path = re.sub(r"\{.*?\}", "run_aaaaaaaaaaaaaaaaaaaaaaaaaa", route.path)
+    path = route.path.format(**KNOWN)
     connection = told.connect()
     for param in route.params:
         if param.inside != "body":
@@ -121,6 +129,19 @@ def test_an_argument_of_any_type_is_answered(told: Server, route: Route) -> None
             said = response.read()
             assert response.status in (200, 400, 404, 412), (param.spelled, value, said)
     connection.close()
+
+
+def test_a_number_of_any_size_is_answered(told: Server) -> None:
+    """A whole number in an address is taken or refused, however large it is."""
+    for route in ROUTES:
+        needed = {param.spelled: "contact/Ana Rivera" for param in route.params if param.required}
+        for param in route.takes:
+            kinds = [param.schema, *param.schema.get("anyOf", ())]
+            if route.method == "GET" and param.inside == "query" and any(one.get("type") == "integer" for one in kinds):
+                for number in ("9" * 16, "-" + "9" * 16):
+                    path = route.path.format(**KNOWN, prefix="obs_", entity_type="contact")
+                    answer = told.call("GET", f"{path}?{urlencode({**needed, param.spelled: number})}")
+                    assert answer.status < 500, (route.verb, param.spelled, answer.body)
 
 
 def amiss(answer: Callable[..., Any]) -> tuple[Route, ...]:

@@ -165,9 +165,22 @@ def _predicate(said: Given) -> Callable[[Stored], bool]:
     """Return whether an observation fits all that a split asks for."""
     since, sources = said.get("observed_at_gte"), said.get("source_id_in")
     field = said.get("observation_field_equals")
+    faults = []
     if since is None and not sources and field is None:
         remedy = "Send observed_at_gte, source_id_in or observation_field_equals."
-        raise Refused([Fault("predicate", "there is no condition", remedy)])
+        faults.append(Fault("predicate", "there is no condition", remedy))
+    if since is not None and not isinstance(since, str):
+        faults.append(Fault("predicate/observed_at_gte", f"got {shown(since)}", "Send a time."))
+    if sources is not None and not isinstance(sources, list):
+        faults.append(Fault("predicate/source_id_in", f"got {shown(sources)}", "Send a list of ids."))
+    if field is not None:
+        stated = field if isinstance(field, dict) else {}
+        wanted = stated.get("value", stated.get("value_starts_with"))
+        if not isinstance(stated.get("field"), str) or not isinstance(wanted, str):
+            remedy = "Send a field, and value or value_starts_with as text."
+            faults.append(Fault("predicate/observation_field_equals", f"got {shown(field)}", remedy))
+    if faults:
+        raise Refused(faults)
 
     def fits(item: Stored) -> bool:
         told = shapes.observation(item)

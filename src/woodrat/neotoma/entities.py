@@ -64,7 +64,8 @@ def _conditions(given: Given) -> Callable[[Snapshot], bool]:
     faults = []
     for name, condition in filters.items():
         said = condition if isinstance(condition, dict) else {}
-        if said.get("op") not in _OPERATORS or "value" not in said:
+        op = said.get("op")
+        if not isinstance(op, str) or op not in _OPERATORS or "value" not in said:
             remedy = f"Send an op ({', '.join(_OPERATORS)}) and a value."
             faults.append(Fault(f"snapshot_filters/{name}", f"got {shown(condition)}", remedy))
     if faults:

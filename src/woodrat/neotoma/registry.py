@@ -88,8 +88,11 @@ def update(ledger: Ledger, given: Given) -> Any:
             faults.append(Fault(f"fields_to_add/{number}/field_name", f"got {shown(name)}", "Send the field's name."))
             continue
         properties[name] = _property(name, said.get("field_type"), said.get("reducer_strategy"), faults)
-    for name in given.get("fields_to_remove", ()):
-        properties.pop(name, None)
+    for number, name in enumerate(given.get("fields_to_remove", ())):
+        if isinstance(name, str):
+            properties.pop(name, None)
+        else:
+            faults.append(Fault(f"fields_to_remove/{number}", f"got {shown(name)}", "Send the field's name."))
     rules = _rules(given.get("canonical_name_fields"), faults) or document.get("x-woodrat-identity")
     if not any(name in given for name in ("fields_to_add", "fields_to_remove", "canonical_name_fields")):
         remedy = "Send fields_to_add, fields_to_remove or canonical_name_fields."
@@ -131,9 +134,9 @@ def _in_force(past: Past, kind: str) -> Schema:
 
 def _property(name: str, kind: Any, strategy: Any, faults: list[Fault]) -> dict[str, Any]:
     """Return the subschema of a field; what is wrong with it is added to `faults`."""
-    if kind is not None and kind not in FIELD_TYPES:
+    if kind is not None and not (isinstance(kind, str) and kind in FIELD_TYPES):
         faults.append(Fault(f"fields/{name}", f"got the type {shown(kind)}", f"Send one of {', '.join(FIELD_TYPES)}."))
-    if strategy is not None and strategy not in POLICIES:
+    if strategy is not None and not (isinstance(strategy, str) and strategy in POLICIES):
         problem = f"got the strategy {shown(strategy)}"
         faults.append(Fault(f"merge_policies/{name}", problem, f"Send one of {', '.join(POLICIES)}."))
     policy = POLICIES.get(str(strategy), "latest")

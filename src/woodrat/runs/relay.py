@@ -169,6 +169,9 @@ class Relay:
 
         Nothing is resumed where the run has gone on after `position`, the last one of it that the caller knows.
         """
+        if position is not None and type(position) is not int:
+            remedy = "Send the last position of the run that you know."
+            raise Refused([Fault("/position", f"got {shown(position)}", remedy)], "Nothing was resumed.")
         steps = steps_of(context, run_id)
         check_owner(context.agent, run_id, owner_of(run_id, steps))
         with context.engine.view(context.tenant) as view:

@@ -63,6 +63,8 @@ DELIVERY_WINDOW: Final = 64
 """How many entries after the content of a source its first delivery is looked for before the index is asked."""
 
 
+DEPTH_MAX: Final = 1_000_000
+"""How many runs deep may be asked for."""
 SNAPSHOTS_MAX: Final = 4_096
 """How many snapshots a tracer keeps at hand."""
 OBSERVATIONS_MAX: Final = 4_096
@@ -209,9 +211,9 @@ def text_faults(**named: object) -> list[Fault]:
 
 def depth_faults(depth: object) -> list[Fault]:
     """Return what is wrong with how many runs are to be followed."""
-    if depth is None or (type(depth) is int and depth >= 1):
+    if depth is None or (type(depth) is int and 1 <= depth <= DEPTH_MAX):
         return []
-    return [Fault("depth", f"got {shown(depth)}", "Send 1 or more, or leave it out to follow all of them.")]
+    return [Fault("depth", f"got {shown(depth)}", f"Send 1 to {DEPTH_MAX}, or leave it out to follow all of them.")]
 
 
 def observation_named(tracer: Tracer, id: str) -> Stored:
