@@ -159,7 +159,7 @@ class Calls:
             shown = route.soon(self._spelling, ledger, **given)
             if shown is not None:
                 return reply(route, ledger, shown)
-        job = _job(route, ledger, given) if heavy_reads.may_be_heavy(route.verb, given) else None
+        job = _job(route, ledger, given) if heavy_reads.is_apart(route.verb, given) else None
         reading = self._reads.read(caller, lambda: read(route, ledger, given), job)
         answer: Reply = await (reading if job is None else exchange.while_here(reading))
         if caller.key != "":

@@ -8,6 +8,8 @@ from woodrat.records import dataclass
 
 READERS: Final = 4
 """How many threads read."""
+RECALLERS: Final = 2
+"""How many threads answer recalls, which no other read waits for."""
 FOLLOWS_PER_KEY: Final = 256
 """How many streams one key may have open that follow a log."""
 FOLLOWS_PER_TENANT: Final = 1_024
@@ -81,6 +83,8 @@ class Limits:
     """How many calls a key may make a second, on average; a burst may be ten times that."""
     reads: Places = Places(running_max=READERS, running_per_key=2, waiting_max=2_048, waiting_per_key=256)
     """Reads that a thread answers."""
+    recalls: Places = Places(running_max=RECALLERS, running_per_key=1, waiting_max=256, waiting_per_key=32)
+    """Recalls, which have threads of their own."""
     heavy_reads: Places = Places(running_max=2, running_per_key=1, waiting_max=32, waiting_per_key=3)
     """Heavy reads (`server/heavy_reads.py`)."""
     heavy_writes: Places = Places(running_max=1, running_per_key=1, waiting_max=8, waiting_per_key=1)

@@ -284,6 +284,7 @@ def turns_of(limits: Limits) -> dict[str, Turns]:
     """Return the turns of each kind of work, by its name in `Limits`."""
     return {
         "reads": Turns("read", limits.reads),
+        "recalls": Turns("recall", limits.recalls),
         "heavy_reads": Turns("take long", limits.heavy_reads),
         "heavy_writes": Turns("keep all writers waiting", limits.heavy_writes),
         "long_writes": Turns("write many records", limits.long_writes),

@@ -57,6 +57,11 @@ class Reads:
         try:
             async with asyncio.timeout(self._read_seconds):
                 ledger = self._tenants.ledger(caller)
+                if job is not None and job.verb == heavy_reads.RECALL:
+                    try:
+                        return await self._read_in_thread("recalls", caller, call)
+                    finally:
+                        self._bring_on(ledger, heavy_reads.RECALL, lambda: heavy_reads.recall_go_on(ledger))
                 if job is None or not await self._is_heavy(job, ledger):
                     return await self._read_in_thread("reads", caller, call)
                 async with self.reading(caller, call, job) as work:
