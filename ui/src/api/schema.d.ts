@@ -1,4 +1,4 @@
-// openapi.json sha256 75aa1829058cf0bf5564df0587dde109d1f1ad11e228fd0ee6d0a44f07d24f3e
+// openapi.json sha256 1c5e3d4a09a189adf6566869c787db90f0d48f907959d3053d7cd749fd52e457
 // Made by `npm run api`; do not edit.
 export interface paths {
     "/healthz": {
@@ -3768,6 +3768,8 @@ export interface components {
             hits: components["schemas"]["Recalled"][];
             /** @description The same as a block for a prompt, which marks it as data; empty when there are none. */
             inject: string;
+            /** @description How many entries up to the moment asked at are not indexed yet, by their words or by meaning; the remark says what that means. */
+            lacking?: number;
             /** @description The position it was asked at. */
             position: number;
             /** @description The projection. */
