@@ -123,6 +123,9 @@ class Context:
     """Whether fields that a schema does not know are refused."""
     first_schemas: Mapping[str, Schema] | None = None
     """What types get with their first record, in place of a built-in schema or none."""
+    served: bool = False
+    """Whether a server answers here for many, and brings indexes on in the background: then a recall leaves to that
+    what takes longer than a moment."""
 
     def is_same_log(self, other: Context) -> bool:
         """Return whether another context is of the same log, also where the same file was opened twice."""
@@ -168,4 +171,5 @@ class Context:
             stand_in,
             self.strict,
             first_schemas,
+            self.served,
         )

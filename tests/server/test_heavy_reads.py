@@ -20,6 +20,7 @@ from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.mcp import tools
+from woodrat.records import replace
 from woodrat.server import heavy_reads, workers
 from woodrat.server.app import App
 from woodrat.server.heavy_reads import Job
@@ -177,6 +178,42 @@ def test_without_a_cap_the_flood_is_let_in(start: Start, engine: SqliteEngine, k
     for thread, _ in asked:
         thread.join(60)
     assert {told[0].status for _, told in asked} == {200}
+
+
+@pytest.mark.parametrize("per_tenant", [None, 2])
+def test_one_tenant_leaves_a_place_for_heavy_reads(
+    start: Start, engine: SqliteEngine, keyring: Keyring, per_tenant: int | None
+) -> None:
+    """Two keys of a tenant read for ever: another tenant's read is answered, but for the planted fault of no limit."""
+    fill(engine, "noisy")
+    fill(engine, "quiet", 20)
+    noisy = [keyring.create("noisy", "a", ["read"])[1] for _ in range(2)]
+    _, quiet = keyring.create("quiet", "b", ["read"])
+    server = start(keyring, heavy_reads=replace(Limits().heavy_reads, running_per_tenant=per_tenant))
+    turns = server.app.turns["heavy_reads"]
+    for key in noisy:
+        asking(server, key)
+    eventually(lambda: turns.running + turns.waiting == 2)
+    assert turns.running == (per_tenant or 1)
+    _, told = asking(server, quiet, "/v1/prove-order?shuffles=1")
+    if per_tenant is None:
+        eventually(lambda: bool(told))
+        assert (told[0].status, turns.running, turns.waiting) == (200, 1, 1)
+    else:
+        eventually(lambda: turns.waiting == 1)
+        assert not told
+
+
+def test_a_heavy_read_ends_when_its_caller_goes_away(start: Start, engine: SqliteEngine) -> None:
+    """Whoever closes the connection while a heavy read is being answered ends it, as a stream does."""
+    fill(engine, "default")
+    server = start()
+    turns = server.app.turns["heavy_reads"]
+    connection = server.connect(60)
+    connection.request("GET", ENDLESS)
+    eventually(lambda: turns.running == 1)
+    connection.close()
+    eventually(lambda: turns.running == 0)
 
 
 def test_work_that_timed_out_is_stopped(start: Start, engine: SqliteEngine) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,15 +17,20 @@ from tests.server.test_audit import eventually
 
 from woodrat.cli.serve import endpoints
 from woodrat.clock import SystemClock
+from woodrat.engines import cancellation
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.postgres.engine import PostgresEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.progress import seldom
+from woodrat.records import replace
 from woodrat.server import heavy_reads, streams
+from woodrat.server.access import Caller
 from woodrat.server.app import App
+from woodrat.server.heavy_reads import Job
 from woodrat.server.keys import Keyring, Open
+from woodrat.server.limits import Limits
 from woodrat.server.routes import ROUTES
 from woodrat.testing.ledgers import ledger_on
 
@@ -121,6 +128,53 @@ def test_whoever_goes_away_stops_the_work(served: tuple[Engine, Server]) -> None
     eventually(lambda: server.app.threads["heavy"].busy == 0)
     eventually(lambda: all(worker.process.poll() is not None for worker in alive))
     assert follow(server, "/v1/verify")[-1][1]["sound"] is True
+
+
+def test_who_reads_nothing_gives_the_place_to_those_who_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream that nobody reads ends while others wait for its place, however little it has to say."""
+    monkeypatch.setattr(streams, "STEP_SECONDS", 0.01)
+    verify = next(route for route in ROUTES if route.verb == "verify")
+    pause, asked = threading.Event(), []
+
+    def first_for_ever(past: Any, **given: Any) -> Any:
+        asked.append(given)
+        while len(asked) == 1:
+            cancellation.check()
+            pause.wait(0.01)
+        return verify.answer(past, **given)
+
+    app = App(
+        MemoryEngine(),
+        Open("default", "http"),
+        clock=SystemClock(),
+        policies=registry(()),
+        limits=Limits(take_seconds=0.3, read_seconds=20),
+        routes=(replace(verify, answer=first_for_ever),),
+    )
+    with Server(app) as server, socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        connection.connect(("127.0.0.1", server.port))
+        connection.sendall(b"GET /v1/verify HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")
+        eventually(lambda: app.measures.streams["progress"] == 1)
+        assert server.call("GET", "/v1/verify", timeout=60).status == 200
+        assert app.measures.streams["progress"] == 0
+        connection.close()
+
+
+def test_a_place_is_free_before_the_answer_was_taken(engine: SqliteEngine) -> None:
+    """A heavy read that is done keeps no place, whether anybody reads its answer or not."""
+    app = App(engine, Open("default", "http"), clock=SystemClock(), policies=registry(()), routes=ROUTES[:1])
+    caller, job = Caller("default", "http"), Job("verify", lambda *_: 7, "default", "http", {})
+
+    async def ask() -> None:
+        async with app.reads.reading(caller, lambda: 7, job) as reading:
+            assert app.turns["heavy_reads"].running == 1
+            assert await reading == 7
+            await asyncio.sleep(0)
+            assert app.turns["heavy_reads"].running == 0
+
+    asyncio.run(ask())
+    app.close()
 
 
 def test_a_read_takes_as_long_as_it_is_followed(start: Start, engine: SqliteEngine) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Future
 
 import pytest
 
+from woodrat.records import replace
+from woodrat.server.access import Caller
 from woodrat.server.limits import Places
 from woodrat.server.problems import Rejected
 from woodrat.server.rates import Pace, Turns
@@ -15,10 +18,11 @@ PLACES = Places(running_max=2, running_per_key=1, waiting_max=3, waiting_per_key
 
 
 class Holding:
-    """Calls that have their places until they are let go."""
+    """Calls that have their places until they are let go; each key is of its own tenant, unless it is said."""
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: Turns, tenants: Mapping[str, str] | None = None) -> None:
         self._turns, self.begun = turns, []  # type: ignore[var-annotated]
+        self._tenants = tenants or {}
         self.ends: dict[str, asyncio.Event] = {}
 
     def ask(self, name: str) -> asyncio.Task[None]:
@@ -27,7 +31,7 @@ class Holding:
         return asyncio.ensure_future(self._hold(name))
 
     async def _hold(self, name: str) -> None:
-        async with self._turns.turn(name[0]):
+        async with self._turns.turn(Caller(self._tenants.get(name[0], name[0]), "agent", key=name[0])):
             self.begun.append(name)
             await self.ends[name].wait()
 
@@ -103,6 +107,62 @@ def test_whoever_gives_up_leaves_no_trace() -> None:
         waiting[1].cancel()
         await settled()
         assert (turns.running, turns.waiting, turns.keys) == (0, 0, set())
+
+    run(story)
+
+
+@pytest.mark.parametrize(("per_tenant", "begun"), [(None, ["a1", "c1"]), (2, ["a1", "b1"])])
+def test_no_tenant_has_all_places(per_tenant: int | None, begun: list[str]) -> None:
+    """However many keys a tenant has, it leaves a place to others; the planted fault, a tenant with all, is seen."""
+
+    async def story() -> None:
+        turns = Turns("are long", replace(PLACES, running_per_tenant=per_tenant))
+        holding = Holding(turns, {"a": "one", "b": "one", "c": "two"})
+        for name in ("a1", "b1", "c1"):
+            holding.ask(name)
+        await settled()
+        assert holding.begun == begun
+        await holding.end("a1", "b1", "c1")
+        await holding.end("b1", "c1")
+        assert (sorted(holding.begun), turns.running, turns.keys) == (["a1", "b1", "c1"], 0, set())
+
+    asyncio.run(story())
+
+
+def test_what_a_tenant_has_waiting_leaves_room() -> None:
+    """What all keys of a tenant have waiting leaves room for as much as a key of another tenant may have waiting."""
+
+    async def story() -> None:
+        turns = Turns("are long", Places(running_max=1, running_per_key=1, waiting_max=4, waiting_per_key=2))
+        holding = Holding(turns, {"a": "one", "b": "one", "c": "one", "d": "two"})
+        for name in ("a1", "a2", "b1"):
+            holding.ask(name)
+        await settled()
+        with pytest.raises(Rejected, match="2 calls of this tenant") as rejected:
+            await holding.ask("c1")
+        assert rejected.value.status == 429
+        for name in ("d1", "d2"):
+            holding.ask(name)
+        await settled()
+        assert turns.waiting == 4
+        turns.give_up(lambda: Rejected(503, "the end"))
+        await holding.end("a1")
+
+    asyncio.run(story())
+
+
+def test_a_place_is_free_when_its_thread_is() -> None:
+    """Who leaves while a thread still works for them does not make room for another: the thread is not free."""
+
+    async def story(turns: Turns, _: Holding) -> None:
+        work: Future[None] = Future()
+        work.set_running_or_notify_cancel()
+        async with turns.turn(Caller("one", "agent", key="a")) as place:
+            place.work = work
+        assert turns.running == 1
+        await asyncio.to_thread(work.set_result, None)
+        await settled()
+        assert turns.running == 0
 
     run(story)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.server.server import Server
+from tests.server.test_audit import eventually
 
 import woodrat
 from woodrat.api.ledger import Ledger
@@ -16,6 +19,8 @@ from woodrat.clock import SystemClock
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.server.keys import Keyring
+from woodrat.server.limits import Places
+from woodrat.server.requests import Exchange
 
 
 def told(server: Server, after: int, count: int, *, resume: bool = False) -> list[dict[str, Any]]:
@@ -134,3 +139,94 @@ def test_nobody_follows_from_beyond_the_end(server: Server) -> None:
     for headers, query in (({"Last-Event-ID": str(last + 1)}, ""), ({}, f"?after={last + 1}")):
         answer = server.call("GET", f"/v1/log{query}", headers={"Accept": "text/event-stream", **headers})
         assert (answer.status, answer.json["code"], answer.json["details"]["head"]) == (404, "not_found", last)
+
+
+def opened(server: Server, path: str = "/v1/log", key: str | None = None) -> tuple[socket.socket, bytes]:
+    """Return a connection that asked for events, and the first that was said to that."""
+    about = "" if key is None else f"Authorization: Bearer {key}\r\n"
+    connection = socket.create_connection(("127.0.0.1", server.port), 10)
+    head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n{about}\r\n"
+    connection.sendall(head.encode())
+    return connection, connection.recv(65_536)
+
+
+def leave(server: Server, count: int) -> None:
+    """Begin to follow the log so many times; some close the connection, some only say that they send no more."""
+    half_closed = []
+    for number in range(count):
+        connection, data = opened(server)
+        assert b"200 OK" in data
+        if number % 4:
+            connection.close()
+        else:
+            connection.shutdown(socket.SHUT_WR)
+            half_closed.append(connection)
+    for connection in half_closed:
+        assert connection.recv(65_536) is not None
+        connection.close()
+
+
+def test_who_goes_away_is_served_no_more(server: Server) -> None:
+    """A follower that disconnects is noticed at once, also while nothing is sent: no stream of it stays open."""
+    store(server, "1")
+    leave(server, 100)
+    measures, turns = server.app.measures, server.app.turns["follows"]
+    eventually(lambda: (turns.running, measures.open, sum(measures.streams.values())) == (0, 0, 0), tries=100)
+
+
+def test_a_server_that_hears_of_no_disconnect_is_caught(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault: where nobody listens for a disconnect, every follower there ever was is still served."""
+
+    async def never(_: Exchange) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Exchange, "_gone", never)
+    leave(server, 10)
+    last = store(server, "1")
+    assert told(server, last - 1, 1)[0]["position"] == last
+    assert server.app.turns["follows"].running == 11
+
+
+def test_who_waits_for_a_write_and_goes_away_is_waited_for_no_more(server: Server) -> None:
+    """A call that waits for the log to go on counts as a stream, and ends with its connection."""
+    streams = server.app.measures.streams
+    connection = socket.create_connection(("127.0.0.1", server.port), 10)
+    connection.sendall(b"GET /v1/stale/new?wait=20 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    eventually(lambda: streams["waits"] == 1)
+    connection.close()
+    eventually(lambda: streams["waits"] == 0, tries=100)
+
+
+def test_followers_are_bounded_by_key_and_tenant(start: Callable[..., Server], keyring: Keyring) -> None:
+    """A key, a tenant and the server have so many followers; one too many is told the limit, and what to do."""
+    one, other = (keyring.create("lending", "a", ["read"])[1] for _ in range(2))
+    elsewhere = keyring.create("audit", "b", ["read"])[1]
+    operator = keyring.create("audit", "o", ["metrics"])[1]
+    server = start(keyring, follows=Places(4, 2, 0, 0, running_per_tenant=3))
+    open_now = []
+    for key, status, says in [
+        (one, 200, ""),
+        (one, 200, ""),
+        (one, 429, "This key has 2 open calls that follow a log, which is the limit. Nothing was done. Close one"),
+        (other, 200, ""),
+        (other, 429, "This tenant has 3 open calls"),
+        (elsewhere, 200, ""),
+        (elsewhere, 503, "The server has 4 open calls"),
+    ]:
+        if status == 200:
+            connection, data = opened(server, key=key)
+            open_now.append(connection)
+            assert b"200 OK" in data
+        else:
+            answer = server.call("GET", "/v1/log", headers={"Accept": "text/event-stream"}, key=key)
+            assert (answer.status, answer.json["code"], answer.headers["retry-after"]) == (status, "unavailable", "5")
+            assert answer.json["detail"].startswith(says)
+    counts = server.call("GET", "/metrics", key=operator).body
+    assert b'woodrat_streams_open{kind="follows"} 4\n' in counts
+    assert b'woodrat_work_refused_total{kind="follows"} 3\n' in counts
+    for connection in open_now:
+        connection.close()
+    eventually(lambda: server.app.turns["follows"].running == 0)
+    connection, data = opened(server, key=one)
+    connection.close()
+    assert b"200 OK" in data

@@ -83,6 +83,7 @@ class Ledger(Maintenance):
             signing=self.signing,
             keys=self.context.keys,
             redact=self.context.hidden,
+            served=self.context.served,
         )
 
     @property

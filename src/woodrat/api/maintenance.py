@@ -118,6 +118,7 @@ class Maintenance(Past):
         signing: Signing | None = None,
         keys: str | PathLike[str] | None = None,
         redact: Iterable[str] | None = None,
+        served: bool = False,
     ) -> None:
         found = ids.tenant_faults(tenant) + ids.agent_faults(agent, "agent")
         if found:
@@ -134,6 +135,7 @@ class Maintenance(Past):
                 hidden=redaction.hidden(redact),
                 keys=keys,
                 strict=strict,
+                served=served,
             )
         )
         self.signing = signing

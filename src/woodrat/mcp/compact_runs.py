@@ -152,7 +152,7 @@ def recall(record: Recall) -> Compact:
     return {
         "found": bool(record.hits),
         "text": record.text,
-        **stated(understood=understood, remark=record.remark),
+        **stated(understood=understood, remark=record.remark, lacking=record.lacking or None),
         **listed({"hits": (hits, dict), "rejected": (rejected, dict)}, position=record.position),
     }
 

@@ -137,7 +137,7 @@ async def _called(gateway: Gateway, caller: Caller, name: str, sent: dict[str, A
     ledger, relay = gateway.ledger(caller), gateway.relay
     if not action.writes:
         job = None
-        if heavy_reads.may_be_heavy(operation, given):
+        if heavy_reads.is_apart(operation, given):
             job = Job(operation, partial(tools.answer, name, named), ledger.tenant, ledger.agent, dict(given))
         answer: dict[str, Any] = await gateway.read(caller, lambda: tools.read(name, named, ledger, relay, given), job)
         return {**answer, **stated}

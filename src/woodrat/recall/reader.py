@@ -152,6 +152,9 @@ class Recall(Record):
     """How the question's words about time were understood; none where it has none."""
     remark: str | None = None
     """What to know about the answer: why it is empty, what an extra would add, what was not compared by meaning."""
+    lacking: int = field(default=0, metadata=WHEN_SET)
+    """How many entries up to the moment asked at are not indexed yet, by their words or by meaning; the remark says
+    what that means."""
     times: Mapping[str, str] = field(default=MappingProxyType({}), metadata=WHEN_SET)
     """What times that were asked for in words turned out to be, by argument."""
 
@@ -361,13 +364,17 @@ def _recall(context: Context, asked: RecallRequest, now: str | None, run: Asking
     if not asked.question.strip():
         with open_reader(context) as reader:
             return _answer(LocalRuns(reader), asked, Matches((), ()), NoMemories(), None, EMPTY)
-    if context.moment == "now":
-        catch_up(context.engine, context.tenant)
     embedder = asked.embedder
     text = asked.question[:QUESTION_CHARACTERS]
     cached = recall_index.cached_index(context, embedder)
     with cached.lock:
-        recall_index.follow(context, embedder, cached)
+        if context.served:
+            is_followed = recall_index.follow_briefly(context, embedder, cached)
+        else:
+            recall_index.follow(context, embedder, cached)
+            is_followed = True
+        if is_followed and context.moment == "now":
+            catch_up(context.engine, context.tenant)
         index = cached.index
         packed = b"" if embedder is None else embedders.embed(embedder, [text])[0]
         vector = vectors.as_numpy(packed) if packed else None
@@ -397,11 +404,13 @@ def _recall(context: Context, asked: RecallRequest, now: str | None, run: Asking
                 readable=_readable(asked.entity_types) if asked.entity_types else None,
                 without=frozenset() if run is None else _asking(reader.view, run.id),
             )
-            found = _found(index, question, embedder)
+            found = _found(index, question, embedder) if is_followed else search(index, question)
             there = Reader(reader.view, AsOf(position), reader.policies)
             memories = LocalMemories(there, index, frozenset(asked.not_from))
-            remark = _remark(index, embedder, said if narrow.window is None else None)
-            return _answer(LocalRuns(there), asked, found, memories, said, remark)
+            unknown = reader.asof.position - position
+            remark = _remark(index, embedder, said if narrow.window is None else None, unknown)
+            answer = _answer(LocalRuns(there), asked, found, memories, said, remark)
+            return replace(answer, lacking=_entries_lacking(reader, index, embedder, position))
 
 
 def _found(index: PassageIndex, question: Question, embedder: Embedder | None) -> Matches:
@@ -417,6 +426,14 @@ def _found(index: PassageIndex, question: Question, embedder: Embedder | None) -
         if lacking:
             recall_index.embed_rows(index, embedder, lacking)
     return search(index, question)
+
+
+def _entries_lacking(reader: Reader, index: PassageIndex, embedder: Embedder | None, position: int) -> int:
+    """Return how many entries up to a reader's moment an index does not have, or has without vectors."""
+    without_vector = [] if embedder is None else recall_index.lacking(index)
+    if without_vector:
+        position = min(position, log_passages.write_floor(reader.view, index.positions[without_vector[0]] - 1))
+    return max(reader.asof.position - position, 0)
 
 
 def _readable(types: tuple[str, ...]) -> Callable[[str, str], bool]:
@@ -436,16 +453,17 @@ def _first(asked: RecallRequest, present: int) -> int | None:
     return max(found, default=None)
 
 
-def _remark(index: PassageIndex, embedder: Embedder | None, said: TimeWords | None) -> str | None:
+def _remark(index: PassageIndex, embedder: Embedder | None, said: TimeWords | None, unknown: int) -> str | None:
     remarks = []
+    if unknown:
+        entries, say = ("1 entry is", "it says") if unknown == 1 else (f"{unknown} entries are", "they say")
+        remarks.append(f"{entries} not indexed yet, so nothing {say} was looked at. Ask again in a moment.")
     if said is not None:
         remarks.append(f"Nothing was said in the time that {said.words!r} means, so all times were searched.")
     if embedder is None:
         remarks.append(BY_WORDS)
-    elif index.unembedded:
-        count = sum(index.memories[index.memory_of[row]].until > index.position for row in index.unembedded)
-        if count:
-            remarks.append(f"{count} passages have no vector yet and were compared by words alone.")
+    elif count := len(recall_index.lacking(index)):
+        remarks.append(f"{count} passages have no vector yet and were compared by words alone.")
     return " ".join(remarks) or None
 
 

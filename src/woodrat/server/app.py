@@ -118,7 +118,7 @@ class App:
         """Who looked at what."""
         self.spelling = Spelling(partial(quick_reads.stamp, engine))
         """Answers to `show` that are kept at hand."""
-        self._committer, self._relay = Committer(engine, callers=lambda: self.measures.open), Relay()
+        self._committer, self._relay = Committer(engine, callers=lambda: self.measures.calls_open), Relay()
         self.sessions = Sessions(self.tenants.open(SESSIONS_TENANT, "server"), clock)
         """Who signed in with a browser."""
         self._callers = Callers(keys, Rates(limits.calls_per_second), self.sessions)
@@ -141,6 +141,7 @@ class App:
             LogStreams(self.reads, self._callers, self.threads["streams"], growth_of(engine), self._closing),
             self.audit,
             self.turns,
+            self.measures,
             # A reader of SQLite waits for nobody, so that it may read on the loop.
             self.spelling if engine.name == "sqlite" else None,
             local=limits.local,

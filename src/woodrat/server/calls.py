@@ -6,7 +6,6 @@ audit.
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from woodrat.server.requests import Exchange
     from woodrat.server.route import Route
     from woodrat.server.show_cache import Spelling
+    from woodrat.server.status import Measures
     from woodrat.server.streams import LogStreams
     from woodrat.server.tenants import Tenants
     from woodrat.server.writes import Writes
@@ -55,13 +55,14 @@ class Calls:
         streams: LogStreams,
         audit: Audit,
         turns: Mapping[str, Turns],
+        measures: Measures,
         spelling: Spelling | None,
         *,
         local: bool,
     ) -> None:
         self._callers, self._tenants, self._intake = callers, tenants, intake
         self._reads, self._writes, self._streams = reads, writes, streams
-        self._audit, self._turns, self._local = audit, turns, local
+        self._audit, self._turns, self._measures, self._local = audit, turns, measures, local
         self._spelling = spelling
         """Answers on the loop what takes less than handing it to a thread; none where an engine may keep it waiting."""
 
@@ -108,13 +109,16 @@ class Calls:
         ledger = self._tenants.ledger(caller)
         given, times = spoken_times.resolved(given, ledger.context.clock)
         if route.verb == LOG and (exchange.accepts(requests.EVENTS) or exchange.accepts(requests.LINES)):
-            lines = exchange.accepts(requests.LINES)
-            async with self._turns["exports" if lines else "follows"].turn(caller.key):
+            kind = "exports" if exchange.accepts(requests.LINES) else "follows"
+            async with self._turns[kind].turn(caller):
                 noting.answered()  # it may take hours until it ends
-                await self._streams.answer(exchange, ledger, given)
+                with self._measures.streaming(kind):
+                    await self._streams.answer(exchange, ledger, given)
             return
         if route.verb == "stale_new":
-            await self._streams.wait(ledger, given)
+            async with self._turns["follows"].turn(caller):
+                with self._measures.streaming("waits"):
+                    await exchange.while_here(self._streams.wait(ledger, given))
         if route.verb in heavy_reads.TELLING and exchange.accepts(requests.EVENTS):
             await self._follow(exchange, caller, route, ledger, given, noting)
             return
@@ -136,8 +140,9 @@ class Calls:
             shown = route.soon(self._spelling, ledger, **given)
             if shown is not None:
                 return reply(route, ledger, shown)
-        job = _job(route, ledger, given) if heavy_reads.may_be_heavy(route.verb, given) else None
-        answer: Reply = await self._reads.read(caller, lambda: read(route, ledger, given), job)
+        job = _job(route, ledger, given) if heavy_reads.is_apart(route.verb, given) else None
+        reading = self._reads.read(caller, lambda: read(route, ledger, given), job)
+        answer: Reply = await (reading if job is None else exchange.while_here(reading))
         if caller.key != "":
             self._callers.identify(exchange)  # it took a while, and the key may have been revoked meanwhile
         return answer
@@ -158,11 +163,10 @@ class Calls:
 
         async with self._reads.reading(caller, here, job, steps.tell) as reading:
             reading.add_done_callback(lambda done: None if done.cancelled() or done.exception() else noting.answered())
-            gone = asyncio.ensure_future(exchange.gone())
-            try:
-                await exchange.stream(requests.EVENTS, progress(reading, steps, gone, identify))
-            finally:
-                gone.cancel()
+            with self._measures.streaming("progress"):
+                turns = self._turns["heavy_reads"]
+                events = progress(reading, steps, identify, lambda: turns.waiting > 0)
+                await exchange.stream(requests.EVENTS, events)
 
 
 class _Noting:

@@ -34,7 +34,10 @@ class Gateway(Protocol):
         """Raise `Forbidden` unless a caller may do this: the verb's name, the grant it needs, its arguments."""
 
     async def read(self, caller: Caller, call: Callable[[], Any], job: Job | None = None) -> Any:
-        """Do something that only reads, in turn and in a thread; in another process if the job is heavy."""
+        """Do something that only reads, in turn and in a thread; in another process if the job is heavy.
+
+        A `job` is needed for what is read apart from the rest (`heavy_reads.is_apart`).
+        """
 
     async def write(self, caller: Caller, call: Callable[[], Any]) -> Any:
         """Do something that writes; it is durable before this returns."""

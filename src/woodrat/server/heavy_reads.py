@@ -45,6 +45,8 @@ INDEXED: Final = frozenset({"bisect", "impact", "lineage", "runs_diff", "runs_gr
 """Those that read indexes of the log, which a process that only reads cannot bring up to date."""
 _COMPARED: Final = ("first", "second")
 """The two runs that are compared; a document of a run is as long as its sender likes."""
+RECALL: Final = "recall"
+"""The read that has threads of its own: it may wait for a model."""
 LONG_LOG_ENTRIES: Final = 1_000
 """From how many entries on a log is long."""
 TELLING: Final[Mapping[str, str]] = {"prove_order": "orders", "verify": "entries"}
@@ -79,10 +81,22 @@ def is_heavy(verb: str, given: Mapping[str, Any], ledger: Ledger) -> bool:
     return may_be_heavy(verb, given) and ledger.position >= LONG_LOG_ENTRIES
 
 
+def is_apart(verb: str, given: Mapping[str, Any]) -> bool:
+    """Return whether a read may be answered elsewhere than by the threads that read: one that has to be a `Job`."""
+    return verb == RECALL or may_be_heavy(verb, given)
+
+
 def may_be_heavy(verb: str, given: Mapping[str, Any]) -> bool:
     """Return whether a read is heavy on a long log."""
     folds = verb in BY_VALID_TIME and given.get("valid_at") is not None
     return folds or verb in ALWAYS or verb in ON_LONG_LOGS
+
+
+def recall_go_on(ledger: Ledger) -> bool:
+    """Take a step with the index that recalls look at; return whether there is more to do."""
+    from woodrat.recall import index as recall_index
+
+    return recall_index.go_on(ledger.context)
 
 
 def catch_up(ledger: Ledger) -> None:

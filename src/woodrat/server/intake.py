@@ -91,7 +91,7 @@ class Intake:
         if not exchange.may_be_long:
             return parse(await exchange.body(limits, lines=lines))
         loop, key = asyncio.get_running_loop(), caller.key
-        async with self._turns["bodies"].turn(key):
+        async with self._turns["bodies"].turn(caller):
             await self._pace.wait(key)
             try:
                 data = await exchange.body(limits, lines=lines)

@@ -1,22 +1,25 @@
-"""Rates: what one key may take from the others: how often it calls, how much runs at once, how much time it uses.
+"""Rates: what one key or tenant may take from the others: how often it calls, how much runs, how much time it uses.
 
 `Rates` counts calls: a bucket holds ten seconds' worth of them and fills evenly. `Turns` are the places of one kind of
-work: so many at once, fewer for one key, and a bounded number that waits, where keys take turns. What one key asks for
-never fills all places, and what it has waiting never stands before another key's first call. A `Pace` is for work that
-holds others up however few do it at once. The event loop alone uses them, so no lock is needed.
+work: so many at once, fewer for one key or one tenant, and a bounded number that waits, where keys take turns. What one
+tenant asks for never fills all places, and what a key has waiting never stands before another key's first call. A
+`Pace` is for work that holds others up however few do it at once. The event loop alone uses them, so no lock is needed.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.server.problems import NOTHING_DONE, Rejected
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from woodrat.server.access import Caller
     from woodrat.server.limits import Limits, Places
 
 BURST_SECONDS: Final = 10
@@ -75,13 +78,42 @@ class Failures:
         return max(0.0, count - (now - since) / self._seconds_each)
 
 
+_Who = tuple[str, str]
+"""A tenant and a key of it."""
+
+
+class Place:
+    """A place that somebody has; it is free again once it was given back, and the thread that works in it is done."""
+
+    def __init__(self, end: Callable[[], None]) -> None:
+        self._end: Callable[[], None] | None = end
+        self.work: Future[Any] | None = None
+        """What a thread does in this place. A thread does not stop at once when nobody waits for it any more."""
+
+    def give_back(self) -> None:
+        """Give the place back, as soon as its work is done."""
+        if self.work is not None and not self.work.done():
+            loop = asyncio.get_running_loop()
+
+            def later(_: object) -> None:
+                with suppress(RuntimeError):  # the server has ended
+                    loop.call_soon_threadsafe(self.give_back)
+
+            self.work.add_done_callback(later)
+        elif self._end is not None:
+            end, self._end = self._end, None
+            end()
+
+
 class Turns:
     """The places of one kind of work, and who waits for one."""
 
     def __init__(self, what: str, places: Places) -> None:
         self._what, self._places = what, places
-        self._running: dict[str, int] = {}
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        self._running: Counter[_Who] = Counter()
+        self._tenants: Counter[str] = Counter()
+        """How many places each tenant has."""
+        self._waiting: dict[_Who, deque[asyncio.Future[None]]] = {}
         """By key, in the order in which the keys are served next."""
         self._ended: Callable[[], Exception] | None = None
         self.running = 0
@@ -89,26 +121,28 @@ class Turns:
         self.waiting = 0
         """How many wait for one."""
         self.refused = 0
-        """How many were refused because too many waited."""
+        """How many were refused because too many waited, or had a place."""
 
     @property
-    def keys(self) -> set[str]:
+    def keys(self) -> set[_Who]:
         """The keys that have a place or wait for one."""
         return {*self._running, *self._waiting}
 
     @asynccontextmanager
-    async def turn(self, key: str) -> AsyncIterator[None]:
-        """Have a place while this lasts; one too many is refused, and told when to call again."""
+    async def turn(self, caller: Caller) -> AsyncIterator[Place]:
+        """Have a place while this lasts and a thread works in it; one too many is refused, and told what to do."""
         if self._ended is not None:
             raise self._ended()
-        if self.running < self._places.running_max and self._running.get(key, 0) < self._places.running_per_key:
-            self._begin(key)
+        who = (caller.tenant, caller.key)
+        if self._has_room(who):
+            self._begin(who)
         else:
-            await self._wait(key)
+            await self._wait(who)
+        place = Place(lambda: self._end(who))
         try:
-            yield
+            yield place
         finally:
-            self._end(key)
+            place.give_back()
 
     def give_up(self, why: Callable[[], Exception]) -> None:
         """Refuse those who wait, and all who come: the server ends."""
@@ -120,27 +154,39 @@ class Turns:
         self._waiting.clear()
         self.waiting = 0
 
-    def _begin(self, key: str) -> None:
-        self.running += 1
-        self._running[key] = self._running.get(key, 0) + 1
+    def _has_room(self, who: _Who) -> bool:
+        places = self._places
+        return (
+            self.running < places.running_max
+            and self._running[who] < places.running_per_key
+            and self._tenants[who[0]] < places.tenant_running_max
+        )
 
-    def _end(self, key: str) -> None:
+    def _begin(self, who: _Who) -> None:
+        self.running += 1
+        self._running[who] += 1
+        self._tenants[who[0]] += 1
+
+    def _end(self, who: _Who) -> None:
         self.running -= 1
-        left = self._running[key] - 1
-        if left:
-            self._running[key] = left
-        else:
-            del self._running[key]
+        count_down(self._running, who)
+        count_down(self._tenants, who[0])
         self._pass_on()
 
-    async def _wait(self, key: str) -> None:
-        mine = self._waiting.get(key, ())
-        if len(mine) >= self._places.waiting_per_key:
-            raise self._too_many(429, f"{len(mine)} calls of this key", "wait already")
-        if self.waiting >= self._places.waiting_max:
+    async def _wait(self, who: _Who) -> None:
+        places = self._places
+        if not places.waiting_max:
+            raise self._full(who)
+        mine = len(self._waiting.get(who, ()))
+        of_tenant = sum(len(waiting) for other, waiting in self._waiting.items() if other[0] == who[0])
+        if mine >= places.waiting_per_key:
+            raise self._too_many(429, f"{mine} calls of this key", "wait already")
+        if of_tenant >= places.tenant_waiting_max:
+            raise self._too_many(429, f"{of_tenant} calls of this tenant", "wait already")
+        if self.waiting >= places.waiting_max:
             raise self._too_many(503, f"{self.waiting} calls", "wait already, of all keys")
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(key, deque()).append(place)
+        self._waiting.setdefault(who, deque()).append(place)
         self.waiting += 1
         try:
             await place
@@ -148,39 +194,61 @@ class Turns:
             if (
                 place.done() and not place.cancelled() and place.exception() is None
             ):  # the place was given away to somebody who is gone
-                self._end(key)
+                self._end(who)
             else:
-                self._leave(key, place)
+                self._leave(who, place)
             raise
 
-    def _leave(self, key: str, place: asyncio.Future[None]) -> None:
-        waiting = self._waiting.get(key)
+    def _leave(self, who: _Who, place: asyncio.Future[None]) -> None:
+        waiting = self._waiting.get(who)
         if waiting is not None and place in waiting:
             waiting.remove(place)
             self.waiting -= 1
             if not waiting:
-                del self._waiting[key]
+                del self._waiting[who]
 
     def _pass_on(self) -> None:
         """Give free places to those who wait, to one key after the other."""
-        places = self._places
-        while self.running < places.running_max:
-            key = next((key for key in self._waiting if self._running.get(key, 0) < places.running_per_key), None)
-            if key is None:
+        while self.running < self._places.running_max:
+            who = next(filter(self._has_room, self._waiting), None)
+            if who is None:
                 return
-            waiting = self._waiting.pop(key)
+            waiting = self._waiting.pop(who)
             place = waiting.popleft()
             self.waiting -= 1
             if waiting:
-                self._waiting[key] = waiting  # behind all others
+                self._waiting[who] = waiting  # behind all others
             if not place.done():
-                self._begin(key)
+                self._begin(who)
                 place.set_result(None)
 
+    def _full(self, who: _Who) -> Rejected:
+        """Return what to say where nobody waits for a place, and there is none."""
+        places = self._places
+        if self._running[who] >= places.running_per_key:
+            status, whose, limit = 429, "This key", places.running_per_key
+        elif self._tenants[who[0]] >= places.tenant_running_max:
+            status, whose, limit = 429, "This tenant", places.tenant_running_max
+        else:
+            status, whose, limit = 503, "The server", places.running_max
+        remedy = f"Close one of them, or let several readers share one, and call again in {RETRY_SECONDS} seconds."
+        return self._refusal(status, f"{whose} has {limit} open calls that {self._what}, which is the limit", remedy)
+
     def _too_many(self, status: int, who: str, how: str) -> Rejected:
+        remedy = f"Call again in {RETRY_SECONDS} seconds, or one at a time."
+        return self._refusal(status, f"{who} that {self._what} {how}", remedy)
+
+    def _refusal(self, status: int, problem: str, remedy: str) -> Rejected:
         self.refused += 1
-        text = f"{who} that {self._what} {how}. {NOTHING_DONE} Call again in {RETRY_SECONDS} seconds, or one at a time."
+        text = f"{problem}. {NOTHING_DONE} {remedy}"
         return Rejected(status, text, ((b"retry-after", str(RETRY_SECONDS).encode()),), code="unavailable")
+
+
+def count_down(counts: Counter[Any], what: Any) -> None:
+    """Count one less, and forget what has none left."""
+    counts[what] -= 1
+    if not counts[what]:
+        del counts[what]
 
 
 class Pace:
@@ -214,6 +282,7 @@ def turns_of(limits: Limits) -> dict[str, Turns]:
     """Return the turns of each kind of work, by its name in `Limits`."""
     return {
         "reads": Turns("read", limits.reads),
+        "recalls": Turns("recall", limits.recalls),
         "heavy_reads": Turns("take long", limits.heavy_reads),
         "heavy_writes": Turns("keep all writers waiting", limits.heavy_writes),
         "long_writes": Turns("write many records", limits.long_writes),

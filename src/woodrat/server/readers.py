@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
 from woodrat.engines import cancellation
 from woodrat.engines.cancellation import Cancellation, RightOfWay
 from woodrat.errors import Unavailable
-from woodrat.server.limits import READERS
+from woodrat.server.limits import READERS, RECALLERS
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -27,6 +27,7 @@ WAITING_MAX: Final = 4_096
 """How many pieces of work may wait for a reader."""
 THREADS: Final[Mapping[str, int]] = {
     "reads": READERS,
+    "recalls": RECALLERS,
     "lookups": 2,
     "streams": 2,
     "bodies": 2,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.errors import WoodratError
 from woodrat.server import heavy_reads, logs
 from woodrat.server.problems import Rejected, closed
-from woodrat.server.readers import Switching
+from woodrat.server.readers import Full, Switching
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -49,19 +49,21 @@ class Reads:
         self._switching = Switching(SWITCH_SECONDS)
         self._awaited: set[asyncio.Future[Any]] = set()
         """What is being read for somebody who waits."""
-        self._catching_up: set[str] = set()
-        """Tenants whose indexes are being brought up to date."""
+        self._catching_up: set[tuple[str, str]] = set()
+        """Tenants, and which indexes of theirs are being brought up to date."""
 
     async def read(self, caller: Caller, call: Callable[[], Any], job: Job | None = None) -> Any:
         """Do something that reads; where the `job` is heavy, another process does that instead."""
         try:
             async with asyncio.timeout(self._read_seconds):
                 ledger = self._tenants.ledger(caller)
+                if job is not None and job.verb == heavy_reads.RECALL:
+                    try:
+                        return await self._read_in_thread("recalls", caller, call)
+                    finally:
+                        self._bring_on(ledger, heavy_reads.RECALL, lambda: heavy_reads.recall_go_on(ledger))
                 if job is None or not await self._is_heavy(job, ledger):
-                    async with self._turns["reads"].turn(caller.key):
-                        work = asyncio.wrap_future(self._threads["reads"].submit(call))
-                        with self._switching, self._awaiting(work):
-                            return await work
+                    return await self._read_in_thread("reads", caller, call)
                 async with self.reading(caller, call, job) as work:
                     return await work
         except asyncio.CancelledError:
@@ -75,20 +77,31 @@ class Reads:
             )
             raise Rejected(503, text, code="unavailable") from None
 
+    async def _read_in_thread(self, kind: str, caller: Caller, call: Callable[[], Any]) -> Any:
+        """Read in a thread of a kind, once it is the caller's turn."""
+        async with self._turns[kind].turn(caller) as place:
+            place.work = self._threads[kind].submit(call)
+            work = asyncio.wrap_future(place.work)
+            with self._switching, self._awaiting(work):
+                return await work
+
     @asynccontextmanager
     async def reading(
         self, caller: Caller, call: Callable[[], Any], job: Job, tell: Progress | None = None
     ) -> AsyncIterator[asyncio.Future[Any]]:
         """Begin a heavy read in its turn, and give its answer to come; whoever leaves stops it. It has no time limit.
 
-        `tell` is told how far it is from another thread, if the job tells.
+        Its place is free once it is done, whether anybody has taken the answer or not. `tell` is told how far it is
+        from another thread, if the job tells.
         """
-        async with self._turns["heavy_reads"].turn(caller.key):
+        async with self._turns["heavy_reads"].turn(caller) as place:
             workers, threads = self.workers, self._threads["heavy"]
-            work = threads.submit(call) if workers is None else threads.submit(workers.ask, job, tell)
+            place.work = work = threads.submit(call) if workers is None else threads.submit(workers.ask, job, tell)
             if workers is not None and job.verb in heavy_reads.INDEXED:
-                self._catch_up(self._tenants.ledger(caller))
+                ledger = self._tenants.ledger(caller)
+                self._bring_on(ledger, "indexes", lambda: heavy_reads.catch_up(ledger))
             with self._awaiting(asyncio.wrap_future(work)) as reading:
+                reading.add_done_callback(lambda _: place.give_back())
                 yield reading
 
     async def look_up(self, call: Callable[[], Any]) -> Any:
@@ -114,18 +127,25 @@ class Reads:
             self._awaited.discard(reading)
             reading.cancel()
 
-    def _catch_up(self, ledger: Ledger) -> None:
-        """Have the indexes of a tenant brought up to date, unless that is being done."""
-        if ledger.tenant in self._catching_up:
+    def _bring_on(self, ledger: Ledger, what: str, step: Callable[[], bool | None]) -> None:
+        """Have indexes of a tenant brought on in the background, a step at a time, unless that is being done."""
+        doing = (str(ledger.tenant), what)
+        if doing in self._catching_up or self._closing.is_set():
             return
-        self._catching_up.add(ledger.tenant)
 
-        def catch_up() -> None:
+        def go_on() -> None:
+            has_more = None
             try:
-                heavy_reads.catch_up(ledger)
+                has_more = step()
             except WoodratError as error:  # it is tried again with the next such question
                 logs.failed(error)
             finally:
-                self._catching_up.discard(ledger.tenant)
+                self._catching_up.discard(doing)
+            if has_more:
+                self._bring_on(ledger, what, step)  # behind the steps of other tenants
 
-        self._threads["indexes"].submit(catch_up)
+        self._catching_up.add(doing)
+        try:
+            self._threads["indexes"].submit(go_on)
+        except (Full, RuntimeError):  # too much waits there, or the server ends
+            self._catching_up.discard(doing)

@@ -10,9 +10,10 @@ import asyncio
 import gzip
 import re
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, MutableMapping, Sequence
+from contextlib import aclosing
 from tempfile import SpooledTemporaryFile
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast
 from urllib.parse import unquote_to_bytes
 
 import orjson
@@ -25,6 +26,7 @@ from woodrat.server.problems import NOTHING_DONE, Rejected
 if TYPE_CHECKING:
     from woodrat.server.sessions import Presented
 
+T = TypeVar("T")
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -417,8 +419,25 @@ class Exchange:
             body = b""
         await self._send({"type": "http.response.body", "body": body})
 
-    async def gone(self) -> None:
-        """Wait until the caller has gone away; for one whose body is not read, or was."""
+    async def while_here(self, doing: Awaitable[T]) -> T:
+        """Return the result of something for a caller who waits; who goes away ends it at once, and that is `Gone`.
+
+        The body was read before, or is never read.
+        """
+        work, gone = asyncio.ensure_future(doing), asyncio.ensure_future(self._gone())
+        try:
+            await asyncio.wait((work, gone), return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                raise Gone
+            return work.result()
+        finally:
+            gone.cancel()
+            if not work.done():
+                work.cancel()
+                await asyncio.gather(work, return_exceptions=True)
+
+    async def _gone(self) -> None:
+        """Wait until the caller has gone away."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
@@ -447,16 +466,20 @@ class Exchange:
         await self._send({"type": "http.response.start", "status": 304, "headers": sent})
         await self._send({"type": "http.response.body", "body": b""})
 
-    async def stream(self, media: bytes, parts: AsyncIterator[bytes]) -> None:
-        """Answer with parts as they come."""
+    async def stream(self, media: bytes, parts: AsyncGenerator[bytes, None]) -> None:
+        """Answer with parts as they come, to a caller who is there and reads them."""
         headers = [(b"content-type", media), (b"x-request-id", self.id.encode()), NOSNIFF, NO_STORE]
         headers += (*self._extra, self._vary)
         self.started, self.status, self._streams = True, 200, media
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
         if self.method != "HEAD":
+            await self.while_here(self._hand_over_parts(parts))
+        await self._send({"type": "http.response.body", "body": b""})
+
+    async def _hand_over_parts(self, parts: AsyncGenerator[bytes, None]) -> None:
+        async with aclosing(parts):
             async for part in parts:
                 await self._hand_over_pieces(part)
-        await self._send({"type": "http.response.body", "body": b""})
 
 
 class Gone(Exception):

@@ -7,6 +7,7 @@ import os
 import shutil
 from bisect import bisect_left
 from collections.abc import Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from woodrat.canon.ids import TenantId
@@ -16,7 +17,7 @@ from woodrat.server.keys import KEYS_TENANT
 from woodrat.server.problems import NOTHING_DONE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from concurrent.futures import Executor
 
     from woodrat.engines.port import Engine
@@ -118,6 +119,9 @@ def without_path(error: WoodratError, engine: Engine) -> WoodratError:
     return type(error)(text, {name: value for name, value in error.details.items() if name != "path"})
 
 
+STREAMS: Final = ("exports", "follows", "progress", "waits")
+"""Kinds of streams: logs that are sent whole, followers of a log, long reads that say how far they are, and calls that
+wait for a log to go on."""
 BOUNDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of the buckets, in seconds."""
 
@@ -125,7 +129,7 @@ BOUNDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 _WORK: Final = (
     ("work_running", "gauge", "Pieces of work being done"),
     ("work_waiting", "gauge", "Pieces of work that wait for a place"),
-    ("work_refused_total", "counter", "Calls refused because too many waited"),
+    ("work_refused_total", "counter", "Calls refused because too many waited or were open"),
 )
 
 
@@ -138,6 +142,22 @@ class Measures:
         self._seconds: dict[str, float] = {}
         self.open = 0
         """Requests being answered."""
+        self.streams = dict.fromkeys(STREAMS, 0)
+        """Streams that are open, by kind; they are requests being answered too."""
+
+    @property
+    def calls_open(self) -> int:
+        """How many requests are being answered that are no streams."""
+        return self.open - sum(self.streams.values())
+
+    @contextmanager
+    def streaming(self, kind: str) -> Iterator[None]:
+        """Count a stream while it is open."""
+        self.streams[kind] += 1
+        try:
+            yield
+        finally:
+            self.streams[kind] -= 1
 
     def note(self, verb: str, status: int, seconds: float) -> None:
         """Count one request."""
@@ -175,6 +195,9 @@ class Measures:
             "# HELP woodrat_requests_open Requests being answered now.",
             "# TYPE woodrat_requests_open gauge",
             f"woodrat_requests_open {self.open}",
+            "# HELP woodrat_streams_open Streams that are open now, by kind.",
+            "# TYPE woodrat_streams_open gauge",
+            *(f'woodrat_streams_open{{kind="{kind}"}} {count}' for kind, count in self.streams.items()),
             "# HELP woodrat_audit_events_dropped_total Events of the read audit that could not be written.",
             "# TYPE woodrat_audit_events_dropped_total counter",
             f"woodrat_audit_events_dropped_total {audit_dropped}",

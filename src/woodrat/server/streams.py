@@ -8,7 +8,7 @@ what it found.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -47,6 +47,13 @@ FULL_SECONDS: Final = 0.2
 """How long a follower waits when too many look at once."""
 STILL_HERE: Final = b": still here\n\n"
 """A comment in a stream of events."""
+FILL: Final = b":" + b" " * 65_533 + b"\n\n"
+"""A long comment. The system and the HTTP server hold some megabytes for a reader who takes nothing, and what a long
+read says of itself would not fill them in hours. So while others wait for its place, comments do."""
+FILL_BYTES: Final = 16 * 1_048_576
+"""How much of that is sent before it is clear that somebody reads: several times what is held for a reader."""
+FILL_SECONDS: Final = 600.0
+"""How long that counts, before it is tried again."""
 _ENDS: Final = ("limit", "as_of")
 """Arguments that say where reading the log ends."""
 
@@ -123,7 +130,7 @@ async def _grown(growth: Growth, seen: bytes | None, seconds: float, closing: as
 
 async def lines(
     past: Past, readers: Executor, after: int, through: int | None, limit: int | None = None
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     """Yield the entries there are after a position, each the line that an exported log has of it."""
     loop = asyncio.get_running_loop()
     parts = peers.parts(past.context.engine, past.tenant, after, through, PART_BYTES)
@@ -146,7 +153,7 @@ async def events(
     closing: asyncio.Event,
     allowed: Callable[[], bool],
     growth: Growth,
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     """Yield entries after a position as server-sent events, those still to come too.
 
     It ends when the server closes, or the follower is no longer `allowed`: a key may be revoked meanwhile. Nothing is
@@ -201,19 +208,18 @@ class Steps:
 
 
 async def progress(
-    reading: asyncio.Future[Reply], steps: Steps, gone: asyncio.Future[None], identify: Callable[[], object]
-) -> AsyncIterator[bytes]:
+    reading: asyncio.Future[Reply], steps: Steps, identify: Callable[[], object], is_wanted: Callable[[], bool]
+) -> AsyncGenerator[bytes, None]:
     """Yield how far a long read is as server-sent events, and at last its answer, or raise its error.
 
-    It ends when the server closes, when the follower is `gone`, or when `identify` raises: a key may be revoked
-    meanwhile.
+    It ends when the server closes, or when `identify` raises: a key may be revoked meanwhile. `is_wanted` says whether
+    others wait for the place of this read: then it has to be read by somebody.
     """
     loop = asyncio.get_running_loop()
     told, sent, asked = b"", loop.time(), loop.time()
+    filled, fill_from = 0, 0.0
     while True:
-        await asyncio.wait((reading, gone), timeout=STEP_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        if gone.done():
-            raise requests.Gone
+        await asyncio.wait((reading,), timeout=STEP_SECONDS)
         done, now = reading.done(), loop.time()
         if (reached := steps.json()) != told:
             yield requests.event(b"progress", reached)
@@ -221,6 +227,11 @@ async def progress(
         elif now - sent >= QUIET_SECONDS:
             yield STILL_HERE
             sent = now
+        if not done and now >= fill_from and is_wanted():
+            yield FILL
+            filled += len(FILL)
+            if filled >= FILL_BYTES:
+                filled, fill_from = 0, now + FILL_SECONDS
         if done or now - asked >= ALLOWED_SECONDS:
             identify()
             asked = now

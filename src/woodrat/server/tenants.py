@@ -57,6 +57,7 @@ class Tenants:
             signing=self._signing(tenant),
             keys=self._proofs,
             redact=self._redact,
+            served=True,
         )
 
     def _signing(self, tenant: str) -> Signing | None:

@@ -7,6 +7,7 @@ one after the other, and of one key not all the time.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.api.ledger import with_stand_in
@@ -15,7 +16,7 @@ from woodrat.errors import Forbidden, NotFound, Refused
 from woodrat.server import access, heavy_reads
 from woodrat.server.body import Lines
 from woodrat.server.problems import Rejected
-from woodrat.server.rates import Pace
+from woodrat.server.rates import Pace, count_down
 from woodrat.server.reply import Reply, reply
 
 if TYPE_CHECKING:
@@ -55,54 +56,56 @@ class Writes:
         self._committer, self._relay, self._limits = committer, relay, limits
         self._threads, self._turns = threads, turns
         self._pace = Pace(SHARE, BURST_SECONDS)
-        self._waiting: dict[str, int] = {}
-        """How many writes of a key wait for their commit."""
+        self._waiting: Counter[tuple[str, str | None]] = Counter()
+        """How many writes wait for their commit, by tenant and key; those of all keys of a tenant under no key."""
         self.open = 0
         """How many wait, of all keys together."""
 
     async def write(self, caller: Caller, call: Callable[[], Any]) -> Any:
         """Do something that writes; it is durable before this returns."""
-        self._begin(caller.key)
+        self._begin(caller)
         try:
             return await self._committer.carry_out(call, tenant=TenantId(caller.tenant))
         finally:
-            self._end(caller.key)
+            self._end(caller)
 
     async def write_report(self, caller: Caller, ledger: Ledger, write: Callable[[Ledger], Report]) -> Report:
         """Do one write of a ledger, merged in one pass with others that wait; it is durable before this returns."""
-        self._begin(caller.key)
+        self._begin(caller)
         try:
             return await self._committer.carry_out_report(
                 lambda batch: write(ledger if batch is None else with_stand_in(ledger, batch)), tenant=ledger.tenant
             )
         finally:
-            self._end(caller.key)
+            self._end(caller)
 
     async def carry_out(self, caller: Caller, ledger: Ledger, route: Route, given: dict[str, Any], body: Any) -> Reply:
         """Carry out a call of a route that writes."""
         records = given.get("records")
         count = len(records) if isinstance(records, list) else 1
-        self._begin(caller.key)
+        self._begin(caller)
         try:
             if route.verb in heavy_reads.WRITES:
-                async with self._turns["heavy_writes"].turn(caller.key):
+                async with self._turns["heavy_writes"].turn(caller):
                     answer = await self._commit(ledger, route, given, body)
             elif count >= PACED_RECORDS:
-                answer = await self._commit_in_pace(caller.key, ledger, route, given, body)
+                answer = await self._commit_in_pace(caller, ledger, route, given, body)
             else:
                 answer = await self._commit(ledger, route, given, body)
         finally:
-            self._end(caller.key)
+            self._end(caller)
         answer = access.told(caller, given, answer)
         if count > LONG_RECORDS:
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(self._threads["bodies"], reply, route, ledger, answer)
         return reply(route, ledger, answer)
 
-    async def _commit_in_pace(self, key: str, ledger: Ledger, route: Route, given: dict[str, Any], body: Any) -> Any:
+    async def _commit_in_pace(
+        self, caller: Caller, ledger: Ledger, route: Route, given: dict[str, Any], body: Any
+    ) -> Any:
         """Commit a long write, for which all others wait; one after the other of a key, and not all the time."""
-        loop = asyncio.get_running_loop()
-        async with self._turns["long_writes"].turn(key):
+        loop, key = asyncio.get_running_loop(), caller.key
+        async with self._turns["long_writes"].turn(caller):
             await self._pace.wait(key)
             began = loop.time()
             try:
@@ -139,27 +142,28 @@ class Writes:
                 self._committer.submit(lambda: relay.forget(ledger.tenant, given["run"]))
             raise
 
-    def _begin(self, key: str) -> None:
-        """Count a write that waits for its commit; one too many, of a key or of all, is refused."""
-        limits, mine = self._limits, self._waiting.get(key, 0)
-        if mine >= limits.writes_waiting_per_key or self.open >= limits.writes_waiting_max:
-            raise _too_many(mine, limits)
-        self._waiting[key] = mine + 1
+    def _begin(self, caller: Caller) -> None:
+        """Count a write that waits for its commit; one too many, of a key, a tenant or all, is refused."""
+        limits, waiting = self._limits, self._waiting
+        key_max, all_max = limits.writes_waiting_per_key, limits.writes_waiting_max
+        if waiting[caller.tenant, caller.key] >= key_max:
+            raise _too_many(429, f"{key_max} writes of this key wait")
+        if waiting[caller.tenant, None] >= (tenant_max := max(key_max, all_max - key_max)):
+            raise _too_many(429, f"{tenant_max} writes of this tenant wait")
+        if self.open >= all_max:
+            raise _too_many(503, f"{all_max} writes wait")
+        for key in (caller.key, None):
+            waiting[caller.tenant, key] += 1
         self.open += 1
 
-    def _end(self, key: str) -> None:
+    def _end(self, caller: Caller) -> None:
         """Count that a write waits no longer."""
         self.open -= 1
-        left = self._waiting[key] - 1
-        if left:
-            self._waiting[key] = left
-        else:
-            del self._waiting[key]
+        for key in (caller.key, None):
+            count_down(self._waiting, (caller.tenant, key))
 
 
-def _too_many(mine: int, limits: Limits) -> Rejected:
+def _too_many(status: int, many: str) -> Rejected:
     """Return what to say where too many writes wait for their commit."""
-    own = mine >= limits.writes_waiting_per_key
-    many = f"{mine} writes of this key wait" if own else f"{limits.writes_waiting_max} writes wait"
     text = f"{many} to be committed, which is the limit. Nothing was written. Send the same call again in a second."
-    return Rejected(429 if own else 503, text, ((b"retry-after", b"1"),), code="unavailable")
+    return Rejected(status, text, ((b"retry-after", b"1"),), code="unavailable")

@@ -1,4 +1,4 @@
-// openapi.json sha256 1b071f515ce81032ce5f9d668eede23062ed9a3900d9708dea396f6eea9cc687
+// openapi.json sha256 1c5e3d4a09a189adf6566869c787db90f0d48f907959d3053d7cd749fd52e457
 // Made by `npm run api`; do not edit.
 export interface paths {
     "/healthz": {
@@ -2913,8 +2913,6 @@ export interface components {
             origin: string;
             /** @description What became of it since; none where it is still believed, or did not come from state. */
             since: components["schemas"]["LaterChange"] | null;
-            /** @description Whether it is said to be read, and the log does not show it at the position it is said to be read at. */
-            unchecked: boolean;
             /** @description What it was; null also where it was missing. */
             value: unknown;
         };
@@ -3685,8 +3683,6 @@ export interface components {
             started_at: string | null;
             /** @description The recorder's own count of steps. */
             step: number;
-            /** @description Why nobody compared it with the log: it is by `valid_at`, names no `position`, shows what was `erased`, or is of another `log`, which only `runs show` looks up; none where the log bears it out. */
-            unchecked: string | null;
             /** @description Span of the tool or model call inside which it happened. */
             under: string | null;
             /** @description The verb that read, unless that was `show`. */
@@ -3772,6 +3768,8 @@ export interface components {
             hits: components["schemas"]["Recalled"][];
             /** @description The same as a block for a prompt, which marks it as data; empty when there are none. */
             inject: string;
+            /** @description How many entries up to the moment asked at are not indexed yet, by their words or by meaning; the remark says what that means. */
+            lacking?: number;
             /** @description The position it was asked at. */
             position: number;
             /** @description The projection. */

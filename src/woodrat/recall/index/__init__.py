@@ -2,7 +2,8 @@
 
 Both are kept in ordered indexes of the engine: passages once, vectors by embedder. An index in memory is brought up to
 the head of the log before it is searched: passages all of them, vectors as many as take a few seconds. What has no
-vector yet is found by its words. What a process cannot keep (a read-only ledger) it keeps to itself, and the answers
+vector yet is found by its words. On a server a question brings it on only if that takes a moment; the rest is done in
+the background, a step at a time. What a process cannot keep (a read-only ledger) it keeps to itself, and the answers
 are the same. Nothing here happens in the way of a write.
 """
 
@@ -151,7 +152,31 @@ def follow(
         follow_vectors(context, embedder, cached, progress, whole=whole)
 
 
+def follow_briefly(context: Context, embedder: Embedder | None, cached: CachedIndex) -> bool:
+    """Bring an index up to the head of the log if that takes a moment: no more than a step; return whether it is there.
+
+    Otherwise it is left as it is kept: `go_on` brings it on in the background.
+    """
+    with context.engine.view(context.tenant) as view:
+        if _look(view, cached) - cached.index.position > CHUNK_ENTRIES:
+            return False
+    follow_passages(context, cached)
+    if embedder is not None:
+        follow_vectors(context, embedder, cached, lacking_max=STEP_PASSAGES)
+    return embedder is None or not lacking(cached.index)
+
+
 # Passages
+
+
+def _look(view: View, cached: CachedIndex) -> int:
+    """Take over the passages that are kept, and none of what was erased; return where the log ends."""
+    head = view.head().position
+    if head < cached.index.position or cached.is_outdated(view):
+        cached.forget(spare=head >= cached.index.position)
+    cached.head = head
+    _load(view, cached)
+    return head
 
 
 def follow_passages(context: Context, cached: CachedIndex, entries_max: int | None = None) -> None:
@@ -159,11 +184,7 @@ def follow_passages(context: Context, cached: CachedIndex, entries_max: int | No
     first: int | None = None
     while True:
         with context.engine.view(context.tenant) as view:
-            head = view.head().position
-            if head < cached.index.position or cached.is_outdated(view):
-                cached.forget(spare=head >= cached.index.position)
-            cached.head = head
-            _load(view, cached)
+            head = _look(view, cached)
             first = cached.index.position if first is None else first
             through = _next_end(view, cached.index.position, head)
             for placed in fresh_rows(view, cached.index, context.policies, through):
@@ -290,8 +311,12 @@ def follow_vectors(
     *,
     whole: bool = False,
     passages_max: int | None = None,
+    lacking_max: int | None = None,
 ) -> None:
-    """Make the vectors that an index lacks, as many as may be waited for; they are kept as they are made."""
+    """Make the vectors that an index lacks, as many as may be waited for; they are kept as they are made.
+
+    None is made where more than `lacking_max` are lacking.
+    """
     name, index = VECTORS + embedder.id, cached.index
     with context.engine.view(context.tenant) as view:
         if cached.is_outdated(view):
@@ -302,24 +327,26 @@ def follow_vectors(
         _load_vectors(view, name, cached)
     spared = [] if cached.spare is None else _spared(index, cached.spare)
     cached.spare = None
-    lacking = _lacking(index)
+    rows_lacking = lacking(index)
     if spared:
-        through = index.positions[lacking[0]] - 1 if lacking else index.position
+        through = index.positions[rows_lacking[0]] - 1 if rows_lacking else index.position
         _keep_vectors(context, name, cached, spared, through)
     built_in = embedders.is_built_in(embedder)
-    if not built_in and not whole and len(lacking) > CATCH_UP_MAX:
+    if not built_in and not whole and len(rows_lacking) > CATCH_UP_MAX:
         raise Refused([_unindexed(embedder)], "Nothing was scored.")
-    most = len(lacking) if whole else passages_max or (EMBEDDED_MAX if built_in else CATCH_UP_MAX)
-    chosen = lacking[:most]
+    if lacking_max is not None and len(rows_lacking) > lacking_max:
+        return
+    most = len(rows_lacking) if whole else passages_max or (EMBEDDED_MAX if built_in else CATCH_UP_MAX)
+    chosen = rows_lacking[:most]
     for start in range(0, len(chosen), CHUNK_PASSAGES):
         rows = chosen[start : start + CHUNK_PASSAGES]
         made = embed_rows(index, embedder, rows)
         done = start + len(rows)
-        through = index.position if done == len(lacking) else index.positions[lacking[done]] - 1
+        through = index.position if done == len(rows_lacking) else index.positions[rows_lacking[done]] - 1
         _keep_vectors(context, name, cached, made, through)
         if progress is not None:
             progress(done, len(chosen))
-    if not lacking and cached.vectors < index.position:
+    if not rows_lacking and cached.vectors < index.position:
         if passages_max is not None:  # the indexer notes how far they go; a question need not wait for that
             _keep_vectors(context, name, cached, (), index.position)
         cached.vectors = index.position
@@ -339,7 +366,7 @@ def _spared(index: PassageIndex, before: PassageIndex) -> list[tuple[int, bytes]
 
     known = {before.texts[row]: row for row, square in enumerate(before.squares) if square}
     found = []
-    for row in _lacking(index):
+    for row in lacking(index):
         if (at := known.get(index.texts[row])) is not None:
             vector = before.vectors[at].astype(int8).tobytes()
             index.set_vector(row, before.vectors[at], vectors.square(vector))
@@ -347,7 +374,7 @@ def _spared(index: PassageIndex, before: PassageIndex) -> list[tuple[int, bytes]
     return found
 
 
-def _lacking(index: PassageIndex) -> list[int]:
+def lacking(index: PassageIndex) -> list[int]:
     """Return the rows without a vector that are believed now, in order."""
     return sorted(
         row
@@ -491,7 +518,23 @@ def is_in_memory(context: Context) -> bool:
 
 
 STEP_PASSAGES: Final = 64
-"""How many passages one step of the indexer embeds: about half a second."""
+"""How many passages one step of the indexer embeds: about half a second. A recall on a server embeds no more either."""
+
+
+def go_on(context: Context) -> bool:
+    """Take a step with the index that recalls look at; return whether there is more to do, and it can be done."""
+    embedder = embedders.check(None)
+    cached = cached_index(context, embedder)
+    if _is_done(context, cached):
+        return False
+    step = passages_go_on if embedder is None else vectors_go_on
+    return step(context, CHUNK_ENTRIES) and not _is_done(context, cached)
+
+
+def _is_done(context: Context, cached: CachedIndex) -> bool:
+    with cached.lock, context.engine.view(context.tenant) as view:
+        index = cached.index
+        return index.position >= view.head().position and not (index.dimension and lacking(index))
 
 
 def passages_go_on(context: Context, entries_max: int) -> bool:
@@ -510,8 +553,11 @@ def _kept_position(context: Context) -> int:
         return log_index.covered(view, PASSAGES)
 
 
-def vectors_go_on(context: Context, _: int) -> bool:
-    """Make some vectors of the built-in model, for the indexer; return whether there were any to make."""
+def vectors_go_on(context: Context, entries_max: int) -> bool:
+    """Make some vectors of the built-in model, for the indexer, once the passages are there; return whether it went on.
+
+    Whoever asks meanwhile waits for one step at most.
+    """
     embedder = embedders.check(None)
     if embedder is None:
         return False
@@ -519,10 +565,13 @@ def vectors_go_on(context: Context, _: int) -> bool:
     with cached.lock:
         with context.engine.view(context.tenant) as view:
             cached.forget_dropped(view, VECTORS + embedder.id)
-        before = cached.vectors
-        follow_passages(context, cached)
-        follow_vectors(context, embedder, cached, passages_max=STEP_PASSAGES)
-        return cached.vectors != before
+            before = _look(view, cached), cached.index.position, cached.vectors
+        if before[0] - before[1] > CHUNK_ENTRIES:
+            follow_passages(context, cached, entries_max)
+        else:
+            follow_passages(context, cached)
+            follow_vectors(context, embedder, cached, passages_max=STEP_PASSAGES)
+        return (cached.index.position, cached.vectors) != before[1:]
 
 
 def vectors_position(view: View) -> int:
