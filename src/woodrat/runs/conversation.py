@@ -3,7 +3,7 @@
 Where the requests of its models are on record, the conversation is theirs, turn by turn: the last request and its
 answer, and before them whatever earlier requests held and later ones no longer do. A run that asked its models about
 several things has several such threads; its conversation is the one that ends in the answer, or the longest. What code
-read and decided around the models is no turn, unless the answer is the code's: it then stands before that.
+read around the models is no turn. What it decided, with its reason, is one, before the answer.
 
 Without requests on record the turns are made of the steps: the question, what was said and decided, each call with its
 result, the answer. What was read from state is a call of a tool named after the verb, `show` as a rule.
@@ -35,6 +35,8 @@ CONTINUES: Final = "continues"
 """The attribute that says of a model call, where it is true: `messages` are those since the model call before it."""
 SPEAKER: Final = "role"
 """The attribute that says of a note who spoke these words, which no model was asked about any more."""
+_ROUTES: Final = ("route from ", "handoff from ", "guardrail ")
+"""How the stages of choices begin that a framework took; the calls and answers of its models tell them already."""
 _EARLIER: Final = ("previous_response_id", "conversation")
 """Parameters by which a request goes on with an earlier one without repeating it."""
 
@@ -197,24 +199,34 @@ def _add_place(turns: list[Message], step: ToolCall | Decision | Read) -> None:
 
 
 def _from_thread(record: RunAccount, thread: _Thread) -> Iterator[Message]:
-    yield from thread.turns
-    waiting = list(thread.turns[-1].calls) if thread.turns else []
-    for tool in thread.tools:
-        if any(call.name == tool.name for call in waiting) and not tool.begun:
-            waiting.remove(next(call for call in waiting if call.name == tool.name))
-            use = ToolUse("", tool.name, {})
-            place: dict[str, Any] = {"positions": (tool.position,), "spans": frozenset({tool.span})}
-            yield Message(TOOL, _returned(tool), answers=use, **place)
-    last = thread.turns[-1] if thread.turns else None
-    closed = last is not None and last.role == ASSISTANT and not last.calls and not record.decisions
-    if record.answer is not None and not closed and not _is_said(thread.turns, record.answer):
-        end = () if record.end is None else (record.end,)
-        said = [_decision_turn(made) for made in record.decisions]
-        yield _joined([*said, Message(ASSISTANT, spoken(record.answer), positions=end)])
+    """Yield the turns of a thread, with what code decided before the answer and what was said after it."""
+    turns, last = thread.turns, thread.turns[-1] if thread.turns else None
+    decided = [_decision_turn(made) for made in record.decisions if not made.stage.startswith(_ROUTES)]
+    said = record.answer is not None and _is_said(turns, record.answer)
+    if said and last is not None and last.role == ASSISTANT and not last.calls:
+        yield from turns[:-1]
+        yield from [_joined(decided)] if decided else []
+        yield last
+    else:
+        yield from turns
+        yield from _late_results(thread)
+        if record.answer is not None and not said and (decided or last is None or last.role != ASSISTANT or last.calls):
+            end = () if record.end is None else (record.end,)
+            yield _joined([*decided, Message(ASSISTANT, spoken(record.answer), positions=end)])
     for note in record.notes:
         role = note.attributes.get(SPEAKER)
         if role in (SYSTEM, USER):
             yield Message(role, note.text, positions=(note.position,), spans=frozenset({note.span}))
+
+
+def _late_results(thread: _Thread) -> Iterator[Message]:
+    """Yield the results of calls that no later request has."""
+    waiting = [call.name for call in thread.turns[-1].calls] if thread.turns else []
+    for tool in thread.tools:
+        if tool.name in waiting and not tool.begun:
+            waiting.remove(tool.name)
+            place: dict[str, Any] = {"positions": (tool.position,), "spans": frozenset({tool.span})}
+            yield Message(TOOL, _returned(tool), answers=ToolUse("", tool.name, {}), **place)
 
 
 def _is_said(turns: Sequence[Message], answer: Json) -> bool:
@@ -438,7 +450,7 @@ def _decided(decision: Decision) -> str:
     said = f"Decision {decision.stage}: {spoken(decision.chosen)}."
     if decision.default:
         said += " No rule matched."
-    elif decision.rule is not None:
+    elif decision.rule is not None and decision.rule != [None] * len(decision.rule):
         said += f" Rule: {spoken(decision.rule)}."
     if decision.evidence:
         said += f" Evidence: {', '.join(f'{key} = {spoken(item)}' for key, item in decision.evidence.items())}."
