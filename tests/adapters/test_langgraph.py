@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import json
 import operator
 import uuid
 import warnings
@@ -413,3 +415,20 @@ def test_a_graph_behaves_the_same_when_recording_fails(monkeypatch: pytest.Monke
 def test_the_callback_is_one_of_langchain() -> None:
     """It can be given wherever LangChain takes a callback."""
     assert isinstance(woodrat.langgraph.callback(), BaseCallbackHandler)
+
+
+def test_training_rows_hold_the_conversation(ledger: woodrat.Ledger) -> None:
+    """The row of a run has the turns that the framework's model saw and said."""
+    invoke(agent_graph(), ledger)
+    out = io.StringIO()
+    ledger.training.export("sft", out=out)
+    row = json.loads(out.getvalue())
+    turns = [
+        (m["role"], m.get("content"), [c["function"]["name"] for c in m.get("tool_calls", ())]) for m in row["messages"]
+    ]
+    assert turns == [
+        ("user", QUESTION, []),
+        ("assistant", None, ["bureau"]),
+        ("tool", '{"creditScore": 580}', []),
+        ("assistant", "Rejected.", []),
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import warnings
 from collections.abc import Callable, Iterator
@@ -474,3 +475,64 @@ def test_a_fork_edits_the_prompt_the_answer_or_the_tool(ledger: woodrat.Ledger, 
     assert messages[-1]["content"] == "b"
     found = ledger.runs.diff(run.id, fork.run)
     assert "prompt was edited from a to b" in found.sentence
+
+
+TOOL = {"name": "bureau", "description": "What the credit bureau says.", "parameters": {"type": "object"}}
+
+
+def books(messages: list[dict[str, Any]]) -> dict[str, Any]:
+    """Ask for the number, then look the score up, then decide."""
+    last = messages[-1]
+    if last.get("role") == "user" and "42" not in last["content"]:
+        return says("Which application, please?")
+    if last.get("role") == "user":
+        return {**calls(("bureau", {"application": 42})), "content": "One moment."}
+    return says("Rejected, sorry.")
+
+
+@pytest.mark.parametrize("kind", ["chat", "responses"])
+def test_training_rows_hold_the_conversation_turn_by_turn(ledger: woodrat.Ledger, kind: str) -> None:
+    """The system's and every user's turn are there, neighbouring turns stay apart, and tools have their descriptions.
+
+    The program drops its oldest turns before the last request; the row still has them.
+    """
+    client = woodrat.openai.wrap(FakeServer(books).client())
+    said: list[Any] = [{"role": "user", "content": "Is it approved?"}]
+    with ledger.run("Is it approved?") as run:
+        for words in (None, "It is application 42."):
+            said += [{"role": "user", "content": words}] if words else []
+            while True:
+                if kind == "chat":
+                    asked: list[Any] = [{"role": "system", "content": "Be brief."}, *said]
+                    tools: Any = [{"type": "function", "function": TOOL}]
+                    message = client.chat.completions.create(model="m", messages=asked, tools=tools).choices[0].message
+                    said.append(message)
+                    called = [(call.id, call) for call in message.tool_calls or ()]
+                    said += [{"role": "tool", "tool_call_id": id, "content": '{"creditScore":580}'} for id, _ in called]
+                else:
+                    tools = [{"type": "function", **TOOL}]
+                    response = client.responses.create(model="m", input=said, instructions="Be brief.", tools=tools)
+                    said += response.output
+                    ids = [item.call_id for item in response.output if item.type == "function_call"]
+                    called = [(id, id) for id in ids]
+                    said += [
+                        {"type": "function_call_output", "call_id": id, "output": '{"creditScore":580}'} for id in ids
+                    ]
+                if not called:
+                    break
+                said = said[2:]
+        run.answer("Rejected, sorry.")
+    out = io.StringIO()
+    ledger.training.export("sft", out=out)
+    row = json.loads(out.getvalue())
+    assert [(m["role"], m.get("content"), bool(m.get("tool_calls"))) for m in row["messages"]] == [
+        ("system", "Be brief.", False),
+        ("user", "Is it approved?", False),
+        ("assistant", "Which application, please?", False),
+        ("user", "It is application 42.", False),
+        ("assistant", "One moment.", True),
+        ("tool", '{"creditScore":580}', False),
+        ("assistant", "Rejected, sorry.", False),
+    ]
+    assert row["messages"][5]["tool_call_id"] == row["messages"][4]["tool_calls"][0]["id"]
+    assert json.loads(row["tools"]) == [{"type": "function", "function": TOOL}]

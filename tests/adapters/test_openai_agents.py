@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import io
+import json
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
@@ -364,3 +366,25 @@ def test_agents_behave_the_same_when_recording_fails(monkeypatch: pytest.MonkeyP
     with pytest.warns(woodrat.RecordingWarning, match="the recorder is broken"):
         result = woodrat.openai_agents.recorder(woodrat.open(":memory:")).run_sync(desk(), QUESTION)
     assert result.final_output == "Rejected."
+
+
+def test_training_rows_hold_the_conversation(ledger: woodrat.Ledger) -> None:
+    """The row of a run has the turns that the framework's model saw and said, and the tool as it was described."""
+    woodrat.openai_agents.recorder(ledger).run_sync(officer(), QUESTION)
+    out = io.StringIO()
+    ledger.training.export("sft", out=out)
+    row = json.loads(out.getvalue())
+    turns = [
+        (m["role"], m.get("content"), [c["function"]["name"] for c in m.get("tool_calls", ())]) for m in row["messages"]
+    ]
+    assert turns == [
+        ("system", "Be brief.", []),
+        ("user", QUESTION, []),
+        ("assistant", None, ["bureau"]),
+        ("tool", "{'creditScore': 580}", []),
+        ("assistant", "Rejected.", []),
+    ]
+    (tool,) = json.loads(row["tools"])
+    assert tool["function"]["name"] == "bureau"
+    assert tool["function"]["description"] == "Return what the credit bureau says."
+    assert set(tool["function"]["parameters"]["properties"]) == {"application"}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import json
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
@@ -49,6 +51,7 @@ def officer(ledger: woodrat.Ledger | None, reply: Reply = decides, stream: Any =
     agent: Any = Agent(model, name="officer", capabilities=[woodrat.pydantic_ai.capability(ledger, **about)])
 
     def bureau(application: int) -> dict[str, int]:
+        """Return what the credit bureau says."""
         return dict(SCORES)
 
     add_tool(agent, bureau)
@@ -337,3 +340,24 @@ def test_without_ledger_and_run_nothing_is_recorded(ledger: woodrat.Ledger) -> N
     """A capability that has nowhere to record changes nothing."""
     assert officer(None).run_sync(QUESTION).output == "Rejected."
     assert ledger.runs.list().items == ()
+
+
+def test_training_rows_hold_the_conversation(ledger: woodrat.Ledger) -> None:
+    """The row of a run has the turns that the framework's model saw and said, and the tool as it was described."""
+    officer(ledger).run_sync(QUESTION)
+    out = io.StringIO()
+    ledger.training.export("sft", out=out)
+    row = json.loads(out.getvalue())
+    turns = [
+        (m["role"], m.get("content"), [c["function"]["name"] for c in m.get("tool_calls", ())]) for m in row["messages"]
+    ]
+    assert turns == [
+        ("user", QUESTION, []),
+        ("assistant", None, ["bureau"]),
+        ("tool", '{"creditScore": 580}', []),
+        ("assistant", "Rejected.", []),
+    ]
+    (tool,) = json.loads(row["tools"])
+    assert tool["function"]["name"] == "bureau"
+    assert tool["function"]["description"] == "Return what the credit bureau says."
+    assert set(tool["function"]["parameters"]["properties"]) == {"application"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from typing import Any
 from unicodedata import category
@@ -16,6 +17,8 @@ from tests.runs.test_record import bodies
 import woodrat
 from woodrat.canon.ids import Ref
 from woodrat.runs import projection
+from woodrat.runs.acting_calls import acting_calls
+from woodrat.runs.conversation import conversation
 from woodrat.runs.projection import (
     CLOSING,
     MARGIN,
@@ -108,7 +111,7 @@ def test_full_leaves_nothing_out() -> None:
     long = "x" * 5_000
     found = record([("run.started", body(0)), ("run.tool", body(1, name="t", args={}, result=long))])
     assert long in project(found, "full")
-    assert "(4602 more characters)" in project(found, "narrative")
+    assert "(4802 more characters)" in project(found, "narrative")
 
 
 def test_messages_that_models_heard_before_are_counted() -> None:
@@ -318,3 +321,92 @@ def test_a_small_model_is_asked_from_the_record() -> None:
 def test_the_estimate_of_tokens_is_pinned(text: str, count: int) -> None:
     """Six letters, three digits or three bytes beyond ASCII are a token, every other sign is one, blanks are free."""
     assert tokens(text) == count
+
+
+def chat_run() -> RunRecord:
+    """Return a chat in which a model looks something up twice, changes something, and fails to change another."""
+
+    def asks(id: str, name: str, **given: Any) -> dict[str, Any]:
+        return {"id": id, "function": {"name": name, "arguments": json.dumps(given)}}
+
+    messages: list[dict[str, Any]] = [
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "content": "Please move my flight."},
+        {"role": "assistant", "content": None, "tool_calls": [asks("a", "get_user", user="ann")]},
+        {"role": "tool", "tool_call_id": "a", "content": json.dumps({"booking": "OBUT9V", "notes": "n" * 900})},
+        {"role": "assistant", "content": None, "tool_calls": [asks("b", "list_airports")]},
+        {"role": "tool", "tool_call_id": "b", "content": json.dumps(["Gardermoen " * 60])},
+        {"role": "assistant", "content": "Which day? " + "I can think of many. " * 90},
+        {"role": "user", "content": "On Friday, in the evening."},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [asks("c", "update_trip", booking="OBUT9V", day="Fri")],
+        },
+        {"role": "tool", "tool_call_id": "c", "content": "Error: no seats"},
+        {"role": "assistant", "content": None, "tool_calls": [asks("d", "cancelBooking", booking="OBUT9V")]},
+        {"role": "tool", "tool_call_id": "d", "content": '{"status": "cancelled"}'},
+        {"role": "assistant", "content": "It is cancelled."},
+        {"role": "user", "content": "Oh no"},
+    ]
+    ledger = woodrat.open(":memory:", agent="importer")
+    (run,) = ledger.runs.import_({"messages": messages, "model": "small-1"})
+    return ledger.runs.show(run)
+
+
+@pytest.mark.parametrize("projection", ["decisions", "commits"])
+def test_a_run_without_decide_shows_the_calls_by_which_its_model_acted(projection: str) -> None:
+    """Calls that change something, and those whose result was used, are there with arguments and outcome.
+
+    They cite their entries, and all of it takes a quarter of the conversation. A call that nobody used is not there.
+    """
+    found = chat_run()
+    lines = project(found, projection).splitlines()
+    acts = [line for line in lines if line.startswith("Chose ")]
+    places = [call.position for call in found.tool_calls]
+    assert acts[0].startswith('Chose get_user, by model small-1, with user="ann": {"booking": "OBUT9V"')
+    assert acts[1:] == [
+        f'Chose update_trip, by model small-1, with booking="OBUT9V", day="Fri": "Error: no seats" [#{places[2]}]',
+        f'Chose cancelBooking, by model small-1, with booking="OBUT9V": {{"status": "cancelled"}} [#{places[3]}]',
+    ]
+    assert "No decision" not in "".join(lines)
+    said = [turn for turn in conversation(found) if turn.role != "system"]
+    whole = sum(tokens(turn.content) for turn in said) + sum(
+        tokens(json.dumps(dict(use.arguments))) for turn in said for use in turn.calls
+    )
+    assert tokens("\n".join(lines)) <= whole / 4
+
+
+def test_what_a_tool_is_described_as_counts_before_its_name() -> None:
+    """`once` and MCP's hints say whether a tool changes something; where they do not, the first word of its name."""
+    hints = {"set_view": {"readOnlyHint": True}, "ping": {"destructiveHint": True}}
+    tools = [{"name": name, "annotations": hint} for name, hint in hints.items()]
+    calls = [
+        ("run.tool", body(number, name=name, args={}, result=None, **about))
+        for number, (name, about) in enumerate(
+            [("set_view", {}), ("ping", {}), ("look", {"once": True}), ("notes.add_note", {}), ("address", {})], 2
+        )
+    ]
+    found = record([("run.started", body(0)), ("run.model", body(1, parameters={"tools": tools})), *calls])
+    assert [each.call.name for each in acting_calls(found)] == ["ping", "look", "notes.add_note"]
+
+
+def test_the_narrative_has_the_words_of_the_user_and_what_a_default_compared() -> None:
+    """Later turns of the user are told, calls once, a default names what it looked at, and no label is a null."""
+    told = project(chat_run(), "narrative")
+    assert 'The user said: "On Friday, in the evening."' in told
+    assert 'The user said: "Oh no"' in told
+    assert told.count("Please move my flight.") == told.count('booking": "OBUT9V", "day"') == 1
+    decided = project(record(loan(score=650)), "narrative")
+    assert "by default, no rule matched, since creditScore 650 lt 600 is false; creditScore 650 gte 700" in decided
+    chosen = body(1, stage="s", mode="select", chosen=[1, 2], rule=[None, None])
+    said = [("run.started", body(0)), ("run.decided", chosen)]
+    assert all("null" not in project(record(said), each) for each in PROJECTIONS)
+    assert "by 2 rules without a label" in project(record(said), "narrative")
+
+
+def test_full_tells_a_result_once() -> None:
+    """What a request repeats of results that were told with their calls is counted, not shown."""
+    told = project(chat_run(), "full")
+    assert told.count("n" * 900) == 1
+    assert "results_before=1" in told

@@ -109,13 +109,16 @@ def test_a_replay_records_no_export(ledger: woodrat.Ledger) -> None:
     assert ledger.position == head
 
 
-@pytest.mark.parametrize("kind", ["dpo", "process-rl", "kto"])
-def test_pairs_lean_on_what_either_run_leaned_on(ledger: woodrat.Ledger, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "pair_by"), [("dpo", "input"), ("dpo", "conversation"), ("process-rl", "input"), ("kto", "input")]
+)
+def test_pairs_lean_on_what_either_run_leaned_on(ledger: woodrat.Ledger, kind: str, pair_by: str) -> None:
     """A row made of two runs is listed for what the good one read as well as for what the bad one read."""
     said = [store(ledger, number, creditScore=580) for number in (1, 2, 3)]
 
     def judged(number: int, answer: str, verdict: str) -> str:
-        with ledger.run("Approve?", inputs={"same": "for all"}) as run:
+        inputs = {"same": "for all"} if pair_by == "input" else {"number": number}
+        with ledger.run("Approve?", inputs=inputs, conversation="c") as run:
             run.decide("classify-risk", run.show(f"loan/{number}"), RULES, default="manual-review")
             run.answer(answer)
         ledger.runs.judge(run.id, verdict)
@@ -123,7 +126,7 @@ def test_pairs_lean_on_what_either_run_leaned_on(ledger: woodrat.Ledger, kind: s
 
     good, bad = judged(1, "Rejected.", "good"), judged(2, "Approved.", "bad")
     decide(ledger, 3)
-    rows, _ = exported(ledger, kind)
+    rows, _ = exported(ledger, kind, pair_by=pair_by)
     found = [json.loads(line)["metadata"]["runs"] for line in rows.splitlines()]
     for id, run in zip(said, (good, bad, ""), strict=True):
         wanted = sum(run in runs for runs in found)
@@ -171,7 +174,7 @@ def test_impact_counts_what_the_files_hold(acts: list[tuple[str, int, int]], thr
         assert {one.id: one.leaning for one in past.impact(id).exports} == {e: n for e, n in wanted.items() if n}
 
 
-def test_the_index_of_inputs_verifies(ledger: woodrat.Ledger) -> None:
+def test_the_index_of_pairs_verifies(ledger: woodrat.Ledger) -> None:
     """A ledger whose exports paired runs, and whose impact was asked, is sound down to its indexes."""
     said = store(ledger, creditScore=580)
     for verdict in ("good", "bad"):

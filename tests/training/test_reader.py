@@ -113,6 +113,44 @@ def test_dpo_pairs_runs_with_the_same_input_and_other_verdicts(ledger: woodrat.L
     ]
 
 
+def chat(task: int, reward: int, *said: str) -> dict[str, Any]:
+    """Return a chat of a task in which user and assistant speak in turn, and its reward."""
+    messages = [{"role": ("user", "assistant")[number % 2], "content": words} for number, words in enumerate(said)]
+    return {"task_id": task, "reward": reward, "messages": [{"role": "system", "content": "s"}, *messages]}
+
+
+def test_dpo_pairs_runs_by_what_the_caller_names(ledger: woodrat.Ledger) -> None:
+    """Runs of one task are paired though they were asked in other words.
+
+    Where they part at a choice the pair is cut there; else the prompt goes on to the good run's next choice.
+    """
+    document = [
+        chat(1, 1, "Hello", "Who?", "I am A", "Booked"),
+        chat(1, 0, "Hello", "Who?", "It is A", "Refused"),
+        chat(1, 0, "Hello", "No"),
+        chat(2, 0, "Hello", "Who?"),
+    ]
+    ids = list(ledger.runs.import_(document))
+    assert exported(ledger, "dpo")[1].rows == 1  # that with the same input which parts at a choice
+    rows, found = exported(ledger, "dpo", pair_by="task_id")
+    assert runs_of(rows) == [[ids[0], ids[1]], [ids[0], ids[2]]]
+    assert [m["content"] for m in rows[0]["prompt"]] == ["s", "Hello", "Who?", "I am A"]
+    assert (rows[0]["chosen"][0]["content"], rows[0]["rejected"][0]["content"]) == ("Booked", "Refused")
+    assert [m["content"] for m in rows[1]["prompt"]] == ["s", "Hello"]
+    assert (rows[1]["chosen"], rows[1]["rejected"]) == (
+        [{"role": "assistant", "content": "Who?"}],
+        [{"role": "assistant", "content": "No"}],
+    )
+    assert [item.reason for item in found.left_out] == [
+        "no run of the same task_id was judged good, and no better answer is stated"
+    ]
+    rows, found = exported(ledger, "dpo", pair_by="task_id", flavour="openai")
+    assert [row["preferred_output"][0]["content"] for row in rows] == ["Booked", "Who?"]
+    assert [row["non_preferred_output"][0]["content"] for row in rows] == ["Refused", "No"]
+    with pytest.raises(woodrat.Refused, match="rows of kind sft have no pairs"):
+        exported(ledger, "sft", pair_by="task_id")
+
+
 def test_dpo_takes_preferred_answers(ledger: woodrat.Ledger) -> None:
     """A judge's better answer makes a pair by itself, good run or bad."""
     write(ledger, loan(named(1)))

@@ -13,10 +13,10 @@ from tests.runs.story import RUN, Said, at, body, condition, entries, loan, reco
 from tests.runs.test_record import bodies
 
 import woodrat
+from woodrat.runs.conversation import answer_turn, conversation
 from woodrat.runs.record import RunRecord, record_of
 from woodrat.training import rows as training_rows
 from woodrat.training.rows import LeftOut, Lesson, lesson
-from woodrat.training.transcript import said_by, transcript
 
 
 def learned(said: list[Said]) -> Lesson:
@@ -42,11 +42,10 @@ ANSWER = "Application #42: REJECTED. Credit (580) below floor (600)."
 
 def test_a_run_is_a_conversation() -> None:
     """The question with its inputs, each read and tool call with its result, what was said and decided, the answer."""
-    messages = transcript(record())
+    messages = conversation(record())
     assert [message.role for message in messages] == ["user", "assistant", "tool", "assistant", "tool", "assistant"]
     assert messages[0].content == 'Should we approve application #42?\n\nInputs: {"application": 42}'
-    assert messages[1].use is not None
-    assert (messages[1].use.name, dict(messages[1].use.arguments)) == ("show", {"ref": "loan/42"})
+    assert [(use.name, dict(use.arguments)) for use in messages[1].calls] == [("show", {"ref": "loan/42"})]
     assert messages[2].content == '{"fields": {"creditScore": 580}}'
     assert messages[4].content == '{"hits": 1}'
     assert messages[5].content == (
@@ -57,15 +56,16 @@ def test_a_run_is_a_conversation() -> None:
 
 
 @given(st.lists(bodies(), max_size=8))
-def test_messages_alternate_whatever_was_recorded(said: list[Said]) -> None:
-    """A user begins; every call is followed by its result; the assistant never speaks twice in a row."""
-    messages = transcript(record_of(RUN, entries(said)))
+def test_results_follow_their_calls_whatever_was_recorded(said: list[Said]) -> None:
+    """Without requests on record a user begins, every call is followed by its result, and no result by another."""
+    said = [(kind, {name: value for name, value in given.items() if name != "messages"}) for kind, given in said]
+    messages = conversation(record_of(RUN, entries(said)))
     assert messages[0].role == "user"
     for before, after in pairwise(messages):
-        if before.use is not None and before.role == "assistant":
-            assert (after.role, after.use) == ("tool", before.use)
+        if before.calls:
+            assert (after.role, after.answers) == ("tool", before.calls[0])
         else:
-            assert (before.role, after.role) in {("user", "assistant"), ("tool", "assistant")}
+            assert after.role == "assistant"
 
 
 def test_what_happens_inside_a_tool_is_the_tools_own_affair() -> None:
@@ -79,10 +79,8 @@ def test_what_happens_inside_a_tool_is_the_tools_own_affair() -> None:
         ("run.decided", body(4, stage="s", chosen="c", default=True, rules=[], **inner)),
         ("run.ended", body(5, status="done", answer="a")),
     ]
-    messages = transcript(record(said))
-    assert [message.use.name for message in messages if message.use is not None and message.role == "assistant"] == [
-        "outer"
-    ]
+    messages = conversation(record(said))
+    assert [use.name for message in messages for use in message.calls] == ["outer"]
     assert messages[-1].content == "Decision s: c. No rule matched.\na"
 
 
@@ -92,9 +90,8 @@ def test_entities_that_one_verb_returned_are_one_result() -> None:
     reads = [
         ("run.read", {**body(1, entity=f"contact/{name}", found=True, **found), "span": "s"}) for name in ("a", "b")
     ]
-    messages = transcript(record([("run.started", body(0, query="?")), *reads, ("run.ended", body(2, answer="x"))]))
-    assert messages[1].use is not None
-    assert (messages[1].use.name, dict(messages[1].use.arguments)) == ("search", {"query": "ana"})
+    messages = conversation(record([("run.started", body(0, query="?")), *reads, ("run.ended", body(2, answer="x"))]))
+    assert [(use.name, dict(use.arguments)) for use in messages[1].calls] == [("search", {"query": "ana"})]
     assert [row["entity"] for row in json.loads(messages[2].content)] == ["contact/a", "contact/b"]
     assert messages[2].positions == (11, 12)
 
@@ -104,7 +101,7 @@ def test_entities_that_one_verb_returned_are_one_result() -> None:
     [
         ("plain", "plain"),
         ({"content": "anthropic or message"}, "anthropic or message"),
-        ({"content": [{"type": "text", "text": "a"}, {"type": "tool_use"}, {"type": "text", "text": "b"}]}, "ab"),
+        ({"content": [{"type": "text", "text": "a"}, {"type": "tool_use"}, {"type": "text", "text": "b"}]}, "a\nb"),
         ({"choices": [{"message": {"role": "assistant", "content": "openai"}}]}, "openai"),
         ({"choices": [{"message": {"content": None, "tool_calls": []}}]}, None),
         ({"output_text": "responses"}, "responses"),
@@ -116,7 +113,102 @@ def test_entities_that_one_verb_returned_are_one_result() -> None:
 )
 def test_the_text_of_a_response_is_found(response: Any, text: str | None) -> None:
     """Responses as clients give them have their text read; others have none."""
-    assert said_by(response) == text
+    found = answer_turn(response)
+    assert (None if found is None else found.content) == text
+
+
+# Conversations
+
+
+def turns_of(row: dict[str, Any]) -> list[Any]:
+    """Return the turns of a row: who, what, and the tools that are called with their arguments."""
+    return [
+        (
+            m["role"],
+            m.get("content"),
+            [(c["function"]["name"], c["function"]["arguments"]) for c in m.get("tool_calls", ())],
+        )
+        for m in row["messages"]
+    ]
+
+
+def test_a_chat_is_told_turn_by_turn() -> None:
+    """Every turn of an imported chat is in its row, in order and as it was written; results name their calls.
+
+    Neighbouring turns of the assistant stay apart, parallel calls are one turn, and tools have their descriptions. A
+    row for OpenAI ends with the assistant, as its fine-tuning wants it.
+    """
+    weather = {
+        "type": "function",
+        "function": {"name": "weather", "description": "Now.", "parameters": {"type": "object"}},
+    }
+
+    def call(id: str, city: str) -> dict[str, Any]:
+        return {"id": id, "type": "function", "function": {"name": "weather", "arguments": json.dumps({"city": city})}}
+
+    chat: list[dict[str, Any]] = [
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Let me see."},
+        {"role": "assistant", "content": "Which cities?"},
+        {"role": "user", "content": "Oslo and Rome"},
+        {"role": "assistant", "content": None, "tool_calls": [call("a", "Oslo"), call("b", "Rome")]},
+        {"role": "tool", "tool_call_id": "b", "content": '{"sky":  "blue", "air": 21.0}'},
+        {"role": "tool", "tool_call_id": "a", "content": "rain"},
+        {"role": "assistant", "content": "Rain in Oslo, sun in Rome."},
+        {"role": "user", "content": "Thanks"},
+    ]
+    ledger = woodrat.open(":memory:", agent="importer")
+    (run,) = ledger.runs.import_({"messages": chat, "tools": [weather]})
+    found = lesson(ledger.runs.show(run))
+    assert isinstance(found, Lesson)
+    row = training_rows.sft_row(found, "trl")
+    asked = [("weather", {"city": "Oslo"}), ("weather", {"city": "Rome"})]
+    told = [(m["role"], m["content"], []) for m in chat]
+    told[5:8] = [("assistant", None, asked), ("tool", "rain", []), ("tool", '{"sky":  "blue", "air": 21.0}', [])]
+    assert turns_of(row) == told
+    assert [m["tool_call_id"] for m in row["messages"][6:8]] == [c["id"] for c in row["messages"][5]["tool_calls"]]
+    assert json.loads(row["tools"]) == [weather]
+    assert [m[:2] for m in turns_of(training_rows.sft_row(found, "openai"))] == [m[:2] for m in told[:-1]]
+
+
+def asked(step: int, response: Any, *messages: dict[str, Any], **given: Any) -> Said:
+    """Return a model call with its request."""
+    return "run.model", body(step, messages=list(messages), response=response, **given)
+
+
+def test_the_conversation_is_the_thread_that_ends_in_the_answer() -> None:
+    """A call about something else is no part of it; an answer that was asked for again counts once; cut turns stay."""
+    system, question = {"role": "system", "content": "s1"}, {"role": "user", "content": "q"}
+    spoke, more = {"role": "assistant", "content": "a1"}, {"role": "user", "content": "more"}
+    said = [
+        ("run.started", body(0, query="q")),
+        asked(1, "a0", system, question),
+        asked(2, "a1", system, question),
+        asked(3, "a title", {"role": "user", "content": "Give this a title"}),
+        asked(4, "a2", {"role": "system", "content": "s2"}, spoke, more),
+        ("run.ended", body(5, status="done", answer="a2")),
+    ]
+    turns = [(turn.role, turn.content) for turn in conversation(record(said))]
+    assert turns == [("system", "s2"), ("user", "q"), ("assistant", "a1"), ("user", "more"), ("assistant", "a2")]
+
+
+def test_an_answer_of_the_code_is_a_turn_after_what_was_decided() -> None:
+    """Where code decides on what a model said, the answer is a turn of its own; a request that was cut makes no row."""
+    rules = [{"label": "a", "chosen": 1, "matched": True, "conditions": [condition("x", "gt", 1, 2, True)]}]
+    said = [
+        ("run.started", body(0, query="q")),
+        asked(1, "low", {"role": "user", "content": "Rate it"}),
+        ("run.decided", body(2, stage="s", chosen="no", rule="a", rules=rules)),
+        ("run.ended", body(3, status="done", answer="Rejected")),
+    ]
+    assert [(turn.role, turn.content) for turn in conversation(record(said))] == [
+        ("user", "Rate it"),
+        ("assistant", "low"),
+        ("assistant", "Decision s: no. Rule: a. Evidence: x = 2, threshold = 1.\nRejected"),
+    ]
+    said[1][1]["messages"] = {"$truncated": {"bytes": 99_999}}
+    assert left_out(lesson(record(said))).startswith("its recorder could not keep")
 
 
 # Rows
@@ -129,10 +221,19 @@ def test_an_sft_row_for_trl() -> None:
     assert row["messages"][3] == {
         "role": "assistant",
         "tool_calls": [
-            {"type": "function", "function": {"name": "lookup_credit_bureau", "arguments": {"application_id": "42"}}}
+            {
+                "id": "call_2",
+                "type": "function",
+                "function": {"name": "lookup_credit_bureau", "arguments": {"application_id": "42"}},
+            }
         ],
     }
-    assert row["messages"][4] == {"role": "tool", "name": "lookup_credit_bureau", "content": '{"hits": 1}'}
+    assert row["messages"][4] == {
+        "role": "tool",
+        "tool_call_id": "call_2",
+        "name": "lookup_credit_bureau",
+        "content": '{"hits": 1}',
+    }
     tools = json.loads(row["tools"])
     assert [tool["function"]["name"] for tool in tools] == ["lookup_credit_bureau", "show"]
     assert tools[0]["function"]["parameters"] == {
@@ -327,10 +428,10 @@ def test_runs_with_the_same_input_are_found_together() -> None:
         said = loan()
         return record([("run.started", {**said[0][1], **changed}), *said[1:]])
 
-    first = training_rows.input_of(given())
-    assert training_rows.input_of(given(agent="other", conversation="c", principal="p", started_at=at(9))) == first
+    first = training_rows.pair_key(given())
+    assert training_rows.pair_key(given(agent="other", conversation="c", principal="p", started_at=at(9))) == first
     for changed in ({"query": "?"}, {"subject": "loan/43"}, {"inputs": {"application": 43}}):
-        assert training_rows.input_of(given(**changed)) != first
+        assert training_rows.pair_key(given(**changed)) != first
 
 
 @pytest.mark.parametrize(("kind", "flavour"), [("ppo", "trl"), ("sft", "gemini"), (None, None), (["sft"], "trl")])
@@ -348,6 +449,6 @@ def test_a_decision_under_select_is_told_as_a_list() -> None:
         ("run.decided", body(1, stage="s", mode="select", chosen=[1, 2], rule=["a", "b"], rules=rules)),
         ("run.ended", body(2, answer={"ok": True})),
     ]
-    assert transcript(record(said))[-1].content == (
+    assert conversation(record(said))[-1].content == (
         'Decision s: [1, 2]. Rule: ["a", "b"]. Evidence: x = 2, threshold = 1.\n{"ok": true}'
     )

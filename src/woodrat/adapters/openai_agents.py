@@ -198,7 +198,7 @@ class AgentRecorder(RunHooks[Any]):
             messages = items_of(input_items, run)
             if system_prompt:
                 messages = [{"role": "system", "content": system_prompt}, *messages]
-            tools = [tool.name for tool in agent.tools]
+            tools = [_described(tool) for tool in agent.tools]
             handoffs = [getattr(each, "agent_name", None) or each.name for each in agent.handoffs]
             known = {"agent": agent.name, "tools": tools, "handoffs": handoffs}
             parameters = {name: value for name, value in known.items() if value}
@@ -393,3 +393,11 @@ def guardrails_of(result: Any, error: BaseException | None) -> Iterator[tuple[st
         for each in getattr(data, name, None) or ():
             chosen = str(each.output.behavior["type"])
             yield each.guardrail.get_name(), chosen, {"output_info": each.output.output_info}
+
+
+def _described(tool: Any) -> Any:
+    """Return a tool as a model is told of it; one that OpenAI runs itself by its name alone."""
+    schema = getattr(tool, "params_json_schema", None)
+    if not isinstance(schema, Mapping):
+        return tool.name
+    return {"name": tool.name, "description": getattr(tool, "description", None) or "", "parameters": dict(schema)}

@@ -167,7 +167,11 @@ def _model_call(run: woodrat.Run, request: Any) -> Any:
     asked = request.model_request_parameters
     tools = [*asked.function_tools, *asked.output_tools]
     if tools:
-        parameters["tools"] = [{"name": each.name, "parameters": each.parameters_json_schema} for each in tools]
+        parameters["tools"] = [
+            {"name": each.name, "parameters": each.parameters_json_schema}
+            | ({"description": each.description} if each.description else {})
+            for each in tools
+        ]
     return run.model(request.model.model_name, messages=messages_of(request.messages), parameters=plain(parameters))
 
 

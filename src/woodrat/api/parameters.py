@@ -559,6 +559,9 @@ EvaluationRef: TypeAlias = Annotated[str, Kind("the evaluation this verdict come
 EvaluationName: TypeAlias = Annotated[str, Kind("what to call the evaluation", TEXT, "NAME")]
 Document: TypeAlias = Annotated[object, Kind("a run, or a list of runs or entries", ANYTHING, "FILE")]
 TrainingKind: TypeAlias = Annotated[str, Kind("what the rows are for: sft, dpo, kto or process-rl", TEXT, "KIND")]
+PairBy: TypeAlias = Annotated[
+    str, Kind("what a good and a bad run share: input, query, subject, conversation or an attribute", TEXT, "NAME")
+]
 Flavour: TypeAlias = Annotated[str, Kind("format of the rows: trl or openai (default: trl)", TEXT, "F")]
 
 # Relations, schemas, sources, interpretations

@@ -561,12 +561,12 @@ class RemoteTraining(RemoteNamespace, Training):
         if not record or link.moment is not None:
             return found
         filters = {name: asked.get(name) for name in ("agent", "since", "until", "verdict")}
-        metadata = bool(asked.get("metadata", True))
         last = copy.log.entries(after=found.position - 1, limit=1)
         log = last[0].log if last else None
         ledger = self.ledger
+        made = {"pair_by": "input", "metadata": True, **{n: asked[n] for n in ("pair_by", "metadata") if n in asked}}
         event = training_verbs.record(
-            ledger.store, ledger.context.clock, ledger.agent, log, found, filters, link.valid_at, metadata=metadata
+            ledger.store, ledger.context.clock, ledger.agent, log, found, filters, link.valid_at, **made
         )
         return replace(found, event=event)
 

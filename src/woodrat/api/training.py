@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import IO
 
     from woodrat.api.namespace import Readable
-    from woodrat.api.parameters import Flavour, OfAgent, OfVerdict, StartedSince, StartedUntil, TrainingKind
+    from woodrat.api.parameters import Flavour, OfAgent, OfVerdict, PairBy, StartedSince, StartedUntil, TrainingKind
     from woodrat.ledger.progress import Progress
     from woodrat.training.exports import Exported
 
@@ -33,6 +33,7 @@ class Training:
         *,
         out: str | PathLike[str] | IO[str] | IO[bytes],
         flavour: Flavour = "trl",
+        pair_by: PairBy = "input",
         agent: OfAgent | None = None,
         since: StartedSince | None = None,
         until: StartedUntil | None = None,
@@ -44,6 +45,9 @@ class Training:
         """Write recorded runs as training data.
 
         `kind` is `sft`, `dpo`, `kto` or `process-rl`; each row is a JSON object on a line.
+
+        Rows of kind `dpo` set a bad run against a good one of the same `pair_by`: `input` (question, subject and
+        inputs together), `query`, `subject`, `conversation`, or the name of an attribute such as `task_id`.
 
         Runs that depend on observations which no longer stand are left out and listed. `metadata` adds the runs and
         entries of each row. `progress` is called with how much of the log is done and how much there is. A writable
@@ -58,6 +62,7 @@ class Training:
             kind,
             out=out,
             flavour=flavour,
+            pair_by=pair_by,
             filters={
                 "agent": agent,
                 **{name: None if time is None else timestamp(time, name) for name, time in times.items()},

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.errors import Fault, Refused, shown
 from woodrat.records import dataclass
 from woodrat.runs.account import RUNNING, RunAccount
+from woodrat.runs.acting_calls import acting_calls
+from woodrat.runs.conversation import SPEAKER, SYSTEM, TOOL, USER, answer_turn, conversation
+from woodrat.runs.foreign.message import parsed
 from woodrat.runs.gaps import gaps_of, is_undecided, noted_gaps, problems, rule_faults
 from woodrat.runs.operators import NO_FACT
 from woodrat.runs.step_order import happened, precedes
@@ -21,6 +24,7 @@ from woodrat.runs.words import VALUE_CHARACTERS_MAX, name, safe, time, tokens, v
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from woodrat.runs.acting_calls import ActingCall
     from woodrat.runs.steps import Condition, Part, Tried
 
 DECISIONS: Final = "decisions"
@@ -260,11 +264,71 @@ def _decisions(page: _Page) -> None:
             _decision(page, step)
         elif isinstance(step, Note) and is_undecided(step.data):
             _sentence(page, step)
-    if not page.record.decisions:
-        page.add("No decision is recorded", 0)
-    _ending(page)
+    rest = _Page(page.record)
+    _ending(rest)
     for judgement in page.record.judgements:
-        _judged(page, judgement, 4)
+        _judged(rest, judgement, 4)
+    acted = _acted(page, rest)
+    if not page.record.decisions and not acted:
+        page.add("No decision is recorded", 0)
+    page.lines += rest.lines
+
+
+def _acted(page: _Page, rest: _Page) -> bool:
+    """Tell of the acting calls; return whether there are any that change something or were used.
+
+    With all that is told besides they take a quarter of the conversation. Values are cut for that, and calls that only
+    looked something up are left out; calls that change something stay.
+    """
+    acting = acting_calls(page.record)
+    quarter = _size(page.record) // _PART
+    room = quarter - sum(_cost(str(line)) for line in (*page.lines, *rest.lines))
+    for width in _WIDTHS:
+        lines = [_act(each, width) for each in acting]
+        costs = [_cost(f"{line} [#{each.call.position}]") for line, each in zip(lines, acting, strict=True)]
+        need = sum(cost for cost, each in zip(costs, acting, strict=True) if each.changes)
+        if need <= room:
+            break
+    room -= need + _cost(_more_calls(len(acting))) if acting else 0
+    left_out = 0
+    for line, cost, each in zip(lines, costs, acting, strict=True):
+        if not each.changes and (left_out or cost > room):
+            left_out += 1
+            continue
+        room -= 0 if each.changes else cost
+        page.add(line, 0 if each.changes else 3, each.call.position)
+    if left_out:
+        page.add(_more_calls(left_out), 5)
+    return bool(acting)
+
+
+def _act(acting: ActingCall, width: int) -> str:
+    call = acting.call
+    given = values(call.args, width) if isinstance(call.args, dict) else value(call.args, width)
+    chosen = f"Chose {name(call.name)}{_at(call.started_at)}, by {safe(acting.by())}"
+    return f"{chosen}, with {given}: {_came(call, width if acting.changes else min(width, _WIDTHS[1]))}"
+
+
+def _more_calls(count: int) -> str:
+    return f"… {count} more call{'' if count == 1 else 's'} whose results were used"
+
+
+def _size(record: RunAccount) -> int:
+    """Return how many tokens the conversation of a run has, without the system's part."""
+    turns = [turn for turn in conversation(record) if turn.role != SYSTEM]
+    calls = [use for turn in turns for use in turn.calls]
+    said = sum(_cost(f"{turn.role}: {turn.content}") for turn in turns)
+    return said + sum(tokens(f"{use.name}{value(dict(use.arguments), None)}") for use in calls)
+
+
+def _at(moment: str | None) -> str:
+    return "" if moment is None else f" at {time(moment)}"
+
+
+_PART: Final = 4
+"""Which part of a conversation is told of it, where it says no more of what was decided."""
+_WIDTHS: Final = (160, 60, 24)
+"""How much of a value of an acting call a line shows; the first that fits."""
 
 
 def _decision(page: _Page, decision: Decision) -> None:
@@ -318,9 +382,11 @@ def _commits(page: _Page) -> None:
             head = page.add("Before any decision", 0)
         for write in writes:
             page.add(f"  {_written(write)}", 0, write.position, head)
-    if not page.record.writes:
+    rest = _Page(page.record)
+    _ending(rest)
+    if not _acted(page, rest) and not page.record.writes:
         page.add("Nothing was written", 0)
-    _ending(page)
+    page.lines += rest.lines
 
 
 def _written(write: Write, characters_max: int | None = VALUE_CHARACTERS_MAX) -> str:
@@ -344,7 +410,14 @@ def _narrative(page: _Page) -> None:
     for used in r.in_force:
         about = f"{name(str(used.get('entity')))}, version {value(used.get('version'))}"
         page.add(f"In force: {used['type']} {about}", 4)
+    heard: dict[int, list[str]] = {}
+    for turn in conversation(r):
+        if turn.role == USER and turn.positions and turn.content != r.query:
+            heard.setdefault(turn.positions[0], []).append(turn.content)
     for item in happened(r):
+        if isinstance(item, ModelCall):
+            for words in heard.get(item.position, ()):
+                page.add(f"The user said: {value(words)}", 2, item.position)
         _sentence(page, item)
     _ending(page)
     for judgement in r.judgements:
@@ -364,15 +437,20 @@ def _sentence(page: _Page, item: Part | Write) -> None:
             by = f" by {name(item.within)} ({values(item.args)})" if item.within is not None else ""
             page.add(f"Read {who}{by} at {time(item.started_at)}{asof}: {found}", 3, at)
         case ToolCall():
-            page.add(
-                f"Called {name(item.name)} at {time(item.started_at)} with {value(item.args)}: {_came(item)}", 3, at
-            )
+            came = _came(item, _RESULT_CHARACTERS_MAX)
+            page.add(f"Called {name(item.name)}{_at(item.started_at)} with {value(item.args)}: {came}", 3, at)
         case ModelCall():
+            said = None if item.errored else answer_turn(item.response)
             answered = f"failed: {value(item.error)}" if item.errored else value(item.response)
+            if said is not None and (said.content or said.calls):
+                # The calls themselves follow, with what came of them.
+                called = ", ".join(name(use.name) for use in said.calls)
+                answered = (f"{value(said.content)}" if said.content else "") + (f" → {called}" if called else "")
             model = name(item.model) if item.model is not None else "a model"
-            page.add(f"Asked {model} at {time(item.started_at)}: {answered}", 4, at)
+            page.add(f"Asked {model}{_at(item.started_at)}: {answered.strip()}", 4, at)
         case Decision():
-            why = "; ".join(_compared(c) for rule in item.rules if rule.matched for c in rule.conditions)
+            held = [rule for rule in item.rules if rule.matched or item.default]
+            why = "; ".join(_compared(c) for rule in held for c in rule.conditions)
             because = f", since {why}" if why else ""
             said = f"Decided {name(item.stage)} at {time(item.started_at)}: {value(item.chosen)}"
             head = page.add(f"{said} {item.by(value)}{because}", 0, at)
@@ -387,13 +465,21 @@ def _sentence(page: _Page, item: Part | Write) -> None:
                 for gap in noted_gaps(item.data) if len(item.text) > VALUE_CHARACTERS_MAX // 2 else ():
                     page.add(f"  {value(f'{gap.rule} is unknown: {gap.clause}')}", 1, at, head)
                 return
-            page.add(f"Noted at {time(item.started_at)}: {value(item.text)}{data}", 5, at)
+            if item.attributes.get(SPEAKER) == USER:
+                page.add(f"The user said{_at(item.started_at)}: {value(item.text)}{data}", 2, at)
+                return
+            page.add(f"Noted{_at(item.started_at)}: {value(item.text)}{data}", 5, at)
 
 
-def _came(call: ToolCall) -> str:
+_RESULT_CHARACTERS_MAX: Final = 200
+"""How much of a tool's result a sentence shows."""
+
+
+def _came(call: ToolCall, characters_max: int = VALUE_CHARACTERS_MAX) -> str:
     if call.begun:
         return "nobody knows what came of it, no result is recorded"
-    return f"failed with {value(call.error)}" if call.errored else value(call.result)
+    came = value(call.error if call.errored else call.result, characters_max)
+    return f"failed with {came}" if call.errored else came
 
 
 def _full(page: _Page) -> None:
@@ -414,6 +500,7 @@ def _full(page: _Page) -> None:
     }
     page.add(f"started: {values({key: item for key, item in begun.items() if item not in (None, {})}, None)}", 2)
     heard: list[Any] = []
+    results: list[Any] = []
     for item in happened(r):
         if isinstance(item, Write):
             page.add(f"wrote: {_written(item, None)}", 2, item.position)
@@ -429,9 +516,17 @@ def _full(page: _Page) -> None:
             before, whole["messages"] = _beyond(heard, item.messages)
             whole |= {"messages_before": before} if before else {}
             heard = item.messages
-        for left_out in ("position", "started_at", "attributes"):
+            returned = [each for each in whole["messages"] if not _is_shown(each, results)]
+            if len(returned) < len(whole["messages"]):
+                whole |= {"messages": returned, "results_before": len(whole["messages"]) - len(returned)}
+        if isinstance(item, ToolCall):
+            results.append(item.result)
+        for left_out in ("position", "started_at", "attributes", "request_digest"):
             whole.pop(left_out, None)
-        page.add(f"{kind} at {time(item.started_at)}: {values(whole, None)}", weight, item.position)
+        whole = {key: told for key, told in whole.items() if key in _TELLING or not _is_empty(told)}
+        if isinstance(whole.get("request"), str):
+            whole["request"] = f"{whole['request'][:_DIGEST_CHARACTERS]}…"
+        page.add(f"{kind}{_at(item.started_at)}: {values(whole, None)}", weight, item.position)
     if r.end is None:
         _ending(page)
     else:
@@ -448,6 +543,25 @@ def _full(page: _Page) -> None:
 def _stated(told: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a record states, without what it knows nothing of."""
     return {name: item for name, item in told.items() if item is not None}
+
+
+def _is_shown(message: Any, results: Sequence[Any]) -> bool:
+    """Return whether a message of a request is the result of a call that was shown already."""
+    if not isinstance(message, dict) or message.get("role") != TOOL:
+        return False
+    content = message.get("content")
+    return any(content == result or parsed(content) == result for result in results)
+
+
+def _is_empty(told: Any) -> bool:
+    """Return whether a member says nothing: false, zero, empty, or the labels of rules that have none."""
+    return not told or (isinstance(told, list) and all(each is None for each in told))
+
+
+_TELLING: Final = frozenset({"args", "result", "response", "chosen", "found", "values", "data", "error"})
+"""Members that say something by being empty, zero or false."""
+_DIGEST_CHARACTERS: Final = 8
+"""How much of a request's digest is shown; the record has all of it."""
 
 
 def _beyond(heard: Sequence[Any], messages: Sequence[Any]) -> tuple[int, list[Any]]:

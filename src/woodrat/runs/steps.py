@@ -227,6 +227,11 @@ class Decision(Part):
         if self.default:
             skipped = sum(rule.unknown for rule in self.rules)
             return "by default, no rule matched" + (f" and {skipped} could not be decided" if skipped else "")
+        if isinstance(self.rule, list) and None in self.rule:
+            labels = [label for label in self.rule if label is not None]
+            bare = len(self.rule) - len(labels)
+            without = f"{bare} rule{'' if bare == 1 else 's'} without a label"
+            return f"by rules {shown(labels)} and {without}" if labels else f"by {without}"
         if self.rule is None:
             return "by a rule without a label" if any(rule.matched for rule in self.rules) else "without a rule"
         return f"by rule{'s' if isinstance(self.rule, list) else ''} {shown(self.rule)}"

@@ -93,6 +93,7 @@ def export_event(
     filters: Mapping[str, str | None],
     effective: str | None,
     *,
+    pair_by: str | None,
     metadata: bool,
     file_name: str | None,
 ) -> dict[str, Any]:
@@ -102,6 +103,7 @@ def export_event(
         "position": exported.position,
         "kind": exported.kind,
         "flavour": exported.flavour,
+        "pair_by": pair_by,
         "filters": {name: value for name, value in filters.items() if value is not None},
         "effective": effective,
         "metadata": metadata,

@@ -1,4 +1,4 @@
-"""Where exports of training rows are found, and the runs that were given the same."""
+"""Where exports of training rows are found, and the runs that can be paired."""
 
 from __future__ import annotations
 
@@ -38,24 +38,25 @@ def terms(body: Mapping[str, Any]) -> set[str]:
     return {EXPORTS, PAIRED} if paired else {EXPORTS}
 
 
-def input_term(digest: bytes) -> str:
-    """Return the term of the runs that were given what this is the digest of."""
-    return digest.hex()
+def pair_term(key: bytes) -> str:
+    """Return the term of the runs that have this key (`rows.pair_key`)."""
+    return key.hex()
 
 
-def _inputs(entry: Entry) -> set[str]:
+def _pairs(entry: Entry) -> set[str]:
     if entry.body is None:
         return set()
     began = record_of(str(form.decode(entry.body).get("run")), [entry])
-    return {input_term(rows.input_of(began))}
+    keys = (rows.pair_key(began, name) for name in (rows.INPUT, *rows.PAIR_FIELDS, *began.attributes))
+    return {pair_term(key) for key in keys if key is not None}
 
 
-INDEX: Final = Index("inputs", frozenset({"run.started"}), _inputs)
-"""Where runs that were given the same are found."""
+INDEX: Final = Index("pairs", frozenset({"run.started"}), _pairs)
+"""Where runs that can be paired are found."""
 
 
 def catch_up(context: Context, progress: Progress | None = None) -> None:
-    """Bring the index of inputs up to date, if any export pairs runs that were given the same."""
+    """Bring the index of pairs up to date, if any export pairs runs."""
     with context.engine.view(context.tenant) as view:
         paired = log_index.is_listed(view, TRACES, PAIRED)
     if paired:

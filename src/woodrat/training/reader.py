@@ -60,12 +60,13 @@ def export(
     out: str | PathLike[str] | Any,
     *,
     flavour: str = training_rows.TRL,
+    pair_by: str = training_rows.INPUT,
     metadata: bool = True,
     progress: Progress | None = None,
 ) -> Exported:
     """Write the rows of all runs that fit a question, one a line; whole or not at all where `out` is a path."""
-    training_rows.check(kind, flavour)
-    course = Course(recounter, asked, kind, flavour)
+    training_rows.check(kind, flavour, pair_by)
+    course = Course(recounter, asked, kind, flavour, pair_by)
 
     def rows(told: Progress | None) -> Iterator[Row]:
         for row in course.rows(told):
@@ -103,7 +104,13 @@ class Course:
     """The rows of one kind, made from the runs that fit a question."""
 
     def __init__(
-        self, recounter: Recounter, asked: Runs, kind: str, flavour: str, only: Iterable[str] | None = None
+        self,
+        recounter: Recounter,
+        asked: Runs,
+        kind: str,
+        flavour: str,
+        pair_by: str = training_rows.INPUT,
+        only: Iterable[str] | None = None,
     ) -> None:
         self._only = only
         """The runs to look at; all of them when left out."""
@@ -111,6 +118,7 @@ class Course:
         self._asked = asked
         self._kind = kind
         self._flavour = flavour
+        self._pair_by = pair_by
         self._standing = _Standing(recounter.reader)
         self._tools = _ToolShed(recounter.reader)
         self._good: dict[bytes, list[str]] | None = None
@@ -131,8 +139,9 @@ class Course:
         if paired and self._good is None:
             self._good = {}
             for position, record in self._records():
-                if training_rows.label(record) is True:
-                    self._good.setdefault(training_rows.input_of(record), []).append(record.id)
+                key = training_rows.pair_key(record, self._pair_by)
+                if key is not None and training_rows.label(record) is True:
+                    self._good.setdefault(key, []).append(record.id)
                 tell(position + 1)
         for position, record in self._records():
             for row in make(record):
@@ -173,7 +182,8 @@ class Course:
         siblings = self._siblings(record) if training_rows.label(record) is False else ()
         if record.preferred is None and not siblings:
             if training_rows.label(record) is False:
-                yield LeftOut(record.id, "no run of the same input was judged good, and no better answer is stated")
+                reason = f"no run of the same {self._pair_by} was judged good, and no better answer is stated"
+                yield LeftOut(record.id, reason)
             return
         found = self._lesson(record)
         if isinstance(found, LeftOut):
@@ -183,9 +193,9 @@ class Course:
             yield training_rows.preferred_row(found, self._flavour)
         good = self._nearest(found, siblings)
         if good is not None:
-            yield training_rows.pair_row(good, found, self._flavour)
+            yield training_rows.pair_row(good, found, self._flavour, self._pair_by)
         elif siblings and record.preferred is None:
-            yield LeftOut(record.id, "the good runs of the same input were left out themselves")
+            yield LeftOut(record.id, f"the good runs of the same {self._pair_by} were left out themselves")
 
     def _process(self, record: RunRecord) -> Iterator[Row | LeftOut]:
         if not record.judgements:
@@ -198,9 +208,10 @@ class Course:
         yield training_rows.process_row(found, self._nearest(found, siblings))
 
     def _siblings(self, record: RunRecord) -> list[str]:
-        """Return the good runs with the same input, the first ones in the log."""
+        """Return the good runs that a bad one can be paired with, the first ones in the log."""
         assert self._good is not None
-        return self._good.get(training_rows.input_of(record), [])[:SIBLINGS_MAX]
+        key = training_rows.pair_key(record, self._pair_by)
+        return [] if key is None else self._good.get(key, [])[:SIBLINGS_MAX]
 
     def _nearest(self, found: Lesson, siblings: Iterable[str]) -> Lesson | None:
         """Return the good run that goes along with a bad one for longest."""
@@ -430,8 +441,9 @@ def _rows_made_of(
     position, effective, filters = details.get("position"), details.get("effective"), details.get("filters")
     if type(position) is not int or not 0 <= position < entry.position or not isinstance(filters, dict):
         return 0, ()
+    pair_by = details.get("pair_by", training_rows.INPUT)
     try:
-        training_rows.check(details.get("kind"), details.get("flavour"))
+        training_rows.check(details.get("kind"), details.get("flavour"), pair_by)
         asked = run_lists.ask_runs(**{name: filters.get(name) for name in exports.FILTERS})
     except Refused:
         return 0, ()  # an event somebody else wrote under this name
@@ -440,14 +452,15 @@ def _rows_made_of(
     concerned = {record.id for record in records}
     among = set(concerned)
     if details["kind"] in training_index.PAIRING:
-        # A row is made of runs that were given the same; whom a run is paired with depends on those alone.
-        for digest in {training_rows.input_of(record) for record in records}:
-            for began in inputs.entries(training_index.input_term(digest)):
+        # Whom a run is paired with depends on the runs alone that have the same key.
+        for key in {training_rows.pair_key(record, pair_by) for record in records} - {None}:
+            assert key is not None
+            for began in inputs.entries(training_index.pair_term(key)):
                 assert began.body is not None
                 among.add(str(form.decode(began.body)["run"]))
     count = 0
     used: set[str] = set()
-    for row in Course(recounter, asked, details["kind"], details["flavour"], among).rows(None):
+    for row in Course(recounter, asked, details["kind"], details["flavour"], pair_by, among).rows(None):
         shared = concerned.intersection(row["metadata"]["runs"])
         count += bool(shared)
         used |= shared

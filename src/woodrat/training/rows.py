@@ -24,8 +24,8 @@ from woodrat.log.erasure import ERASED
 from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.runs.account import BAD, DONE, GOOD
+from woodrat.runs.conversation import ASSISTANT, SHOW, TOOL, Message, conversation, is_whole, offered_tools, spoken
 from woodrat.runs.values import is_mark
-from woodrat.training.transcript import ASSISTANT, SHOW, TOOL, USER, Message, spoken, transcript
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -39,6 +39,11 @@ KINDS: Final = (SFT, DPO, KTO, PROCESS)
 TRL, OPENAI = "trl", "openai"
 FLAVOURS: Final = (TRL, OPENAI)
 """Whose rows they can be."""
+
+INPUT: Final = "input"
+"""What runs are paired by unless something else is named."""
+PAIR_FIELDS: Final = ("query", "subject", "conversation")
+"""Names that stand for a field of a run, and not for an attribute."""
 
 TOOL_NAME_MAX: Final = 64
 """Longest name of a tool that OpenAI takes."""
@@ -59,9 +64,14 @@ Tools = dict[str, Any]
 """What is known of tools, by name: `{"description", "parameters"}`."""
 
 
-def check(kind: object, flavour: object) -> None:
-    """Refuse a kind or flavour that there is not."""
+def check(kind: object, flavour: object, pair_by: object = INPUT) -> None:
+    """Refuse a kind or flavour that there is not, and what runs of a kind cannot be paired by."""
     faults = []
+    if not isinstance(pair_by, str) or not pair_by:
+        remedy = f"Send {INPUT}, {', '.join(PAIR_FIELDS)} or the name of an attribute, such as task_id."
+        faults.append(Fault("pair_by", f"got {shown(pair_by)}", remedy))
+    elif pair_by != INPUT and kind in KINDS and kind != DPO:
+        faults.append(Fault("pair_by", f"rows of kind {kind} have no pairs", f"Leave it out, or export {DPO}."))
     for name, given, known in (("kind", kind, KINDS), ("flavour", flavour, FLAVOURS)):
         if given not in known:
             faults.append(Fault(name, f"there is no {name} {shown(given)}", f"Send one of {', '.join(known)}."))
@@ -88,9 +98,11 @@ class Lesson:
     record: RunRecord
     """What the log holds about it."""
     messages: tuple[Message, ...]
-    """Its conversation; the last message is the assistant's and calls no tool."""
+    """Its conversation through the assistant's last turn."""
+    after: tuple[Message, ...]
+    """What was said after that: the result of a call, the user's last words."""
     tools: Tools
-    """The tools it called."""
+    """The tools that its models were told of, and those it called."""
 
     @property
     def label(self) -> bool | None:
@@ -108,9 +120,16 @@ def label(record: RunRecord) -> bool | None:
     return True if record.verdict in GOOD else False if record.verdict in BAD else None
 
 
-def input_of(record: RunRecord) -> bytes:
-    """Return what is the same for runs that were given the same: question, subject and inputs."""
-    return digest("input", serialise([record.query, record.subject, dict(record.inputs)]))
+def pair_key(record: RunRecord, pair_by: str = INPUT) -> bytes | None:
+    """Return what is the same for runs that can be paired; none for a run that does not say.
+
+    `input` stands for the question, the subject and the inputs together; `query`, `subject` and `conversation` for one
+    of these; any other name for the attribute of that name.
+    """
+    if pair_by == INPUT:
+        return digest("input", serialise([record.query, record.subject, dict(record.inputs)]))
+    value = getattr(record, pair_by) if pair_by in PAIR_FIELDS else record.attributes.get(pair_by)
+    return None if value is None or is_mark(value) else digest("pair", serialise([pair_by, value]))
 
 
 def lesson(record: RunRecord, known: Tools | None = None) -> Lesson | LeftOut:
@@ -118,10 +137,16 @@ def lesson(record: RunRecord, known: Tools | None = None) -> Lesson | LeftOut:
     problem = _unfit(record)
     if problem is not None:
         return LeftOut(record.id, problem)
-    messages = transcript(record)
-    if messages[-1].role != ASSISTANT or messages[-1].use is not None or not messages[-1].content:
+    messages = conversation(record)
+    if any(message.role == TOOL and message.answers is None for message in messages):
+        return LeftOut(record.id, "a tool answered a call that is not on record")
+    end = max((number for number, message in enumerate(messages, 1) if message.role == ASSISTANT), default=0)
+    last = messages[end - 1] if end else None
+    by_model = last is not None and any(call.span in last.spans for call in record.models)
+    if last is None or not (last.content or (last.calls and by_model)):
         return LeftOut(record.id, "nothing was answered")
-    return Lesson(record, messages, _tools(messages, known or {}))
+    known = {**offered_tools(record), **(known or {})}
+    return Lesson(record, messages[:end], messages[end:], _tools(messages, known))
 
 
 def _is_erased(value: object) -> bool:
@@ -143,7 +168,9 @@ def _unfit(record: RunRecord) -> str | None:
     if not record.query and not record.inputs:
         return "nothing was asked"
     marks = [record.answer, record.inputs, *(call.args for call in record.tool_calls)]
-    if any(_is_cut(value) for value in (*marks, *(decision.chosen for decision in record.decisions))):
+    if not is_whole(record) or any(
+        _is_cut(value) for value in (*marks, *(decision.chosen for decision in record.decisions))
+    ):
         return "its recorder could not keep what was said whole"
     return None
 
@@ -156,12 +183,12 @@ def _is_cut(value: object) -> bool:
 
 
 def _tools(messages: Iterable[Message], known: Tools) -> Tools:
-    """Return the tools that were called: as they are known, else with parameters that fit every call."""
+    """Return the tools that are known, and those that were called besides, with parameters that fit every call."""
     uses: dict[str, list[Mapping[str, Json]]] = {}
     for message in messages:
-        if message.role == ASSISTANT and message.use is not None:
-            uses.setdefault(message.use.name, []).append(message.use.arguments)
-    return {name: known.get(name) or _inferred(name, calls) for name, calls in uses.items()}
+        for use in message.calls:
+            uses.setdefault(use.name, []).append(use.arguments)
+    return {**{name: _inferred(name, calls) for name, calls in uses.items()}, **known}
 
 
 def _inferred(name: str, calls: Sequence[Mapping[str, Json]]) -> dict[str, Any]:
@@ -209,16 +236,17 @@ def _kinds(about: Any) -> list[str]:
 
 
 def sft_row(lesson: Lesson, flavour: str) -> Row:
-    """Return the whole conversation of a run."""
+    """Return the whole conversation of a run; for OpenAI up to the assistant's last turn, which has to end it."""
+    after = lesson.after if flavour == TRL else ()
     return {
-        "messages": _messages(lesson.messages, flavour),
+        "messages": _messages((*lesson.messages, *after), flavour),
         "tools": _tool_list(lesson.tools, flavour),
         "metadata": _metadata(SFT, [lesson]),
     }
 
 
 def kto_row(lesson: Lesson, flavour: str) -> Row:
-    """Return the last message of a judged run, what led to it, and whether it is good."""
+    """Return the assistant's last turn in a judged run, what led to it, and whether it is good."""
     assert lesson.label is not None
     return {
         "prompt": _messages(lesson.messages[:-1], flavour),
@@ -242,16 +270,36 @@ def preferred_row(lesson: Lesson, flavour: str) -> Row | LeftOut:
     return _pair(lesson.messages[:-1], sides[0], sides[1], lesson.tools, [lesson], flavour)
 
 
-def pair_row(good: Lesson, bad: Lesson, flavour: str) -> Row | LeftOut:
-    """Return the first message in which a good and a bad run with the same input differ, after what they share."""
+def pair_row(good: Lesson, bad: Lesson, flavour: str, pair_by: str = INPUT) -> Row | LeftOut:
+    """Return the first turn in which a good and a bad run differ, after what they share.
+
+    Runs of the same input that part at what a tool returned or a user said make no row: nobody chose that. Runs that
+    are of one task all the same make one: the prompt then goes on to the good run's next choice, and each side is the
+    rest of its conversation, for OpenAI one turn of it.
+    """
     shared = shared_messages(good, bad)
-    ours, theirs = good.messages[shared : shared + 1], bad.messages[shared : shared + 1]
+    tools = joined([good.tools, bad.tools])
+    ours, theirs = good.messages[shared:], bad.messages[shared:]
     if not ours or not theirs:
         return LeftOut(bad.record.id, f"it did what {good.record.id} did")
-    if ours[0].role != ASSISTANT:
-        return LeftOut(bad.record.id, f"it parts from {good.record.id} at what a tool returned, not at a choice")
-    tools = joined([good.tools, bad.tools])
-    return _pair(good.messages[:shared], ours, theirs, tools, [good, bad], flavour)
+    if ours[0].role == theirs[0].role == ASSISTANT:
+        return _pair(good.messages[:shared], ours[:1], theirs[:1], tools, [good, bad], flavour)
+    other = next(each[0].role for each in (ours, theirs) if each[0].role != ASSISTANT)
+    what = "what a tool returned" if other == TOOL else f"what the {other} said"
+    if pair_by == INPUT:
+        return LeftOut(bad.record.id, f"it parts from {good.record.id} at {what}, not at a choice")
+    ahead, behind = (_next_choice(each) for each in (ours, theirs))
+    prompt = (*good.messages[:shared], *ours[:ahead])
+    # OpenAI takes one turn on each side.
+    end = None if flavour == TRL else 1
+    chosen, rejected = ours[ahead:][:end], theirs[behind:][:end]
+    if len(chosen) == len(rejected) and all(one.same(other) for one, other in zip(chosen, rejected, strict=True)):
+        return LeftOut(bad.record.id, f"it answered what {good.record.id} answered")
+    return _pair(prompt, chosen, rejected, tools, [good, bad], flavour)
+
+
+def _next_choice(messages: Sequence[Message]) -> int:
+    return next(place for place, message in enumerate(messages) if message.role == ASSISTANT)
 
 
 def shared_messages(one: Lesson, other: Lesson) -> int:
@@ -325,8 +373,7 @@ def _assistant_steps(messages: Sequence[Message]) -> list[tuple[str, frozenset[s
             found.append((f"{text}\n-> {message.content}", spans | message.spans))
         elif message.role == ASSISTANT:
             said = [message.content] if message.content else []
-            if message.use is not None:
-                said.append(f"{message.use.name}({_json(dict(message.use.arguments))})")
+            said += [f"{use.name}({_json(dict(use.arguments))})" for use in message.calls]
             found.append(("\n".join(said), message.spans))
     return found
 
@@ -347,24 +394,25 @@ def _messages(messages: Iterable[Message], flavour: str) -> list[dict[str, Any]]
 
 
 def _message(message: Message, flavour: str) -> dict[str, Any]:
-    if message.role == USER:
-        return {"role": USER, "content": message.content}
     if message.role == TOOL:
-        assert message.use is not None
-        if flavour == OPENAI:
-            return {"role": TOOL, "tool_call_id": message.use.id, "content": message.content}
-        return {"role": TOOL, "name": message.use.name, "content": message.content}
-    found: dict[str, Any] = {"role": ASSISTANT}
-    if message.content or message.use is None:
+        assert message.answers is not None
+        said = {"role": TOOL, "tool_call_id": message.answers.id, "content": message.content}
+        return said if flavour == OPENAI else {**said, "name": message.answers.name}
+    found: dict[str, Any] = {"role": message.role}
+    if message.content or not message.calls:
         found["content"] = message.content
-    if message.use is not None:
-        arguments: Any = dict(message.use.arguments)
-        called = {
-            "name": _tool_name(message.use.name, flavour),
-            "arguments": _json(arguments) if flavour == OPENAI else arguments,
-        }
-        call: dict[str, Any] = {"type": "function", "function": called}
-        found["tool_calls"] = [{"id": message.use.id, **call} if flavour == OPENAI else call]
+    if message.calls:
+        found["tool_calls"] = [
+            {
+                "id": use.id,
+                "type": "function",
+                "function": {
+                    "name": _tool_name(use.name, flavour),
+                    "arguments": _json(dict(use.arguments)) if flavour == OPENAI else dict(use.arguments),
+                },
+            }
+            for use in message.calls
+        ]
     return found
 
 

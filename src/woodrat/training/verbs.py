@@ -35,6 +35,7 @@ def export_training(
     *,
     out: str | PathLike[str] | IO[str] | IO[bytes],
     flavour: str = rows.TRL,
+    pair_by: str = rows.INPUT,
     filters: Mapping[str, str | None],
     metadata: bool = True,
     store: Store | None = None,
@@ -48,13 +49,23 @@ def export_training(
     asked = ask_runs(**filters)
     with open_recounter(context, lists=True) as recounter:
         exported = training_reader.export(
-            recounter, asked, kind, out, flavour=flavour, metadata=metadata, progress=progress
+            recounter, asked, kind, out, flavour=flavour, pair_by=pair_by, metadata=metadata, progress=progress
         )
     if store is None or context.stand_in is not None or getattr(context.engine, "readonly", False):
         return exported
     with context.engine.view(context.tenant) as view:
         log = view.head().log
-    event = record(store, context.clock, context.agent, log, exported, filters, context.valid_at, metadata=metadata)
+    event = record(
+        store,
+        context.clock,
+        context.agent,
+        log,
+        exported,
+        filters,
+        context.valid_at,
+        pair_by=pair_by,
+        metadata=metadata,
+    )
     return replace(exported, event=event)
 
 
@@ -67,13 +78,17 @@ def record(
     filters: Mapping[str, str | None],
     effective: str | None,
     *,
+    pair_by: str = rows.INPUT,
     metadata: bool,
 ) -> str:
     """Store the event that says that rows of a log were exported, and return its reference."""
     id = fresh_id(clock, "exp_")
     # The folder says more of a machine than of the export.
     file_name = None if exported.out is None else os.path.basename(exported.out) or exported.out
-    event = export_event(id, agent, log, exported, filters, effective, metadata=metadata, file_name=file_name)
+    named = None if pair_by == rows.INPUT else pair_by
+    event = export_event(
+        id, agent, log, exported, filters, effective, pair_by=named, metadata=metadata, file_name=file_name
+    )
     try:
         return str(store(event).entities[0])
     except Unavailable as problem:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from woodrat.canon import form
@@ -83,9 +83,11 @@ class Result:
     name: str | None
     """The tool, where the message says so."""
     content: Any
-    """What came."""
+    """What came; text that spells JSON as the value."""
     failed: bool = False
     """Whether it says that the tool failed."""
+    words: str | None = None
+    """What came as the message has it, where that is text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,8 @@ def _turn(message: Mapping[str, Any], role: str | None, name: str | None) -> Tur
         said = result.words if not result.rest else content
         failed = message.get("status") == "error" or message.get("is_error") is True or message.get("error") is True
         id = next((message[key] for key in (*_CALL_IDS, "id") if message.get(key) not in (None, "")), None)
-        return Turn(TOOL, name, None, None, (), (Result(_id(id), name, parsed(said), failed),), None, _beside(message))
+        came = Result(_id(id), name, parsed(said), failed, said if isinstance(said, str) else None)
+        return Turn(TOOL, name, None, None, (), (came,), None, _beside(message))
     parts = _Parts(content)
     calls = [*parts.calls, *_listed_calls(message)]
     unique: list[Call] = []
@@ -288,7 +291,7 @@ def _result(part: Mapping[str, Any]) -> Result:
     said = inside.words if inside is not None and not inside.rest and inside.words is not None else content
     failed = part.get("is_error") is True or part.get("isError") is True or part.get("status") == "error"
     failed = failed or part.get("part_kind") == "retry-prompt"
-    return Result(_id(id), name, parsed(said), failed)
+    return Result(_id(id), name, parsed(said), failed, said if isinstance(said, str) else None)
 
 
 # Items of OpenAI's responses
@@ -324,6 +327,37 @@ def _item(message: Mapping[str, Any]) -> Turn:
     answered = message.get("output", message.get("results"))
     results = () if answered is None else (Result(call.id, call.name, parsed(answered), bool(message.get("error"))),)
     return Turn(ASSISTANT, None, None, None, (call,), results)
+
+
+def joined(turns: Iterable[Turn]) -> Iterator[tuple[Turn, list[Turn]]]:
+    """Yield turns with those of one answer in one, each with those it is made of.
+
+    OpenAI's responses have an item for each part of an answer.
+    """
+    parts: list[Turn] = []
+    for turn in turns:
+        if parts and not (turn.speaker == parts[-1].speaker == ASSISTANT and turn.name == parts[-1].name):
+            yield _one(parts), parts
+            parts = []
+        parts.append(turn)
+    if parts:
+        yield _one(parts), parts
+
+
+def _one(parts: list[Turn]) -> Turn:
+    if len(parts) == 1:
+        return parts[0]
+    texts = [turn.content for turn in parts if turn.content is not None]
+    content: Any = texts[0] if len(texts) == 1 else texts or None
+    if len(texts) > 1 and all(isinstance(text, str) for text in texts):
+        content = "\n".join(texts)
+    return replace(
+        parts[-1],
+        content=content,
+        calls=tuple(call for turn in parts for call in turn.calls),
+        results=tuple(result for turn in parts for result in turn.results),
+        beside={name: value for turn in parts for name, value in turn.beside.items()},
+    )
 
 
 def _pydantic(message: Mapping[str, Any]) -> Iterator[Turn]:

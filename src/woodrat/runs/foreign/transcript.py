@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form
 from woodrat.errors import Fault, shown
 from woodrat.runs import messages as speech
+from woodrat.runs.conversation import CONTINUES, SPEAKER
 from woodrat.runs.foreign import message as chat
 from woodrat.runs.foreign.fields import moment_fields, tokens
 from woodrat.runs.foreign.message import AGENT, ASSISTANT, SYSTEM, TOOL, USER, Turn
@@ -42,8 +43,7 @@ _PARAMETERS: Final = (
     "reasoning_effort",
 )
 _SPEECH: Final = frozenset(
-    {"choices", "candidates", "model", "usage", "usageMetadata", "parameters", "tools", "object", "stop_reason"}
-    | {*_PARAMETERS}
+    {"choices", "candidates", "model", "usage", "usageMetadata", "parameters", "object", "stop_reason"} | {*_PARAMETERS}
 )
 """Members of a document that have a place in its steps, or say nothing of the run."""
 _STATUSES: Final = {
@@ -157,8 +157,8 @@ class _Transcript:
         """Which steps are calls that wait for their results, with the ids of the calls."""
         self._answered: dict[str, dict[str, Any]] = {}
         """Calls that have their results, by id."""
-        self._results: list[int] = []
-        """Which steps are calls whose results came since the last call of the model."""
+        self._results: dict[int, Json] = {}
+        """Which steps are calls whose results came since the last call of the model, and what the model is told."""
         self._thought: dict[str, Any] = {}
         """What the model thought before it said anything."""
 
@@ -175,7 +175,8 @@ class _Transcript:
                 spoken.append((turn, message, path))
         named_users = _agents_among_users(turn for turn, _, _ in spoken)
         if any(isinstance(message, dict) and chat.is_item(message) for message in listed):
-            spoken = _joined(spoken)
+            last = {id(turn): (message, path) for turn, message, path in spoken}
+            spoken = [(turn, *last[id(whole[-1])]) for turn, whole in chat.joined(turn for turn, _, _ in spoken)]
         for turn, message, path in spoken:
             agent = turn.speaker in (ASSISTANT, AGENT) or (turn.speaker == USER and turn.name in named_users)
             for result in turn.results if turn.speaker != ASSISTANT else ():
@@ -186,6 +187,12 @@ class _Transcript:
                     self._result(result, path)
             elif turn.speaker in (SYSTEM, USER):
                 self._heard(turn, path)
+        for said in self._new:  # no model was asked about it any more
+            assert isinstance(said, dict)
+            text = speech.text_in(said)
+            if text and self._steps:
+                about = {name: value for name, value in said.items() if name != "content"}
+                self._steps.append({"kind": "note", "text": text, "attributes": {SPEAKER: said["role"], **about}})
         return self._steps if len(self._faults) == faults else None
 
     def _turns(self, message: Any, path: str) -> list[Turn]:
@@ -243,6 +250,8 @@ class _Transcript:
             about["agent"] = turn.name
         if turn.role is not None:
             about["role"] = turn.role
+        if any(earlier["kind"] == "model" for earlier in self._steps):
+            about[CONTINUES] = True
         if about:
             step["attributes"] = about
         self._steps.append(step)
@@ -276,11 +285,12 @@ class _Transcript:
     def _result(self, result: chat.Result, path: str) -> None:
         """Put what a tool returned to the call that it answers."""
         came = {"error": _words(result.content)} if result.failed else {"result": result.content}
+        told = result.words if result.words is not None else result.content
         place = self._waiting(result)
         if place is not None:
             id, number = self._open.pop(place)
             self._steps[number] |= came
-            self._results.append(number)
+            self._results[number] = told
             if id is not None:
                 self._answered[id] = self._steps[number]
             return
@@ -296,7 +306,7 @@ class _Transcript:
             self._faults.append(Fault(f"{path}/tool_call_id", problem, remedy))
         else:
             self._steps.append({"kind": "tool", "name": result.name or TOOL, **came})
-            self._results.append(len(self._steps) - 1)
+            self._results[len(self._steps) - 1] = told
 
     def _waiting(self, result: chat.Result) -> int | None:
         """Return which of the open calls a result answers: by its id, by the name of the tool, or in order."""
@@ -311,11 +321,11 @@ class _Transcript:
 
     def _settle(self) -> None:
         """Put the results of the calls before into what the model is asked next, in the order of the calls."""
-        came = [self._steps[number] for number in sorted(self._results)]
         results: list[Json] = [
-            {"role": "tool", "name": made["name"], "content": made.get("result", made.get("error"))} for made in came
+            {"role": "tool", "name": self._steps[number]["name"], "content": told}
+            for number, told in sorted(self._results.items())
         ]
-        self._new, self._results = [*results, *self._new], []
+        self._new, self._results = [*results, *self._new], {}
 
     def _chain(self, message: Json) -> None:
         self._asked = sha256(self._asked.encode() + form.serialise(message)).hexdigest()
@@ -336,30 +346,6 @@ def _agents_among_users(turns: Iterator[Turn]) -> frozenset[str]:
     users = {name for speaker, name in spoken if speaker == USER}
     others = {name for speaker, name in spoken if speaker in (ASSISTANT, AGENT)}
     return frozenset(users) if len(users) > 1 or users & others else frozenset()
-
-
-def _joined(spoken: list[tuple[Turn, Mapping[str, Any], str]]) -> list[tuple[Turn, Mapping[str, Any], str]]:
-    """Return turns with those of one answer in one: OpenAI's responses have an item for each part of an answer."""
-    found: list[tuple[Turn, Mapping[str, Any], str]] = []
-    for turn, message, path in spoken:
-        last = found[-1][0] if found else None
-        if last is None or turn.speaker != ASSISTANT or last.speaker != ASSISTANT or last.name != turn.name:
-            found.append((turn, message, path))
-            continue
-        texts = [text for text in (last.content, turn.content) if text is not None]
-        content = "\n".join(texts) if len(texts) == 2 and all(isinstance(t, str) for t in texts) else texts or None
-        joined = Turn(
-            ASSISTANT,
-            turn.name,
-            turn.role,
-            content if not isinstance(content, list) or len(content) > 1 else content[0],
-            (*last.calls, *turn.calls),
-            (*last.results, *turn.results),
-            turn.to,
-            {**last.beside, **turn.beside},
-        )
-        found[-1] = (joined, message, path)
-    return found
 
 
 def _instructions(document: Mapping[str, Any]) -> Iterator[Any]:
