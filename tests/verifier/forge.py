@@ -68,6 +68,8 @@ class Draft:
     write: int | None = None
     origin: dict[str, Any] | None = None
     log: str = LOG
+    length: int | None = None
+    recorded: int | None = None
 
 
 @dataclass
@@ -127,6 +129,7 @@ class Story:
             envelope: dict[str, Any] = {"write": write}
             if write == position:
                 length = 1 + sum(other.write == position for other in self.drafts[position + 1 :])
+                length = draft.length or length
                 envelope |= {"length": length, "request": sha(f"request {position}".encode())}
             if draft.origin is not None:
                 envelope["origin"] = draft.origin
@@ -137,7 +140,7 @@ class Story:
                 "kind": draft.kind,
                 "log": draft.log,
                 "position": position,
-                "recorded_at": moment(write),
+                "recorded_at": moment(write if draft.recorded is None else draft.recorded),
             }
             leaves.append(hashlib.sha256(b"\0" + canonical(header)).digest())
             body = {"base64": b64encode(data).decode()} if isinstance(draft.body, bytes) else draft.body
@@ -257,7 +260,7 @@ def step(number: int, **given: Any) -> dict[str, Any]:
 def run_story(rng: Random, kind: str | None = None) -> Story:
     """Tell a run that is proven: it reads, calls a tool and a model, decides twice, writes, and ends."""
     kind = kind or rng.choice(["run", "decision"])
-    story = Story({"kind": kind, "run": RUN, **({"stage": "risk"} if kind == "decision" else {})})
+    story = Story({"kind": kind, "run": RUN, "left_out": [], **({"stage": "risk"} if kind == "decision" else {})})
     score, memo = rng.randrange(300, 850), rng.choice(["calm", "é", "late"]) + str(rng.randrange(99))
     story.add("tag", {}, "early", shown=False)
     schema = copy.deepcopy({"schema": SCHEMA, "type": TYPE})
@@ -274,7 +277,7 @@ def run_story(rng: Random, kind: str | None = None) -> Story:
     reading = {"agent": "web", "interpretation": "int_a", "source": source, "started_at": moment(1), "model": "m"}
     story.add("interpretation.started", reading, "reading")
     older = observation("loan/42", 1, fields={"score": score - 50, "memo": memo})
-    story.add("observation", older, "older", shown=False)
+    story.add("observation", older, "older")
     fields = {"score": score, "memo": memo, "flags": ["a", "b"], "notes": ["n"], "grade": "B", "pin": REDACTED}
     won = observation("loan/42", 5, fields=fields, source=source, interpretation="int_a")
     story.add("observation", won, "won")
@@ -307,7 +310,7 @@ def run_story(rng: Random, kind: str | None = None) -> Story:
     wrote = observation("decision_note/1", 50, fields={"text": "x"}, run=RUN, step=6, agent=OWNER)
     story.add("observation", wrote, "wrote")
     story.add("run.noted", step(7, text="noted"), "noted")
-    story.add("run.ended", step(9, status="done", numbered=True, skipped=[8]), "ended")
+    story.add("run.ended", step(8, status="done", numbered=True), "ended")
     story.add("run.judged", {**step(3), "agent": "boss", "verdict": "good"}, "judged")
     story.add("tag", {}, "late", shown=False)
     return story
@@ -380,10 +383,58 @@ def cut_without_digest(story: Story, rng: Random) -> None:
 
 
 def collection(story: Story, rng: Random) -> None:
-    field, listed = rng.choice([("flags", ["b", "a"]), ("notes", ["n"])])
+    field, listed = rng.choice([("flags", ["a", "b"]), ("notes", ["n"])])
     story.body("read")["fields"][field] = {"observation": obs_id(story.body("won")), "value": listed}
-    if story.claim["kind"] == "run":
-        story.lower("collection", "read")
+    if rng.random() < 0.3:
+        left_out(story, rng)
+        if story.claim["kind"] == "run":
+            story.lower("collection", "read")
+
+
+def left_out(story: Story, rng: Random) -> None:
+    """What lost is left out, as the claim says, or does not say as older capsules do not."""
+    story.draft("older").shown = False
+    story.claim.pop("left_out")
+    if rng.random() < 0.5:
+        story.claim["left_out"] = [story.at["read"]]
+    story.lower("winner", "read")
+
+
+def contested(story: Story, rng: Random) -> None:
+    """A later claim, or a correction of what is not shown, was withdrawn before the read."""
+    later = observation("loan/42", 9, fields={"score": 1, "memo": "no"})
+    if rng.random() < 0.5:
+        later |= {"op": "correct", "replaces": ["obs_" + "a" * 52]}
+        story.lower("named", "other")
+    story.drafts[story.at["other"]] = Draft("observation", later)
+    withdrawn = [name("observation", canonical(later))]
+    story.drafts[story.at["spare"]] = Draft("observation", observation("loan/42", 10, op="retract", replaces=withdrawn))
+
+
+def decided_before(story: Story, rng: Random) -> None:
+    """A fact is what the run decided before, or another run, or one that was recalled."""
+    desk = story.body("risk")["facts_origin"]["desk"]
+    told = [each["origin"] for each in conditions(story, "risk") if each["key"] == "desk"]
+    word = rng.choice(["decision", "recall"])
+    origin = {"kind": "decision", "run": "run_x", "span": "0"}
+    if word == "recall":
+        origin = {"kind": "recall", "run": "run_x", "span": "0", "stage": "risk"}
+    for each in [desk, *told]:
+        each.clear()
+        each.update(origin)
+    story.lower(word, "risk")
+
+
+def conditions(story: Story, label: str) -> list[dict[str, Any]]:
+    """Return the conditions of a decision."""
+    return [condition for each in story.body(label).get("rules", []) for condition in each["conditions"]]
+
+
+def of_its_own(story: Story, rng: Random) -> None:
+    """A fact of the second decision is what the first one chose."""
+    body, first = story.body("channels"), story.body("risk")
+    body["facts"]["risk"] = copy.deepcopy(first.get("chosen"))
+    body["facts_origin"]["risk"] = {"kind": "decision", "run": RUN, "span": first["span"]}
 
 
 def own_policy(story: Story, rng: Random) -> None:
@@ -398,13 +449,18 @@ def hidden_by_schema(story: Story, rng: Random) -> None:
 
 def foreign(story: Story, rng: Random) -> None:
     story.body("read")["log"] = "log_elsewhere"
+    story.draft("older").shown = False
     story.lower("foreign", "read")
+    story.lower("winner", "read")
 
 
 def merged_in(story: Story, rng: Random) -> None:
     for position in range(story.at["started"], story.at["late"]):
         story.drafts[position].origin = {"log": "log_elsewhere", "position": 1000 + position}
+    story.draft("older").shown = False
     story.lower("foreign", "read")
+    story.lower("winner", "read")
+    story.lower("imported")
 
 
 def joined(story: Story, rng: Random) -> None:
@@ -415,11 +471,13 @@ def joined(story: Story, rng: Random) -> None:
 def effective(story: Story, rng: Random) -> None:
     story.body("read")["effective"] = moment(rng.randrange(5, 9))
     story.body("read")["as_of"] = story.body("read")["position"]
+    story.lower("effective", "read")
+    story.lower("winner", "read")
 
 
 def read_outside(story: Story, rng: Random) -> None:
-    story.drafts[story.at["read"]] = Draft("tag", {}, shown=False)
-    story.body("ended")["skipped"] = [1, 8]
+    story.drafts[story.at["read"]] = Draft("run.noted", step(1, text="nothing was read"))
+    story.draft("older").shown = False
     story.lower("read", *story.decisions())
 
 
@@ -451,6 +509,7 @@ def erased(story: Story, rng: Random) -> None:
     story.body("read")["fields"]["score"]["value"] = ERASED
     values_of(story, "score", lambda value: ERASED)
     story.lower("erased", "read", *story.decisions())
+    story.lower("winner", "read")
 
 
 def choice(story: Story, rng: Random) -> None:
@@ -505,8 +564,30 @@ def omitted(story: Story, rng: Random) -> None:
 
 def imported(story: Story, rng: Random) -> None:
     del story.body("ended")["numbered"]
-    del story.body("ended")["skipped"]
     story.lower("steps")
+
+
+def skipped(story: Story, rng: Random) -> None:
+    story.drafts[story.at["noted"]] = Draft("tag", {}, shown=False)
+    story.body("ended")["skipped"] = [7]
+    story.lower("skipped", "ended")
+
+
+def continued(story: Story, rng: Random) -> None:
+    """Another process went on with the run; both took the same number."""
+    story.body("noted")["data"] = {"event": rng.choice(["continued", "resumed"])}
+    if rng.random() < 0.5:
+        story.drafts[story.at["late"]] = Draft("run.noted", step(7, span="elsewhere", text="from elsewhere"))
+        story.lower("steps")
+
+
+def threaded(story: Story, rng: Random) -> None:
+    """Two threads took steps, and the one that began later was recorded first."""
+    read, noted = story.body("read"), story.body("noted")
+    read["step"], noted["step"] = 2, 7
+    story.body("tool")["step"] = 1
+    story.drafts[story.at["late"]] = Draft("run.noted", {**noted, "after": read["span"]})
+    story.drafts[story.at["noted"]] = Draft("tag", {}, shown=False)
 
 
 def unended(story: Story, rng: Random) -> None:
@@ -538,10 +619,12 @@ def source_too_long(story: Story, rng: Random) -> None:
 Twist = Callable[[Story, Random], None]
 READS: list[Twist | None] = [
     None, hidden, cut_rightly, cut_without_digest, collection, own_policy, hidden_by_schema, foreign, merged_in, joined,
-    effective, read_outside, no_schema, later_schema,
+    effective, read_outside, no_schema, later_schema, left_out, contested,
 ]  # fmt: skip
-RULES: list[Twist | None] = [None, choice, predicate, matches, unknown, default, unserialisable]
-ENDS: list[Twist | None] = [None, None, imported, unended]
+RULES: list[Twist | None] = [
+    None, choice, predicate, matches, unknown, default, unserialisable, decided_before, of_its_own,
+]  # fmt: skip
+ENDS: list[Twist | None] = [None, None, imported, unended, skipped, continued, threaded]
 OTHERS: list[Twist | None] = [None, None, inputs_cut, source_too_long, erased]
 
 

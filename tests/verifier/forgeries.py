@@ -258,6 +258,36 @@ def header_changed(document: dict[str, Any], rng: Random) -> None:
     entry.update(rng.choice([{"log": "log_b"}, {"recorded_at": forge.moment(7777)}, {"proof": entry["proof"][1:]}]))
 
 
+@on_story("G11", "order")
+def clock_goes_back(story: Story, rng: Random) -> None:
+    story.draft(rng.choice(["read", "risk", "ended"])).recorded = rng.choice([0, story.at["started"]])
+
+
+@on_story("G11", "order")
+def clock_stands_still(story: Story, rng: Random) -> None:
+    story.draft("risk").recorded = story.at["model"]
+
+
+@on_story("G11", "order")
+def write_overlaps_others(story: Story, rng: Random) -> None:
+    story.draft(rng.choice(["started", "read", "risk"])).length = rng.choice([2, 3, 1000])
+
+
+@on_story("G11", "order")
+def entry_beyond_its_write(story: Story, rng: Random) -> None:
+    story.draft("source").length = 1
+
+
+@on_story("G11", "order")
+def write_goes_around_another(story: Story, rng: Random) -> None:
+    story.draft("risk").write = story.at["read"]
+
+
+@on_story("G11", "order")
+def one_write_at_two_times(story: Story, rng: Random) -> None:
+    story.draft("received").recorded = story.at["received"]
+
+
 # B
 
 
@@ -504,6 +534,11 @@ def start_left_out(story: Story, rng: Random) -> None:
     story.draft("started").shown = False
 
 
+@on_story("S1", "claim")
+def left_out_of_what_is_no_read(story: Story, rng: Random) -> None:
+    story.claim["left_out"] = [story.at[rng.choice(["tool", "started", "late"])]]
+
+
 @on_story("S2", "foreign")
 def step_of_another_agent(story: Story, rng: Random) -> None:
     story.body(rng.choice(["read", "tool", "model", "risk", "channels", "noted", "ended"]))["agent"] = "mallory"
@@ -545,6 +580,82 @@ def step_written_by_another(story: Story, rng: Random) -> None:
     story.body("wrote")["agent"] = "mallory"
 
 
+def renumbered(story: Story, **numbers: int) -> None:
+    """Give entries of the run other numbers."""
+    for label, number in numbers.items():
+        story.body(label)["step"] = number
+
+
+@on_story("S6", "steps")
+def two_decisions_of_one_number(story: Story, rng: Random) -> None:
+    renumbered(story, channels=4, wrote=5, noted=6, ended=7)
+    story.body("channels").update(
+        rng.choice([{"stage": "risk"}, {"stage": "risk", "span": story.body("risk")["span"]}, {}])
+    )
+
+
+@on_story("S6", "steps")
+def two_results_of_one_call(story: Story, rng: Random) -> None:
+    again = copy.deepcopy(story.body("tool"))
+    again["result"]["a/b"][0]["tier"] = 777_777
+    story.drafts[story.at["late"]] = Draft("run.tool", again)
+
+
+@on_story("S6", "steps")
+def step_beyond_the_end(story: Story, rng: Random) -> None:
+    story.drafts[story.at["late"]] = Draft("run.tool", forge.step(rng.choice([9, 99]), name="pay", result={}))
+
+
+@on_story("S6", "+steps")
+def number_twice_in_a_run_that_was_continued(story: Story, rng: Random) -> None:
+    story.body("noted")["data"] = {"event": "continued"}
+    story.drafts[story.at["late"]] = Draft("run.noted", forge.step(7, span="elsewhere", text="again"))
+
+
+@on_story("S7", "steps")
+def decision_numbered_before_its_read(story: Story, rng: Random) -> None:
+    renumbered(story, read=4, risk=1)
+
+
+@on_story("S7", "steps")
+def steps_numbered_out_of_order(story: Story, rng: Random) -> None:
+    renumbered(story, risk=5, channels=4)
+
+
+@on_story("S7", "steps")
+def beginning_after_the_decisions(story: Story, rng: Random) -> None:
+    story.drafts[story.at["late"]] = story.drafts[story.at["started"]]
+    story.drafts[story.at["started"]] = Draft("tag", {}, shown=False)
+
+
+@on_story("S8", "+skipped")
+def call_left_out_as_skipped(story: Story, rng: Random) -> None:
+    story.drafts[story.at["noted"]] = Draft("run.tool", forge.step(7, name="pay", result={}), shown=False)
+    story.body("ended")["skipped"] = [7]
+
+
+def all_merged_in(story: Story) -> None:
+    for draft in story.drafts[story.at["started"] :]:
+        draft.origin = {"log": "log_elsewhere", "position": 7}
+    story.draft("older").shown = False
+
+
+@on_story("S9", "+imported")
+def evidence_after_the_decision_and_merged_in(story: Story, rng: Random) -> None:
+    """A tool result, a decision or the inputs stand after the decision that uses them."""
+    label = rng.choice(["tool", "started", "risk"])
+    if label == "risk":
+        forge.of_its_own(story, rng)
+    story.draft(label).origin = {"log": "log_elsewhere", "position": 7}
+    story.drafts[story.at["late"]] = story.drafts[story.at[label]]
+    story.drafts[story.at[label]] = Draft("tag", {}, shown=False)
+
+
+@on_story("S10", "evidence")
+def nothing_found_and_fields(story: Story, rng: Random) -> None:
+    story.body("read")["found"] = False
+
+
 # R
 
 
@@ -561,6 +672,7 @@ def read_without_place(story: Story, rng: Random) -> None:
 @on_story("R2", "+foreign")
 def read_of_another_log(story: Story, rng: Random) -> None:
     story.body("read")["log"] = "log_b"
+    story.draft("older").shown = False
 
 
 @on_story("R3", "evidence")
@@ -605,6 +717,7 @@ def read_passes_over_a_schema(story: Story, rng: Random) -> None:
 
 @on_story("R5", "schema")
 def read_under_an_unknown_policy(story: Story, rng: Random) -> None:
+    story.claim["left_out"] = [story.at["read"]]
     story.renamed(
         "schema", lambda b: b["schema"]["properties"]["score"].update({"x-woodrat-merge": rng.choice(["newest", 7])})
     )
@@ -613,6 +726,11 @@ def read_under_an_unknown_policy(story: Story, rng: Random) -> None:
 @on_story("R6", "evidence")
 def read_cites_nothing(story: Story, rng: Random) -> None:
     del read_field(story)["observation"]
+
+
+@on_story("R6", "evidence")
+def read_shows_no_value(story: Story, rng: Random) -> None:
+    del read_field(story)["value"]
 
 
 @on_story("R6", "evidence")
@@ -653,6 +771,15 @@ def read_of_another_value(story: Story, rng: Random) -> None:
     read_field(story)["value"] += 100
 
 
+@on_story("R8", "evidence", "run")
+def read_of_another_value_that_no_decision_uses(story: Story, rng: Random) -> None:
+    story.renamed("won", lambda body: body["fields"].update(desk=1))
+    story.body("read")["fields"]["desk"] = {
+        "observation": obs_id(story.body("won")),
+        "value": rng.choice([2, "1", None]),
+    }
+
+
 @on_story("R8", "evidence")
 def read_hidden_without_a_pattern(story: Story, rng: Random) -> None:
     read_field(story)["value"] = REDACTED
@@ -675,6 +802,7 @@ def read_of_a_misfit(story: Story, rng: Random) -> None:
 
 @on_story("R9", "evidence", "run")
 def collection_with_an_element_nobody_stated(story: Story, rng: Random) -> None:
+    story.claim["left_out"] = [story.at["read"]]
     field = rng.choice(["flags", "notes"])
     second = observation("loan/42", 3, fields={field: ["c"]})
     story.drafts[story.at["spare"]] = Draft("observation", second)
@@ -684,10 +812,74 @@ def collection_with_an_element_nobody_stated(story: Story, rng: Random) -> None:
 
 @on_story("R9", "evidence", "run")
 def collection_of_one_observation_with_another_element(story: Story, rng: Random) -> None:
+    story.claim["left_out"] = [story.at["read"]]
     field = rng.choice(["flags", "notes"])
     second = observation("loan/42", 3, fields={field: ["c"]})
     story.drafts[story.at["spare"]] = Draft("observation", second)
     story.body("read")["fields"][field] = {"observation": obs_id(second), "value": ["forged"]}
+
+
+@on_story("R10", "evidence")
+def loser_cited_beside_the_winner(story: Story, rng: Random) -> None:
+    story.renamed("older", lambda body: body.update(rng.choice([{"observed_at": forge.moment(6)}, {"priority": 1}])))
+    story.renamed("older", lambda body: body.update(observed_at=max(body["observed_at"], forge.moment(5))))
+
+
+def full_name(story: Story, label: str) -> str:
+    return name("observation", canonical(story.body(label)))
+
+
+@on_story("R10", "evidence")
+def loser_cited_beside_its_correction(story: Story, rng: Random) -> None:
+    fields = {"score": 1, "memo": "other"}
+    correction = observation("loan/42", rng.choice([1, 9]), op="correct", fields=fields)
+    correction["replaces"] = [full_name(story, "won")]
+    story.drafts[story.at["spare"]] = Draft("observation", correction)
+
+
+@on_story("R10", "evidence")
+def withdrawn_cited_beside_its_retraction(story: Story, rng: Random) -> None:
+    undo: dict[str, Any] = {"op": "retract", "replaces": [full_name(story, "won")]}
+    story.drafts[story.at["spare"]] = Draft("observation", observation("loan/42", 9, **undo))
+
+
+@on_story("R10", "evidence")
+def deleted_entity_read(story: Story, rng: Random) -> None:
+    story.drafts[story.at["spare"]] = Draft("observation", observation("loan/42", 9, op="delete"))
+
+
+@on_story("R10", "evidence")
+def joined_entity_has_the_winner(story: Story, rng: Random) -> None:
+    story.draft("other").shown = True
+    story.drafts[story.at["spare"]] = Draft("observation", forge.same_as("loan/42", "loan/43"))
+
+
+@on_story("R10", "evidence", "run")
+def collection_merges_to_another_value(story: Story, rng: Random) -> None:
+    field, wrong = rng.choice([("flags", ["a"]), ("flags", ["b", "a"]), ("notes", []), ("notes", ["n", "n"])])
+    story.body("read")["fields"][field] = {"observation": obs_id(story.body("won")), "value": wrong}
+
+
+@on_story("R10", "evidence", "run")
+def own_policy_passed_over_a_correction(story: Story, rng: Random) -> None:
+    forge.own_policy(story, rng)
+    correction = observation("loan/42", 9, op="correct", fields={"grade": "A"}, replaces=[full_name(story, "won")])
+    story.drafts[story.at["spare"]] = Draft("observation", correction)
+
+
+@on_story("R10", "+winner")
+def losers_left_out(story: Story, rng: Random) -> None:
+    forge.left_out(story, rng)
+
+
+@on_story("R10", "+effective")
+def read_by_what_was_true(story: Story, rng: Random) -> None:
+    forge.effective(story, rng)
+
+
+@on_story("R10", "+subschema")
+def claims_not_evaluated(story: Story, rng: Random) -> None:
+    story.renamed("schema", lambda body: body["schema"]["properties"]["score"].update(multipleOf=7))
 
 
 # D
@@ -952,8 +1144,47 @@ def missing_fact_was_there(story: Story, rng: Random) -> None:
 
 @on_story("D10", "evidence")
 def call_after_the_decision(story: Story, rng: Random) -> None:
-    tool, noted = story.at["tool"], story.at["noted"]
-    story.drafts[tool], story.drafts[noted] = story.drafts[noted], story.drafts[tool]
+    tool, late = story.at["tool"], story.at["late"]
+    story.drafts[tool], story.drafts[late] = story.drafts[late], story.drafts[tool]
+
+
+def from_elsewhere(story: Story, origin: dict[str, Any]) -> None:
+    """Say that a fact of the decision came from somewhere else."""
+    told = [each for rule in story.body("risk")["rules"] for each in rule["conditions"] if each["key"] == "desk"]
+    for each in told:
+        each["origin"] = origin
+    story.body("risk")["facts_origin"]["desk"] = origin
+
+
+@on_story("D10", "+decision")
+def decision_of_a_run_that_is_not_there(story: Story, rng: Random) -> None:
+    from_elsewhere(story, {"kind": "decision", "run": "run_x", "span": "0"})
+
+
+@on_story("D10", "+recall")
+def recall_of_a_run_that_is_not_there(story: Story, rng: Random) -> None:
+    from_elsewhere(story, {"kind": "recall", "run": "run_x", "span": "0", "stage": "risk"})
+
+
+@on_story("D10", "evidence")
+def decision_of_the_run_that_is_not_there(story: Story, rng: Random) -> None:
+    span = rng.choice(["0", story.body("risk")["span"], story.body("channels")["span"]])
+    from_elsewhere(story, {"kind": "decision", "run": forge.RUN, "span": span})
+
+
+@on_story("D10", "evidence", "run")
+def decision_of_the_run_chose_otherwise(story: Story, rng: Random) -> None:
+    forge.of_its_own(story, rng)
+    story.body("channels")["facts"]["risk"] = "another"
+
+
+@on_story("D10", "evidence")
+def evidence_numbered_after_the_decision(story: Story, rng: Random) -> None:
+    """The entries stand before the decision; a thread or another log only explains that, not their numbers."""
+    renumbered(story, **rng.choice([{"read": 4, "risk": 1}, {"tool": 4, "risk": 2}]))
+    story.body("read")["after"] = "elsewhere"
+    if rng.random() < 0.5:
+        all_merged_in(story)
 
 
 @on_story("D10", "evidence")

@@ -168,6 +168,7 @@ class Oracle(RunItems):
                 self.G8(entry)
                 self.G9(entry)
                 self.G10(entry)
+            self.G11()
             self.capsule()
 
     def capsule(self) -> None:
@@ -290,10 +291,10 @@ class Oracle(RunItems):
         claim = self.claim = self.document["claim"]
         self.check(isinstance(claim, dict) and is_text(claim.get("kind")), "shape", "claim")
         self.check(claim["kind"] in CLAIMS, "shape", "claim")
-        optional = {"schema"} if claim["kind"] == "field" else set()
+        optional = {"observation": set(), "field": {"schema"}}.get(claim["kind"], {"left_out"})
         self.check(set(claim) - optional == CLAIMS[claim["kind"]], "shape", "claim")
         for member, given in claim.items():
-            if member in ("positions", "misfits"):
+            if member in ("positions", "misfits", "left_out"):
                 good = isinstance(given, list) and all(map(is_whole, given)) and given == sorted(set(given))
             elif member == "schema":
                 good = is_whole(given)
@@ -366,6 +367,27 @@ class Oracle(RunItems):
             leads(leaf, entry["position"], end.size, hashes) == end.root, "inclusion", f"entry {entry['position']}"
         )
 
+    def G11(self) -> None:
+        """Writes are whole and one after the other, and so are their times."""
+        for at, entry in enumerate(self.entries):
+            record, write = f"entry {entry['position']}", entry["envelope"]["write"]
+            before = self.entries[:at]
+            for other in before[-1:]:
+                if other["envelope"]["write"] == write:
+                    together = entry["log"] == other["log"] and entry["recorded_at"] == other["recorded_at"]
+                    self.check(together, "order", record)
+                else:
+                    self.check(write > other["position"], "order", record)
+            for first in [e for e in before if "length" in e["envelope"]]:
+                end = first["position"] + first["envelope"]["length"]
+                inside = write == first["position"]
+                self.check(entry["position"] < end if inside else write >= end, "order", record)
+            for other in before[-1:]:
+                later = entry["recorded_at"] > other["recorded_at"]
+                self.check(later or other["envelope"]["write"] == write, "order", record)
+            length = entry["envelope"].get("length", 0)
+            self.check(entry["position"] + length <= self.ends[0][1].size, "order", record)
+
     # All capsules (B)
 
     def B1(self) -> None:
@@ -423,7 +445,10 @@ class Oracle(RunItems):
         """Every source and every reading that an observation names is shown, or lowers."""
         sources = {name("source", body_bytes(entry)) for entry in self.shown("source")}
         readings = {entry["body"]["interpretation"] for entry in self.shown("interpretation.started")}
+        ids = self.named_ids() if "run" in self.claim else set()
         for one in self.observations:
+            if "run" in self.claim and one.id not in ids and one.body.get("run") != self.claim["run"]:
+                continue
             if "source" in one.body and one.body["source"] not in sources:
                 self.lowers("source", one.position)
             if "interpretation" in one.body and one.body["interpretation"] not in readings:

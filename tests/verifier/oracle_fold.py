@@ -256,12 +256,17 @@ class Fold:
             return self.by_key(member)
         if is_collection(policy):
             return {"union": self.union, "sum": self.sum, "append": self.append}[policy]()
-        standing = self.standing(self.corrections)
+        best = self.winner(policy)
+        return [] if best is None else [self.value_of(best)]
+
+    def winner(self, policy: Any) -> Said | None:
+        """Return the observation that sets a field of one winner; of equal ones that of the smallest digest."""
+        standing = sorted(self.standing(self.corrections), key=lambda o: o.digest)
         if standing:
-            return [self.value_of(max(standing, key=self.latest))]
-        claims = self.assertions()
+            return max(standing, key=self.latest)
+        claims = sorted(self.assertions(), key=lambda o: o.digest)
         if not claims:
-            return []
+            return None
         if policy == "latest":
             best = max(claims, key=self.latest)
         elif policy == "highest_priority":
@@ -275,7 +280,7 @@ class Fold:
         else:
             assert policy == "min"
             best = min(claims, key=lambda o: rank(self.value_of(o)))
-        return [self.value_of(best)]
+        return best
 
     def union(self) -> list[Any]:
         if not any(o.name in self.live for o in self.fitting):

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from typing import Any
 
 from tests.verifier.oracle_fold import (
     ONE_WINNER,
+    Fold,
     Said,
     ends,
     fits,
     group,
-    is_collection,
     is_hidden_field,
     is_own,
     is_policy,
     key_member,
     policy_of,
+    takes,
 )
 from tests.verifier.oracle_values import (
     ERASED,
@@ -71,6 +73,11 @@ class RunItems:
         self.S3()
         self.S4()
         self.S5()
+        self.S6()
+        self.S7()
+        self.S8()
+        self.S9()
+        self.S10()
         self.places()
         self.verify_reads()
         of_the_claim = self.decisions()
@@ -95,6 +102,8 @@ class RunItems:
     def S1(self) -> None:
         """A `run.started` with a body is shown."""
         self.check(self.shown("run.started"), "claim", "claim")
+        reads = {read["position"] for read in self.shown("run.read")}
+        self.check(set(self.claim.get("left_out", [])) <= reads, "claim", "claim")
 
     def S2(self) -> None:
         """Every entry of a run is of this run, and of its owner unless it is a judgement."""
@@ -136,6 +145,52 @@ class RunItems:
         blank = {e["envelope"]["write"] for e in self.entries if e["kind"] == "observation" and e["nonce"] is None}
         self.check(missing <= len(blank), "steps", record)
 
+    def of_several_recorders(self) -> bool:
+        """Whether a note says that the run was continued or resumed."""
+        data = [entry["body"].get("data") for entry in self.shown("run.noted")]
+        return any(isinstance(said, dict) and said.get("event") in ("continued", "resumed") for said in data)
+
+    def steps(self) -> list[Entry]:
+        return [entry for entry in self.run_entries() if entry["kind"] != "run.judged"]
+
+    def S6(self) -> None:
+        """No number is beyond the end's, and none is taken twice."""
+        if not self.numbered:
+            return
+        last = self.shown("run.ended")[0]["body"]["step"]
+        for at, entry in enumerate(self.steps()):
+            same_number = [e for e in self.steps()[:at] if e["body"]["step"] == entry["body"]["step"]]
+            good = entry["body"]["step"] <= last and all(is_same_step(e, entry) for e in same_number)
+            if self.of_several_recorders():
+                if not good:
+                    self.lowers("steps")
+            else:
+                self.check(good, "steps", f"entry {entry['position']}")
+
+    def S7(self) -> None:
+        """What one recorder recorded at once, in one thread, is numbered in the order of the log."""
+        if not self.numbered or self.of_several_recorders() or any("after" in e["body"] for e in self.run_entries()):
+            return
+        free = self.again | self.merged_in
+        at_once = [e for e in self.steps() if e["kind"] not in ("run.tool", "run.model") and e["position"] not in free]
+        for one, two in itertools.pairwise(at_once):
+            self.check(one["body"]["step"] <= two["body"]["step"], "steps", f"entry {two['position']}")
+
+    def S8(self) -> None:
+        """Numbers that are said to be skipped lower."""
+        if self.numbered and self.shown("run.ended")[0]["body"].get("skipped"):
+            self.lowers("skipped", self.shown("run.ended")[0]["position"])
+
+    def S9(self) -> None:
+        """Entries of the run that were merged in lower."""
+        if any(entry["position"] in self.merged_in for entry in self.run_entries()):
+            self.lowers("imported")
+
+    def S10(self) -> None:
+        """A read that found nothing has no fields."""
+        for read in self.shown("run.read"):
+            self.check(read["body"]["found"] or not read["body"].get("fields"), "evidence", f"entry {read['position']}")
+
     def origins_of(self, decision: Entry) -> list[dict[str, Any]]:
         """Return the origins that a decision names."""
         body, found = decision["body"], []
@@ -145,19 +200,34 @@ class RunItems:
             found += [condition["origin"] for rule in body.get("rules", []) for condition in rule["conditions"]]
         return found
 
-    def places(self) -> None:
-        """Say which observations, schemas and entries of the run have a place."""
+    def named_ids(self) -> set[str]:
+        """Return the ids of observations that a read or an origin names."""
         ids: set[str] = set()
-        entities: set[str] = set()
         for read in self.shown("run.read"):
-            entities |= {read["body"]["entity"]} if "entity" in read["body"] else set()
             for field in fields_of(read).values():
                 ids |= {field["observation"]} if "observation" in field else set()
                 ids |= set(field.get("observations", []))
         for decision in self.shown("run.decided"):
             for origin in self.origins_of(decision):
-                entities |= {origin["entity"]} if "entity" in origin else set()
                 ids |= set(origin.get("observations", []))
+        return ids
+
+    def places(self) -> None:
+        """Say which observations, schemas and entries of the run have a place."""
+        ids = self.named_ids()
+        entities: set[str] = set()
+        for read in self.shown("run.read"):
+            body = read["body"]
+            entities |= {body["entity"]} if "entity" in body else set()
+            if "entity" in body and "position" in body and not self.is_foreign(read):
+                members = self.group_at(body["entity"], body["position"], body.get("effective"))
+                entities |= members
+                for one in self.observations:
+                    if one.entity in members and (one.position <= body["position"] or self.is_again(one)):
+                        self.placed.add(one.position)
+        for decision in self.shown("run.decided"):
+            for origin in self.origins_of(decision):
+                entities |= {origin["entity"]} if "entity" in origin else set()
         named = [one for one in self.observations if one.id in ids]
         entities |= {one.entity for one in named}
         self.placed |= {entry["position"] for entry in self.run_entries()} | {one.position for one in named}
@@ -211,6 +281,8 @@ class RunItems:
             if not fields or not self.R1(read):
                 continue
             self.R2(read)
+            if "effective" in read["body"]:
+                self.lowers("effective", read["position"])
             self.R3(read)
             self.R4(read)
             for field in fields:
@@ -219,13 +291,14 @@ class RunItems:
                 if self.R6(read, field, shown) and self.R7(read, field, shown):
                     self.R8(read, field, shown)
                     self.R9(read, field, shown)
+                    self.R10(read, field, shown)
 
     def R1(self, read: Entry) -> bool:
         """The read has an entity and a position."""
         r, body = read["position"], read["body"]
         if "entity" not in body:
-            self.check(self.is_again(read), "evidence", f"entry {r}")
-            self.lowers("erased", r)
+            self.check(self.is_again(read) or "remembered" in body, "evidence", f"entry {r}")
+            self.lowers("erased" if self.is_again(read) else "recall", r)
             return False
         if "position" not in body:
             self.check(not self.numbered, "evidence", f"entry {r}")
@@ -272,8 +345,6 @@ class RunItems:
         self.check(is_policy(policy), "schema", f"entry {r}")
         if is_own(policy):
             self.lowers("policy", r)
-        elif is_collection(policy):
-            self.lowers("collection", r)
 
     def R6(self, read: Entry, field: str, shown: dict[str, Any]) -> bool:
         """The field names its observations as its policy asks."""
@@ -282,6 +353,7 @@ class RunItems:
             self.check(self.is_again(read), "evidence", record)
             self.lowers("erased", r)
             return False
+        self.check("value" in shown, "evidence", record)
         several = shown.get("observations")
         if is_one_winner(policy_of(self.schema_of(read), field)):
             self.check(several is None, "evidence", record)
@@ -325,6 +397,58 @@ class RunItems:
             self.lowers(reason, r)
         if "erased" not in (reasons or ()):
             self.check(fits(schema, field, one.fields[field]) is not False, "evidence", record)
+
+    def is_followed(self, read: Entry) -> bool:
+        """Whether the observations that a read saw can be merged again."""
+        body = read["body"]
+        if self.is_foreign(read) or "effective" in body or self.is_again(read):
+            return False
+        if read["position"] in self.claim.get("left_out", [read["position"]]):
+            return False
+        members = self.group_at(body["entity"], body["position"])
+        gone = [e for e in self.entries if e["kind"] == "observation" and e["nonce"] is None]
+        return not any(self.is_again(one) for one in self.observations if one.entity in members) and not any(
+            entry["position"] <= body["position"] for entry in gone
+        )
+
+    def R10(self, read: Entry, field: str, shown: dict[str, Any]) -> None:
+        """The observations shown merge to what was read."""
+        r, body, record = read["position"], read["body"], f"entry {read['position']}"
+        schema = self.schema_of(read)
+        policy = policy_of(schema, field)
+        if not self.is_followed(read):
+            if not is_own(policy):
+                self.lowers("winner" if is_one_winner(policy) else "collection", r)
+            return
+        members = self.group_at(body["entity"], body["position"])
+        seen = [one for one in self.observations if one.entity in members and one.position <= body["position"]]
+        seen = [one for one in seen if not one.entity.startswith("audit_event/") or one.op == "assert"]
+        known = {one.name for one in self.observations}
+        for one in seen:
+            if (one.states(field) or one.op not in ("assert", "correct")) and not set(one.replaces) <= known:
+                self.lowers("named", one.position)
+        fitting = {}
+        for one in seen:
+            if one.states(field):
+                fit = fits(schema, field, one.fields[field]) if field in one.fields else True
+                fitting[one.name] = None if fit is None else fit and takes(policy, one, field)
+        if None in fitting.values():
+            self.lowers("subschema", r)
+            return
+        fold = Fold(members, seen, field, lambda one: bool(fitting[one.name]))
+        if is_one_winner(policy):
+            best = fold.winner(policy)
+            self.check(best is not None and best.id == shown["observation"], "evidence", record)
+            return
+        corrected = bool(fold.standing(fold.corrections))
+        found = fold.value("latest" if is_own(policy) else policy)
+        self.check(found, "evidence", record)
+        if not is_own(policy) or corrected:
+            hidden = self.hidden_of(read) | ({field} if is_hidden_field(schema, field) else set())
+            reasons = compare(shown["value"], found[0], [field], hidden, False)
+            self.check(reasons is not None, "evidence", record)
+            for reason in reasons or ():
+                self.lowers(reason, r)
 
     def R9(self, read: Entry, field: str, shown: dict[str, Any]) -> None:
         """Every element of a union or append, and every member of an object, is in a list of the observations named."""
@@ -621,6 +745,10 @@ class RunItems:
     def origin(self, decision: Entry, key: str, origin: dict[str, Any], value: list[Any]) -> None:
         """Check one value, or that there is none, against its origin."""
         kind = origin["kind"]
+        if kind == "recall":
+            self.lowers("recall", decision["position"])
+        elif kind == "decision":
+            self.decision_origin(decision, key, origin, value)
         if kind == "input":
             self.input_origin(decision, key, origin, value)
         elif kind in ("tool", "model"):
@@ -634,11 +762,22 @@ class RunItems:
         return [
             entry
             for entry in self.shown(kind)
-            if entry["position"] < decision["position"]
-            or not self.numbered
-            or entry["position"] in free
-            or decision["position"] in free
+            if not self.numbered
+            or (
+                (entry["position"] < decision["position"] or free & {entry["position"], decision["position"]})
+                and entry["body"]["step"] < decision["body"]["step"]
+            )
         ]
+
+    def decision_origin(self, decision: Entry, key: str, origin: dict[str, Any], value: list[Any]) -> None:
+        made = [e for e in self.before(decision, "run.decided") if e["body"]["span"] == origin["span"]]
+        if origin["run"] != self.claim["run"] or (not made and not self.numbered):
+            self.lowers("decision", decision["position"])
+        elif made:
+            told = [(entry, entry["body"].get("chosen")) for entry in made]
+            self.last_alike(decision, [key, made[-1]["body"]["stage"]], value, told)
+        else:
+            self.evidence(not value, decision)
 
     def last_alike(self, decision: Entry, keys: list[str], value: list[Any], told: list[tuple[Entry, Any]]) -> None:
         """Of the places that have a value the last that is alike counts; one of them is."""
@@ -712,6 +851,8 @@ class RunItems:
     def answer(self, decision: Entry, key: str, origin: dict[str, Any], value: Any, read: Entry) -> set[str] | None:
         """Return the reasons with which a read answers for a value; None where it does not."""
         field, told = origin["field"], fields_of(read)[origin["field"]]
+        if "value" not in told:
+            return None
         schema = self.schema_of(read) if "position" in read["body"] else None
         hidden = self.hidden_of(decision, read) | ({field} if is_hidden_field(schema, field) else set())
         reasons = compare(value, told["value"], [key, field], hidden, self.is_again(decision, read))
@@ -754,6 +895,14 @@ class RunItems:
             again = self.is_again(decision, with_field[0])
             reasons = compare(value, with_field[0].fields[field], [key, field], hidden, again)
             self.alike(reasons, decision, "evidence")
+
+
+def is_same_step(one: Entry, two: Entry) -> bool:
+    """Whether two entries may have one number: of one read of many entities, or of one call, which ends once."""
+    if one["kind"] != two["kind"] or one["body"]["span"] != two["body"]["span"]:
+        return False
+    begun = [entry["body"].get("begun") is True for entry in (one, two)]
+    return one["kind"] == "run.read" or (one["kind"] == "run.tool" and any(begun))
 
 
 def fields_of(read: Entry) -> dict[str, Any]:

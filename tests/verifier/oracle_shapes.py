@@ -79,6 +79,7 @@ ORIGINS: dict[str, Shape] = {
         {"kind": is_text, "field": is_text},
         {"entity": is_text, "observations": TEXTS, "position": is_from(-1), **BY},
     ),
+    "recall": has({"kind": is_text, "span": is_text, "run": is_text, "stage": is_text}, BY),
 }
 
 
@@ -118,7 +119,7 @@ def is_ascending(value: Any) -> bool:
     return list_of(is_whole)(value) and value == sorted(set(value))
 
 
-READ_FIELD = has({"value": anything}, {"observation": is_text, "observations": TEXTS})
+READ_FIELD = has({}, {"value": anything, "observation": is_text, "observations": TEXTS})
 EVERY: dict[str, Shape] = {"run": is_text, "step": is_whole, "span": is_text, "agent": is_text}
 EVERY_MAY: dict[str, Shape] = {
     **dict.fromkeys(("started_at", "under", "after"), is_text),
@@ -202,7 +203,8 @@ SHAPES: dict[str, Shape] = {
     "run.read": of_run(
         {"found": is_boolean},
         {
-            **texts("log effective entity within schema"),
+            **texts("log effective entity within schema embedder remark"),
+            **any_of("recalled remembered rejected understood error"),
             "position": is_from(-1),
             "as_of": is_from(-1),
             "fields": or_cut(object_of(READ_FIELD)),
@@ -214,7 +216,7 @@ SHAPES: dict[str, Shape] = {
         {},
         {
             **texts("model request"),
-            **any_of("messages parameters response shape usage error"),
+            **any_of("messages parameters response shape usage error stream"),
             "errored": is_boolean,
             "redact": TEXTS,
         },
@@ -223,7 +225,7 @@ SHAPES: dict[str, Shape] = {
         {},
         {
             "name": is_text,
-            **any_of("args result shape error"),
+            **any_of("args result shape error stream"),
             **dict.fromkeys(("errored", "once", "begun"), is_boolean),
             "redact": TEXTS,
         },

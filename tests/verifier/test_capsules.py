@@ -65,13 +65,12 @@ def test_the_golden_capsules_are_made_again_byte_for_byte() -> None:
 
 LOWERED = {
     "cut.json": {"cut"},
-    "erased-write.json": {"again", "collection", "erased"},
+    "erased-write.json": {"again", "collection", "erased", "winner"},
     "erased.json": {"again", "erased"},
-    "hidden.json": {"collection", "hidden"},
+    "hidden.json": {"hidden"},
     "imported.json": {"choice", "steps"},
     "interrupted.json": {"end", "read"},
-    "joined.json": {"collection"},
-    "run.json": {"collection", "matches", "predicate"},
+    "run.json": {"matches", "predicate"},
 }
 """The golden files that are consistent, and why; all others are proven."""
 
@@ -184,13 +183,18 @@ def other_notes(note: str) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize("name", MUTATED)
 def test_every_mutant_is_refused_alike(name: str) -> None:
-    """Change, drop, add, repeat or swap any one thing: both verifiers refuse it, with one code, record and sentence."""
+    """Change, drop, add, repeat or swap any one thing: both verifiers refuse it, with one code, record and sentence.
+
+    A claim that does not say what was left out is that of an older capsule, and never proven.
+    """
     document = json.loads(FILES[name])
     original = spelled(document)
     cases = [case for case in mutants(name) if case.data != original]
     assert len(cases) > 30
     found = verdicts(cases)
-    assert [c.name for c, verdict in zip(cases, found, strict=True) if verdict["verdict"] != "refused"] == []
+    taken = {c.name: verdict["verdict"] for c, verdict in zip(cases, found, strict=True)}
+    accepted = {what: verdict for what, verdict in taken.items() if verdict != "refused"}
+    assert accepted in ({}, {f"{name}: claim without left_out": "consistent"})
 
 
 @pytest.mark.parametrize("name", FLIPPED)

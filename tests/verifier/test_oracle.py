@@ -105,8 +105,8 @@ def test_forged_capsules_are_refused_or_lowered() -> None:
 
 def test_every_item_of_the_page_is_attacked() -> None:
     """No item of the page is without a forgery, but for those that only lower what honest stories show."""
-    items = [*(f"G{n}" for n in range(1, 11)), "B1", "B2", "B4", "B5", "O1", *(f"F{n}" for n in range(1, 7))]
-    items += [*(f"S{n}" for n in range(1, 6)), *(f"R{n}" for n in range(1, 10)), *(f"D{n}" for n in range(1, 11))]
+    items = [*(f"G{n}" for n in range(1, 12)), "B1", "B2", "B4", "B5", "O1", *(f"F{n}" for n in range(1, 7))]
+    items += [*(f"S{n}" for n in range(1, 11)), *(f"R{n}" for n in range(1, 11)), *(f"D{n}" for n in range(1, 11))]
     assert set(items) <= {forgery.item for forgery in forgeries.FORGERIES}
 
 
@@ -116,6 +116,7 @@ PLANTED = [
     "G6",
     "G9",
     "G10",
+    "G11",
     "B1",
     "B2",
     "B4",
@@ -128,6 +129,11 @@ PLANTED = [
     "S2",
     "S3",
     "S5",
+    "S6",
+    "S7",
+    "S8",
+    "S9",
+    "S10",
     "R2",
     "R3",
     "R4",
@@ -136,6 +142,7 @@ PLANTED = [
     "R7",
     "R8",
     "R9",
+    "R10",
     "D2",
     "D3",
     "D4",

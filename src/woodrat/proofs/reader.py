@@ -1,8 +1,9 @@
 """Reading for proofs: the entries that a proof or a capsule is made of.
 
 For a run all its entries are gathered, so that a step that was left out shows. Of what it read there are the
-observations that its reads and the origins of its facts name, the relations that made them one with the entity read,
-and the schemas in force at the reads. docs/formats/capsule.md says what a verifier asks of them.
+observations that its reads and the origins of its facts name, those that lost against them, the relations that made
+them one with the entity read, and the schemas in force at the reads. docs/formats/capsule.md says what a verifier asks
+of them.
 """
 
 from __future__ import annotations
@@ -25,12 +26,13 @@ from woodrat.state.run_owner import owned
 from woodrat.state.schema import schema_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from woodrat.canon.ids import Ref
     from woodrat.engines.port import View
     from woodrat.explain.reader.tracer import Tracer
     from woodrat.log.entry import Entry
+    from woodrat.merge.snapshot import Snapshot
     from woodrat.proofs.proof import Signed
     from woodrat.state.asof import Stored
     from woodrat.state.observation import Observation
@@ -39,6 +41,8 @@ ENTRIES_MAX: Final = 10_000
 """Most entries a capsule holds."""
 SOURCE_BYTES_MAX: Final = 1_048_576
 """Longest content of a source that goes into a capsule; of a longer one only its deliveries do."""
+MERGED_MAX: Final = 1_000
+"""Most observations that go into a capsule of a run because one read merged them; beyond it, only those it names do."""
 
 Bodies = list[tuple["Entry", dict[str, Any]]]
 """Entries of a run with their bodies, by position."""
@@ -167,27 +171,34 @@ class Gathered:
             problem = f"{ref}#{name} is merged by {policy}, whose code no verifier has"
             raise Refused([Fault("what", problem, "Make capsules of the observations that `blame` shows.")], NO_CAPSULE)
         misfits: list[int] = []
-        stored = {item.observation.digest: item for item in reader.stored(snapshot.members)}
-        waiting = [item for item in stored.values() if _counts(item.observation, name)]
-        while waiting:
-            item = waiting.pop()
+        for item in _merged(reader.stored(snapshot.members), {name}):
             said = item.observation
-            if item.position in self.positions:
-                continue
             self.said(item)
             states = said.op in STATING and name in said.stated
             if states and rules.misfit(name, claim_of(said, name), name in said.fields) is not None:
                 misfits.append(item.position)
-            waiting += [stored[digest] for digest in said.replaces if digest in stored]
         self.joins(reader, ref)
         claim = {"kind": "field", "entity": str(ref), "field": name, "value": snapshot.fields[name]}
         position = self.schema(schema_name(rules.schema))
         return {**claim, "misfits": sorted(misfits), **({} if position is None else {"schema": position})}
 
 
-def _counts(said: Observation, name: str) -> bool:
-    """Return whether an observation takes part in a field by itself: it states it, or may undo what does."""
-    return said.op not in STATING or name in said.stated
+def _merged(stored: Iterable[Stored], names: Collection[str]) -> list[Stored]:
+    """Return the observations that take part in some fields: they state one, may undo what does, or are replaced."""
+    known = {item.observation.digest: item for item in stored}
+    waiting = [item for item in known.values() if _counts(item.observation, names)]
+    found: dict[bytes, Stored] = {}
+    while waiting:
+        item = waiting.pop()
+        if item.observation.digest not in found:
+            found[item.observation.digest] = item
+            waiting += [known[digest] for digest in item.observation.replaces if digest in known]
+    return list(found.values())
+
+
+def _counts(said: Observation, names: Collection[str]) -> bool:
+    """Return whether an observation takes part in some fields by itself: it states one, or may undo what does."""
+    return said.op not in STATING or any(name in said.stated for name in names)
 
 
 def _explains(made: Entry, told: erasure.Erasure, entry: Entry) -> bool:
@@ -227,13 +238,17 @@ def gather_run(gathered: Gathered, what: str) -> dict[str, Any]:
     # What was recorded elsewhere may hold anything in place of a field's name, and then no read gave it.
     wanted = {(_place(origin), field) for origin in origins if isinstance(field := origin.get("field"), str)}
     places: set[bytes] = set()
+    reads: list[tuple[Entry, dict[str, Any], dict[str, dict[str, Any]]]] = []
     for entry, body in bodies:
         if entry.kind == "run.read":
             places.add(_place(body))
             fields = _mapping(body.get("fields"))
-            named = [_mapping(item) for name, item in fields.items() if not mark or (_place(body), name) in wanted]
-            if named:
-                _read(gathered, body, [id for item in named for id in _named(item)], entry)
+            items = {
+                name: _mapping(item) for name, item in fields.items() if not mark or (_place(body), name) in wanted
+            }
+            if items:
+                reads.append((entry, body, items))
+                _read(gathered, body, [id for item in items.values() for id in _named(item)], entry)
     for origin in origins:
         if _place(origin) not in places:
             _read_outside(gathered, origin)
@@ -243,7 +258,45 @@ def gather_run(gathered: Gathered, what: str) -> dict[str, Any]:
         if found is not None:
             gathered.said(found)
     _erased_writes(gathered, id, bodies)
-    return {"kind": "decision", "run": id, "stage": stage} if mark else {"kind": "run", "run": id}
+    claim = {"kind": "decision", "run": id, "stage": stage} if mark else {"kind": "run", "run": id}
+    left_out = [entry.position for entry, body, items in reads if not _lost(gathered, entry, body, items)]
+    return {**claim, "left_out": left_out}
+
+
+def _lost(gathered: Gathered, entry: Entry, body: dict[str, Any], items: dict[str, dict[str, Any]]) -> bool:
+    """Add what a read merged beyond what it names; return False where that is too much, or no longer in the log."""
+    entity, position = _ref(body.get("entity")), body.get("position")
+    if entity is None or type(position) is not int or entry.envelope.origin is not None or "effective" in body:
+        return True  # nobody asks how it merged
+    if body.get("log") != entry.log:
+        return False
+    reader = _reader(gathered, position, None)
+    try:
+        snapshot = reader.find(entity)
+    except Refused:  # a policy of the user's own that is not known here
+        return False
+    if snapshot is None:
+        return False
+    if not all(_is_as_read(snapshot, name, item) for name, item in items.items()):
+        return False  # what had been merged was erased since
+    merged = _merged(reader.stored(snapshot.members), items)
+    if len(merged) > MERGED_MAX or len(gathered.positions) + len(merged) > ENTRIES_MAX:
+        return False
+    gathered.add(item.position for item in merged)
+    gathered.joins(reader, entity)
+    return True
+
+
+def _is_as_read(snapshot: Snapshot, name: str, item: dict[str, Any]) -> bool:
+    """Return whether a field is what a read of the same moment recorded of it, as far as that is shown."""
+    if name not in snapshot.fields:
+        return False
+    named = _named(item)
+    if snapshot.fact(name).origin["observations"][: len(named)] != named:
+        return False
+    recorded = form.serialise(item.get("value"))
+    whole = not any(mark in recorded for mark in (b'"$truncated"', b'"$unserialisable"', b'"[REDACTED]"'))
+    return not whole or recorded == form.serialise(snapshot.fields[name])
 
 
 def _bodies(run: str, entries: Iterable[Entry]) -> Bodies:

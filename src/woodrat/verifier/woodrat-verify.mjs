@@ -242,7 +242,7 @@ const DOCUMENTS = {
 };
 const MOMENT = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{6}Z$/;
 const ENTRIES_MAX = 10_000;
-const NOT_SHOWN = "Not shown: a capsule cannot show that nothing newer was stated, or that what was stated is true.";
+const NOT_SHOWN = "Not shown: a capsule cannot show that nothing else was stated, or that what was stated is true.";
 
 // What is found on the way: the parts that lower the verdict, and the words for people.
 class Findings {
@@ -379,7 +379,9 @@ function readEntry(entry, place, point) {
     position: entry.position,
     kind,
     log: entry.log,
+    recorded: entry.recorded_at,
     write: entry.envelope.write,
+    length: get(entry.envelope, "length"),
     merged: has(entry.envelope, "origin"),
     blank: nonce === null,
     body: nonce === null || kind === "source" ? null : entry.body,
@@ -388,6 +390,24 @@ function readEntry(entry, place, point) {
     name: digest === null ? null : named(kind, digest),
     record,
   };
+}
+
+// G11: entries of one write belong together, writes do not overlap, and the log's clock goes on between them
+function checkWrites(entries, size) {
+  const ends = new Map(entries.filter((e) => e.length !== null).map((e) => [e.position, e.position + e.length]));
+  entries.forEach((entry, at) => {
+    const wrong = (text) => broken("order", entry.record, text);
+    if (entry.length !== null && ends.get(entry.position) > size) wrong("its write goes beyond the end of the log");
+    if (entry.position >= (ends.get(entry.write) ?? Infinity)) wrong("it stands beyond the end of its write");
+    if (at === 0) return;
+    const before = entries[at - 1];
+    if (before.write === entry.write) {
+      if (before.log !== entry.log || before.recorded !== entry.recorded)
+        wrong("it has another log or time than its write");
+    } else if (entry.write < (ends.get(before.write) ?? before.position + 1))
+      wrong("its write overlaps the one before it");
+    else if (entry.recorded <= before.recorded) wrong(`it was recorded no later than ${before.record}`);
+  });
 }
 
 // G8
@@ -457,6 +477,7 @@ function capsule(document, point, found) {
     broken("entries", `entry ${Math.min(...lone)}`, "the entries of the capsule are not those that its claim lists");
   }
   const entries = given.map((entry) => readEntry(entry, "entries", point));
+  checkWrites(entries, point.size);
   found.say(`${entries.length} entries of that log are in this capsule, byte for byte, each in its place.`);
   new Capsule(claim, entries, point, found).check();
   found.say(NOT_SHOWN);
@@ -468,7 +489,8 @@ function readClaim(claim) {
   if (!isText(kind) || !Object.hasOwn(CLAIMS, kind))
     broken("shape", "claim", "it is not about an observation, a field, a run or a decision");
   const members = { positions: isAscending, ...CLAIMS[kind] };
-  const optional = kind === "field" && has(claim, "schema") ? { schema: isWhole } : {};
+  const may = kind === "field" ? { schema: isWhole } : kind === "observation" ? {} : { left_out: isAscending };
+  const optional = Object.fromEntries(Object.entries(may).filter(([name]) => has(claim, name)));
   const all = { kind: isText, ...members, ...optional };
   if (!sameKeys(claim, Object.keys(all)) || !Object.entries(all).every(([name, good]) => good(claim[name])))
     broken("shape", "claim", "it has other parts than a claim of its kind, or parts of another type");
@@ -545,7 +567,9 @@ class Capsule {
   origins() {
     const sources = new Set(this.entries.filter((e) => e.kind === "source" && e.name !== null).map((e) => e.name));
     const readings = new Set(this.ofKind("interpretation.started").map((entry) => entry.body.interpretation));
-    for (const { body, position } of this.observations) {
+    const ids = has(this.claim, "run") ? new RunCapsule(this).named() : null;
+    for (const { body, name, position } of this.observations) {
+      if (ids !== null && !ids.has(short(name)) && get(body, "run") !== this.claim.run) continue; // it only merges
       if (has(body, "source") && !sources.has(body.source)) this.found.lower(`source ${position}`);
       if (has(body, "interpretation") && !readings.has(body.interpretation))
         this.found.lower(`interpretation ${position}`);
@@ -614,9 +638,14 @@ class Capsule {
   }
 
   groupAt(entity, through = Infinity, effective = null) {
-    const shown = this.observations.filter((entry) => entry.position <= through || entry.again);
-    const wasTrue = ({ body }) => effective === null || body.op === "retract" || body.valid_from <= effective;
-    return groupOf(entity, shown.filter(wasTrue));
+    this.groups ??= new Map();
+    const asked = spell([entity, String(through), effective]);
+    if (!this.groups.has(asked)) {
+      const shown = this.observations.filter((entry) => entry.position <= through || entry.again);
+      const wasTrue = ({ body }) => effective === null || body.op === "retract" || body.valid_from <= effective;
+      this.groups.set(asked, groupOf(entity, shown.filter(wasTrue)));
+    }
+    return this.groups.get(asked);
   }
 
   // ------------------------------------------------------------------------------------------------- a field (F)
@@ -635,7 +664,7 @@ class Capsule {
       // F4
       if ((get(body, "replaces") ?? []).some((name) => !this.byName.has(name))) this.found.lower(`named ${position}`);
     this.misfits(group, schema, policy, new Set(misfits)); // F5
-    const fold = new Fold(members, group, field, isObject(policy) ? OWN : policy, misfits); // F6
+    const fold = new Fold(members, group).turn(field, isObject(policy) ? OWN : policy, misfits); // F6
     const shown = isObject(policy) ? `${textOf(policy.name)} of the user's own` : policy;
     let winner = null;
     if (isObject(policy)) {
@@ -832,7 +861,14 @@ class Subschema {
     this.there = has(properties, field);
     this.property = this.there ? properties[field] : true;
     this.redacted = get(this.property, "x-woodrat-redact") === true;
+    this.fitting = new Map();
     this.known = !this.there || (isSmall(document) && this.isKnown(this.property, new Set()));
+  }
+
+  // Whether the claim of an observation fits, worked out once
+  fitOf(name, value) {
+    if (!this.fitting.has(name)) this.fitting.set(name, this.fit(value));
+    return this.fitting.get(name);
   }
 
   fit(value) {
@@ -952,18 +988,24 @@ const RANKS = {
 const DECIMAL = /^-?(0|[1-9][0-9]*)(\.[0-9]+)?$/;
 
 class Fold {
-  constructor(members, entries, field = "", policy = "latest", misfits = []) {
-    Object.assign(this, { members, field, policy, said: new Map(), named: new Map() });
+  constructor(members, entries) {
+    Object.assign(this, { members, said: new Map(), named: new Map() });
+    this.turn("", "latest", []);
     for (const { body, name, digest, position } of entries) {
       const ref = refOf(body);
       if (members.has(ref) && (typeOf(ref) !== "audit_event" || body.op === "assert"))
-        this.said.set(name, { body, ref, digest, misfit: misfits.includes(position) });
+        this.said.set(name, { body, ref, digest, position });
     }
     for (const [name, { body }] of this.said)
       for (const target of get(body, "replaces") ?? [])
         this.named.set(target, [...(this.named.get(target) ?? []), name]);
     const withdraws = (by, name) => this.op(by) === "retract" && this.ref(by) === this.ref(name);
     this.live = this.settle(withdraws, (by, found) => found.get(by), true);
+  }
+
+  // The field that is merged from now on, by which policy, and the positions of the claims on it that do not fit
+  turn(field, policy, misfits) {
+    return Object.assign(this, { field, policy, misfits: new Set(misfits) });
   }
 
   ref(name) {
@@ -1016,9 +1058,9 @@ class Fold {
     return Array.isArray(found) ? found.map((item) => spell(item)) : [];
   }
 
-  // Which claims do not fit was settled before (F5).
+  // Which claims do not fit was settled before (F5, R10).
   fits(name) {
-    return !this.said.get(name).misfit;
+    return !this.misfits.has(this.said.get(name).position);
   }
 
   claim(name) {
@@ -1243,6 +1285,8 @@ class RunCapsule {
     this.allDecided = decided;
     this.decided = all ? decided : decided.filter(({ body }) => body.stage === this.claim.stage);
     this.startHides = this.started.flatMap(({ body }) => get(body, "redact") ?? []);
+    this.folds = new Map();
+    this.checkers = new Map();
   }
 
   ofKind(kind) {
@@ -1266,10 +1310,50 @@ class RunCapsule {
     return this.places();
   }
 
-  // S1 to S5
+  // S1 to S10
   steps() {
+    this.shown();
+    if (this.numbered) {
+      this.numbers();
+      if ((get(this.end.body, "skipped") ?? []).length) this.found.lower(`skipped ${this.end.position}`); // S8
+    }
+    if (this.entries.some((entry) => entry.merged)) this.found.lower("imported"); // S9
+    for (const { body, record } of this.reads)
+      if (!body.found && Object.keys(get(body, "fields") ?? {}).length)
+        broken("evidence", record, "it found nothing, and has fields"); // S10
+  }
+
+  // S6 and S7
+  numbers() {
+    const steps = this.entries.filter((entry) => entry.kind !== "run.judged");
+    const events = this.ofKind("run.noted").map(({ body }) => get(get(body, "data"), "event"));
+    const carriedOn = events.includes("continued") || events.includes("resumed");
+    const byNumber = new Map();
+    for (const entry of steps) {
+      const { step } = entry.body;
+      const others = byNumber.get(step) ?? byNumber.set(step, []).get(step);
+      const twice = others.find((other) => !isOneStep(other, entry));
+      if (twice !== undefined || step > this.end.body.step) {
+        const why = twice === undefined ? "is beyond that of the end" : `is that of ${twice.record} too`;
+        if (carriedOn) this.found.lower("steps");
+        else broken("steps", entry.record, `its number ${step} ${why}`);
+      }
+      others.push(entry);
+    }
+    if (carriedOn || this.entries.some(({ body }) => has(body, "after"))) return;
+    const atOnce = steps.filter((e) => !["run.tool", "run.model"].includes(e.kind) && !e.again && !e.merged);
+    atOnce.forEach((entry, at) => {
+      if (at > 0 && entry.body.step < atOnce[at - 1].body.step)
+        broken("steps", entry.record, `its number ${entry.body.step} comes after ${atOnce[at - 1].body.step}`);
+    });
+  }
+
+  // S1 to S5
+  shown() {
     const { run, kind } = this.claim;
     if (!this.started.length) broken("claim", "claim", "the start of the run is not among the entries"); // S1
+    if ((get(this.claim, "left_out") ?? []).some((place) => !this.reads.some((read) => read.position === place)))
+      broken("claim", "claim", "it says that observations of what is no read here are left out");
     const owner = this.started[0].body.agent;
     for (const { body, record, kind: what } of this.entries)
       // S2
@@ -1284,6 +1368,7 @@ class RunCapsule {
     else if (!this.numbered) this.found.lower("steps");
     if (!this.numbered) return;
     const [end] = ends; // S5
+    this.end = end;
     const written = this.capsule.observations.filter(({ body }) => body.run === run && body.agent === owner);
     const numbers = new Set([
       ...this.entries.filter((entry) => entry.kind !== "run.judged").map(({ body }) => body.step),
@@ -1334,7 +1419,7 @@ class RunCapsule {
     return policyOf(this.schemaOf(read), field, read.record);
   }
 
-  // R1 to R9
+  // R1 to R10
   read(read) {
     const fields = this.fieldsOf(read);
     if (this.claim.kind === "run" && isCut(get(read.body, "fields"))) this.found.lower(`cut ${read.position}`);
@@ -1343,8 +1428,8 @@ class RunCapsule {
     const wrong = (text) => broken("evidence", record, text);
     if (!has(body, "entity")) {
       // R1
-      if (!read.again) wrong("it names no entity");
-      return this.found.lower(`erased ${place}`);
+      if (!read.again && !has(body, "remembered")) wrong("it names no entity");
+      return this.found.lower(read.again ? `erased ${place}` : `recall ${place}`);
     }
     if (!has(body, "position")) {
       if (this.numbered) wrong("it names no position");
@@ -1352,6 +1437,7 @@ class RunCapsule {
     }
     const foreign = this.isForeign(read); // R2
     if (foreign) this.found.lower(`foreign ${place}`);
+    if (has(body, "effective")) this.found.lower(`effective ${place}`);
     if (!foreign && body.position >= place)
       wrong(`it read at position ${body.position}, which the log did not have then`); // R3
     if (has(body, "as_of") && body.as_of !== body.position) wrong("as_of is not the position it read at");
@@ -1367,13 +1453,13 @@ class RunCapsule {
     const policy = policyOf(schema, field, record); // R5
     const ranked = RANKED.includes(policy);
     if (isObject(policy)) this.found.lower(`policy ${place}`);
-    else if (!ranked) this.found.lower(`collection ${place}`);
     const item = body.fields[field];
     if (!has(item, "observation")) {
       // R6
       if (!read.again) wrong("it names no observation");
       return this.found.lower(`erased ${place}`);
     }
+    if (!has(item, "value")) wrong("it names an observation and no value");
     const several = get(item, "observations");
     if (ranked && several !== null) wrong("a field with one winner names several observations");
     if (several !== null) {
@@ -1397,10 +1483,10 @@ class RunCapsule {
         wrong(`${id} was not true yet at the effective time`);
       behind.push(entry);
     }
-    const checker = new Subschema(schema, field);
+    const checker = this.checker(schema, field);
+    const hidden = [...this.hides(read), ...(checker.redacted ? [field] : [])];
     if (ranked) {
       // R8
-      const hidden = [...this.hides(read), ...(checker.redacted ? [field] : [])];
       const stated = behind[0].body.fields[field];
       const reasons = compare(item.value, stated, [field], hidden, read.again || behind[0].again);
       if (reasons === null) wrong(`it shows ${spell(item.value)}, and ${item.observation} states ${spell(stated)}`);
@@ -1425,32 +1511,121 @@ class RunCapsule {
       if (value.map(parts).some((each) => !each.length || each.some((part) => !stated.has(part))))
         wrong("an element of its value is in none of its observations");
     }
+    this.merged(read, field, policy, checker, hidden, wrong);
+  }
+
+  checker(schema, field) {
+    const asked = spell([schema === null ? null : schema.name, field]);
+    return this.checkers.get(asked) ?? this.checkers.set(asked, new Subschema(schema, field)).get(asked);
+  }
+
+  // The observations that a read saw, to be merged once more; null where they are not all shown
+  foldAt(read) {
+    const { entity, position } = read.body;
+    if (read.again || has(read.body, "effective") || this.isForeign(read)) return null;
+    if (!has(this.claim, "left_out") || this.claim.left_out.includes(read.position)) return null;
+    const asked = spell([entity, position]);
+    if (!this.folds.has(asked)) {
+      const members = this.capsule.groupAt(entity, position);
+      const group = this.capsule.observations.filter(({ body }) => members.has(refOf(body)));
+      const gone = this.capsule.entries.some((e) => e.blank && e.kind === "observation" && e.position <= position);
+      const whole = !gone && !group.some((entry) => entry.again);
+      const seen = group.filter((entry) => entry.position <= position);
+      this.folds.set(asked, whole ? new Fold(members, seen) : null);
+    }
+    return this.folds.get(asked);
+  }
+
+  // R10
+  merged(read, field, policy, checker, hidden, wrong) {
+    const fold = this.foldAt(read);
+    const ranked = RANKED.includes(policy);
+    const own = isObject(policy);
+    if (fold === null) {
+      if (!own) this.found.lower(`${ranked ? "winner" : "collection"} ${read.position}`);
+      return;
+    }
+    fold.turn(field, own ? OWN : policy, []);
+    const misfits = [];
+    let open = false;
+    for (const [name, { body, position }] of fold.said) {
+      const states = fold.states(name);
+      const missing = (get(body, "replaces") ?? []).some((one) => !this.capsule.byName.has(one));
+      if (missing && (states || !["assert", "correct"].includes(body.op))) this.found.lower(`named ${position}`);
+      if (!states) continue;
+      const inside = has(get(body, "fields"), field);
+      const fit = inside ? checker.fitOf(name, body.fields[field]) : FITS;
+      if (fit === UNKNOWN) open = true;
+      if (fit === MISFIT || policyMisfit(body, field, policy)) misfits.push(position);
+    }
+    if (open) return this.found.lower(`subschema ${read.position}`);
+    fold.turn(field, fold.policy, misfits);
+    const item = read.body.fields[field];
+    if (own) {
+      const [corrections, assertions] = fold.contenders();
+      if (!corrections.length && !assertions.length) wrong("the observations here merge to no value");
+      if (corrections.length) this.alike(read, field, item, fold.best(corrections, latest).value, hidden, wrong);
+      return;
+    }
+    const [there, value, winner] = fold.value();
+    if (!there) wrong("the observations here merge to no value");
+    if (!ranked) this.alike(read, field, item, value, hidden, wrong);
+    else if (short(winner) !== item.observation)
+      wrong(`it read ${item.observation}, and the observations here merge to ${spell(value)} of ${short(winner)}`);
+  }
+
+  alike(read, field, item, value, hidden, wrong) {
+    const reasons = compare(item.value, value, [field], hidden, false);
+    if (reasons === null) wrong(`it read ${spell(item.value)}, and the observations here merge to ${spell(value)}`);
+    this.found.reasons(reasons, read.position);
+  }
+
+  // The ids of observations that a read or an origin shown names
+  named() {
+    const origins = this.originsOf(this.allDecided).filter((origin) => origin.kind === "read");
+    const items = this.reads.flatMap(({ body }) =>
+      isObject(get(body, "fields")) && !isCut(body.fields) ? Object.values(body.fields) : [],
+    );
+    return new Set([
+      ...items.flatMap((item) => [item.observation, ...(get(item, "observations") ?? [])]),
+      ...origins.flatMap((origin) => get(origin, "observations") ?? []),
+    ]);
   }
 
   // Which observations, schemas and entries of the run have a place (B5)
   places() {
     const origins = this.originsOf(this.allDecided).filter((origin) => origin.kind === "read");
-    const items = this.reads.flatMap(({ body }) =>
-      isObject(get(body, "fields")) && !isCut(body.fields) ? Object.values(body.fields) : [],
-    );
-    const ids = new Set([
-      ...items.flatMap((item) => [item.observation, ...(get(item, "observations") ?? [])]),
-      ...origins.flatMap((origin) => get(origin, "observations") ?? []),
-    ]);
+    const ids = this.named();
+    const seen = new Set();
     const entities = new Set([
       ...this.reads.map(({ body }) => get(body, "entity")),
       ...origins.map((origin) => get(origin, "entity")),
     ]);
     for (const entry of this.capsule.observations) if (ids.has(short(entry.name))) entities.add(refOf(entry.body));
     entities.delete(null);
+    for (const read of this.reads) {
+      const { entity, position } = read.body;
+      if (!isText(entity) || !has(read.body, "position") || this.isForeign(read)) continue;
+      const members = this.capsule.groupAt(entity, position, get(read.body, "effective"));
+      members.forEach((member) => entities.add(member));
+      for (const entry of this.capsule.observations)
+        if (members.has(refOf(entry.body)) && (entry.position <= position || entry.again)) seen.add(entry);
+    }
     const types = new Set([...entities].map(typeOf));
     return (entry) => {
       if (entry.kind.startsWith("run.")) return true;
       if (entry.kind === "schema") return types.has(entry.body.type);
-      if (ids.has(short(entry.name)) || entry.body.run === this.claim.run) return true;
+      if (seen.has(entry) || ids.has(short(entry.name)) || entry.body.run === this.claim.run) return true;
       return endsOf(refOf(entry.body)).some((end) => entities.has(end));
     };
   }
+}
+
+// Whether two entries can be of one step: of a read of many, or the beginning and the end of a call, which ends once
+function isOneStep(one, two) {
+  if (one.kind !== two.kind || one.body.span !== two.body.span) return false;
+  if (one.kind === "run.tool") return [one, two].some(({ body }) => get(body, "begun") === true);
+  return one.kind === "run.read";
 }
 
 const sameRead = (origin, read) =>
@@ -1747,8 +1922,9 @@ class DecisionCheck {
 
   // Whether an entry counts as a place of origin
   counts(entry) {
-    const loose = !this.run.numbered || [entry, this.entry].some((one) => one.again || one.merged);
-    return loose || entry.position < this.place;
+    if (!this.run.numbered) return true;
+    const loose = [entry, this.entry].some((one) => one.again || one.merged);
+    return (loose || entry.position < this.place) && entry.body.step < this.body.step;
   }
 
   compared(value, other, keys, entry) {
@@ -1759,34 +1935,44 @@ class DecisionCheck {
   origin(name, value, origin) {
     const by = get(origin, "by") === null ? "" : " (linked by name and value)";
     if (origin.kind === "stated") return "stated by the agent";
-    if (origin.kind === "decision") return `stated by the agent to be decided by ${origin.run} in span ${origin.span}`;
-    if (origin.kind === "recall") return `decided as ${origin.stage} by ${origin.run}, which is not shown` + by;
+    if (origin.kind === "recall") {
+      this.lower(["recall"]);
+      return `decided as ${origin.stage} by ${origin.run}, which is not shown` + by;
+    }
     if (origin.kind === "read") return this.fromRead(name, value, origin) + by;
-    const key = origin.kind === "input" ? origin.name : (pointerSteps(origin.path).at(-1) ?? "");
-    const { places, reasons } = this.places(origin);
-    const what =
-      origin.kind === "input"
-        ? `input ${origin.name} of the run`
-        : `${origin.path || "the whole"} of ${origin.kind} call ${origin.span}`;
+    const { places, reasons, key } = this.places(origin);
+    const what = {
+      decision: `decided by ${origin.run} in span ${origin.span}`,
+      input: `input ${origin.name} of the run`,
+    }[origin.kind];
+    const said = what ?? `${origin.path || "the whole"} of ${origin.kind} call ${origin.span}`;
     const alike = places
       .map(([entry, found]) => this.compared(value, found, [name, key], entry))
       .filter((one) => one !== null);
     if (alike.length) this.lower(alike.at(-1));
-    else if (places.length || !reasons.length) this.unfounded(`${name} = ${spell(value)} is not ${what}`);
-    return what + by;
+    else if (places.length || !reasons.length) this.unfounded(`${name} = ${spell(value)} is not ${said}`);
+    return said + by;
   }
 
-  // The values that the origin of an input, a tool or a model leads to, and the reasons why it may lead nowhere
+  // The values that the origin of a decision, an input, a tool or a model leads to, the name they stand under, and the
+  // reasons why it may lead nowhere
   places(origin) {
     const [places, reasons] = [[], []];
+    if (origin.kind === "decision") {
+      const made = this.run.allDecided.filter((e) => e.body.span === origin.span && this.counts(e));
+      if (origin.run !== this.run.claim.run || !(made.length || this.run.numbered)) reasons.push("decision");
+      else places.push(...made.map((entry) => [entry, get(entry.body, "chosen")]));
+      this.lower(reasons);
+      return { places, reasons, key: made.length ? made.at(-1).body.stage : "" };
+    }
     if (origin.kind === "input") {
-      for (const entry of this.run.started) {
+      for (const entry of this.run.started.filter((one) => this.counts(one))) {
         const inputs = get(entry.body, "inputs");
         if (isCut(inputs)) reasons.push("cut");
         else if (has(inputs, origin.name)) places.push([entry, inputs[origin.name]]);
       }
       this.lower(reasons);
-      return { places, reasons };
+      return { places, reasons, key: origin.name };
     }
     const part = origin.kind === "tool" ? "result" : "response";
     for (const entry of this.run.ofKind(`run.${origin.kind}`)) {
@@ -1796,12 +1982,13 @@ class DecisionCheck {
       else if (reason !== "nowhere") reasons.push(reason);
     }
     if (!places.length) this.lower(reasons);
-    return { places, reasons };
+    return { places, reasons, key: pointerSteps(origin.path).at(-1) ?? "" };
   }
 
   // A condition without an actual value: its origin says nothing of it
   nothing(name, origin) {
-    if (origin.kind === "stated" || origin.kind === "decision") return;
+    if (origin.kind === "stated") return;
+    if (origin.kind === "recall") return this.lower(["recall"]);
     if (origin.kind === "read") {
       if (!has(origin, "entity"))
         return this.again ? this.lower(["erased"]) : this.unfounded(`${name} has a read without an entity for origin`);
@@ -1850,6 +2037,7 @@ class DecisionCheck {
   answers(read, name, value, origin) {
     const { field } = origin;
     const item = read.body.fields[field];
+    if (!has(item, "value")) return null;
     const placed = has(read.body, "position");
     const schema = placed ? this.run.schemaOf(read) : null;
     const hidden = [...this.hidden, ...this.run.hides(read), ...(isRedactedField(schema, field) ? [field] : [])];
@@ -1993,7 +2181,7 @@ const ruleShape = shape(
 const untriedShape = shape({ chosen: any }, { label: isText, ...WAYS });
 const isRule = (value) => ruleShape(value) && oneWay(value);
 const isUntried = (value) => untriedShape(value) && oneWay(value);
-const isReadField = shape({ value: any }, { observation: isText, observations: texts });
+const isReadField = shape({}, { value: any, observation: isText, observations: texts });
 
 const ofRun = (must, may) =>
   shape(
@@ -2065,7 +2253,8 @@ const SHAPES = {
     {
       ...{ log: isText, position: place, effective: isText, entity: isText, fields: orCut(mapOf(isReadField)) },
       ...{ within: isText, args: any, as_of: place, schema: isText, edited: isObject },
-      ...{ recalled: any, rejected: any, error: any },
+      ...{ recalled: any, remembered: any, rejected: any, understood: any, error: any },
+      ...{ embedder: isText, remark: isText },
     },
   ),
   "run.model": ofRun(

@@ -326,7 +326,7 @@ def consistent(old: dict[str, Any], new: dict[str, Any], proof: list[bytes]) -> 
     return (first, second) == (old["root"], new["root"])
 
 
-# ----------------------------------------------------------------------------------------------------- entries (G8–G10)
+# ----------------------------------------------------------------------------------------------------- entries (G8–G11)
 
 KINDS = (
     "source",
@@ -417,7 +417,9 @@ def read_entry(entry: Any, record: str, point: dict[str, Any]) -> dict[str, Any]
         "position": entry["position"],
         "kind": kind,
         "log": entry["log"],
+        "recorded_at": entry["recorded_at"],
         "write": entry["envelope"]["write"],
+        "length": entry["envelope"].get("length"),
         "merged": "origin" in entry["envelope"],
         "body": None if data is None or kind == "source" else body,
         "blank": data is None,
@@ -426,6 +428,28 @@ def read_entry(entry: Any, record: str, point: dict[str, Any]) -> dict[str, Any]
         "again": False,
         "record": record,
     }
+
+
+def check_writes(entries: list[dict[str, Any]], size: int) -> None:
+    """G11: entries of one write belong together, writes do not overlap, and the log's clock goes on between them."""
+    last: dict[str, Any] | None = None
+    end = 0  # the end of the last write, as far as it is known
+    for entry in entries:
+        if last is not None and entry["write"] == last["write"]:
+            if (entry["log"], entry["recorded_at"]) != (last["log"], last["recorded_at"]):
+                broken("order", entry["record"], "it has another log or time than its write")
+            if last["length"] is not None and entry["position"] >= end:
+                broken("order", entry["record"], "it stands beyond the end of its write")
+            entry["length"] = last["length"]
+        else:
+            if entry["write"] < end:
+                broken("order", entry["record"], "its write overlaps the one before it")
+            if last is not None and entry["recorded_at"] <= last["recorded_at"]:
+                broken("order", entry["record"], f"it was recorded no later than {last['record']}")
+            if entry["length"] is not None and entry["position"] + entry["length"] > size:
+                broken("order", entry["record"], "its write goes beyond the end of the log")
+        end = entry["position"] + 1 if entry["length"] is None else entry["write"] + entry["length"]
+        last = entry
 
 
 def named(kind: str, body: bytes) -> str:
@@ -962,7 +986,13 @@ def references(value: Any) -> list[Any]:
     return here + [found for item in value.values() for found in references(item)]
 
 
-def fits(document: Any, field: str, value: Any) -> bool | None:
+def is_evaluated(document: Any, field: str) -> bool:
+    """Say whether the subschema of a field is evaluated at all."""
+    subschema = get(get(document, "properties"), field)
+    return subschema is None or (is_small(document) and is_all_known(subschema, get(document, "$defs")))
+
+
+def fits(document: Any, field: str, value: Any, evaluated: bool | None = None) -> bool | None:
     """Say whether a value fits the subschema of a field; None where that is not evaluated."""
     properties = get(document, "properties")
     if not isinstance(properties, dict) or field not in properties:
@@ -971,7 +1001,7 @@ def fits(document: Any, field: str, value: Any) -> bool | None:
     if is_redacted(value) and get(subschema, "x-woodrat-redact") is True:
         return True
     defs = get(document, "$defs")
-    if not is_small(document) or not is_all_known(subschema, defs):
+    if not (is_evaluated(document, field) if evaluated is None else evaluated):
         return None
     try:
         return applied(subschema, value, defs, [0], 1, False)
@@ -1043,11 +1073,11 @@ DOCUMENTS = {
 CLAIMS: Dict[str, Table] = {
     "observation": {"observation": is_text},
     "field": {"entity": is_text, "field": is_text, "value": is_any, "misfits": is_ascending, "schema?": is_whole},
-    "run": {"run": is_text},
-    "decision": {"run": is_text, "stage": is_text},
+    "run": {"run": is_text, "left_out?": is_ascending},
+    "decision": {"run": is_text, "stage": is_text, "left_out?": is_ascending},
 }
 ENTRIES_MAX = 10_000
-NOT_SHOWN = "Not shown: a capsule cannot show that nothing newer was stated, or that what was stated is true."
+NOT_SHOWN = "Not shown: a capsule cannot show that nothing else was stated, or that what was stated is true."
 
 
 class Report:
@@ -1154,11 +1184,13 @@ class Capsule:
         self.by_name = {entry["name"]: entry for entry in last_to_first}
         self.by_id = {short(entry["name"]): entry for entry in last_to_first}
         self.joins: list[dict[str, Any]] | None = None
+        self.groups: Dict[Any, set[str]] = {}
+        """Groups that were asked for, by entity, position and time."""
         self.placed: set[int] = set()
         """Positions of observations, schemas and entries of runs that have a place (B5)."""
 
     def read_entries(self, given: Any) -> list[dict[str, Any]]:
-        """G7 to G10: the entries are those of the claim, each in its place in the log."""
+        """G7 to G11: the entries are those of the claim, each in its place in the log."""
         claim = self.claim
         kind = get(claim, "kind")
         if not isinstance(kind, str) or kind not in CLAIMS:
@@ -1175,7 +1207,9 @@ class Capsule:
         if held != claim["positions"]:
             odd = min(set(held) ^ set(claim["positions"]))
             broken("entries", f"entry {odd}", "the entries of the capsule are not those that its claim lists")
-        return [read_entry(entry, "entries", self.point) for entry in given]
+        entries = [read_entry(entry, "entries", self.point) for entry in given]
+        check_writes(entries, self.point["size"])
+        return entries
 
     def of_kind(self, kind: str) -> list[dict[str, Any]]:
         """Return the entries of a kind that are not blank, by position."""
@@ -1250,12 +1284,20 @@ class Capsule:
             self.lineages.setdefault("source " + entry["body"]["source"], []).append(entry)
         sources = {entry["name"] for entry in self.of_kind("source")}
         readings = {entry["body"]["interpretation"] for entry in self.of_kind("interpretation.started")}
+        passed = set() if self.claim["kind"] in ("observation", "field") else self.passed_over()
         for entry in self.observations:
             body = entry["body"]
+            if entry["position"] in passed:
+                continue
             if "source" in body and body["source"] not in sources:
                 self.lower("source", entry["position"])
             if "interpretation" in body and body["interpretation"] not in readings:
                 self.lower("interpretation", entry["position"])
+
+    def passed_over(self) -> set[int]:
+        """Return the positions of observations that the run neither wrote nor names: they only merge with others."""
+        ids, run = named_ids(self), self.claim["run"]
+        return {e["position"] for e in self.observations if short(e["name"]) not in ids and e["body"].get("run") != run}
 
     def check_places(self) -> None:
         """B5: every entry has a place in the capsule."""
@@ -1299,10 +1341,13 @@ class Capsule:
 
     def group(self, entity: str, through: int | None = None, effective: str | None = None) -> set[str]:
         """Return the entities that `same_as` relations shown join with one, itself included."""
-        shown = [e for e in self.relations() if through is None or e["position"] <= through or e["again"]]
-        if effective is not None:
-            shown = [e for e in shown if e["body"]["op"] == "retract" or e["body"]["valid_from"] <= effective]
-        return group_of(entity, shown)
+        asked = entity, through, effective
+        if asked not in self.groups:
+            shown = [e for e in self.relations() if through is None or e["position"] <= through or e["again"]]
+            if effective is not None:
+                shown = [e for e in shown if e["body"]["op"] == "retract" or e["body"]["valid_from"] <= effective]
+            self.groups[asked] = group_of(entity, shown)
+        return self.groups[asked]
 
 
 def schema_rank(entry: dict[str, Any]) -> tuple[int, bytes]:
@@ -1350,7 +1395,8 @@ PARTS = {
     "subschema": "Whether the claims fit the schema was not evaluated.",
     "policy": "The merge policy is the user's own and was not evaluated.",
     "end": "The end of the run is not shown, so steps may be missing.",
-    "steps": "The steps of this run are not numbered by a recorder, so a missing one would not show.",
+    "steps": "The steps of this run are not numbered by one recorder, so a missing one would not show.",
+    "imported": "Entries of the run were imported from another log, in an order that only that log can show.",
     "content": "the content is not shown; its place is proven.",
     "erased": "something was erased, as an erasure shown says.",
     "again": "it was said again in the write of an erasure.",
@@ -1359,7 +1405,12 @@ PARTS = {
     "named": "it replaces an observation that is not shown.",
     "read": "a value was read in a way that was not recorded.",
     "foreign": "it was read in another log.",
+    "effective": "it was read by what was true at a time, which was not followed again.",
+    "winner": "the observations that lost are not all shown, so that the winner won was not followed again.",
     "collection": "how the observations merge was not followed again.",
+    "skipped": "numbers of steps are said to have left nothing.",
+    "decision": "a fact is said to be what another run decided, which is not shown.",
+    "recall": "what was recalled is not shown.",
     "choice": "a model or a person chose, which was not evaluated.",
     "predicate": "a rule is code and was not evaluated.",
     "matches": "a pattern was not evaluated.",
@@ -1375,6 +1426,8 @@ def said_of_part(part: str) -> str:
     reason, _, position = part.partition(" ")
     if position and reason == "policy":
         return f"Not checked, entry {position}: a merge policy is the user's own."
+    if position and reason == "subschema":
+        return f"Not checked, entry {position}: whether claims fit the schema was not evaluated."
     return f"Not checked, entry {position}: {PARTS[reason]}" if position else f"Not checked: {PARTS[reason]}"
 
 
@@ -1450,28 +1503,26 @@ def latest(claim: dict[str, Any]) -> Any:
 
 
 class Fold:
-    """The observations of one entity, or of a group, as docs/formats/merge.md merges them."""
+    """The observations of one entity, or of a group, as docs/formats/merge.md merges them, one field at a time."""
 
-    def __init__(
-        self,
-        members: set[str],
-        entries: list[Any],
-        field: str = "",
-        policy: str = "latest",
-        misfits: Iterable[int] = (),
-    ) -> None:
-        self.members, self.field, self.policy = members, field, policy
+    def __init__(self, members: set[str], entries: list[Any]) -> None:
+        self.members = members
+        self.turn("", "latest", ())
         self.said: dict[str, Any] = {}
-        aside = set(misfits)
         for entry in entries:
             body, ref = entry["body"], ref_of(entry["body"])
             if ref in members and (not ref.startswith("audit_event/") or body["op"] == "assert"):
-                self.said.setdefault(entry["name"], dict(body, misfit=entry["position"] in aside, ref=ref))
+                self.said.setdefault(entry["name"], dict(body, place=entry["position"], ref=ref))
         self.named: dict[str, list[str]] = {}
         for name, body in self.said.items():
             for target in get(body, "replaces") or ():
                 self.named.setdefault(target, []).append(name)
         self.live = self._settle(self._withdraws, lambda by, live: live[by], negate=True)
+
+    def turn(self, field: str, policy: str, misfits: Iterable[int]) -> Fold:
+        """Merge this field from now on, without the claims at some positions."""
+        self.field, self.policy, self.aside = field, policy, set(misfits)
+        return self
 
     def _withdraws(self, by: str, name: str) -> bool:
         return bool(self.said[by]["op"] == "retract" and self.said[by]["ref"] == self.said[name]["ref"])
@@ -1521,7 +1572,7 @@ class Fold:
         return [spell(item) for item in found] if isinstance(found, list) else []
 
     def fits(self, body: Any) -> bool:
-        return not body["misfit"]
+        return body["place"] not in self.aside
 
     def claim(self, name: str) -> dict[str, Any]:
         body = self.said[name]
@@ -1749,7 +1800,7 @@ def check_field(capsule: Capsule) -> None:
         if any(name not in capsule.by_name for name in entry["body"].get("replaces", ())):
             capsule.lower("named", entry["position"])
     check_misfits(capsule, said, schema, policy)
-    fold = Fold(members, said, field, policy if isinstance(policy, str) else "latest", claim["misfits"])
+    fold = Fold(members, said).turn(field, policy if isinstance(policy, str) else "latest", claim["misfits"])
     winner = check_value(capsule, fold, policy)
     known = "no schema of it is here" if schema is None else f"schema in {schema['record']}"
     name = policy if isinstance(policy, str) else text_of(policy["name"])
@@ -1781,13 +1832,14 @@ def check_misfits(capsule: Capsule, said: list[Any], schema: Any, policy: Any) -
     """F5: the claims set aside are those that do not fit, as far as that can be evaluated."""
     claim, field = capsule.claim, capsule.claim["field"]
     document = None if schema is None else schema["body"]["schema"]
+    evaluated = is_evaluated(document, field)
     least, most = set(), set()
     for entry in said:
         body, position = entry["body"], entry["position"]
         stated = field in body.get("fields", {})
         if not stated and field not in body.get("remove", {}):
             continue
-        fit = fits(document, field, body["fields"][field]) if stated else True
+        fit = fits(document, field, body["fields"][field], evaluated) if stated else True
         if fit is None:
             capsule.lower("subschema")
         if misfits_policy(body, field, policy) or fit is False:
@@ -1834,6 +1886,24 @@ class Run:
         self.decisions = [entry for entry in every if stage is None or entry["body"]["stage"] == stage]
         self.numbered = len(self.ended) == 1 and "numbered" in self.ended[0]["body"]
         self.own_names = {capsule.point["origin"], *(entry["log"] for entry in capsule.entries)}
+        self.by_ref: Dict[str, list[dict[str, Any]]] = {}
+        for entry in capsule.observations:
+            self.by_ref.setdefault(ref_of(entry["body"]), []).append(entry)
+        self.folds: Dict[Tuple[str, int], Fold | None] = {}
+        """What was merged again so far, by entity and position; None where that cannot be."""
+        self.known: Dict[Any, bool | None] = {}
+        """Which subschemas are evaluated, and which claims fit them."""
+
+    def fit(self, schema: dict[str, Any] | None, field: str, name: str, value: Any) -> bool | None:
+        """Say whether the claim of an observation fits a field; None where that is not evaluated."""
+        if schema is None:
+            return True
+        document, place = schema["body"]["schema"], (schema["name"], field)
+        if place not in self.known:
+            self.known[place] = is_evaluated(document, field)
+        if (*place, name) not in self.known:
+            self.known[(*place, name)] = fits(document, field, value, bool(self.known[place]))
+        return self.known[(*place, name)]
 
     def hidden(self, *entries: dict[str, Any]) -> list[str]:
         """Return the hidden keys of entries of the run."""
@@ -1847,6 +1917,7 @@ class Run:
 def check_run(capsule: Capsule) -> None:
     run = Run(capsule)
     check_steps(run)
+    check_found(run)
     place_run(run)
     check_reads(run)
     begun, lines = run.started[0], capsule.lines
@@ -1872,6 +1943,8 @@ def check_steps(run: Run) -> None:
     claim = run.capsule.claim
     if not run.started:  # S1
         broken("claim", "claim", "the beginning of the run is not among the entries")
+    if not {read["position"] for read in run.reads} >= set(claim.get("left_out", ())):
+        broken("claim", "claim", "it says that observations of what is no read here are left out")
     owner = run.started[0]["body"]["agent"]
     for entry in run.entries:  # S2
         if entry["body"]["run"] != claim["run"]:
@@ -1887,6 +1960,12 @@ def check_steps(run: Run) -> None:
         run.lower("steps")
     else:
         check_numbers(run, owner)
+        check_unique(run)
+        check_ascending(run)
+        if run.ended[0]["body"].get("skipped"):  # S8
+            run.lower("skipped", run.ended[0]["position"])
+    if any(entry["merged"] for entry in run.entries):  # S9
+        run.lower("imported")
 
 
 def check_numbers(run: Run, owner: str) -> None:
@@ -1908,6 +1987,60 @@ def check_numbers(run: Run, owner: str) -> None:
         broken("steps", ended["record"], f"step {missing} of the run is not here, and nothing says why")
 
 
+def is_carried_on(run: Run) -> bool:
+    """Say whether several recorders took steps of the run, one after the other or side by side."""
+    events = [get(entry["body"].get("data"), "event") for entry in run.capsule.of_kind("run.noted")]
+    return "continued" in events or "resumed" in events
+
+
+def check_unique(run: Run) -> None:
+    """S6: no step is numbered beyond the end, and no number is taken twice."""
+    taken: Dict[int, dict[str, Any]] = {}
+    for entry in run.entries:
+        body = entry["body"]
+        if entry["kind"] == "run.judged":
+            continue
+        first = taken.setdefault(body["step"], entry)
+        beyond = body["step"] > run.ended[0]["body"]["step"]
+        if not beyond and (first is entry or is_one_step(first, entry)):
+            if first["body"].get("begun") is True:
+                taken[body["step"]] = entry  # the call ends once
+            continue
+        if not is_carried_on(run):
+            why = "is beyond that of the end" if beyond else f"is that of {first['record']} too"
+            broken("steps", entry["record"], f"its number {body['step']} {why}")
+        run.lower("steps")
+
+
+def is_one_step(first: dict[str, Any], entry: dict[str, Any]) -> bool:
+    """Say whether two entries can be of one step: of a read of many, or the beginning and the end of a call."""
+    if entry["kind"] != first["kind"] or entry["body"]["span"] != first["body"]["span"]:
+        return False
+    if entry["kind"] == "run.tool":
+        return first["body"].get("begun") is True or entry["body"].get("begun") is True
+    return bool(entry["kind"] == "run.read")
+
+
+def check_ascending(run: Run) -> None:
+    """S7: one recorder in one thread numbers what it records at once in the order of the log."""
+    if is_carried_on(run) or any("after" in entry["body"] for entry in run.entries):
+        return
+    last = -1
+    for entry in run.entries:
+        if entry["again"] or entry["merged"] or entry["kind"] in ("run.tool", "run.model", "run.judged"):
+            continue  # a call is recorded when it is over
+        if entry["body"]["step"] < last:
+            broken("steps", entry["record"], f"its number {entry['body']['step']} comes after {last}")
+        last = entry["body"]["step"]
+
+
+def check_found(run: Run) -> None:
+    """S10: a read that found nothing has no fields."""
+    for read in run.reads:
+        if not read["body"]["found"] and read["body"].get("fields"):
+            refuse_read(read, "it found nothing, and has fields")
+
+
 def all_origins(entry: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the origins of a decision: those of its facts and of its conditions."""
     body = entry["body"]
@@ -1924,20 +2057,37 @@ def fields_read(read: dict[str, Any]) -> dict[str, Any]:
     return {} if is_cut(fields) else fields
 
 
-def place_run(run: Run) -> None:
-    """Give a place to what belongs to the run: its entries, what it wrote and read, and the schemas of that."""
-    capsule = run.capsule
+def read_origins(capsule: Capsule) -> list[dict[str, Any]]:
+    """Return the origins of all decisions shown that are reads."""
     origins = [origin for entry in capsule.of_kind("run.decided") for origin in all_origins(entry)]
-    origins = [origin for origin in origins if origin["kind"] == "read"]
-    ids = {id for origin in origins for id in origin.get("observations", ())}
-    entities = {origin["entity"] for origin in origins if "entity" in origin}
-    for read in run.reads:
-        entities.update([read["body"]["entity"]] if "entity" in read["body"] else [])
+    return [origin for origin in origins if origin["kind"] == "read"]
+
+
+def named_ids(capsule: Capsule) -> set[str]:
+    """Return the ids of the observations that reads and origins shown name."""
+    ids = {id for origin in read_origins(capsule) for id in origin.get("observations", ())}
+    for read in capsule.of_kind("run.read"):
         for item in fields_read(read).values():
             ids.update(item.get("observations", ()))
             ids.update([item["observation"]] if "observation" in item else [])
+    return ids
+
+
+def place_run(run: Run) -> None:
+    """Give a place to what belongs to the run: its entries, what it wrote and read, and the schemas of that."""
+    capsule, ids = run.capsule, named_ids(run.capsule)
+    entities = {origin["entity"] for origin in read_origins(capsule) if "entity" in origin}
     cited = [entry for entry in capsule.observations if short(entry["name"]) in ids]
     entities.update(ref_of(entry["body"]) for entry in cited)
+    for read in run.reads:
+        body = read["body"]
+        if "entity" in body:
+            entities.add(body["entity"])
+        if "entity" in body and "position" in body and not is_foreign(run, read):
+            members = capsule.group(body["entity"], body["position"], body.get("effective"))
+            entities.update(members)
+            said = [entry for member in members for entry in run.by_ref.get(member, ())]
+            capsule.place(entry for entry in said if entry["position"] <= body["position"] or entry["again"])
     capsule.place(run.entries)
     capsule.place(cited)
     capsule.place(e for e in capsule.observations if e["body"].get("run") == capsule.claim["run"])
@@ -1995,12 +2145,12 @@ def read_schema(run: Run, read: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def check_read(run: Run, read: dict[str, Any], field: str) -> None:
-    """R1 to R9: one field of one read."""
+    """R1 to R10: one field of one read."""
     body, position, item = read["body"], read["position"], fields_read(read)[field]
     if "entity" not in body:  # R1
-        if not read["again"]:
+        if not read["again"] and "remembered" not in body:
             refuse_read(read, "it has fields of no entity")
-        run.lower("erased", position)
+        run.lower("erased" if read["again"] else "recall", position)
         return
     if "position" not in body:
         if run.numbered:
@@ -2012,14 +2162,16 @@ def check_read(run: Run, read: dict[str, Any], field: str) -> None:
         run.lower("foreign", position)
     elif body["position"] >= position:  # R3
         refuse_read(read, f"it was read at position {body['position']}, which the log did not have yet")
+    if "effective" in body:
+        run.lower("effective", position)
     if "as_of" in body and body["as_of"] != body["position"]:
         refuse_read(read, "it was read as of another position than it names")
     schema = read_schema(run, read)  # R4
     policy = policy_of(schema, field)  # R5
     if policy is None:
         broken("schema", read["record"], f"the schema gives {field} a merge policy that is not one")
-    if policy not in RANKED:
-        run.lower("collection" if isinstance(policy, str) else "policy", position)
+    if not isinstance(policy, str):
+        run.lower("policy", position)
     cited = cited_by(run, read, field, item, policy)
     if cited is None:
         return
@@ -2031,11 +2183,68 @@ def check_read(run: Run, read: dict[str, Any], field: str) -> None:
             what = f"it read {spell(item['value'])} from {item['observation']}, which says {spell(stated)}"
             refuse_read(read, f"{what} of {field}")
         run.lower_all(reasons, position)
-        document = None if schema is None else schema["body"]["schema"]
-        if "erased" not in reasons and fits(document, field, stated) is False:
+        if "erased" not in reasons and run.fit(schema, field, cited[0]["name"], stated) is False:
             refuse_read(read, f"it read {field} from a claim that does not fit the schema")
     else:
         check_elements(read, field, item, policy, cited)
+    check_merge(run, read, field, schema, policy, hidden)
+
+
+def merged_again(run: Run, read: dict[str, Any]) -> Fold | None:
+    """Return the observations that a read saw, to be merged once more; None where they are not all shown."""
+    body, capsule = read["body"], run.capsule
+    if read["again"] or "effective" in body or is_foreign(run, read):
+        return None
+    if read["position"] in capsule.claim.get("left_out", [read["position"]]):
+        return None
+    asked = body["entity"], body["position"]
+    if asked not in run.folds:
+        members = capsule.group(*asked)
+        said = [entry for member in members for entry in run.by_ref.get(member, ())]
+        gone = any(e["blank"] and e["kind"] == "observation" and e["position"] <= asked[1] for e in capsule.entries)
+        seen = sorted((e for e in said if e["position"] <= asked[1]), key=lambda e: e["position"])
+        run.folds[asked] = None if gone or any(e["again"] for e in said) else Fold(members, seen)
+    return run.folds[asked]
+
+
+def check_merge(
+    run: Run, read: dict[str, Any], field: str, schema: dict[str, Any] | None, policy: Any, hidden: list[str]
+) -> None:
+    """R10: the observations shown merge to what was read."""
+    position, fold = read["position"], merged_again(run, read)
+    if fold is None:
+        if isinstance(policy, str):
+            run.lower("winner" if policy in RANKED else "collection", position)
+        return
+    misfits, evaluated = set(), True
+    for name, said in fold.turn(field, policy if isinstance(policy, str) else "latest", ()).said.items():
+        states = fold.states(said)
+        if (states or said["op"] not in ("assert", "correct")) and not run.capsule.by_name.keys() >= set(
+            said.get("replaces", ())
+        ):
+            run.lower("named", said["place"])
+        fit = (
+            run.fit(schema, field, name, said["fields"][field]) if states and field in said.get("fields", {}) else True
+        )
+        evaluated = evaluated and fit is not None
+        if states and (fit is False or misfits_policy(said, field, policy)):
+            misfits.add(said["place"])
+    if not evaluated:
+        run.lower("subschema", position)
+        return
+    item = fields_read(read)[field]
+    there, value, winner = fold.turn(field, fold.policy, misfits).value()
+    if not there:
+        refuse_read(read, f"it read {field}, and the observations here merge to no value")
+    if policy in RANKED and short(winner or "") != item["observation"]:
+        seen = f"{spell(value)} of {short(winner or '')}"
+        refuse_read(read, f"it read {field} from {item['observation']}, and the observations here merge to {seen}")
+    if policy not in RANKED and (isinstance(policy, str) or fold.corrected()):
+        reasons = compare(item["value"], value, [field], hidden, False)
+        if reasons is None:
+            seen = f"and the observations here merge to {spell(value)}"
+            refuse_read(read, f"it read {field} as {spell(item['value'])}, {seen}")
+        run.lower_all(reasons, position)
 
 
 def is_redacted_field(schema: Any, field: str) -> bool:
@@ -2052,6 +2261,8 @@ def cited_by(run: Run, read: dict[str, Any], field: str, item: Any, policy: Any)
             refuse_read(read, f"it names no observation of {field}")
         run.lower("erased", read["position"])
         return None
+    if "value" not in item:
+        refuse_read(read, f"it names an observation of {field}, and no value")
     ids = [item["observation"]]
     if "observations" in item:
         ids = item["observations"]
@@ -2421,8 +2632,11 @@ class Origins:
 
     def is_before(self, source: dict[str, Any]) -> bool:
         """Say whether an entry of the run can be where a value of the decision came from."""
-        loose = not self.run.numbered or any(e["again"] or e["merged"] for e in (self.entry, source))
-        return loose or source["position"] < self.position
+        if not self.run.numbered:
+            return True
+        loose = any(e["again"] or e["merged"] for e in (self.entry, source))
+        before = loose or source["position"] < self.position
+        return bool(before and source["body"]["step"] < self.entry["body"]["step"])
 
     def look_up(self, name: str, value: Any, origin: Any) -> list[str]:
         """Check a value, or that there is none, where its origin says; tell where that is."""
@@ -2431,11 +2645,11 @@ class Origins:
         if kind == "stated":
             return ["Stated by the agent." if value is not MISSING else "There was no such fact."]
         if kind == "decision":
-            return [f"Stated by the agent to be what {origin['run']} decided in span {origin['span']}."]
-        if kind == "recall":
-            said = f"Recalled: decided as {origin['stage']} by {origin['run']}, which is not shown{by}."
-            return [said if value is not MISSING else "There was no such fact."]
-        if kind == "input":
+            where = self.look_up_decision(name, value, origin)
+        elif kind == "recall":
+            self.lower({"recall"})
+            where = [f"Recalled: decided as {origin['stage']} by {origin['run']}, which is not shown{by}."]
+        elif kind == "input":
             self.look_up_input(name, value, origin["name"])
             where = [f"It is input {origin['name']} of the run{by}."]
         elif kind == "read":
@@ -2444,8 +2658,22 @@ class Origins:
             where = self.look_up_call(name, value, origin, by)
         return ["There was no such fact."] if value is MISSING else where
 
+    def look_up_decision(self, name: str, value: Any, origin: Any) -> list[str]:
+        """Check a value against what a decision of the run chose; one of another run is not shown."""
+        told_so = f"what {origin['run']} decided in span {origin['span']}"
+        made = [e for e in self.run.capsule.of_kind("run.decided") if e["body"]["span"] == origin["span"]]
+        made = [entry for entry in made if self.is_before(entry)]
+        if origin["run"] != self.run.capsule.claim["run"] or not (made or self.run.numbered):
+            self.lower({"decision"})
+            return [f"Stated by the agent to be {told_so}, which is not shown."]
+        keys = [name, *(entry["body"]["stage"] for entry in made[-1:])]
+        places = [(entry, entry["body"].get("chosen")) for entry in made]
+        source = self.settle(name, value, places, keys, told_so, False)
+        return [f"It is {told_so}{'' if source is None else ' (' + source['record'] + ')'}."]
+
     def look_up_input(self, name: str, value: Any, key: str) -> None:
-        given = [(entry, entry["body"]["inputs"]) for entry in self.run.started if "inputs" in entry["body"]]
+        started = [entry for entry in self.run.started if self.is_before(entry)]
+        given = [(entry, entry["body"]["inputs"]) for entry in started if "inputs" in entry["body"]]
         if any(is_cut(inputs) for _, inputs in given):
             self.lower({"cut"})
         places = [(entry, inputs[key]) for entry, inputs in given if not is_cut(inputs) and key in inputs]
@@ -2524,6 +2752,8 @@ class Origins:
         """Return the reasons with which a read answers a value; None where it does not."""
         field = origin["field"]
         item = fields_read(read)[field]
+        if "value" not in item:
+            return None
         keys = [name, field]
         schema = self.schema_of(read)
         more = [field] if is_redacted_field(schema, field) else []
