@@ -303,6 +303,8 @@ RULES = [woodrat.Rule("rejected", {"creditScore": {"lt": 600}}, label="Marginal 
 def pay(amount):
     with open("effects", "a") as file:
         file.write("paid\\n")
+    if sys.argv[1:] == ["die paying"]:
+        os.kill(os.getpid(), signal.SIGKILL)
     return amount
 
 
@@ -338,6 +340,29 @@ def test_a_killed_run_is_resumed(told: Cli, tmp_path: Path, monkeypatch: pytest.
     assert (tmp_path / "effects").read_text() == "paid\n"
     assert told("runs", "show", run).json["status"] == "done"
     assert told(*words, "--as", "loan-officer").code == 2
+
+
+def test_a_refused_resume_changes_nothing(told: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a crash inside a `once` tool the advice of the refusal works, and `last` names the run."""
+    (tmp_path / "payer.py").write_text(AGENT + "\n\ndef other(cargo, weight):\n    pass\n")
+    monkeypatch.chdir(tmp_path)
+    died = subprocess.run([sys.executable, "payer.py", "die paying"], capture_output=True, text=True, timeout=60)
+    assert died.returncode == -9, died.stderr
+    before = told("log").out
+    words = ("runs", "resume", "last", "--as", "loan-officer", "--with")
+    retry = ("--on-unknown", "retry")
+    for more, problem in (
+        (("payer:approve",), "(--on-unknown retry)"),
+        (("payer:other", *retry), "needs cargo, weight"),
+        (("payer:missing", *retry), "missing"),
+        (("no_such_module:approve", *retry), "no_such_module"),
+    ):
+        refused = told(*words, *more)
+        assert (refused.code, problem in refused.err) == (2, True), refused.err
+    assert told("log").out == before
+    resumed = told(*words, "payer:approve", *retry).json
+    assert (resumed["run"], resumed["status"]) == (died.stdout.strip(), "done")
+    assert (tmp_path / "effects").read_text() == "paid\n" * 2
 
 
 FORKED = """

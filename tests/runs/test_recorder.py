@@ -1202,7 +1202,7 @@ class Stage:
 
 
 def test_what_becomes_of_a_call_whose_end_is_unknown(ledger: Ledger) -> None:
-    """`fail` refuses the call and tells the agent, `retry` makes it again, a function supplies the result."""
+    """`fail` refuses to resume and changes nothing, `retry` makes the call again, a function supplies the result."""
     stage = Stage(ledger)
 
     @tool(once=True)
@@ -1214,29 +1214,80 @@ def test_what_becomes_of_a_call_whose_end_is_unknown(ledger: Ledger) -> None:
     def agent(run: Run) -> object:
         return pay(100)
 
-    def careful(run: Run) -> object:
-        with pytest.raises(Refused, match="It was not called again"):
-            pay(100)
-        return "asked a person"
-
     run = stage.interrupted(ledger, agent)
     assert [body.get("begun") for body in entries(ledger, run, "run.tool")] == [True]
-    with pytest.raises(Refused, match="whether it took effect is not known"):
+    before = ledger.position
+    with pytest.raises(Refused, match=r"whether it took effect is not known.*on_unknown='retry'") as refusal:
         ledger.runs.resume(run, agent)
-    assert last(ledger, run, "run.ended")["status"] == "error"
-    assert ledger.runs.resume(stage.interrupted(ledger, agent), careful).answer == "asked a person"
+    assert "Nothing was resumed; the run stays interrupted." in str(refusal.value)
+    with pytest.raises(Refused, match="on_unknown"):
+        ledger.runs.resume(run, agent, on_unknown="maybe")
+    assert (ledger.position, ledger.runs.show(run).status, stage.done) == (before, "interrupted", [100])
+    assert ledger.runs.resume(run, agent, on_unknown="retry").answer == "paid"
+    assert stage.done == [100] * 2
+    begun, done = entries(ledger, run, "run.tool")
+    assert (begun["span"], begun["step"]) == (done["span"], done["step"])
     found = ledger.runs.resume(
         stage.interrupted(ledger, agent), agent, on_unknown=lambda name, args: f"{name} {args['amount']}"
     )
     assert found.answer == "pay 100"
     assert stage.done == [100] * 3
+
+
+def test_a_call_whose_outcome_cannot_be_found_out_leaves_its_run_interrupted(ledger: Ledger) -> None:
+    """Where `on_unknown` fails, neither the run, the run inside nor the tool around gets an end; an agent may go on."""
+    stage = Stage(ledger)
+
+    @tool(once=True)
+    def pay(amount: int) -> str:
+        stage.here()
+        return "paid"
+
+    @tool
+    def settle() -> str:
+        return pay(100)
+
+    def agent(run: Run) -> object:
+        with ledger.run("inner"):
+            return settle()
+
+    def careful(run: Run) -> object:
+        with pytest.raises(Refused, match="It was not called again"):
+            agent(run)
+        return "asked a person"
+
+    def unreachable(name: str, args: Any) -> object:
+        raise ConnectionError("the bank does not answer")
+
     run = stage.interrupted(ledger, agent)
-    assert ledger.runs.resume(run, agent, on_unknown="retry").answer == "paid"
-    assert stage.done == [100] * 5
-    begun, done = entries(ledger, run, "run.tool")
-    assert (begun["span"], begun["step"]) == (done["span"], done["step"])
-    with pytest.raises(Refused, match="on_unknown"):
-        ledger.runs.resume(stage.interrupted(ledger, agent), agent, on_unknown="maybe")
+    with pytest.raises(Refused, match="tool pay: it began"):
+        ledger.runs.resume(run, agent)
+    for _ in range(2):
+        with pytest.raises(Refused, match=r"on_unknown failed \(ConnectionError: the bank does not answer"):
+            ledger.runs.resume(run, agent, on_unknown=unreachable)
+    assert {each.status for each in ledger.runs.list()} == {"interrupted"}
+    assert ledger.runs.resume(run, careful, on_unknown=unreachable).answer == "asked a person"
+    run = stage.interrupted(ledger, agent)
+    assert ledger.runs.resume(run, agent, on_unknown=lambda name, args: "found out").answer == "found out"
+
+
+@pytest.mark.parametrize("verb", ["resume", "fork"])
+def test_what_is_refused_before_the_agent_is_called_changes_nothing(ledger: Ledger, verb: str) -> None:
+    """A function that cannot be called for the run is refused before anything is written, and the run can go on."""
+    stage = Stage(ledger)
+    run = stage.interrupted(ledger, lambda run: stage.here(), inputs={"amount": 7})
+    before = ledger.position
+
+    def other(cargo: str, weight: int) -> None:
+        raise AssertionError("it is not called")
+
+    asked: dict[str, Any] = {"at": 0, "set": {"inputs.amount": 8}} if verb == "fork" else {}
+    with pytest.raises(Refused, match="needs cargo, weight"):
+        getattr(ledger.runs, verb)(run, other, **asked)
+    with pytest.raises(Refused, match="on_error"):
+        ledger.runs.continue_(run, on_error="bogus")
+    assert (ledger.position, ledger.runs.show(run).status) == (before, "interrupted")
+    assert ledger.runs.resume("last", lambda run: run.inputs["amount"]).answer == 7
 
 
 def test_a_supplied_result_is_recorded(ledger: Ledger) -> None:
@@ -1275,9 +1326,8 @@ def test_a_once_tool_whose_result_was_too_long_is_not_repeated(ledger: Ledger) -
     run = stage.interrupted(ledger, agent)
     with pytest.raises(Refused, match="could not be kept whole"):
         ledger.runs.resume(run, agent, on_unknown="retry")
-    run = stage.interrupted(ledger, agent)
     assert ledger.runs.resume(run, agent, on_unknown=lambda name, args: "short").answer == 5
-    assert len(stage.done) == 2
+    assert len(stage.done) == 1
 
 
 def test_an_acknowledged_failure_is_not_repeated(ledger: Ledger) -> None:
@@ -1500,8 +1550,8 @@ def test_of_two_who_resume_at_once_one_is_told(ledger: Ledger, monkeypatch: pyte
 
     run = ledger.run("?").start().id
     steps = steps_of(ledger.context, run)
-    resume.carried_on(ledger.run_log(), run)
-    monkeypatch.setattr(resume, "steps_of", lambda context, run: steps)  # read before the other's note was there
+    resume.carried_on(ledger.run_log(), run, lambda run: None)
+    monkeypatch.setattr(resume, "family", lambda context, run: [steps])  # read before the other's note was there
     with pytest.raises(Refused, match="another process resumed it"):
         ledger.runs.resume(run, lambda run: None)
 

@@ -594,6 +594,13 @@ def test_a_killed_run_is_resumed_through_the_server(
     here = Ledger(engine, tenant="t", agent="loan-officer", clock=SystemClock(), policies=registry(()))
     with woodrat.open(address, key=key) as ledger:
         assert ledger.runs.show(run).end is None
+        if place == "inside pay":
+            position = ledger.position
+            with pytest.raises(woodrat.Refused, match=r"(?s)tool pay: it began.*stays interrupted"):
+                ledger.runs.resume(run, dying.agent_with(effects))
+            with pytest.raises(woodrat.Refused, match="needs cargo"):
+                ledger.runs.resume(run, lambda cargo, weight: None, on_unknown="retry")
+            assert (ledger.position, ledger.runs.show(run).end) == (position, None)
         found = ledger.runs.resume(run, dying.agent_with(effects), on_unknown=lambda name, args: "paid 100")
         assert isinstance(found, woodrat.Resumed)
         assert (found.run, found.status, found.answer) == (run, "done", "rejected, paid 100")
@@ -616,7 +623,7 @@ def test_of_two_who_resume_a_run_one_is_refused(agents: tuple[Any, Any, Ledger],
     run = a.run("Check?").start()
     run.note("begun")
     known = a.runs.show(run.id)
-    carried = carried_on(a.run_log(), run.id)
+    carried, _ = carried_on(a.run_log(), run.id, lambda run: None)
     monkeypatch.setattr("woodrat.api.remote.RemoteRuns.show", lambda *_, **__: known)
     with pytest.raises(woodrat.Refused, match="it was continued since") as refusal:
         a.runs.resume(run.id, lambda run: "twice")

@@ -100,13 +100,12 @@ class AsyncRuns(AsyncPastRuns):
 
     async def resume(self, run: str, agent: Callable[..., Any], **given: Any) -> Resumed:
         """Resume an interrupted run, as `Runs.resume` does; an async function is given the run as it is here."""
-        from woodrat.runs.recorder.resume import answer_with, call_of, resumed
+        from woodrat.runs.recorder.resume import answer_with, resumed
 
         function = getattr(agent, "recorded_function", agent)
         if not inspect.iscoroutinefunction(function):
             return await asyncio.to_thread(self.target.resume, run, agent, **given)
-        carried = await asyncio.to_thread(self.target.carry_on, run, **given)
-        call = call_of(carried, agent, presented)
+        carried, call = await asyncio.to_thread(self.target.carry_on, run, agent, presented=presented, **given)
         async with carried:
             result = await call()
             answer_with(carried, result)

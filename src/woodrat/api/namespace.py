@@ -45,5 +45,8 @@ class Writable(Readable, Protocol):
     def signing(self) -> Signing | None:
         """The signer of checkpoints, where there are keys."""
 
+    def ids(self, prefix: str) -> tuple[str, ...]:
+        """List the ids that begin with a prefix; `last` is the latest run's."""
+
     def run_log(self) -> LocalLog:
         """Return where the runs of this ledger are recorded."""

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from woodrat.proofs.proof import Capsule, ConsistencyProof, Proof, Signed
     from woodrat.recall.reader import Recall
     from woodrat.replay.result import Replayed
+    from woodrat.runs.recorder.agent_function import AgentCall
     from woodrat.runs.recorder.reads import RunPast
     from woodrat.runs.recorder.run import Run
     from woodrat.state.source import Delivery
@@ -391,11 +392,11 @@ class RemoteRuns(RemoteNamespace, Runs):
 
         return continued(self.ledger.run_log(), run, ends=ends, on_error=on_error)
 
-    def carry_on(self, run: str, *, on_unknown: Any = "fail", on_error: str = "note") -> Run:
+    def carry_on(self, run: str, agent: Callable[..., Any], **given: Any) -> tuple[Run, AgentCall]:
         """Return an interrupted run that is carried on here; the server says that nobody else does."""
         from woodrat.api.remote_run import carried_on
 
-        return carried_on(self.ledger.run_log(), run, on_unknown=on_unknown, on_error=on_error)
+        return carried_on(self.ledger.run_log(), self._run_named(run), agent, **given)
 
     def forked(
         self, run: str, *, at: int | str, set: Mapping[str, Any], tools: str = "live", on_error: str = "note"
@@ -403,6 +404,7 @@ class RemoteRuns(RemoteNamespace, Runs):
         """Return a new run that is a fork of another and has not started; the whole log is fetched for it."""
         from woodrat.runs.recorder.fork import fork_of
 
+        run = self._run_named(run)
         source = cast("Ledger", self.ledger.local_copy([run])).context
         return fork_of(self.ledger.run_log(), source, run, at=at, edited=set, tools=tools, on_error=on_error)
 

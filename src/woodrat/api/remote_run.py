@@ -22,13 +22,13 @@ from woodrat.ledger.report import Report
 from woodrat.runs import trace, values
 from woodrat.runs.recorder import current
 from woodrat.runs.recorder.log import PENDING_MAX, check_id
-from woodrat.runs.recorder.recording import Recording
-from woodrat.runs.recorder.resume import begun_again, check_on_unknown
+from woodrat.runs.recorder.recording import FAIL, RESOLVE, Recording
+from woodrat.runs.recorder.resume import begun_again, call_of, check_on_unknown
 from woodrat.runs.recorder.steps import NOTHING_RECORDED, RUNNING
 from woodrat.runs.shape import shape_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from woodrat.api.link import RemoteContext
     from woodrat.api.transport import Transport
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from woodrat.canon.moment_words import Time
     from woodrat.clock import Clock
     from woodrat.ledger.moments import Moment
+    from woodrat.runs.record import RunRecord
+    from woodrat.runs.recorder.agent_function import AgentCall
     from woodrat.runs.recorder.recording import Body, Steps
     from woodrat.runs.recorder.run import Run
     from woodrat.runs.recorder.steps import Begun, RunLog, StepRecorder, WriteStep
@@ -239,9 +241,7 @@ def continued(log: RemoteLog, run_id: str | None, *, ends: bool, on_error: str) 
     if record.end is not None or record.start is None:
         problem = "it has ended" if record.end is not None else "its start is not in the log"
         raise Refused([Fault(f"run {place.run}", problem, "Judge it, or start another.")], NOTHING_RECORDED)
-    body = log.ledger.log.entries(after=record.start - 1, limit=1)[0].body
-    assert body is not None, "a run that is on record has its beginning"
-    started: Any = form.decode(body)
+    started = _start_of(log, record)
     run = begun_again(log, place.run, started, on_error)
     run.state, run.ends = RUNNING, ends
     run.id, run.span, run.started_at = started["run"], started["span"], run.log.clock.now()
@@ -255,18 +255,41 @@ def continued(log: RemoteLog, run_id: str | None, *, ends: bool, on_error: str) 
     return run
 
 
-def carried_on(log: RemoteLog, run_id: str, *, on_unknown: Any = "fail", on_error: str = "note") -> Run:
-    """Return an interrupted run that is carried on here; the server says that nobody else does."""
+def carried_on(
+    log: RemoteLog,
+    run_id: str,
+    agent: Callable[..., Any],
+    *,
+    on_unknown: Any = FAIL,
+    on_error: str = "note",
+    presented: Callable[[Run], Any] | None = None,
+) -> tuple[Run, AgentCall]:
+    """Return an interrupted run that is carried on here, and how the agent's function is called for it.
+
+    The server says that nobody else carries it on; it is asked when everything else has been checked.
+    """
     check_on_unknown(on_unknown)
-    last = max(log.ledger.runs.show(check_id(run_id)).positions)
+    record = log.ledger.runs.show(check_id(run_id))
+    check_owner(log.agent, run_id, record.agent, "Nothing was resumed.")
+    run = begun_again(log, run_id, _start_of(log, record), on_error)
+    run.id = run_id
+    call = call_of(run, agent, presented)
     path, key = f"/v1/runs/{run_id}/resume", log.transport.fresh_key()
-    told = log.transport.post(path, {"position": last}, key=key)
+    asked = {"position": max(record.positions), "on_unknown": RESOLVE if callable(on_unknown) else on_unknown}
+    told = log.transport.post(path, asked, key=key)
     steps = [[(entry.pop("kind"), entry) for entry in entries] for entries in told["runs"]]
-    recording = Recording.of_family(steps, on_unknown)
-    run = begun_again(log, run_id, recording.started, on_error)
     _begin_at(run, told["resumed_at"])
-    run.take_over(recording)
-    return run
+    run.take_over(Recording.of_family(steps, on_unknown))
+    return run, call
+
+
+def _start_of(log: RemoteLog, record: RunRecord) -> Body:
+    """Return what a run on record was begun with; nothing where its beginning is missing."""
+    if record.start is None:
+        return {}
+    body = log.ledger.log.entries(after=record.start - 1, limit=1)[0].body
+    found: Body = {} if body is None else form.decode(body)
+    return found
 
 
 def _begin_at(run: Run, now: str) -> None:

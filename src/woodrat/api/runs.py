@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.report import Report
     from woodrat.replay.result import Replayed
     from woodrat.runs.record import RunRecord
+    from woodrat.runs.recorder.agent_function import AgentCall
     from woodrat.runs.recorder.fork import Forked
     from woodrat.runs.recorder.resume import Resumed
     from woodrat.runs.recorder.run import Run
@@ -288,22 +289,30 @@ class Runs(PastRuns):
     ) -> Resumed:
         """Resume an interrupted run: recorded steps answer from the log.
 
-        `agent(run)` is called again. A function that `recorded` made is called with its inputs.
+        `agent(run)` is called again. A function that `recorded` made is called with its inputs. `run` is an id, or
+        `last` for the latest run.
 
         Steps are matched by kind, name and arguments; after the first that is not recorded, everything is live. A tool
         marked `once` is never called again for an effect that was recorded. If it was started and its outcome is
-        unknown, `on_unknown` decides: `fail` refuses the call, `retry` repeats it, and a function of the tool's name
-        and arguments returns the result.
+        unknown, `on_unknown` decides: `fail` refuses to resume, `retry` repeats the call, and a function of the tool's
+        name and arguments returns the result. A refused resume changes nothing: the run stays interrupted, and can be
+        resumed in another way.
         """
         from woodrat.runs.recorder.resume import resume
 
-        return resume(self.carry_on(run, on_unknown=on_unknown, on_error=on_error), agent)
+        return resume(*self.carry_on(run, agent, on_unknown=on_unknown, on_error=on_error))
 
-    def carry_on(self, run: str, *, on_unknown: Any = "fail", on_error: str = "note") -> Run:
-        """Return an interrupted run that is live again, for `resume`."""
+    def carry_on(self, run: str, agent: Callable[..., Any], **given: Any) -> tuple[Run, AgentCall]:
+        """Return an interrupted run that is live again, and the call of the agent's function, for `resume`."""
         from woodrat.runs.recorder.resume import carried_on
 
-        return carried_on(self.ledger.run_log(), run, on_unknown=on_unknown, on_error=on_error)
+        return carried_on(self.ledger.run_log(), self._run_named(run), agent, **given)
+
+    def _run_named(self, run: str) -> str:
+        """Return the id of a run; of the latest one for `last`, where there is any."""
+        from woodrat.ledger.short_ids import LAST
+
+        return next(iter(self.ledger.ids(LAST)), run) if run == LAST else run
 
     def fork(
         self,
@@ -317,9 +326,9 @@ class Runs(PastRuns):
     ) -> Forked:
         """Fork a run: answer from its recording up to a step, edit that step, and go on for real.
 
-        A new run is recorded. `at` is the number of a step, or its span. `set` holds values by path: at step 0
-        `inputs.amount` or `query`, at a tool `result.score` or `error`, at a model `response` or `prompt`, at a read
-        `fields.score`.
+        A new run is recorded. `run` is an id, or `last` for the latest run. `at` is the number of a step, or its span.
+        `set` holds values by path: at step 0 `inputs.amount` or `query`, at a tool `result.score` or `error`, at a
+        model `response` or `prompt`, at a read `fields.score`.
 
         `with_` is the agent's function, called as `resume` calls it. Up to the step, reads, tools, models and writes
         are answered from the recording and copied into the new run; decisions are made anew. After it everything is
@@ -337,7 +346,7 @@ class Runs(PastRuns):
         """Return a new run that is a fork of another and has not started, for `fork`."""
         from woodrat.runs.recorder.fork import fork_of
 
-        source = self.ledger.context
+        source, run = self.ledger.context, self._run_named(run)
         return fork_of(self.ledger.run_log(), source, run, at=at, edited=set, tools=tools, on_error=on_error)
 
     def replay(

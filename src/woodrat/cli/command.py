@@ -345,7 +345,7 @@ class Call:
             except WoodratError:
                 return ()  # the command itself says what is wrong with the ledger
 
-        writes = self.given.command.writes
+        writes = self.given.command.writes and not (text == short_ids.LAST and short_ids.LAST in kinds)
         return short_ids.complete(text, find, where, writes=writes, outcome=NOT_WRITTEN if writes else NO_READ)
 
     def arguments(self, made: Collection[str] = ()) -> dict[str, Any]:

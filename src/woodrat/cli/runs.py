@@ -179,7 +179,10 @@ def resume(call: Call) -> Answer:
     """Carry on an interrupted run with the agent's function."""
     given = call.given
     agent = inputs.function(given.function, "--with")
-    found = call.ledger(UPDATE).runs.resume(given.run, agent, on_unknown=given.on_unknown)
+    ledger = call.ledger(UPDATE)
+    # What the agent prints must not end up in the answer.
+    with redirect_stdout(sys.stderr):
+        found = ledger.runs.resume(given.run, agent, on_unknown=given.on_unknown)
 
     def text(paper: Paper) -> None:
         paper.line(f"{found.run} is {found.status}.", GREEN if found.status == "done" else RED)

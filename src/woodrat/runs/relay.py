@@ -20,7 +20,8 @@ from woodrat.ledger import entry_index
 from woodrat.ledger.ownership import check_owner
 from woodrat.runs.reader.recounter import open_recounter, run_record
 from woodrat.runs.recorder.log import LocalLog, check_id, family, steps_of
-from woodrat.runs.recorder.resume import carried_on, continued, remember
+from woodrat.runs.recorder.recording import FAIL, Recording
+from woodrat.runs.recorder.resume import claim_resumed, continued, interrupted, remember
 from woodrat.runs.recorder.run import STATUSES
 from woodrat.runs.recorder.start import begin
 from woodrat.runs.recorder.steps import NOTHING_RECORDED
@@ -164,16 +165,19 @@ class Relay:
                 self.forget(context.tenant, run_id)
         return {"run": run_id, "recorded": len(new)}
 
-    def resume(self, context: Context, run_id: str, position: int | None = None) -> dict[str, Any]:
+    def resume(
+        self, context: Context, run_id: str, position: int | None = None, on_unknown: str = FAIL
+    ) -> dict[str, Any]:
         """Let a recorder elsewhere carry on an interrupted run; return all that the log holds of it.
 
-        Nothing is resumed where the run has gone on after `position`, the last one of it that the caller knows.
+        Nothing is resumed where the run has gone on after `position`, the last one of it that the caller knows, nor
+        where it holds calls whose outcome is unknown, unless `on_unknown` says what becomes of them.
         """
         if position is not None and type(position) is not int:
             remedy = "Send the last position of the run that you know."
             raise Refused([Fault("/position", f"got {shown(position)}", remedy)], "Nothing was resumed.")
-        steps = steps_of(context, run_id)
-        check_owner(context.agent, run_id, owner_of(run_id, steps))
+        told = family(context, run_id)
+        check_owner(context.agent, run_id, owner_of(run_id, told[0]))
         with context.engine.view(context.tenant) as view:
             last = max(
                 entry.position for entry in owned(run_id, entry_index.run_entries(view, run_id, view.head().position))
@@ -182,10 +186,13 @@ class Relay:
             problem = f"it was continued since: its last entry is at {last}, not {position}"
             remedy = "See who records it; if nobody does, resume it again."
             raise Refused([Fault(f"run {run_id}", problem, remedy)], "Nothing was resumed.")
+        Recording.of_family(told, on_unknown).check_settled()
         self.forget(context.tenant, run_id)  # whoever told it so far does not any more
-        run = carried_on(LocalLog(context), run_id, on_error="raise")
+        log = LocalLog(context)
+        run, steps = interrupted(log, run_id, on_unknown=on_unknown, on_error="raise")
+        claim_resumed(log, run, steps)
         run.recording = None  # the recorder has it
-        told = family(context, run_id)
+        told[0] = steps_of(context, run_id)
         self._keep(context, run, {part for _, body in told[0] for part in _parts_of(str(body.get("span")))})
         return {
             "run": run_id,

@@ -12,6 +12,7 @@ from woodrat.api.parameters import FLAG, OBJECT, OBJECTS, TEXT, TEXTS, WAIT_SECO
 from woodrat.canon.form import Json
 from woodrat.record_json import Record
 from woodrat.records import dataclass
+from woodrat.runs.recorder.recording import FAIL, RESOLVE, RETRY
 from woodrat.server.access import RUN
 from woodrat.server.route import KEY, Route, in_body, in_path, in_query
 
@@ -137,9 +138,11 @@ def record_entries(ledger: Ledger, relay: Relay, *, run: str, entries: Any) -> R
     return RecordedEntries(**relay.entries(ledger.context, run, entries))
 
 
-def resume(ledger: Ledger, relay: Relay, *, run: str, position: int | None = None) -> ResumedRun:
+def resume(
+    ledger: Ledger, relay: Relay, *, run: str, position: int | None = None, on_unknown: str = FAIL
+) -> ResumedRun:
     """Hand an interrupted run to a recorder elsewhere."""
-    return ResumedRun(**relay.resume(ledger.context, run, position))
+    return ResumedRun(**relay.resume(ledger.context, run, position, on_unknown))
 
 
 def end(ledger: Ledger, relay: Relay, *, run: str, idempotency_key: str | None = None, **how: Any) -> EndedRun:
@@ -256,7 +259,16 @@ ROUTES: Final[tuple[Route, ...]] = (
         resume,
         "Resume an interrupted run elsewhere: return its entries, and those of the runs it started.",
         RUN,
-        (_RUN, in_body("position", WHOLE, "the last position of it that you know; refused if it has gone on since")),
+        (
+            _RUN,
+            in_body("position", WHOLE, "the last position of it that you know; refused if it has gone on since"),
+            in_body(
+                "on_unknown",
+                {"type": "string", "enum": [FAIL, RETRY, RESOLVE]},
+                "what becomes of `once` tools that started and never finished: refuse to resume, you call them again, "
+                "or you find out the result; default: fail",
+            ),
+        ),
         moment=False,
         example={"position": 41},
         alone=True,

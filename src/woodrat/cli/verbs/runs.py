@@ -77,10 +77,13 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "runs resume",
         "runs:resume",
-        ("woodrat runs resume run_… --with agents.loans:approve --as loan-officer",),
+        (
+            "woodrat runs resume run_… --with agents.loans:approve --as loan-officer",
+            "woodrat runs resume last --with agents.loans:approve --on-unknown retry",
+        ),
         what="Continue an interrupted run.",
         own=(
-            argument("run", metavar="RUN", ids=("run",), help="id of the run"),
+            argument("run", metavar="RUN", ids=("run", "last"), help="id of the run; `last` is the latest run"),
             FUNCTION,
             argument(
                 "--on-unknown",
@@ -90,7 +93,10 @@ COMMANDS: tuple[Command, ...] = (
             ),
         ),
         writes=True,
-        more="Recorded steps are answered from the log; from the first missing step on, it runs for real.",
+        more=(
+            "Recorded steps are answered from the log; from the first missing step on, it runs for real. "
+            "A refused resume changes nothing."
+        ),
     ),
     Command(
         "runs fork",
@@ -101,7 +107,7 @@ COMMANDS: tuple[Command, ...] = (
         ),
         what="Run again from a step, with something edited there.",
         own=(
-            argument("run", metavar="RUN", ids=("run",), help="id of the run"),
+            argument("run", metavar="RUN", ids=("run", "last"), help="id of the run; `last` is the latest run"),
             argument("--at", required=True, metavar="STEP", help="number of the step to edit, or its span"),
             argument(
                 "--set",

@@ -18,6 +18,7 @@ from woodrat.runs.recorded_values import recorded_value
 from woodrat.runs.recorder import current
 from woodrat.runs.recorder.current import Frame
 from woodrat.runs.recorder.recorded_errors import recorded_error
+from woodrat.runs.recorder.recording import UnknownOutcome
 from woodrat.runs.recorder.restoration import restored
 from woodrat.runs.recorder.steps import Begun, ModelPlace, milliseconds
 from woodrat.runs.recorder.streams import CLOSED, Items, is_stream, read_back, stream_of, streamed
@@ -269,9 +270,11 @@ class Call:
         return True
 
     def _close(self, error: BaseException | None) -> None:
-        """Record how the call ended."""
+        """Record how the call ended; not where it ended by a call inside whose outcome is unknown."""
         run = self.run
         assert run is not None
+        if isinstance(error, UnknownOutcome):
+            return
         body: dict[str, Json] = {"errored": error is not None}
         if error is not None:
             body["error"] = values.error(error)

@@ -277,15 +277,9 @@ class LocalLog:
 
     def runs_inside(self, started: Body) -> list[Steps]:
         """Return the steps of the runs that a run started, in the order they began."""
-        basis = started.get("basis")
-        after = basis["position"] if isinstance(basis, dict) and type(basis.get("position")) is int else -1
-        inner: list[Steps] = []
         with self.context.engine.view(self.context.tenant) as view:
-            for entry in view.entries(after, kinds={"run.started"}):
-                body = form.decode(entry.body) if entry.body is not None else {}
-                if parent_of(body) == started.get("run"):
-                    inner.append(in_order(entry_index.run_entries(view, body["run"], view.head().position)))
-        return inner
+            inner = _begun_after(view, started).get(started.get("run"), ())
+            return [in_order(entry_index.run_entries(view, run, view.head().position)) for run in inner]
 
 
 class _Beginning:
@@ -344,11 +338,25 @@ def steps_of(context: Context, run: object) -> list[tuple[str, Body]]:
 
 def family(context: Context, run: str) -> list[Steps]:
     """Return the steps of a run, and after it those of all runs that were started inside of it, at any depth."""
-    log = LocalLog(context)
     runs: list[Steps] = [steps_of(context, run)]
-    for steps in runs:  # it grows meanwhile
-        runs += log.runs_inside(start_of(steps))
+    with context.engine.view(context.tenant) as view:
+        begun, position = _begun_after(view, start_of(runs[0])), view.head().position
+        for steps in runs:  # it grows meanwhile
+            inner = begun.pop(start_of(steps).get("run"), ())
+            runs += [in_order(entry_index.run_entries(view, each, position)) for each in inner]
     return runs
+
+
+def _begun_after(view: View, started: Body) -> dict[object, list[str]]:
+    """Return the runs that began after a run, in their order, by the run that started them."""
+    basis = started.get("basis")
+    after = basis["position"] if isinstance(basis, dict) and type(basis.get("position")) is int else -1
+    found: dict[object, list[str]] = {}
+    for entry in view.entries(after, kinds={"run.started"}):
+        body = form.decode(entry.body) if entry.body is not None else {}
+        if isinstance(body, dict) and isinstance(parent := parent_of(body), str):
+            found.setdefault(parent, []).append(body["run"])
+    return found
 
 
 def step_gaps(view: View, run: str, through: int, end: int) -> list[int] | None:

@@ -37,11 +37,22 @@ RECALL: Final = "recall"
 
 _STEPS: Final = frozenset({"run.read", "run.tool", "run.model", "run.decided", "run.noted"})
 
-FAIL, RETRY = "fail", "retry"
-"""What becomes of a `once` call that began and whose end nobody knows: it is refused, or made again."""
+FAIL, RETRY, RESOLVE = "fail", "retry", "resolve"
+"""What becomes of a `once` call that began and whose end nobody knows: the run is not resumed, the call is made again,
+or whoever resumes the run finds out the result."""
 
 OnUnknown = str | Callable[[str, Any], Any]
 """`fail`, `retry`, or a function of a tool's name and arguments that finds out the result and returns it."""
+
+
+NOT_REPEATED: Final = "It was not called again."
+_BEGUN: Final = "it began, and whether it took effect is not known"
+_CUT: Final = "it took effect, but its result could not be kept whole"
+
+
+class UnknownOutcome(Refused):
+    """A `once` call has no result in the log, and may have taken effect; its run stays interrupted."""
+
 
 Body = dict[str, Any]
 Steps = Sequence[tuple[str, Body]]
@@ -214,25 +225,40 @@ class Recording:
         if body is None:
             return None
         if body.get("begun") is True:
-            return self._unknown(name, args, body, "it began, and whether it took effect is not known", retries=True)
-        if not is_answerable(body):
-            told = "it took effect, but its result could not be kept whole"
-            return self._unknown(name, args, body, told, retries=False)
-        return body
+            return self._unknown(name, args, body, _BEGUN, retries=True)
+        return body if is_answerable(body) else self._unknown(name, args, body, _CUT, retries=False)
 
     def _unknown(self, name: str, args: Json, body: Body, problem: str, *, retries: bool) -> Body:
         """Settle a `once` call whose result the log does not hold: never by calling it, unless asked to."""
         if callable(self._on_unknown):
-            found = values.bounded(self._on_unknown(name, args), values.RESULT_BYTES_MAX)
+            try:
+                found = values.bounded(self._on_unknown(name, args), values.RESULT_BYTES_MAX)
+            except Exception as error:
+                told = f"{problem}, and on_unknown failed ({type(error).__name__}: {error})"
+                raise UnknownOutcome([_unknown_fault(body, told, retries=retries)], NOT_REPEATED) from error
             return {**body, "errored": False, "result": found}
         if self._on_unknown == RETRY and retries:
             self.cut()
             return body
-        remedy = "Find out what came of it and resume with on_unknown=function, which returns the result"
-        remedy += ", or with on_unknown='retry' to call it again." if retries else "."
-        raise Refused(
-            [Fault(f"tool {name}", f"{problem} (span {body.get('span')})", remedy)], "It was not called again."
-        )
+        raise UnknownOutcome([_unknown_fault(body, problem, retries=retries)], NOT_REPEATED)
+
+    def check_settled(self) -> None:
+        """Refuse to go on where `once` calls, in runs inside too, can be neither answered nor made again."""
+        faults = self._unsettled()
+        if faults:
+            raise UnknownOutcome(faults, "Nothing was resumed; the run stays interrupted.")
+
+    def _unsettled(self) -> list[Fault]:
+        if callable(self._on_unknown) or self._on_unknown == RESOLVE:
+            return []
+        faults = [fault for inner in self._children or () for fault in inner._unsettled()]  # noqa: SLF001 - one class
+        for body in (body for key, queue in self._waiting.items() if key[0] == "run.tool" for body in queue):
+            if body.get("begun") is True:
+                if self._on_unknown != RETRY:
+                    faults.append(_unknown_fault(body, _BEGUN, retries=True))
+            elif body.get("once") is True and not is_answerable(body):
+                faults.append(_unknown_fault(body, _CUT, retries=False))
+        return faults
 
     def model(self, model: str, request: str, messages: Json = None, parameters: Json = None) -> Body | None:
         """Return the recorded call of a model, if it can be answered."""
@@ -400,6 +426,12 @@ class Recording:
                     return found
             self._live = True
             return None
+
+
+def _unknown_fault(body: Body, problem: str, *, retries: bool) -> Fault:
+    remedy = "Find out what came of it and resume with on_unknown=function, which returns the result"
+    remedy += ", or with on_unknown='retry' (--on-unknown retry) to call it again." if retries else "."
+    return Fault(f"tool {body.get('name')}", f"{problem} (span {body.get('span')})", remedy)
 
 
 def _predecessors(steps: Steps, start: str) -> tuple[dict[str, str], dict[str | None, str]]:

@@ -17,7 +17,7 @@ from woodrat.runs import trace, values
 from woodrat.runs.facts import READS
 from woodrat.runs.recorder import current
 from woodrat.runs.recorder.agent_function import AgentCall, agent_call
-from woodrat.runs.recorder.log import steps_of
+from woodrat.runs.recorder.log import family, steps_of
 from woodrat.runs.recorder.recording import FAIL, RETRY, Body, OnUnknown, Recording, Steps
 from woodrat.runs.recorder.restoration import Restored, restored
 from woodrat.runs.recorder.start import begin
@@ -57,22 +57,48 @@ class Resumed(Record):
         return Record.to_json(replace(self, answer=values.plain(self.answer), result=values.plain(self.result)))
 
 
-def carried_on(log: LocalLog, run_id: str, *, on_unknown: OnUnknown = FAIL, on_error: str = "note") -> Run:
-    """Return an interrupted run, its recorded steps ready to answer; it has taken note of being resumed."""
+def carried_on(
+    log: LocalLog,
+    run_id: str,
+    agent: Callable[..., Any],
+    *,
+    on_unknown: OnUnknown = FAIL,
+    on_error: str = "note",
+    presented: Callable[[Run], Any] | None = None,
+) -> tuple[Run, AgentCall]:
+    """Return an interrupted run, its recorded steps ready to answer, and how the agent's function is called for it.
+
+    The run has taken note of being resumed; where anything is refused, nothing was written.
+    """
     check_on_unknown(on_unknown)
-    steps = steps_of(log.context, run_id)
+    run, steps = interrupted(log, run_id, on_unknown=on_unknown, on_error=on_error)
+    call = call_of(run, agent, presented)
+    claim_resumed(log, run, steps)
+    return run, call
+
+
+def interrupted(log: LocalLog, run_id: str, *, on_unknown: OnUnknown, on_error: str) -> tuple[Run, Steps]:
+    """Return an interrupted run that is held by this process, and its recorded steps; nothing is written."""
+    told = family(log.context, run_id)
+    steps = told[0]
     check_owner(log.agent, run_id, owner_of(run_id, steps), "Nothing was resumed.")
     if log.is_recorded(run_id):
         problem = "this process is recording it"
         raise Refused([Fault(f"run {run_id}", problem, "End it, or let it end.")], "Nothing was resumed.")
-    recording = Recording(steps, on_unknown)
+    recording = Recording.of_family(told, on_unknown)
     if recording.has_ended:
         status = next(body.get("status") for kind, body in steps if kind == "run.ended")
         problem = f"it has ended ({status})"
         remedy = "Only a run without an end is resumed; start another."
         raise Refused([Fault(f"run {run_id}", problem, remedy)], "Nothing was resumed.")
+    recording.check_settled()
     run = begun_again(log, run_id, recording.started, on_error)
     run.take_over(recording)
+    return run, steps
+
+
+def claim_resumed(log: LocalLog, run: Run, steps: Steps) -> None:
+    """Note in the log that a run is resumed here; of two who do so at the same time, one is refused."""
     begun = run.take_number()
     said: dict[str, Json] = {"text": "The run was resumed.", "data": {"event": "resumed", "recorded": len(steps)}}
     try:
@@ -80,9 +106,8 @@ def carried_on(log: LocalLog, run_id: str, *, on_unknown: OnUnknown = FAIL, on_e
     except Refused as refusal:
         problem = "another process resumed it at the same time"
         raise Refused(
-            [Fault(f"run {run_id}", problem, "Wait for the outcome first.")], "Nothing was resumed."
+            [Fault(f"run {run.id}", problem, "Wait for the outcome first.")], "Nothing was resumed."
         ) from refusal
-    return run
 
 
 def check_on_unknown(on_unknown: object) -> None:
@@ -207,11 +232,10 @@ def remember_read(run: StepRecorder, entity: Ref, body: Body) -> None:
         run.links.see(entity, named)
 
 
-def resume(run: Run, agent: Callable[..., Any]) -> Resumed:
+def resume(run: Run, call: AgentCall) -> Resumed:
     """Go on with a run that is carried on here, with the agent's function; of an async one, in a loop of its own."""
     from inspect import iscoroutine
 
-    call = call_of(run, agent)
     with run:
         result = call()
         if iscoroutine(result):

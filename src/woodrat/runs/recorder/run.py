@@ -15,6 +15,7 @@ from woodrat.runs.recorder.current import Frame
 from woodrat.runs.recorder.decisions import make_choice, make_decision
 from woodrat.runs.recorder.reads import RunPast
 from woodrat.runs.recorder.recalls import RecallFound, RecordedRecall, found_in, note_recalled, recall_body
+from woodrat.runs.recorder.recording import UnknownOutcome
 from woodrat.runs.recorder.steps import (
     ENDED,
     NEW,
@@ -271,6 +272,9 @@ class Run(RunPast, RunWrites, StepRecorder):
         if self.state != RUNNING:
             return
         if self.is_aside:  # it was to be begun by the agent's function, and was not
+            self.release()
+            return
+        if isinstance(error, UnknownOutcome):  # it can be resumed once the outcome is known
             self.release()
             return
         if not self.ends:
