@@ -1,4 +1,4 @@
-// openapi.json sha256 1c5e3d4a09a189adf6566869c787db90f0d48f907959d3053d7cd749fd52e457
+// openapi.json sha256 4e577fbd0983c5cf6564b1167a108b862cd4f13c081635325db43ef968832010
 // Made by `npm run api`; do not edit.
 export interface paths {
     "/healthz": {
@@ -2913,6 +2913,8 @@ export interface components {
             origin: string;
             /** @description What became of it since; none where it is still believed, or did not come from state. */
             since: components["schemas"]["LaterChange"] | null;
+            /** @description Whether it is said to be read, and the log does not show it at the position it is said to be read at. */
+            unchecked: boolean;
             /** @description What it was; null also where it was missing. */
             value: unknown;
         };
@@ -3432,6 +3434,8 @@ export interface components {
             };
             /** @description Where the entry stands in the log. */
             position: number;
+            /** @description What it answered as text, cut at a named length: its words and the tools it asked for; none without one. */
+            preview: string | null;
             /** @description Digest of the request. */
             request: string | null;
             /** @description Digest of the request, under the name that other formats use. */
@@ -3683,6 +3687,8 @@ export interface components {
             started_at: string | null;
             /** @description The recorder's own count of steps. */
             step: number;
+            /** @description Why nobody compared it with the log: it is by `valid_at`, names no `position`, shows what was `erased`, or is of another `log`, which only `runs show` looks up; none where the log bears it out. */
+            unchecked: string | null;
             /** @description Span of the tool or model call inside which it happened. */
             under: string | null;
             /** @description The verb that read, unless that was `show`. */
@@ -8483,6 +8489,11 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
+                    /**
+                     * @description what becomes of `once` tools that started and never finished: refuse to resume, you call them again, or you find out the result; default: fail
+                     * @enum {string}
+                     */
+                    on_unknown?: "fail" | "retry" | "resolve";
                     /** @description the last position of it that you know; refused if it has gone on since */
                     position?: number;
                 };
