@@ -507,16 +507,16 @@ def test_training_rows_hold_the_conversation_turn_by_turn(ledger: woodrat.Ledger
                     tools: Any = [{"type": "function", "function": TOOL}]
                     message = client.chat.completions.create(model="m", messages=asked, tools=tools).choices[0].message
                     said.append(message)
-                    called = [(call.id, call) for call in message.tool_calls or ()]
-                    said += [{"role": "tool", "tool_call_id": id, "content": '{"creditScore":580}'} for id, _ in called]
+                    called = [call.id for call in message.tool_calls or ()]
+                    said += [{"role": "tool", "tool_call_id": id, "content": '{"creditScore":580}'} for id in called]
                 else:
                     tools = [{"type": "function", **TOOL}]
                     response = client.responses.create(model="m", input=said, instructions="Be brief.", tools=tools)
                     said += response.output
-                    ids = [item.call_id for item in response.output if item.type == "function_call"]
-                    called = [(id, id) for id in ids]
+                    called = [item.call_id for item in response.output if item.type == "function_call"]
                     said += [
-                        {"type": "function_call_output", "call_id": id, "output": '{"creditScore":580}'} for id in ids
+                        {"type": "function_call_output", "call_id": id, "output": '{"creditScore":580}'}
+                        for id in called
                     ]
                 if not called:
                     break

@@ -375,12 +375,19 @@ def test_a_run_record_is_imported_again(ledger: woodrat.Ledger) -> None:
 
 
 def test_an_entry_of_a_causal_memory_is_a_snapshot(ledger: woodrat.Ledger) -> None:
-    """A memory's entry, or its whole list, is opened; the conversation it is from is kept."""
+    """A memory's entry, or its whole list, is opened; its conversation, its times and its narrative are kept."""
     value = {"query": "Watch it?", "finalContent": "Yes.", "iterations": 1, "decisions": [], "toolCalls": [],
              "durationMs": 5, "tokenUsage": {"input": 1, "output": 1}}  # fmt: skip
+    value["narrative"] = "It was watched."
     entry = {"id": "snap-1", "value": value, "source": {"identity": {"conversationId": "c1"}}}
+    entry |= {"createdAt": 1_767_603_600_005, "updatedAt": 1_767_603_700_000}
     (run,) = ledger.runs.import_({"entries": [entry], "cursor": None})
-    assert (ledger.runs.show(run).answer, ledger.runs.show(run).conversation) == ("Yes.", "c1")
+    found = ledger.runs.show(run)
+    assert (found.answer, found.conversation) == ("Yes.", "c1")
+    assert (found.started_at, found.ended_at) == ("2026-01-05T09:00:00.000000Z", "2026-01-05T09:00:00.005000Z")
+    written = found.snapshot()
+    assert (written["createdAt"], written["updatedAt"]) == (entry["createdAt"], entry["updatedAt"])
+    assert written["narrative"] == "It was watched."
 
 
 def test_runs_by_name_and_an_answer_beside_the_spans(ledger: woodrat.Ledger) -> None:

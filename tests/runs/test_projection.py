@@ -381,11 +381,10 @@ def test_what_a_tool_is_described_as_counts_before_its_name() -> None:
     """`once` and MCP's hints say whether a tool changes something; where they do not, the first word of its name."""
     hints = {"set_view": {"readOnlyHint": True}, "ping": {"destructiveHint": True}}
     tools = [{"name": name, "annotations": hint} for name, hint in hints.items()]
+    names = ["set_view", "ping", "look", "notes.add_note", "address"]
     calls = [
-        ("run.tool", body(number, name=name, args={}, result=None, **about))
-        for number, (name, about) in enumerate(
-            [("set_view", {}), ("ping", {}), ("look", {"once": True}), ("notes.add_note", {}), ("address", {})], 2
-        )
+        ("run.tool", body(number, name=name, args={}, result=None, once=name == "look"))
+        for number, name in enumerate(names, 2)
     ]
     found = record([("run.started", body(0)), ("run.model", body(1, parameters={"tools": tools})), *calls])
     assert [each.call.name for each in acting_calls(found)] == ["ping", "look", "notes.add_note"]

@@ -192,6 +192,40 @@ def test_evidence_leads_to_where_it_came_from(ledger: woodrat.Ledger) -> None:
     assert origins["risk"]["span"] == "s1"
 
 
+@pytest.mark.parametrize(
+    ("result", "value", "path"),
+    [
+        ({"score": 580}, 580, "/score"),
+        ({"data": [{"score": 580, "low": 300}]}, 580, "/data/0/score"),
+        ({"score": 580, "last": 580}, 580, None),
+        ({"ok": True, "n": 7}, True, None),
+        ({"amount": 4_200}, 4_200, None),
+    ],
+)
+def test_a_renamed_fact_keeps_its_link_to_the_only_result_that_has_it(
+    ledger: woodrat.Ledger, result: Any, value: Any, path: str | None
+) -> None:
+    """A value that one result has once, under another name, is linked by value.
+
+    Twice, too short to tell anything, or also an input, it is stated. The recorder and an import say the same.
+    """
+    with ledger.run("?", inputs={"limit": 4_200}) as run:
+        run.tool("bureau", lambda: result)
+        run.decide("s", {"creditScore": value}, [{"chosen": 1, "when": {"creditScore": {"exists": True}}}])
+    steps = [
+        {"kind": "tool", "name": "bureau", "id": "s1", "result": result},
+        {"kind": "decision", "stage": "s", "chosen": 1, "evidence": {"creditScore": value}},
+    ]
+    (id,) = ledger.runs.import_({"inputs": {"limit": 4_200}, "steps": steps})
+    for found in (ledger.runs.show(run.id), ledger.runs.show(id)):
+        origin = found.decisions[0].facts_origin["creditScore"]
+        assert (origin["kind"], origin.get("path"), origin.get("by")) == (
+            ("stated", None, None) if path is None else ("tool", path, "value")
+        )
+        if path is not None:
+            assert origin["span"] == found.tool_calls[0].span
+
+
 def test_an_id_of_ours_stays_and_others_are_derived(ledger: woodrat.Ledger) -> None:
     """A run id is kept; any other id always gives the same one; without an id the content names the run."""
     own = "run_" + "b" * 26

@@ -164,7 +164,7 @@ def test_a_chat_is_told_turn_by_turn() -> None:
     assert isinstance(found, Lesson)
     row = training_rows.sft_row(found, "trl")
     asked = [("weather", {"city": "Oslo"}), ("weather", {"city": "Rome"})]
-    told = [(m["role"], m["content"], []) for m in chat]
+    told: list[Any] = [(m["role"], m["content"], []) for m in chat]
     told[5:8] = [("assistant", None, asked), ("tool", "rain", []), ("tool", '{"sky":  "blue", "air": 21.0}', [])]
     assert turns_of(row) == told
     assert [m["tool_call_id"] for m in row["messages"][6:8]] == [c["id"] for c in row["messages"][5]["tool_calls"]]

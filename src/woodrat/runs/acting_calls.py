@@ -116,11 +116,12 @@ def _hints(record: RunAccount) -> dict[str, bool]:
     found: dict[str, bool] = {}
     for listed in (record.attributes.get("tools"), *(call.parameters.get("tools") for call in record.models)):
         for tool in listed if isinstance(listed, list) else ():
-            about = tool.get("function", tool) if isinstance(tool, Mapping) else {}
-            hints = about.get("annotations") if isinstance(about, Mapping) else None
-            if isinstance(hints, Mapping) and isinstance(about.get("name"), str):
+            about: Any = tool.get("function", tool) if isinstance(tool, dict) else None
+            name = about.get("name") if isinstance(about, dict) else None
+            hints = about.get("annotations") if isinstance(about, dict) else None
+            if isinstance(hints, dict) and isinstance(name, str):
                 if type(hints.get("readOnlyHint")) is bool:
-                    found[about["name"]] = not hints["readOnlyHint"]
+                    found[name] = not hints["readOnlyHint"]
                 elif hints.get("destructiveHint") is True:
-                    found[about["name"]] = True
+                    found[name] = True
     return found

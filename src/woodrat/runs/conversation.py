@@ -147,8 +147,8 @@ def _continued(
 ) -> _Thread:
     """Return the thread that a model call goes on with, or begins, with the call in it."""
     goes_on = new_only or request is None or any(name in call.parameters for name in _EARLIER)
-    for thread in reversed(threads) if request and not goes_on else ():
-        found = _rejoined(thread.turns, request)
+    for thread in () if goes_on else reversed(threads):
+        found = _rejoined(thread.turns, request or [])
         if found is not None:
             kept, new = found
             break
@@ -281,8 +281,9 @@ def answer_turn(response: Json) -> Message | None:
         listed = response.get(name)
         if isinstance(listed, list) and listed and isinstance(listed[0], dict):
             return answer_turn(listed[0].get("message", listed[0].get("content")))
-    if isinstance(response.get("output"), list):
-        return next(iter(heard(response["output"])), None)
+    output = response.get("output")
+    if isinstance(output, list):
+        return next(iter(heard(output)), None)
     if isinstance(response.get("message"), dict):
         return answer_turn(response["message"])
     text = response.get("output_text")
@@ -450,7 +451,7 @@ def _decided(decision: Decision) -> str:
     said = f"Decision {decision.stage}: {spoken(decision.chosen)}."
     if decision.default:
         said += " No rule matched."
-    elif decision.rule is not None and decision.rule != [None] * len(decision.rule):
+    elif isinstance(decision.rule, str) or (isinstance(decision.rule, list) and any(decision.rule)):
         said += f" Rule: {spoken(decision.rule)}."
     if decision.evidence:
         said += f" Evidence: {', '.join(f'{key} = {spoken(item)}' for key, item in decision.evidence.items())}."

@@ -6,7 +6,7 @@ model's response, or nothing but the agent's word (`stated`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
@@ -213,6 +213,11 @@ def pointer_to(name: str) -> str:
 LINKS_MAX: Final = 100_000
 """How many values of each kind are remembered."""
 
+RESULT_VALUES_MAX: Final = 1_000
+"""How many values of one result are remembered by themselves."""
+_TELLING_CHARACTERS: Final = 3
+"""How long a text or number is, so that to meet it again under another name is no accident."""
+
 READS, CALLS, INPUTS = range(3)
 """Where a plain value may have come from; the first that knows it counts."""
 
@@ -222,6 +227,8 @@ class Links:
 
     def __init__(self) -> None:
         self._found: tuple[dict[tuple[str, bytes], Origin], ...] = ({}, {}, {})
+        self._results: dict[bytes, Origin | None] = {}
+        """Where values stand in results, by value alone; none for one that was met in several places."""
         self._seen: dict[Ref, dict[str, None]] = {}
 
     def add(self, where: int, name: str, value: Json, origin: Origin) -> None:
@@ -229,14 +236,30 @@ class Links:
         known = self._found[where]
         if len(known) < LINKS_MAX:
             known[name, _spelled(value)] = origin
+        if where != CALLS and _is_telling(value):
+            self._results[_spelled(value)] = None
+
+    def add_result(self, kind: str, span: str, result: Json) -> None:
+        """Remember what a call returned: its members by name, and every telling value in it by itself."""
+        for name, value in result.items() if isinstance(result, dict) else ():
+            self.add(CALLS, name, value, {"kind": kind, "span": span, "path": pointer_to(name)})
+        for path, value in _telling_values(result):
+            key = _spelled(value)
+            origin = {"kind": kind, "span": span, "path": path}
+            if len(self._results) < LINKS_MAX or key in self._results:
+                self._results[key] = origin if self._results.get(key, origin) == origin else None
 
     def find(self, name: str, value: Json) -> Origin | None:
-        """Return where a plain value of this name came from, marked as found by value."""
-        key = (name, _spelled(value))
+        """Return where a plain value came from, marked as found by value: one of this name, or the only one in results.
+
+        A value that a result has under another name counts if it was met nowhere else and tells something by itself.
+        """
+        spelled = _spelled(value)
         for known in self._found:
-            if (origin := known.get(key)) is not None:
+            if (origin := known.get((name, spelled))) is not None:
                 return {**origin, "by": "value"}
-        return None
+        renamed = self._results.get(spelled) if _is_telling(value) else None
+        return None if renamed is None else {**renamed, "by": "value"}
 
     def see(self, entity: Ref, observations: Iterable[str]) -> None:
         """Remember which observations of an entity were seen."""
@@ -250,3 +273,23 @@ class Links:
 def _spelled(value: Json) -> bytes:
     data = form.serialise(value)
     return data if len(data) <= 64 else sha256(data).digest()
+
+
+def _is_telling(value: Json) -> bool:
+    """Return whether a value tells something by itself: text or a number of some length."""
+    return (isinstance(value, str) or type(value) in (int, float)) and len(str(value)) >= _TELLING_CHARACTERS
+
+
+def _telling_values(result: Json) -> Iterator[tuple[str, Json]]:
+    """Yield the values in a result that tell something by themselves, with their pointers; of very many the first."""
+    waiting: list[tuple[str, Json]] = [("", result)]
+    left = RESULT_VALUES_MAX
+    while waiting and left:
+        path, value = waiting.pop()
+        if isinstance(value, dict) and not run_values.is_mark(value):
+            waiting += reversed([(path + pointer_to(name), item) for name, item in value.items()])
+        elif isinstance(value, list):
+            waiting += reversed([(f"{path}/{number}", item) for number, item in enumerate(value)])
+        elif _is_telling(value):
+            left -= 1
+            yield path, value

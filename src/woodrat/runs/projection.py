@@ -452,8 +452,8 @@ def _sentence(page: _Page, item: Part | Write) -> None:
             held = [rule for rule in item.rules if rule.matched or item.default]
             why = "; ".join(_compared(c) for rule in held for c in rule.conditions)
             because = f", since {why}" if why else ""
-            said = f"Decided {name(item.stage)} at {time(item.started_at)}: {value(item.chosen)}"
-            head = page.add(f"{said} {item.by(value)}{because}", 0, at)
+            made = f"Decided {name(item.stage)} at {time(item.started_at)}: {value(item.chosen)}"
+            head = page.add(f"{made} {item.by(value)}{because}", 0, at)
             for problem in problems(item.stage, gaps_of(item.rules)):
                 page.add(f"  {value(problem)}", 2, at, head)
             _faulty(page, item, head)

@@ -53,7 +53,7 @@ _ABOUT: Final = {
 """What a trajectory calls what it has a place for."""
 _OWN: Final = frozenset(
     {"runId", "agent", "query", "subject", "principal", "conversation", "inputs", "code", "startedAt", "endedAt"}
-    | {"finalContent", "status", "recall", "redact", "narrative", "linked", "positions", "erased", "foreign"}
+    | {"finalContent", "status", "recall", "redact", "linked", "positions", "erased", "foreign"}
     | _STEPS.keys()
 )
 """What is always said of the run as it is in this log."""
@@ -395,11 +395,12 @@ def _rest(
     """Return what a snapshot says and what was made of it does not, within a bound."""
     rest: dict[str, Any] = {}
     for name, value in said.items():
-        if name in own or (name in made and _is_same(name, value, made[name])):
+        # A narrative cites entries of the log that it was told from, and would cite others here.
+        if name in own or (name != "narrative" and name in made and _is_same(name, value, made[name])):
             continue
         if hidden:
-            if name in ("resultPreview", "responsePreview"):
-                continue
+            if name in ("resultPreview", "responsePreview", "narrative"):
+                continue  # text that may show what is hidden
             value = _shown(name, value, hidden)
         rest[name] = value
     if said.get("errored") is True and "error" not in said:

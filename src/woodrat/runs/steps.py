@@ -228,7 +228,7 @@ class Decision(Part):
             skipped = sum(rule.unknown for rule in self.rules)
             return "by default, no rule matched" + (f" and {skipped} could not be decided" if skipped else "")
         if isinstance(self.rule, list) and None in self.rule:
-            labels = [label for label in self.rule if label is not None]
+            labels: list[Json] = [label for label in self.rule if label is not None]
             bare = len(self.rule) - len(labels)
             without = f"{bare} rule{'' if bare == 1 else 's'} without a label"
             return f"by rules {shown(labels)} and {without}" if labels else f"by {without}"

@@ -343,9 +343,7 @@ class _Reading:
             return {"begun": True} if kind == "tool" else {}
         value = step[name]
         self._links.add(CALLS, step.get("name", ""), value, {"kind": kind, "span": span, "path": ""})
-        for member, inner in value.items() if isinstance(value, dict) else ():
-            path = "/" + member.replace("~", "~0").replace("/", "~1")
-            self._links.add(CALLS, member, inner, {"kind": kind, "span": span, "path": path})
+        self._links.add_result(kind, span, value)
         return {name: values.bounded(value, RESULT_BYTES_MAX, self._hidden)}
 
     def _decision(self, step: Mapping[str, Any], span: str) -> dict[str, Json]:

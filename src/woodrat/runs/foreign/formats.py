@@ -25,6 +25,7 @@ from woodrat.runs.foreign import (
     table,
     transcript,
 )
+from woodrat.runs.foreign.fields import time_of
 from woodrat.state.meaning import RUN_KINDS
 from woodrat.state.run_owner import run_of_trace
 
@@ -261,12 +262,25 @@ def _read_memory(item: Any, path: str, made: Translation, faults: list[Fault]) -
 
 
 def _with_memory(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the snapshot of an entry of a causal memory, with the conversation that it is from."""
+    """Return the snapshot of an entry of a causal memory, with the conversation that it is from and its times.
+
+    An entry is created when its run is over, so that is when a run ended that does not say so itself.
+    """
     source = item.get("source") if isinstance(item.get("source"), dict) else {}
     identity = source.get("identity") if isinstance(source, dict) else None
     conversation = identity.get("conversationId") if isinstance(identity, dict) else None
     stated = {"conversation": conversation} if isinstance(conversation, str) else {}
-    return {**stated, **item["value"]}
+    stated |= {name: item[name] for name in ("createdAt", "updatedAt") if item.get(name) is not None}
+    value = item["value"]
+    created = time_of(item.get("createdAt"))
+    if created is not None and value.get("startedAt") is None and value.get("endedAt") is None:
+        lasted = value.get("durationMs")
+        over = moment.to_micros(moment.parse(created))
+        began = over - int(lasted * 1_000) if type(lasted) in (int, float) and lasted >= 0 else over
+        stated["startedAt"] = moment.from_micros(began)
+        if value.get("status") not in ("interrupted", "running"):
+            stated["endedAt"] = moment.from_micros(over)
+    return {**stated, **{name: said for name, said in value.items() if said is not None}}
 
 
 def _read_otlp(item: Any, path: str, made: Translation, faults: list[Fault]) -> None:

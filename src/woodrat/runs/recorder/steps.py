@@ -17,7 +17,7 @@ from woodrat.canon import moment
 from woodrat.clock import not_before
 from woodrat.errors import Fault, Refused
 from woodrat.runs import trace, values
-from woodrat.runs.facts import CALLS, INPUTS, READS, Links, pointer_to
+from woodrat.runs.facts import INPUTS, READS, Links
 from woodrat.runs.recorder import current
 from woodrat.state.redaction import hiding
 from woodrat.state.run_owner import fresh_run
@@ -473,10 +473,9 @@ class StepRecorder:
 
     def note_result(self, kind: str, span: str, result: Json) -> None:
         """Remember what a call returned."""
-        if isinstance(result, dict) and not values.is_mark(result):
+        if not values.is_mark(result):
             with self.lock:
-                for name, value in result.items():
-                    self.links.add(CALLS, name, value, {"kind": kind, "span": span, "path": pointer_to(name)})
+                self.links.add_result(kind, span, result)
 
     def note_model(self, call: ModelPlace, *spans: str) -> None:
         """Remember a call of a model as the last one inside some spans."""
