@@ -379,7 +379,7 @@ def test_an_entry_of_a_causal_memory_is_a_snapshot(ledger: woodrat.Ledger) -> No
     value = {"query": "Watch it?", "finalContent": "Yes.", "iterations": 1, "decisions": [], "toolCalls": [],
              "durationMs": 5, "tokenUsage": {"input": 1, "output": 1}}  # fmt: skip
     value["narrative"] = "It was watched."
-    entry = {"id": "snap-1", "value": value, "source": {"identity": {"conversationId": "c1"}}}
+    entry: dict[str, Any] = {"id": "snap-1", "value": value, "source": {"identity": {"conversationId": "c1"}}}
     entry |= {"createdAt": 1_767_603_600_005, "updatedAt": 1_767_603_700_000}
     (run,) = ledger.runs.import_({"entries": [entry], "cursor": None})
     found = ledger.runs.show(run)
