@@ -73,7 +73,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "log",
         "maintenance:log",
-        ("woodrat log --after 128 --follow", "woodrat log -o jsonl > log.jsonl"),
+        ("woodrat log --after 128 --follow", "woodrat log -o jsonl > entries.jsonl"),
         verb="log.entries",
         own=(
             argument("--follow", action="store_true", help="keep printing entries as they are appended, until Ctrl-C"),

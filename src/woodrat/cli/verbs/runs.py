@@ -103,7 +103,7 @@ COMMANDS: tuple[Command, ...] = (
         "runs:fork",
         (
             "woodrat runs fork run_… --at 2 --set result.score=580 --with agents.loans:approve",
-            "woodrat runs fork last --at 0 --set inputs.amount=9000 --with agents.loans:approve --tools recorded",
+            "woodrat runs fork run_… --at 0 --set inputs.amount=9000 --with agents.loans:approve --tools recorded",
         ),
         what="Run again from a step, with something edited there.",
         own=(
