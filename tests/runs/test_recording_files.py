@@ -198,7 +198,7 @@ def test_a_pipe_is_taken_up_to_a_limit(ledger: woodrat.Ledger, monkeypatch: pyte
     monkeypatch.setattr(recording_files, "PIPE_BYTES_MAX", 3_000_000)
     pipe = Endless()
     with pytest.raises(woodrat.Refused, match="more than 3000000 bytes, which is the limit of a pipe") as refused:
-        ledger.runs.import_(pipe)  # type: ignore[arg-type]
+        ledger.runs.import_(pipe)
     assert "Nothing was recorded." in str(refused.value)
     assert pipe.taken <= 4 * 1_048_576
     assert ledger.position == -1

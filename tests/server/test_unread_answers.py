@@ -233,7 +233,9 @@ def neotoma(names: dict[str, str]) -> dict[str, dict[str, Any]]:
     """Return a body for every call of Neotoma's clients that writes, in an order in which each can be carried out."""
     hidden, other = names["hidden"], names["other"]
     ends = {"relationship_type": "KNOWS", "source_entity_id": hidden, "target_entity_id": other}
-    store = {"entities": [{**ANA, "city": "n"}, {"entity_type": "contact", "target_id": hidden, "city": "n"}]}
+    store: dict[str, Any] = {
+        "entities": [{**ANA, "city": "n"}, {"entity_type": "contact", "target_id": hidden, "city": "n"}]
+    }
     store["relationships"] = [{"relationship_type": "KNOWS", "source_index": 0, "target_entity_id": hidden}]
     reading = {"source_id": names["source"], "entities": [{**ANA, "city": "read"}]}
     schema = {"entity_type": "loan", "schema_definition": {"fields": {"score": {"type": "string"}}}}
