@@ -228,6 +228,13 @@ def test_mistakes_are_refused(cli: Cli, loan: str, words: tuple[str, ...], says:
     assert says in ran.err
 
 
+def test_a_note_of_standard_input_has_an_end(cli: Cli, loan: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more of standard input is read than a limit, which the refusal names."""
+    monkeypatch.setattr("woodrat.cli.inputs.INPUT_BYTES_MAX", 1_000)
+    ran = cli("prove", "--from", "-", stdin=b"x" * 1_001)
+    assert (ran.code, "has more than 1000 bytes" in ran.err, "Nothing was proven." in ran.err) == (2, True, True)
+
+
 def test_without_keys_the_command_line_says_how_to_make_some(cli: Cli) -> None:
     """Without keys, checkpoint, prove and capsule refuse and name `woodrat init`."""
     cli("store", '--json={"entity_type":"thing","id":"1"}')

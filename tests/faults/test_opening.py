@@ -579,6 +579,64 @@ def _examined(path: Path, log: bytes, said: bytes) -> str:
         engine.close()
 
 
+HINDERING: Final = {
+    "raises": "AFTER INSERT ON entry BEGIN SELECT RAISE(ABORT, 'not today'); END",
+    "fails": "AFTER INSERT ON entry BEGIN SELECT abs(-9223372036854775807 - 1); END",
+    "looks": "AFTER INSERT ON entry BEGIN SELECT * FROM nowhere; END",
+    "changes": "AFTER INSERT ON entry BEGIN DELETE FROM entity; END",
+    "adds": "AFTER INSERT ON entry BEGIN INSERT INTO entity SELECT * FROM entity WHERE false; END",
+    "skips": "BEFORE INSERT ON entry BEGIN SELECT RAISE(IGNORE); END",
+}
+"""Triggers of somebody else on our tables."""
+
+
+def with_trigger(file: Path, body: str) -> None:
+    raw = apsw.Connection(str(file))
+    raw.execute(f"CREATE TRIGGER theirs {body}")
+    raw.close()
+
+
+@pytest.mark.parametrize("kind", HINDERING)
+def test_a_file_with_foreign_triggers_is_only_read(file: Path, kind: str) -> None:
+    """No write runs a trigger that somebody else made: the file is not opened for writing, and says why; it is read."""
+    with woodrat.open(file) as ledger:
+        ledger.store(RECORD)
+    with_trigger(file, HINDERING[kind])
+    with pytest.raises(Unavailable, match=r'did not make: "theirs".*Nothing of this call was written') as refused:
+        woodrat.open(file)
+    assert refused.value.details["triggers"] == ["theirs"]
+    with woodrat.open(file, readonly=True) as ledger:
+        assert ledger.show("memo/1").fields["text"] == "x"
+        assert any("theirs is not one of ours" in fault.problem for fault in ledger.verify().damage)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in HINDERING if kind != "skips"])
+def test_a_foreign_trigger_that_is_made_meanwhile_stops_writes(file: Path, kind: str) -> None:
+    """A trigger that raises, fails or changes rows undoes the write, which says so in a sentence; nothing is lost."""
+    with woodrat.open(file) as ledger:
+        ledger.store(RECORD)
+        with_trigger(file, HINDERING[kind])
+        with pytest.raises(Unavailable, match=r'did not make: "theirs".*hindered this write'):
+            ledger.store({**RECORD, "id": "2"})
+        assert ledger.show("memo/1").fields["text"] == "x"
+        assert ledger.position == 0
+        raw = apsw.Connection(str(file))
+        raw.execute("DROP TRIGGER theirs")
+        raw.close()
+        ledger.store({**RECORD, "id": "2"})
+    with woodrat.open(file) as ledger:
+        assert ledger.verify().sound
+
+
+def test_our_own_triggers_are_known(file: Path) -> None:
+    """Every trigger that a new file has is one of ours by its name."""
+    woodrat.open(file).close()
+    raw = apsw.Connection(str(file))
+    made = {name for (name,) in raw.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'")}
+    raw.close()
+    assert made <= connection._OWN_TRIGGERS
+
+
 def test_a_missing_table_is_damage(file: Path) -> None:
     """A file that lacks a table is corrupt, in words."""
     told(file)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import io
 import json
+import os
+import threading
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -178,3 +180,37 @@ def test_the_elements_of_an_array_are_found(values: list[Any], indent: int | Non
         return
     assert [piece.value for piece in pieces] == values
     assert [piece.place for piece in pieces] == [f"/{number}" for number in range(len(values))]
+
+
+class Endless(io.RawIOBase):
+    """A pipe that never ends."""
+
+    taken = 0
+
+    def read(self, size: int = -1) -> bytes:
+        assert 0 < size <= 1_048_576, "an endless pipe is read in parts"
+        self.taken += size
+        return b"[" * size
+
+
+def test_a_pipe_is_taken_up_to_a_limit(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a pipe without an end no more is copied than the limit, which the refusal names; nothing is recorded."""
+    monkeypatch.setattr(recording_files, "PIPE_BYTES_MAX", 3_000_000)
+    pipe = Endless()
+    with pytest.raises(woodrat.Refused, match="more than 3000000 bytes, which is the limit of a pipe") as refused:
+        ledger.runs.import_(pipe)
+    assert "Nothing was recorded." in str(refused.value)
+    assert pipe.taken <= 4 * 1_048_576
+    assert ledger.position == -1
+    monkeypatch.setattr(recording_files, "PIPE_BYTES_MAX", len(LINES))
+    assert len(ledger.runs.import_(io.BytesIO(LINES.encode()))) == 20
+
+
+def test_a_named_pipe_is_read_as_a_pipe(ledger: woodrat.Ledger, tmp_path: Path) -> None:
+    """A path that is no file on the disk has no size, and is copied before it is read."""
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_text, args=(LINES,), daemon=True)
+    writer.start()
+    assert len(ledger.runs.import_(path)) == 20
+    writer.join(10)

@@ -88,7 +88,7 @@ def check_readable(paths: Iterable[str], what: str, outcome: str) -> None:
     faults: list[Fault] = []
     for path in paths:
         try:
-            if not os.path.isdir(path):
+            if os.path.isfile(path) or not os.path.exists(path):  # a pipe can be opened once
                 open(path, "rb").close()
         except (OSError, ValueError) as error:
             faults += unreadable(path, what, error, outcome).faults

@@ -6,10 +6,11 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from woodrat.cli import inputs
 from woodrat.cli.command import READ, UPDATE, Answer, Call
 from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper
 from woodrat.engines import private
-from woodrat.errors import Fault, Refused, Unavailable, shown
+from woodrat.errors import Fault, Refused, Unavailable
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
@@ -144,17 +145,7 @@ def _verifiers(folder: str) -> list[str]:
 
 def _read(path: str) -> bytes:
     """Return a note from a file."""
-    if path == STANDARD:
-        return sys.stdin.buffer.read()
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        problem = f"cannot read {shown(path)}: {reason}"
-        raise Refused(
-            [Fault("note", problem, "Name a file that holds a checkpoint.")], "Nothing was proven."
-        ) from error
+    return inputs.read(path, "note", "Nothing was proven.")
 
 
 def _write(path: str, data: bytes) -> None:

@@ -142,9 +142,8 @@ def link(said: Mapping[str, Any], records: Sequence[Any] = ()) -> Mapping[str, A
     ends = []
     for side in ("source", "target"):
         index, stated = said.get(f"{side}_index"), said.get(f"{side}_entity_id")
-        record = records[index] if isinstance(index, int) and 0 <= index < len(records) else None
-        if isinstance(record, dict):
-            ends.append(f"{record.get('entity_type')}/")
+        if type(index) is int and 0 <= index < len(records) and isinstance(records[index], dict):
+            ends.append(f"{records[index].get('entity_type')}/")
         else:
             ends.append(str(index if stated is None else stated))
     return {"start": ends[0], "type": str(said.get("relationship_type", "")).lower(), "end": ends[1]}

@@ -225,6 +225,19 @@ def test_a_duty_is_one_servers_and_goes_to_another(postgres_url: str) -> None:
         two.close()
 
 
+def test_a_foreign_trigger_that_raises_is_named_as_one(postgres_url: str, postgres_engine: PostgresEngine) -> None:
+    """A trigger that somebody else made on our tables undoes the write, which says so in a sentence."""
+    ledger = ledger_on(postgres_engine)
+    ledger.store({"entity_type": "memo", "id": "1"})
+    with psycopg.connect(postgres_url, autocommit=True) as other:
+        other.execute("CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not today'; END $$")
+        other.execute("CREATE TRIGGER theirs BEFORE INSERT ON woodrat.entry FOR EACH ROW EXECUTE FUNCTION no()")
+        with pytest.raises(Unavailable, match=r"did not make hindered this call \(not today\)\. Nothing of this call"):
+            ledger.store({"entity_type": "memo", "id": "2"})
+        other.execute("DROP TRIGGER theirs ON woodrat.entry")
+    ledger.store({"entity_type": "memo", "id": "2"})
+
+
 def _end_others(connection: psycopg.Connection[Any]) -> None:
     connection.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "

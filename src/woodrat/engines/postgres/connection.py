@@ -209,6 +209,12 @@ def translation(
             return Refused([Fault("db", problem, remedy)], outcome)
         case errors.InvalidPassword() | errors.InvalidAuthorizationSpecification() | errors.InvalidCatalogName():
             return Refused([Fault("db", f"{shown}: {said}", "Check the address, the user and the password.")], outcome)
+        case errors.RaiseException():  # our own layout raises none
+            return Unavailable(
+                f"{shown}: a trigger or function that woodrat did not make hindered this call ({said}). {outcome} "
+                "Look at the triggers of the tables, drop it, and run `woodrat verify`.",
+                found,
+            )
         case errors.DiskFull():
             return Unavailable(
                 f"{shown}: the disk of the server is full ({said}). {outcome} All earlier writes are safe. Free some "

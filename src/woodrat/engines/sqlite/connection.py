@@ -7,6 +7,7 @@ settings that lose acknowledged writes, network file systems whose locks cannot 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 import apsw
 
@@ -14,7 +15,7 @@ from woodrat.engines import private
 from woodrat.engines.sql import statements
 from woodrat.engines.sqlite.fence import is_flush
 from woodrat.engines.sqlite.medium import Unchanging
-from woodrat.errors import Corrupt, Fault, Refused, Unavailable, WoodratError
+from woodrat.errors import Corrupt, Fault, Refused, Unavailable, WoodratError, shown
 from woodrat.merge.packing import UNREADABLE
 
 APPLICATION_ID = 0x57524154
@@ -38,6 +39,7 @@ _NETWORK = frozenset(
     | {"fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse"}
 )
 _PROTECTED = frozenset({"entry", "body", "tenant", "log", "receipt", "origin", "clone"})
+_OWN_TRIGGERS = frozenset(f"{table}_no_{verb}" for table in (*_PROTECTED, "purge") for verb in ("update", "delete"))
 _CHANGING = frozenset({apsw.SQLITE_INSERT, apsw.SQLITE_UPDATE, apsw.SQLITE_DELETE})
 _QUIET_PRAGMAS = frozenset({"data_version", "wal_checkpoint", "integrity_check", "quick_check", "page_count"})
 
@@ -170,7 +172,7 @@ def authorize(action: int, first: str | None, second: str | None, database: str 
     """Deny whatever would change the log other than by adding to it, or weaken what protects it."""
     if action in (apsw.SQLITE_UPDATE, apsw.SQLITE_DELETE) and first in _PROTECTED:
         return apsw.SQLITE_DENY
-    if action in _CHANGING and first == "purge":
+    if action in _CHANGING and (first == "purge" or (trigger is not None and trigger not in _OWN_TRIGGERS)):
         return apsw.SQLITE_DENY
     if action == apsw.SQLITE_PRAGMA and (first not in _QUIET_PRAGMAS or second is not None):
         return apsw.SQLITE_DENY
@@ -253,6 +255,8 @@ def prepare(connection: apsw.Connection, path: str, *, readonly: bool) -> None:
     connection.authorizer = None
     try:
         version = _layout(connection, path)
+        if not readonly and (foreign := _foreign_triggers(connection)):
+            raise _hindered(path, foreign)
         if version == len(MIGRATIONS):
             return
         if readonly:
@@ -275,6 +279,24 @@ def prepare(connection: apsw.Connection, path: str, *, readonly: bool) -> None:
             raise
     finally:
         connection.authorizer = authorize
+
+
+def _foreign_triggers(connection: apsw.Connection) -> list[str]:
+    """Return the triggers of a file that somebody else made: they run inside our writes and change or skip rows."""
+    return sorted({name for (name,) in connection.execute(_TRIGGERS)} - _OWN_TRIGGERS)
+
+
+_TRIGGERS = "SELECT name FROM sqlite_schema WHERE type = 'trigger'"
+
+
+def _hindered(path: str, triggers: Iterable[str], error: apsw.Error | None = None) -> Unavailable:
+    why = "" if error is None else f", which hindered this write ({error})"
+    named = ", ".join(map(shown, triggers))
+    return Unavailable(
+        f"{path}: the file has triggers that woodrat did not make: {named}{why}. Nothing of this call was written. "
+        "Look at them in sqlite_schema, drop them (DROP TRIGGER), and run `woodrat verify`; reading goes on.",
+        {"path": path, "triggers": list(triggers)},
+    )
 
 
 def sql(name: str) -> str:
@@ -348,6 +370,8 @@ def unreadable(error: BaseException | None, path: str, *, asserted: bool = True)
 def translation(error: apsw.Error, path: str) -> WoodratError | None:
     """Return what one of the driver's exceptions means; `None` for a mistake of our own."""
     found = {"path": path}
+    if isinstance(error, apsw.AuthError | apsw.ConstraintError | apsw.SQLError) and (triggers := _triggers_of(path)):
+        return _hindered(path, triggers, error)
     match error:
         case apsw.NotADBError():
             problem = f"{path} is not a SQLite database"
@@ -405,6 +429,18 @@ def translation(error: apsw.Error, path: str) -> WoodratError | None:
                 found,
             )
     return None
+
+
+def _triggers_of(path: str) -> list[str]:
+    """Return the triggers that somebody else made in a file while it was open here; none where it cannot be read."""
+    try:
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            return _foreign_triggers(connection)
+        finally:
+            connection.close()
+    except apsw.Error:
+        return []
 
 
 def _can_write_beside(path: str) -> bool:

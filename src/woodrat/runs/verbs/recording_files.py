@@ -38,6 +38,8 @@ BATCH_BYTES: Final = 4 * 1_048_576
 """How much of a long file is recorded in one write."""
 FAULTS_MAX: Final = 1_000
 """After how many faults the rest is not looked at."""
+PIPE_BYTES_MAX: Final = 1_024 * 1_048_576
+"""How much of a pipe is taken: it is copied to the disk before anything of it is recorded."""
 _SPOOLED_BYTES: Final = 8 * 1_048_576
 
 
@@ -281,7 +283,10 @@ def _files(source: Source | Sequence[os.PathLike[str]], stack: ExitStack) -> lis
             for path in _paths(os.fspath(item), faults):
                 try:
                     file = stack.enter_context(open(path, "rb"))  # noqa: SIM115
-                    found.append(RecordingFile(file, path, os.path.getsize(path)))
+                    if os.path.isfile(path):
+                        found.append(RecordingFile(file, path, os.path.getsize(path)))
+                    else:  # a named pipe or a device is read like any other
+                        found.append(_spooled(file, stack))
                 except OSError as error:
                     faults.append(_unreadable(path, error))
         else:
@@ -309,10 +314,15 @@ def _paths(path: str, faults: list[Fault]) -> list[str]:
 def _spooled(file: BinaryIO, stack: ExitStack) -> RecordingFile:
     """Return a file that can be read twice, such as a pipe cannot."""
     copy: IO[bytes] = stack.enter_context(SpooledTemporaryFile(max_size=_SPOOLED_BYTES))  # noqa: SIM115
+    name = "standard input" if getattr(file, "name", None) == "<stdin>" else ""
     while part := file.read(1_048_576):
+        if copy.tell() + len(part) > PIPE_BYTES_MAX:
+            problem = f"it has more than {PIPE_BYTES_MAX} bytes, which is the limit of a pipe"
+            raise Refused(
+                [Fault(name, problem, "Write it to a file and name that, or send several.")], NOTHING_RECORDED
+            )
         copy.write(part)
-    size = copy.tell()
-    return RecordingFile(copy, "standard input" if getattr(file, "name", None) == "<stdin>" else "", size)
+    return RecordingFile(copy, name, copy.tell())
 
 
 def _unreadable(path: str, error: OSError) -> Fault:
