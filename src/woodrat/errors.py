@@ -4,7 +4,7 @@
     ├── Refused       the request is invalid; nothing was written
     ├── Forbidden     the caller may not do this
     ├── NotFound      there is no such thing in this tenant
-    ├── Outdated      a condition stated by the caller no longer holds
+    ├── Outdated      a condition no longer holds, or the ledger is an older copy than its keys remember
     ├── Unavailable   the engine cannot answer now; the same call may be sent again
     └── Corrupt       stored bytes do not match their digest; stop and verify
 
@@ -99,7 +99,7 @@ class NotFound(WoodratError):
 
 
 class Outdated(WoodratError):
-    """A condition stated by the caller no longer holds. Nothing was written; read again, then decide."""
+    """A condition no longer holds. Nothing was written; read again, then decide."""
 
     code = "outdated"
 

@@ -165,11 +165,11 @@ def test_dropping_the_last_ten_entries_shows(cli: Cli, db: Path, keys: Path) -> 
     assert "WARNING" in read.err
     assert "has 5 entries, and its last checkpoint covers 15. The last 10 are missing" in read.err
     wrote = cli("store", '--json={"entity_type":"thing","id":"99"}')
-    assert wrote.code == 5
+    assert wrote.code == 6
     assert "Nothing was written" in wrote.err
     assert "--new-epoch" in wrote.err
     assert cli("show", "thing/99").code == 3
-    assert cli("checkpoint").code == 5
+    assert cli("checkpoint").code == 6
     accepted = cli("checkpoint", "--new-epoch", "all we have")
     assert (accepted.json["checkpoint"]["epoch"], accepted.json["checkpoint"]["size"]) == (2, 5)
     assert cli("store", '--json={"entity_type":"thing","id":"99"}').code == 0

@@ -15,7 +15,7 @@ from tests.golden.make_capsules import signed_ledger
 import woodrat
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.errors import Corrupt, NotFound, Refused, Unavailable
+from woodrat.errors import Corrupt, NotFound, Outdated, Refused, Unavailable
 from woodrat.log import tree
 from woodrat.log.checkpoint import Checkpoint, opened
 from woodrat.proofs.verbs import signer as module
@@ -152,9 +152,9 @@ def test_a_ledger_cut_short_says_so_loudly_and_takes_no_write(tmp_path: Path, ke
     assert "The last 10 are missing" in ledger.notices[0]
     assert ledger.show("thing/3").fields["n"] == 3
     for call in (lambda: fill(ledger, 1, 99), ledger.proofs.checkpoint, lambda: ledger.proofs.prove(0)):
-        with pytest.raises(Corrupt) as caught:
+        with pytest.raises(Outdated) as caught:
             call()
-        assert caught.value.details["damage"] == "truncated"
+        assert caught.value.details["damage"] == "behind"
         assert (caught.value.details["size"], caught.value.details["checkpoint"]["size"]) == (20, 30)
     with pytest.raises(NotFound):
         ledger.show("thing/99")
@@ -222,7 +222,7 @@ def test_a_new_epoch_lets_other_open_ledgers_write(tmp_path: Path, keys: Keys) -
     path = cut(tmp_path, keys)
     with pytest.warns(woodrat.CheckpointWarning):
         one, two = (woodrat.open(path, keys=keys.folder) for _ in range(2))
-    with pytest.raises(Corrupt):
+    with pytest.raises(Outdated):
         fill(one, 1, 50)
     two.proofs.checkpoint(new_epoch="accepted")
     fill(one, 1, 50)

@@ -329,20 +329,23 @@ class Maintenance(Past):
         from woodrat.verify import verbs as verify_verbs
         from woodrat.verify.options import check_checkpoints, check_jobs
 
+        signing = self.signing
         found = verify_verbs.verify(
             self.context,
             deep=deep,
-            checkpoints=(
-                *check_checkpoints(checkpoints, key),
-                *check_checkpoints(() if self.signing is None else self.signing.checkpoints()),
-            ),
-            remembered=check_checkpoints(() if self.signing is None else self.signing.remembered()),
+            checkpoints=check_checkpoints(checkpoints, key),
+            signed=check_checkpoints(() if signing is None else signing.checkpoints()),
+            remembered=check_checkpoints(() if signing is None else signing.remembered()),
+            earlier=() if signing is None else signing.earlier(),
             jobs=check_jobs(jobs),
             embedder=None if embedder is None else embedders.check(embedder),
             progress=progress,
         )
-        hint = skew_of(self.context.engine, self.tenant, self.context.clock)
-        return found if hint is None else replace(found, notices=(*found.notices, hint))
+        hints = (
+            skew_of(self.context.engine, self.tenant, self.context.clock),
+            None if signing is None else signing.epoch_notice(),
+        )
+        return replace(found, notices=(*found.notices, *(hint for hint in hints if hint is not None)))
 
     def _now(self) -> str | None:
         return self.context.clock.now()

@@ -6,13 +6,17 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from woodrat.canon.ids import TenantId
 from woodrat.cli.command import CREATE, READ, Answer, Call, say
 from woodrat.cli.progress import bar
 from woodrat.cli.tables import DIM, GREEN, RED, YELLOW, Paper
+from woodrat.engines.open import is_postgres
 from woodrat.errors import Fault, NotFound, Refused
 from woodrat.server import wire
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from woodrat.engines.port import Engine
     from woodrat.exchange.verbs.copy import Copied
     from woodrat.exchange.verbs.importer import Imported
@@ -113,6 +117,7 @@ def copy(call: Call) -> Answer:
         )
     for warning in found.warnings:
         say(warning)
+    refused = _refusals(call, given.target, [call.tenant])
 
     def text(paper: Paper) -> None:
         paper.line(
@@ -124,8 +129,10 @@ def copy(call: Call) -> Answer:
             paper.line(f"  {found.again} erasures that the keys remember were carried out in it", YELLOW)
         paper.line(f"  {found.fingerprint}", DIM)
         paper.line(f"  root {found.root}", DIM)
+        for problem in refused.values():
+            paper.line(f"  {problem}", YELLOW)
 
-    return Answer(found.to_json(), text)
+    return Answer({**found.to_json(), "refused": refused.get(call.tenant)}, text)
 
 
 def backup(call: Call) -> Answer:
@@ -143,23 +150,32 @@ def backup(call: Call) -> Answer:
 
 
 def restore(call: Call) -> Answer:
-    """Restore every tenant of a backup into a new file, which appears when all of them are in it."""
+    """Restore every tenant of a backup into a new file, which appears when all of them are in it, or on a server.
+
+    Where the signing keys remember more than the backup holds, nothing is written to it until that was accepted.
+    """
     from woodrat.exchange.verbs.backup import BESIDE
     from woodrat.exchange.verbs.copy import copy as copied
+    from woodrat.exchange.verbs.copy import shown_place
+    from woodrat.proofs.verbs.signer import check_reason
 
-    path = call.path
-    if path is None:
+    path, reason = call.path, call.given.accept
+    target = path if path is not None else call.db
+    if target is None or not (path is not None or is_postgres(target)):
         fault = Fault("--db", "a database in memory is gone with this command", "Name a new file.")
         raise Refused([fault], NOT_RESTORED)
-    if os.path.exists(path):
+    if path is not None and os.path.exists(path):
         remedy = "Name a new file with --db. `woodrat copy` adds one tenant to an existing file."
         raise Refused([Fault("--db", f"{path} exists already", remedy)], NOT_RESTORED)
+    if reason is not None:
+        check_reason(reason, "--accept", NOT_RESTORED)
     engine = _backup(call, NOT_RESTORED)
     try:
         tenants = engine.tenants()
     finally:
         engine.close()
-    partial = f"{path}.restoring"
+    # A server's tables come to hold one tenant after the other; a copy that was killed goes on.
+    partial = target if path is None else f"{path}.restoring"
     restored: dict[str, Copied] = {}
     try:
         for tenant in tenants:
@@ -167,21 +183,70 @@ def restore(call: Call) -> Answer:
                 restored[tenant] = copied(
                     call.given.file, partial, tenant=tenant, keys=call.keys, agent=call.agent, progress=tell
                 )
-        os.replace(partial, path)
+        if path is not None:
+            os.replace(partial, path)
     finally:
-        for end in BESIDE:
+        for end in BESIDE if path is not None else ():
             if os.path.exists(partial + end):
                 os.unlink(partial + end)
     for warning in dict.fromkeys(warning for tenant in restored.values() for warning in tenant.warnings):
         say(warning)
+    epochs = {} if reason is None else _accept(call, target, reason, tenants)
+    refused = _refusals(call, target, tenants)
 
     def text(paper: Paper) -> None:
-        paper.line(f"Restored {len(restored)} tenants to {path}.", GREEN)
+        paper.line(f"Restored {len(restored)} tenants to {shown_place(target)}.", GREEN)
         for name, tenant in restored.items():
             again = f", {tenant.again} erasures carried out again" if tenant.again else ""
             paper.line(f"  {name}: {tenant.entries} entries{again}, root {tenant.root}", DIM)
+            if name in epochs:
+                paper.line(f"  {name}: accepted as epoch {epochs[name]}", GREEN)
+            if name in refused:
+                paper.line(f"  {name}: {refused[name]}", YELLOW)
+        if reason is not None and not epochs:
+            paper.line("Nothing had to be accepted: the signing keys remember no more than was restored.", DIM)
 
-    return Answer({"db": path, "tenants": {name: tenant.to_json() for name, tenant in restored.items()}}, text)
+    told = {name: tenant.to_json() for name, tenant in restored.items()}
+    return Answer({"db": shown_place(target), "tenants": told, "refused": refused, "epochs": epochs}, text)
+
+
+def _refusals(call: Call, db: str, tenants: Iterable[str]) -> dict[str, str]:
+    """Return the tenants of a database to which nothing can be written, as the signing keys remember more, and why."""
+    from woodrat.engines.open import engine_for
+    from woodrat.proofs.verbs.folder import keys_for
+    from woodrat.proofs.verbs.keys import Keys
+    from woodrat.proofs.verbs.signer import refusals
+
+    folder = keys_for(db, call.keys)
+    if folder is None:
+        return {}
+    engine = engine_for(db, readonly=True)
+    try:
+        found = refusals(engine, Keys(folder), map(TenantId, tenants))
+    finally:
+        engine.close()
+    return {tenant: str(error) for tenant, error in found.items()}
+
+
+def _accept(call: Call, db: str, reason: str, tenants: Iterable[str]) -> dict[str, int]:
+    """Begin a new epoch for every tenant whose log the signing keys contradict; return its number."""
+    from woodrat.clock import SystemClock
+    from woodrat.engines.open import engine_for
+    from woodrat.proofs.verbs.folder import keys_for
+    from woodrat.proofs.verbs.keys import Keys
+    from woodrat.proofs.verbs.signer import Signing, refusals
+
+    folder = keys_for(db, call.keys)
+    if folder is None:
+        return {}
+    keys, clock, engine = Keys(folder), SystemClock(), engine_for(db, readonly=True)
+    try:
+        return {
+            tenant: Signing(engine, tenant, keys, clock, tell=lambda text: None).begin_epoch(reason).checkpoint.epoch
+            for tenant in refusals(engine, keys, map(TenantId, tenants))
+        }
+    finally:
+        engine.close()
 
 
 def verify(call: Call) -> Answer:

@@ -275,6 +275,7 @@ def doctor(call: Call) -> Answer:
         "clock": None,
         "write_ahead_log": None,
         "erasure": None,
+        "refused": None,
         "problem": None,
     }
     code = wire.DONE
@@ -326,6 +327,8 @@ def doctor(call: Call) -> Answer:
             paper.line(f"  write-ahead log: {found['write_ahead_log']}", YELLOW)
         if found["erasure"] is not None:
             paper.line(f"  erasure: {found['erasure']}", YELLOW)
+        if found["refused"] is not None:
+            paper.line(f"  writes are refused: {found['refused']}", YELLOW)
         if found["problem"] is not None:
             for line in found["problem"].split("\n"):
                 paper.line(f"  problem: {line}", RED)
@@ -447,6 +450,7 @@ def _index_facts(ledger: Ledger, *, purged: bool) -> dict[str, Any]:
             "indexes": indexes,
             "refolding": [one.to_json() for one in refold.waiting(view)],
             "erasure": _unfinished_erasure(view, purged=purged),
+            "refused": None if ledger.signing is None else ledger.signing.refusal(),
         }
 
 

@@ -51,6 +51,8 @@ def _print(paper: Paper, found: Verified) -> None:
     elif found.log_damaged:
         where = "" if found.first is None else f" The first bad position is {found.first}."
         paper.line(f"The log is damaged.{where}", RED)
+    elif any(one.damage == "behind" for one in found.damage):
+        paper.line("The log is intact, but it is an older copy than the signing keys remember.", YELLOW)
     else:
         where = "" if found.first is None else f" The first position affected is {found.first}."
         paper.line(f"The log is intact, but data derived from it is out of date.{where}", YELLOW)

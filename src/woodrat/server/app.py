@@ -152,6 +152,7 @@ class App:
         status = Status(
             *(engine, self._callers, self.audit, self.measures, self.turns, self.writes, self.threads["keys"]),
             lambda: self._indexing.lacking,
+            self.tenants.refused,
         )
         gateway = AppGateway(
             *(self._relay, self._callers, self.tenants, self.intake, self.reads, self.writes, self.audit),

@@ -59,6 +59,16 @@ PROBLEMS: tuple[tuple[int, str, str, str, Mapping[str, Any]], ...] = (
         {},
     ),
     (
+        409,
+        "outdated",
+        "The ledger is an older copy than its signing keys remember, such as a restored backup; writes are refused.",
+        "log_aaaaaaaaaaaaaaaaaaaaaaaaaa: this ledger has 2 entries, and its last checkpoint covers 3. The last 1 are "
+        "missing: it is an older copy, such as a restored backup, or it was cut. Nothing was written. If a backup was "
+        "restored, accept it with `woodrat checkpoint --new-epoch REASON`; otherwise put the newer database back (a "
+        "copy needs its -wal file too).",
+        {"damage": "behind", "size": 2},
+    ),
+    (
         412,
         "outdated",
         "A condition stated by the caller no longer holds.",

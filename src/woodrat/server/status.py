@@ -17,7 +17,7 @@ from woodrat.server.keys import KEYS_TENANT
 from woodrat.server.problems import NOTHING_DONE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from concurrent.futures import Executor
 
     from woodrat.engines.port import Engine
@@ -45,11 +45,12 @@ class Status:
         writes: Writes,
         thread: Executor,
         lacking: Callable[[], Mapping[str, int]],
+        refused: Callable[[], Sequence[str]],
     ) -> None:
         self._engine, self._callers, self._audit = engine, callers, audit
         self._measures, self._turns, self._writes = measures, turns, writes
         self._thread = thread
-        self._lacking = lacking
+        self._lacking, self._refused = lacking, refused
 
     async def healthy(self, exchange: Exchange) -> None:
         """The process answers."""
@@ -63,8 +64,10 @@ class Status:
             await exchange.answer({"status": "degraded", "problem": problem}, 503)
             return
         # Calls are answered as ever, so nobody needs to be sent elsewhere; but somebody should look.
-        lost = self._audit.problem
-        await exchange.answer({"status": "ok"} if lost is None else {"status": "degraded", "problem": lost})
+        refused = await asyncio.get_running_loop().run_in_executor(self._thread, self._refused)
+        problems = [self._audit.problem, _older(len(refused)) if refused else None]
+        problem = " ".join(each for each in problems if each is not None)
+        await exchange.answer({"status": "degraded", "problem": problem} if problem else {"status": "ok"})
 
     async def metrics(self, exchange: Exchange) -> None:
         """Counts over all tenants are for the operator: whoever holds a key for them, or needs none on this machine."""
@@ -87,6 +90,15 @@ def indexes_text(lacking: Mapping[str, int]) -> str:
         *(f'woodrat_index_lacking{{index="{name}"}} {count}' for name, count in sorted(lacking.items())),
     ]
     return "\n".join(found) + "\n"
+
+
+def _older(tenants: int) -> str:
+    """Say that writes are refused, without naming anybody: whoever probes shows no key."""
+    return (
+        f"Writes of {tenants} tenant{'s' if tenants > 1 else ''} are refused: the signing keys remember more than "
+        "the database holds, as after a restored backup. Reads go on. `woodrat doctor --tenant T` says more; accept "
+        "what there is with `woodrat checkpoint --new-epoch REASON --tenant T`."
+    )
 
 
 def degraded(engine: Engine) -> str | None:

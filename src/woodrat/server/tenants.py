@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from woodrat.api.ledger import Ledger
 from woodrat.api.maintenance import check_put_back, signing_for
+from woodrat.canon.ids import TenantId
 from woodrat.server import logs
+from woodrat.server.access import OWN_TENANTS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine
     from woodrat.merge import Policy
     from woodrat.proofs.verbs.signer import Signing
     from woodrat.server.access import Caller
+
+
+LOOKED_AT_MAX: Final = 500
+"""How many tenants one probe looks at."""
 
 
 class Tenants:
@@ -35,6 +41,8 @@ class Tenants:
         self._strict, self._proofs, self._redact = strict, proofs, redact
         self._ledgers: dict[tuple[str, str], Ledger] = {}
         self._signings: dict[str, Signing] = {}
+        self._unlooked: list[str] | None = None
+        self._refused: Sequence[TenantId] = ()
 
     def ledger(self, caller: Caller) -> Ledger:
         """Return the ledger of a caller's tenant, as their agent has it."""
@@ -75,6 +83,22 @@ class Tenants:
                 tell=lambda text: logs.event("checkpoint", tenant=tenant, problem=text),
             )
         return signing
+
+    def refused(self) -> Sequence[str]:
+        """Return the tenants to which nothing is written, as the signing keys remember more than their logs hold.
+
+        Each call looks at some that no call looked at yet, and again at those that it returned before.
+        """
+        if self._proofs is None:
+            return ()
+        from woodrat.proofs.verbs.keys import Keys
+        from woodrat.proofs.verbs.signer import refusals
+
+        if self._unlooked is None:
+            self._unlooked = [tenant for tenant in self._engine.tenants() if not tenant.startswith(OWN_TENANTS)]
+        now, self._unlooked = self._unlooked[:LOOKED_AT_MAX], self._unlooked[LOOKED_AT_MAX:]
+        self._refused = tuple(refusals(self._engine, Keys(self._proofs), [*self._refused, *map(TenantId, now)]))
+        return self._refused
 
     def close(self) -> None:
         """Finish the signatures that are due."""

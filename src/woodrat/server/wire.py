@@ -36,6 +36,8 @@ HTTP_STATUS: Mapping[str, int] = {
     "unavailable": 503,
 }
 """Status of a response, by the code of the error it tells of."""
+CONFLICT = 409
+"""Status where the ledger is older than what is remembered of it: no condition that the caller stated."""
 RPC_CODES: Mapping[str, int] = {
     "refused": -32602,
     "forbidden": -32602,
@@ -63,6 +65,8 @@ def exit_code(error: WoodratError) -> int:
 
 def http_status(error: WoodratError) -> int:
     """Return the status of the response that tells of an error."""
+    if error.code == Outdated.code and error.details.get("damage") is not None:
+        return CONFLICT
     return HTTP_STATUS[error.code]
 
 

@@ -17,6 +17,8 @@ REMEDIES: Final = {
     + " If a checkpoint is held elsewhere, verify against it first: a rewritten log looks like this too.",
     "vectors": REINDEX,
     "layout": "Somebody changed the file by hand. Copy the ledger into a new file.",
+    "behind": "Writes are refused until this is accepted with `woodrat checkpoint --new-epoch REASON`, or until the "
+    "newer database is put back.",
     "switched": "Put the database back from a backup or a synced ledger, or, if you replaced it yourself, accept it "
     "with `woodrat checkpoint --new-epoch REASON`.",
     "origin": "Verify against a checkpoint of this log; if it is one, " + RESTORE[0].lower() + RESTORE[1:],
@@ -80,7 +82,7 @@ class Verified(Record):
     damage: tuple[Finding, ...]
     """What was found: the log's first, each by position."""
     notices: tuple[str, ...] = ()
-    """What is no damage and should be known: a log whose clock is far ahead of this machine's."""
+    """What is no damage and should be known: a clock far ahead of this machine's, an epoch that was accepted."""
 
     @derived
     def sound(self) -> bool:

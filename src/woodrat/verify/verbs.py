@@ -13,9 +13,9 @@ from __future__ import annotations
 import os
 import random
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.canon.digest import digest
 from woodrat.canon.ids import TenantId
@@ -34,6 +34,7 @@ from woodrat.log import check as log_check
 from woodrat.log.check import PART, Damage, Held, Joined
 from woodrat.log.entry import DIGEST_BYTES, NONCE_BYTES, request_commitment
 from woodrat.merge import BUILTIN
+from woodrat.proofs.verbs.signer import copied_name
 from woodrat.state import fingerprint
 from woodrat.state.asof import AsOf
 from woodrat.state.meaning import Meaning
@@ -67,16 +68,20 @@ def verify(
     *,
     deep: bool = False,
     checkpoints: Iterable[Held] = (),
+    signed: Iterable[Held] = (),
     remembered: Iterable[Held] = (),
+    earlier: Collection[str] = (),
     jobs: int | None = None,
     embedder: Embedder | None = None,
     progress: Progress | None = None,
 ) -> Verified:
     """Work everything out again from the log, and say what does not agree. Nothing is written.
 
-    `remembered` is what the log in this location must begin with, whatever name it goes by.
+    `checkpoints` are held elsewhere, `signed` is the last one of this signer, and `remembered` is what the log in this
+    location must begin with, whatever name it goes by; `earlier` are logs that lay here in earlier epochs.
     """
-    work = _Verification(context, deep, tuple(checkpoints), embedder, progress, remembered=tuple(remembered))
+    memory = _Memory(tuple(signed), tuple(remembered), frozenset(earlier))
+    work = _Verification(context, deep, tuple(checkpoints), embedder, progress, memory)
     try:
         with context.engine.view(context.tenant) as view:
             work.all(view, jobs)
@@ -90,6 +95,28 @@ def verify(
     return work.outcome()
 
 
+class _Memory(NamedTuple):
+    """What the signing keys remember of a log."""
+
+    signed: tuple[Held, ...]
+    """The last checkpoint signed for it."""
+    remembered: tuple[Held, ...]
+    """What the log in its location must begin with."""
+    earlier: frozenset[str]
+    """Names of logs that lay there in earlier epochs."""
+
+    def behind(self, log: Joined, name: str | None) -> tuple[Held, ...]:
+        """Return what is remembered of a log that is an older copy and holds less; `name` is what was copied."""
+        is_copy = name != _last_name(log)
+        lacking = tuple(
+            held
+            for held in (*self.signed, *self.remembered)
+            if held.size > log.size or (is_copy and log.root_at(held.size) != held.root)
+        )
+        is_known = name in self.earlier or all(held.origin == name for held in lacking)
+        return lacking if name is not None and is_known else ()
+
+
 class _Verification:
     """One verification under way."""
 
@@ -100,12 +127,11 @@ class _Verification:
         checkpoints: Sequence[Held],
         embedder: Embedder | None,
         progress: Progress | None,
-        *,
-        remembered: Sequence[Held] = (),
+        memory: _Memory,
     ) -> None:
         self._engine, self._tenant, self._policies = context.engine, context.tenant, context.policies
         self._deep, self._checkpoints, self._embedder = deep, checkpoints, embedder
-        self._remembered = remembered
+        self._memory = memory
         self._findings: dict[tuple[Any, ...], Finding] = {}
         self._checked: list[str] = []
         self._unchecked: set[str] = set()
@@ -123,11 +149,17 @@ class _Verification:
             log, seen = self._check_log(view, audit, crew)
             self._checked.append("log")
             self.note(_of_log(log.damage))
-            if self._checkpoints:
-                self.note(_of_log(log_check.against(log, self._checkpoints)))
+            signed, remembered = self._memory.signed, self._memory.remembered
+            behind = self._memory.behind(log, copied_name(view)) if not log.damage else ()
+            if behind:
+                self.note([_behind(log, max(held.size for held in behind))])
+                signed = tuple(held for held in signed if held not in behind)
+                remembered = tuple(held for held in remembered if held not in behind)
+            if self._checkpoints or self._memory.signed:
+                self.note(_of_log(log_check.against(log, (*self._checkpoints, *signed))))
                 self._checked.append("checkpoints")
-            if self._remembered:
-                self.note(check_location(log, self._remembered))
+            if self._memory.remembered:
+                self.note(check_location(log, remembered))
                 self._checked.append("location")
             self._log = log
             if not log.damage:
@@ -171,7 +203,8 @@ class _Verification:
         The file is checked by this process, and meanwhile the others, if there are any, begin with the log.
         """
         size = self._size
-        sizes = [held.size for held in (*self._checkpoints, *self._remembered) if held.size <= size]
+        known = (*self._checkpoints, *self._memory.signed, *self._memory.remembered)
+        sizes = [held.size for held in known if held.size <= size]
         parts = -(-size // PART)
         step = max(1, -(-parts // (crew.jobs * STRETCHES)) if crew.jobs > 1 else parts) * PART
         tasks = [(start, min(start + step, size), size, sizes) for start in range(0, max(size, 1), step)]
@@ -266,7 +299,9 @@ class _Verification:
             fingerprint=fingerprint.text(root) if root is not None else None,
             checked=tuple(self._checked),
             unchecked=tuple(sorted(self._unchecked)),
-            covered=max((held.size for held in self._checkpoints if held.size <= self._size), default=0),
+            covered=max(
+                (held.size for held in (*self._checkpoints, *self._memory.signed) if held.size <= self._size), default=0
+            ),
             damage=tuple(ordered[:FINDINGS_MAX]),
         )
 
@@ -332,10 +367,25 @@ def check_clone(view: View, log: Joined) -> list[Mismatch]:
     return [Mismatch("clone", begins, None, problem, log=True)]
 
 
+def _last_name(log: Joined) -> str | None:
+    return max(log.names, key=log.names.__getitem__, default=None)
+
+
+def _behind(log: Joined, size: int) -> Mismatch:
+    """Say that a log is an older copy; nothing in it is wrong."""
+    problem = (
+        f"this is an older copy than the signing keys remember, such as a restored backup: they remember {size} "
+        f"entries, and the log has {log.size}"
+    )
+    if size > log.size:
+        problem += f"; if no backup was restored, its last {size - log.size} were cut off"
+    return Mismatch("behind", log.size, None, problem)
+
+
 def check_location(log: Joined, remembered: Iterable[Held]) -> list[Mismatch]:
     """Compare a log with what is remembered of its location; it may go on under another name, and not otherwise."""
     found: list[Mismatch] = []
-    name = max(log.names, key=log.names.__getitem__, default=None)
+    name = _last_name(log)
     for known in remembered:
         if known.size > log.size:
             there = f"the log has {log.size}"

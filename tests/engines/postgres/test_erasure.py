@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -9,11 +10,13 @@ from urllib.parse import parse_qs, urlsplit
 import psycopg
 import pytest
 from psycopg import errors
+from tests import postgres
 from tests.faults.test_erasure import PERSON, THEIRS, TOKENS, hits, tell
 
 import woodrat
 from woodrat import Ledger
 from woodrat.engines.postgres.connection import ERASER
+from woodrat.engines.postgres.migration import migrate
 from woodrat.proofs.verbs.keys import make as make_keys
 from woodrat.testing.clock import FixedClock
 
@@ -78,13 +81,56 @@ def test_nothing_is_left_in_rows_and_files(ledger: Ledger) -> None:
     assert shown == [("bob@example.com", "Dresden")]
 
 
+STEPS = Path(__file__).parents[3] / "docs" / "reference" / "postgresql.md"
+"""The page with the statements to run after an erasure."""
+
+
+def run(url: str, *statements: str) -> None:
+    """Run statements as a superuser, each by itself."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def test_the_documented_steps_leave_nothing_in_the_data_directory(tmp_path: Path) -> None:
+    """Values stay in recycled segments of the write-ahead log, until the statements of the page were run."""
+    code = STEPS.read_text("utf-8").partition("```sql\n")[2].partition("```")[0]
+    block = code.index("DO $$")
+    end = code.index("END $$;") + len("END $$;")
+    before, after = (re.findall(r"[^;]+;", part) for part in (code[:block], code[end:]))
+    make_keys(tmp_path / "keys", FixedClock())
+    with postgres.Own(full_page_writes="on", min_wal_size="128MB") as own:
+        migrate(own.url)
+        with woodrat.open(own.url, keys=tmp_path / "keys", agent="crm", clock=FixedClock()) as ledger:
+            tell(ledger)
+            for number in range(3):
+                run(own.url, f"CREATE TABLE filler_{number} ()", "SELECT pg_switch_wal()")
+            run(own.url, "CHECKPOINT")
+            assert ledger.erase(PERSON, reason="a request under article 17").complete
+        run(own.url, "SELECT pg_switch_wal()", "CHECKPOINT")
+        left = hits(own.data)
+        assert left, "a checkpoint recycles segments"
+        assert all((own.data / "pg_wal" / name).is_file() for name in left)
+        run(own.url, *before, code[block:end], *after)
+        assert hits(own.data) == {}
+        with psycopg.connect(own.url) as connection:
+            assert connection.execute("SHOW wal_recycle").fetchone() == ("on",)
+
+
 def test_the_certificate_says_what_the_server_still_holds(ledger: Ledger) -> None:
     """Write-ahead log, archives, backups and replicas are named, with what to do, in a dry run too."""
     ledger.store({"entity_type": "contact", "email": "eve@example.com"})
     for dry_run in (True, False):
         stays = ledger.erase("contact/eve@example.com", reason="asked", dry_run=dry_run).stays
         told = "\n".join(f"{one.what}: {one.why}" for one in stays)
-        for word in ("write-ahead log up to", "pg_switch_wal", "archive_mode is off", "base backups", "replicas"):
+        for word in (
+            "write-ahead log up to",
+            "wal_recycle to off",
+            "docs/reference/postgresql.md",
+            "archive_mode is off",
+            "base backups",
+            "replicas",
+        ):
             assert word in told
         assert "the server's own log" not in told
 

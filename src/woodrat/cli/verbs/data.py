@@ -203,10 +203,24 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "backup restore",
         "exchange:restore",
-        ("woodrat backup restore agents-backup.db --db restored.db",),
+        (
+            "woodrat backup restore agents-backup.db --db restored.db",
+            "woodrat backup restore agents-backup.db --accept 'the disk failed, and this is the newest backup'",
+        ),
         what="Restore all tenants of a backup into a new database.",
-        own=(argument("file", metavar="F", help="backup to restore"),),
-        more="--db names the new file. `woodrat copy` restores one tenant, up to any moment.",
+        own=(
+            argument("file", metavar="F", help="backup to restore"),
+            argument(
+                "--accept",
+                metavar="REASON",
+                help="go on from it although the signing keys remember more: begin a new epoch for every such tenant",
+            ),
+        ),
+        more=(
+            "--db names the new file, or an empty PostgreSQL database. If the signing keys remember more than the "
+            "backup holds, writes are refused until that is accepted. `woodrat copy` restores one tenant, up to any "
+            "moment."
+        ),
     ),
     Command(
         "backup verify",

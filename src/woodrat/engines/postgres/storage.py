@@ -79,8 +79,10 @@ class PostgresStorage:
         found = [
             (
                 f"the server's write-ahead log up to {wal}",
-                "old values stand in it until its segments are recycled: run `SELECT pg_switch_wal()` and `CHECKPOINT`,"
-                " and see that no replication slot holds segments back"
+                "old values stand in it, also in segments that are recycled: these get new names and keep their bytes,"
+                " so `pg_switch_wal()` and `CHECKPOINT` alone do not remove them. Set wal_recycle to off, then switch"
+                ' and checkpoint until no segment of now is left, by the statements under "Erasing" in'
+                " docs/reference/postgresql.md; no replication slot may hold segments back"
                 + (f" ({slots} of them exist now)" if slots else " (none exists now)"),
             ),
             (
@@ -94,8 +96,8 @@ class PostgresStorage:
             ),
             (
                 f"replicas ({replicas} connected now)" if replicas else "replicas, if there are any",
-                f"they forget when they have replayed {wal}, their own write-ahead log as above; one that is behind or"
-                " cut off still answers with what was erased",
+                f"their tables forget when they have replayed {wal}, and their own write-ahead log has to be emptied as"
+                " above; one that is behind or cut off still answers with what was erased",
             ),
         ]
         if logs_values:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon.digest import base32, digest
 from woodrat.canon.form import parse, serialise
+from woodrat.engines.open import is_postgres
 from woodrat.errors import Corrupt, Refused
 from woodrat.log.checkpoint import Checkpoint
 from woodrat.log.tree import HASH_BYTES, SIZE_MAX
@@ -39,7 +40,8 @@ class Location:
     keys: Keys
     """The folder."""
     paths: tuple[str, ...]
-    """The file: its path as it was named, made absolute, and its path without links where that is another."""
+    """The file: its path as it was named, made absolute, and its path without links where that is another; of a
+    database of a server its address."""
     tenant: str
     """The tenant."""
 
@@ -50,8 +52,9 @@ class Location:
 
     @classmethod
     def at(cls, keys: Keys, path: str, tenant: str) -> Location:
-        """Return the location of a tenant's log in the file at a path."""
-        return cls(keys, tuple(dict.fromkeys((os.path.abspath(path), os.path.realpath(path)))), tenant)
+        """Return the location of a tenant's log in the file at a path, or at the address of a server."""
+        paths = (path,) if is_postgres(path) else (os.path.abspath(path), os.path.realpath(path))
+        return cls(keys, tuple(dict.fromkeys(paths)), tenant)
 
     def __str__(self) -> str:
         return f"{self.paths[0]}, tenant {self.tenant}"
@@ -86,14 +89,36 @@ class Location:
                 os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
                 replace(file, _text(path, self.tenant, checkpoint), clock)
 
-    def put_aside(self, reason: str, clock: Clock) -> None:
-        """Keep what was remembered beside it, with the reason for which it counts no more."""
+    def earlier(self) -> frozenset[str]:
+        """Return the logs that lay here before a new epoch began: a backup of such a log is an older copy."""
+        found = (self._remembered(path) for file in self.files() for path in _aside(file, ".json"))
+        return frozenset(one.log for one in found if one is not None)
+
+    def reason(self, epoch: int) -> str | None:
+        """Return when and why an epoch ended here; none where nothing was noted."""
+        text = read(f"{self.files()[0].removesuffix('.json')}.epoch-{epoch}.reason")
+        return None if text is None else text.strip().replace(" ", ": ", 1)
+
+    def put_aside(self, epoch: int, reason: str, seen: Checkpoint | None, clock: Clock) -> None:
+        """Keep what was remembered beside it, with the reason for which it counts no more.
+
+        Where nothing was, that is what the signer had `seen` of the log that lies here now.
+        """
         for path, file in zip(self.paths, self.files(), strict=True):
-            before = self._remembered(file)
+            before = self._remembered(file) or seen
             if before is not None:
-                aside = f"{file.removesuffix('.json')}.epoch-{before.epoch}"
+                os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
+                aside = f"{file.removesuffix('.json')}.epoch-{epoch}"
                 replace(f"{aside}.json", _text(path, self.tenant, before), clock)
                 replace(f"{aside}.reason", f"{clock.now()} {reason}\n", clock)
+
+
+def _aside(file: str, end: str) -> list[str]:
+    """Return the files that were put aside beside one."""
+    folder, name = os.path.split(file)
+    begins = f"{name.removesuffix('.json')}.epoch-"
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    return [os.path.join(folder, each) for each in names if each.startswith(begins) and each.endswith(end)]
 
 
 def check_there(keys: str | None, path: str | None, tenant: str) -> None:

@@ -2,22 +2,22 @@
 
     head of the log → does it go on from the last checkpoint? → sign → remember → hand out
 
-A history that is shorter than the last checkpoint, or another one, is never signed: the database was cut, or an older
-copy was put in its place. Neither is one that does not begin with what is remembered of its file and tenant
-(`locations.py`), whatever name it goes by. Then nothing is written either, until the operator puts the database back
-or begins a new epoch. Signing happens after a write is durable and never undoes one; what goes wrong is told, and the
-writer goes on.
+A history that is shorter than the last checkpoint, or another one, is never signed: an older copy was put in its
+place, such as a backup, or the database was cut. Neither is one that does not begin with what is remembered of its
+file and tenant (`locations.py`), whatever name it goes by. Then nothing is written either, until the operator puts the
+database back or begins a new epoch. Signing happens after a write is durable and never undoes one; what goes wrong is
+told, and the writer goes on.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from woodrat.errors import Corrupt, Fault, Refused, Unavailable, WoodratError, shown
+from woodrat.errors import Corrupt, Fault, Outdated, Refused, Unavailable, WoodratError, shown
 from woodrat.log import tree
 from woodrat.log.checkpoint import Checkpoint, Note, VerifierKey, opened
 from woodrat.proofs.proof import Signed
@@ -40,6 +40,8 @@ EVERY: Final = 1_000
 PATIENCE_SECONDS: Final = 10.0
 """How long to wait for another process that is signing."""
 _LOOK_SECONDS: Final = 0.02
+BEHIND: Final = "behind"
+"""The class of damage of a log that is shorter than what is remembered of it."""
 REASON_BYTES_MAX: Final = 4_096
 """Longest reason for a new epoch."""
 
@@ -57,16 +59,18 @@ class Trouble:
     root: bytes
     """The root of as many of them as both have."""
     found: str | None
-    """The log that is there now; none where there are no entries."""
+    """The log that is there now, or that it was copied from; none where there are no entries."""
     location: Location | None = None
-    """The file and tenant it is remembered for; none for the checkpoint of the log itself."""
+    """The file and tenant it lies in; none where it is in no file."""
+    is_copy: bool = False
+    """Whether it is a copy to which nothing but erasures was added."""
 
     @property
     def damage(self) -> str:
         """The class of damage, as `verify` names it."""
-        if self.location is not None and self.found != self.log:
+        if self.location is not None and self.found not in (self.log, *self.location.earlier()):
             return "switched"
-        return "truncated" if self.size < self.seen.size else "forked"
+        return BEHIND if self.size < self.seen.size or self.is_copy else "forked"
 
     def __str__(self) -> str:
         if self.damage == "switched":
@@ -80,21 +84,36 @@ class Trouble:
                 f"{self.seen.root.hex()}, and {there}. The file was replaced, or the log of another tenant was put in "
                 "this one's place."
             )
+        if self.size >= self.seen.size and self.is_copy:
+            return (
+                f"{self.log}: this ledger is a restored backup with {self.size} entries, and lacks some of the "
+                f"{self.seen.size} that its last checkpoint covers."
+            )
         if self.size < self.seen.size:
             return (
                 f"{self.log}: this ledger has {self.size} entries, and its last checkpoint covers {self.seen.size}. "
-                f"The last {self.seen.size - self.size} are missing: it was cut, or it is an older or partial copy."
+                f"The last {self.seen.size - self.size} are missing: it is an older copy, such as a restored backup, "
+                "or it was cut."
             )
         return (
             f"{self.log}: the first {self.seen.size} entries have the root {self.root.hex()}, and the last checkpoint "
             f"says {self.seen.root.hex()}. Entries were changed, or this is another history of the same log."
         )
 
-    def error(self, outcome: str) -> Corrupt:
-        """Return what to raise where going on would hide it."""
+    @property
+    def command(self) -> str:
+        """The command that accepts it."""
+        tenant = "default" if self.location is None else self.location.tenant
+        return "woodrat checkpoint --new-epoch REASON" + (f" --tenant {tenant}" if tenant != "default" else "")
+
+    def error(self, outcome: str) -> WoodratError:
+        """Return what to raise where going on would hide it: an older copy holds no bytes that are wrong."""
         remedy = (
-            "Put the whole database back (a copy needs its -wal file too), or accept this history with "
-            "`woodrat checkpoint --new-epoch REASON`."
+            f"If a backup was restored, accept it with `{self.command}`; otherwise put the newer database back (a copy "
+            "needs its -wal file too)."
+            if self.damage == BEHIND
+            else "Put the whole database back (a copy needs its -wal file too), or accept this history with "
+            f"`{self.command}`."
         )
         details = {
             "damage": self.damage,
@@ -104,7 +123,7 @@ class Trouble:
             "root": self.root.hex(),
             "checkpoint": self.seen.to_json(),
         }
-        return Corrupt(f"{self} {outcome} {remedy}", details)
+        return (Outdated if self.damage == BEHIND else Corrupt)(f"{self} {outcome} {remedy}", details)
 
 
 # What is remembered
@@ -142,8 +161,20 @@ def trouble(view: View, seen: Checkpoint, location: Location | None = None) -> T
     shared = min(head.size, seen.size)
     root = tree.Frontier.at(view.nodes(), shared).root()
     if head.size < seen.size or root != seen.root:
-        return Trouble(seen.log, seen, head.size, root, head.log, location)
+        name = copied_name(view)
+        return Trouble(seen.log, seen, head.size, root, name, location, is_copy=name != head.log)
     return None
+
+
+def copied_name(view: View) -> str | None:
+    """Return the name of a log; of a copy to which nothing but erasures was added, the name of what was copied.
+
+    A backup that is restored is made to forget what was erased since, and each such erasure is an entry of the copy.
+    """
+    head, last = view.head(), view.cloned()
+    if not 0 <= last < head.position or any(entry.kind != "erasure" for entry in view.entries(last)):
+        return head.log
+    return next(view.entries(last - 1, last)).log
 
 
 def any_trouble(
@@ -153,7 +184,7 @@ def any_trouble(
 
     Both were read before the view was opened: others write and sign meanwhile, and a log only ever grows.
     """
-    found = None if seen is None else trouble(view, seen)
+    found = None if seen is None else trouble(view, seen, location)
     if found is None:
         found = next(filter(None, (trouble(view, known, location) for known in remembered)), None)
     return found
@@ -178,6 +209,20 @@ def _judge(
 def look(engine: Engine, tenant: TenantId, keys: Keys) -> Trouble | None:
     """Say why a tenant's log does not go on from the last checkpoint signed for it, or None."""
     return _judge(engine, tenant, keys, Location.of(keys, engine, tenant))[1]
+
+
+def refusals(engine: Engine, keys: Keys, tenants: Iterable[TenantId]) -> dict[TenantId, WoodratError]:
+    """Return the tenants to which nothing is written, as their logs contradict what the keys remember, and why."""
+    found: dict[TenantId, WoodratError] = {}
+    for tenant in tenants:
+        try:
+            contradiction = look(engine, tenant, keys)
+        except Corrupt as error:  # what the signer remembers cannot be read
+            found[tenant] = error
+        else:
+            if contradiction is not None:
+                found[tenant] = contradiction.error("Writes are refused.")
+    return found
 
 
 # Signing
@@ -225,6 +270,11 @@ class Signing:
             self._halted = True
             self._notice(f"{found} Reading goes on; writing is refused.")
 
+    def refusal(self) -> str | None:
+        """Return why nothing is written; none where it is."""
+        found = refusals(self._engine, self.keys, [self._tenant])
+        return next(map(str, found.values()), None)
+
     def check(self) -> None:
         """Refuse to write to a history that the last checkpoint contradicts, unless it was accepted meanwhile."""
         if self._halted:
@@ -257,7 +307,8 @@ class Signing:
         try:
             with self._engine.view(self._tenant) as view:
                 head = view.head()
-                if head.log is not None:
+                # Another process may have accepted a history here meanwhile; its epoch stays.
+                if head.log is not None and not self._location.remembered():
                     self._location.remember(Checkpoint(head.log, head.size, head.frontier.root()), self._clock)
         except (WoodratError, OSError) as error:
             self._notice(f"The keys folder could not note which log lies here: {error} What was written stays.")
@@ -282,11 +333,7 @@ class Signing:
 
     def begin_epoch(self, reason: object) -> Signed:
         """Accept a history that the last checkpoint contradicts: put that one aside with the reason, and sign anew."""
-        if not isinstance(reason, str) or not 0 < len(reason.encode("utf-8", "replace")) <= REASON_BYTES_MAX:
-            problem = f"a new epoch needs a reason, got {shown(reason)}"
-            remedy = f"Say in 1 to {REASON_BYTES_MAX} bytes why this history is the one to go on from."
-            raise Refused([Fault("new_epoch", problem, remedy)], "Nothing was signed.")
-        return self._sign(reason, PATIENCE_SECONDS)
+        return self._sign(check_reason(reason, "new_epoch", "Nothing was signed."), PATIENCE_SECONDS)
 
     def _sign(self, reason: str | None, patience: float) -> Signed:
         try:
@@ -345,21 +392,21 @@ class Signing:
             checkpoint = Checkpoint(log, head.size, head.frontier.root(), epoch_line(epoch))
             text = str(checkpoint.signed(verifier, self.keys.sign))
             if reason is not None:
-                self._put_aside(reason, seen)
+                self._put_aside(epoch - 1, reason, seen)
             if head.log is not None:
                 # Remembered first: a note that somebody holds is one that the signer knows of, if the power fails.
                 replace(self.keys.seen(log), text, self._clock)
             self._settle(checkpoint)
             return Signed(checkpoint, text, new=True)
 
-    def _put_aside(self, reason: str, seen: tuple[Checkpoint, str] | None) -> None:
+    def _put_aside(self, epoch: int, reason: str, seen: tuple[Checkpoint, str] | None) -> None:
         """Keep what contradicts the history that is accepted, and why it was."""
         if seen is not None:
             aside = f"{self.keys.seen(seen[0].log).removesuffix('.note')}.epoch-{seen[0].epoch}"
             replace(f"{aside}.note", seen[1], self._clock)
             replace(f"{aside}.reason", f"{self._clock.now()} {reason}\n", self._clock)
         if self._location is not None:
-            self._location.put_aside(reason, self._clock)
+            self._location.put_aside(epoch, reason, None if seen is None else seen[0], self._clock)
 
     def _settle(self, checkpoint: Checkpoint) -> None:
         """Take a checkpoint for what the log goes on from, here and for its location."""
@@ -390,6 +437,15 @@ class Signing:
             return Signed(*seen, new=False)
         return self.sign()
 
+    def epoch_notice(self) -> str | None:
+        """Return that the history of this log was accepted, and why; none in its first epoch."""
+        known = (*self.checkpoints(), *self.remembered())
+        epoch = max((one.epoch for one in known), default=1)
+        if epoch == 1:
+            return None
+        reason = None if self._location is None else self._location.reason(epoch - 1)
+        return f"The log is in epoch {epoch}: its history was accepted" + (f" at {reason}" if reason else "") + "."
+
     def checkpoints(self) -> tuple[Checkpoint, ...]:
         """Return the checkpoints this log must go on from."""
         with self._engine.view(self._tenant) as view:
@@ -399,6 +455,10 @@ class Signing:
     def remembered(self) -> tuple[Checkpoint, ...]:
         """Return what the log in this location must begin with, whatever its name."""
         return _remembered(self._location)
+
+    def earlier(self) -> frozenset[str]:
+        """Return the logs that lay in this location in earlier epochs."""
+        return frozenset() if self._location is None else self._location.earlier()
 
     @contextmanager
     def _remembering(self) -> Iterator[tuple[tuple[Checkpoint, ...], View]]:
@@ -433,6 +493,15 @@ class Signing:
             yield
         finally:
             os.close(descriptor)
+
+
+def check_reason(reason: object, path: str, outcome: str) -> str:
+    """Return a reason for a new epoch, if it is one."""
+    if not isinstance(reason, str) or not 0 < len(reason.encode("utf-8", "replace")) <= REASON_BYTES_MAX:
+        problem = f"a new epoch needs a reason, got {shown(reason)}"
+        remedy = f"Say in 1 to {REASON_BYTES_MAX} bytes why this history is the one to go on from."
+        raise Refused([Fault(path, problem, remedy)], outcome)
+    return reason
 
 
 class _Busy(Unavailable):
