@@ -36,6 +36,7 @@ class Connected(Memories):
         self.cursor = connection.cursor()
         """For statements that are done with once they return; a new cursor for each would cost half as much again."""
         self._version: object = None
+        self._closed = False
         self.looking: Glancing | None = None
         """What looks at entities through it, once something did."""
 
@@ -63,5 +64,10 @@ class Connected(Memories):
             self.forget()
         for statement in statements:
             # A full disk and the like end the whole transaction by themselves; then there is nothing to go back to.
-            if not self.connection.getautocommit():
+            if not self._closed and not self.connection.getautocommit():
                 self.connection.execute(statement)
+
+    def close(self) -> None:
+        """Close the connection; nothing is left to undo."""
+        self._closed = True
+        self.connection.close()

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
-from weakref import WeakSet
 
 import apsw
 
@@ -35,6 +36,7 @@ from woodrat.engines.sqlite.connection import (
 from woodrat.engines.sqlite.fence import Fence
 from woodrat.engines.sqlite.gate import Gate
 from woodrat.engines.sqlite.group import Part, Together
+from woodrat.engines.sqlite.hold import DATABASE, WAL, Hold
 from woodrat.engines.sqlite.medium import Unchanging, check_writable
 from woodrat.engines.sqlite.tables import SqliteView
 from woodrat.engines.sqlite.wal_index import WalIndex
@@ -52,7 +54,9 @@ if TYPE_CHECKING:
     from woodrat.state.schema import Schema
 
 
-_ENGINES: WeakSet[SqliteEngine] = WeakSet()
+OPENINGS = 10
+"""How often a ledger is opened whose write-ahead log is deleted meanwhile."""
+_ENGINES: weakref.WeakSet[SqliteEngine] = weakref.WeakSet()
 
 
 def open_paths() -> list[str]:
@@ -75,7 +79,9 @@ class SqliteEngine:
         self._process = pid()
         self.gate = Gate(self.path)
         self._idle: list[Connected] = []
-        self._pool = threading.Lock()
+        self._readers = 0
+        """How many connections to read by are open, idle or not."""
+        self._pool = threading.RLock()
         self.closed = self._writing = False
         self.vfs = vfs
         self._stamps = WalIndex(self.path) if vfs is None else None
@@ -89,13 +95,31 @@ class SqliteEngine:
             self._unchanging = Unchanging.of(self.path)
         elif vfs is None:
             check_writable(self.path)
+        self._hold = Hold(self.path) if vfs is None and self._unchanging is None else None
+        if self._hold is not None:
+            self._abandon = weakref.finalize(self, self._hold.abandon)
         with translated(self.path):
-            self._writer = Connected(connect(self.path, readonly=readonly, vfs=vfs, unchanging=self._unchanging))
-            prepare(self._writer.connection, self.path, readonly=readonly)
+            self._writer = Connected(self._open())
             if not readonly and not is_purged(self._writer.connection):
                 self.purge()  # whoever erased did not live to see the end of it
         self._write_ahead_log = WriteAheadLog(self.path, self._writer.connection, self.fence)
         _ENGINES.add(self)
+
+    def _open(self) -> apsw.Connection:
+        """Open a connection to write by, to files that are held from before it opens them."""
+        hold = self._hold
+        for _ in range(OPENINGS):
+            with ExitStack() as undo:
+                if hold is not None:
+                    undo.callback(hold.close)
+                made = hold is None or hold.take()
+                connection = connect(self.path, readonly=self.readonly, vfs=self.vfs, unchanging=self._unchanging)
+                undo.callback(connection.close)
+                prepare(connection, self.path, readonly=self.readonly)
+                if hold is None or (made and hold.note()):
+                    undo.pop_all()
+                    return connection
+        raise _deleted(self.path, "Nothing was opened.")
 
     def elsewhere(self) -> Callable[[], Engine]:
         return partial(SqliteEngine, os.path.abspath(self.path), readonly=True)
@@ -218,14 +242,48 @@ class SqliteEngine:
         return SqliteStorage(self, tenant, open_paths)
 
     def close(self) -> None:
-        with self._pool:
-            if not self.closed:
-                self.closed = True
-                self.gate.close()
-                if self._process == pid():
-                    self._close_idle()
-                    if not self._writing:
-                        self._writer.connection.close()
+        try:
+            if not (self.closed or self.readonly or self._writing or self.fence.is_up) and self._process == pid():
+                self._check_before_closing()
+        finally:
+            with self._pool:
+                if not self.closed:
+                    self.closed = True
+                    self.gate.close()
+                    if self._process == pid():
+                        self._close_idle()
+                        if not self._writing:
+                            self._close_writer()
+
+    def _check_before_closing(self) -> None:
+        """Bring what was written here into the file, if its write-ahead log was deleted."""
+        hold = self._hold
+        if hold is None or not hold.moved() or hold.moved(DATABASE):
+            return
+        with translated(self.path), self.gate.turn():
+            try:
+                self.take_writer()
+            except Unavailable as error:
+                from woodrat.engines.sqlite.carry_over import save  # almost never needed
+
+                if self.fence.is_up or (saved := save(self._writer.connection, self.path)) is None:
+                    raise
+                raise _deleted(self.path, _saved(saved)) from error
+            self.give_back_writer()
+
+    def _close_writer(self) -> None:
+        if self._hold is not None:
+            self._abandon.detach()
+            if self._hold.moved(WAL):
+                # Closing would put old pages into the file, and delete a log that is not ours.
+                self._writer.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            self._hold.let_go()
+        self._writer.close()
+        self._close_hold()
+
+    def _close_hold(self) -> None:
+        if self._hold is not None and not self._readers:
+            self._hold.close()
 
     def _check(self) -> None:
         if self.closed:
@@ -243,7 +301,12 @@ class SqliteEngine:
         try:
             return self._idle.pop()
         except IndexError:
+            pass
+        with self._pool:
+            if self._hold is not None and self._hold.moved():
+                raise _deleted(self.path, "Nothing was read.")
             connection = connect(self.path, readonly=True, vfs=self.vfs, unchanging=self._unchanging)
+            self._readers += 1
             return Connected(connection, reads=True)
 
     def give_back(self, reader: Connected) -> None:
@@ -251,12 +314,16 @@ class SqliteEngine:
         # Taking from a list and adding to it need no lock, and whoever closes comes after or is seen here.
         self._idle.append(reader)
         if self.closed:
-            self._close_idle()
+            with self._pool:
+                self._close_idle()
+                if not self._writing:
+                    self._close_hold()
 
     def _close_idle(self) -> None:
         try:
             while True:
                 self._idle.pop().connection.close()
+                self._readers -= 1
         except IndexError:
             pass
 
@@ -266,6 +333,8 @@ class SqliteEngine:
             if self.closed:
                 self._check()
             self.fence.check()
+            if self._hold is not None and self._hold.moved(WAL):
+                self._go_on(_NOTHING)
             self._writing = True
             return self._writer
 
@@ -274,11 +343,78 @@ class SqliteEngine:
         with self._pool:
             self._writing = False
             if self.closed:
-                self._writer.connection.close()
+                self._close_writer()
+
+    def acknowledge(self) -> Connected:
+        """Make sure that the last commit is in the files at the path; return the connection to write by."""
+        if self._hold is not None and self._hold.moved():
+            with self._pool:
+                self._go_on(_UNKNOWN)
+        return self._writer
+
+    def _go_on(self, outcome: str) -> None:
+        """Write to the files at the path from now on, and bring the commits there that went into others.
+
+        Only in the writer's turn. All connections of a process share one index of the log, so all are closed.
+        """
+        assert self._hold is not None
+        if self._hold.moved(DATABASE):
+            raise self._stopped(_REPLACED, outcome, "See which file is the right one.")
+        self._close_idle()
+        if self._readers or not self._hold.alone:
+            raise _deleted(self.path, outcome)
+        from woodrat.engines.sqlite.carry_over import bring, save  # almost never needed
+
+        saved = save(self._writer.connection, self.path)
+        self._writer.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        self._writer.close()
+        self._hold.close()
+        cause: Exception | None = None
+        try:
+            self._writer = Connected(self._open())
+            self._write_ahead_log = WriteAheadLog(self.path, self._writer.connection, self.fence)
+            self._stamps = WalIndex(self.path)
+            self.sound.clear()
+            if saved is None or bring(saved, self._writer.connection):
+                return
+        except (apsw.Error, Unavailable) as error:
+            cause = error
+        raise self._stopped(_DELETED, outcome, _saved(saved)) from cause
+
+    def _stopped(self, problem: str, outcome: str, remedy: str) -> Unavailable:
+        """Accept no more writes; return what to say of this one."""
+        problem += " No more writes are accepted here, and reads go on."
+        remedy += " Close the ledger and open it again."
+        self.fence.put_up(f"{problem} {_NOTHING} {remedy}")
+        return Unavailable(f"{self.path}: {problem} {outcome} {remedy}", {"path": self.path, "fenced": True})
 
     def take_over(self) -> None:
         """Take the write-ahead log over into the file, if it is long; what cannot be now can after the next write."""
         self._write_ahead_log.take_over()
+
+
+_DELETED = "another program deleted or replaced files beside the ledger (its -wal or -shm) while it was open."
+_REPLACED = "another program moved, replaced or deleted the file while it was open."
+_NOTHING = "Nothing of this call was written."
+_UNKNOWN = (
+    "It is not known whether this call was written: it is there whole or not at all. Sent again under its idempotency "
+    "key, it is stored once."
+)
+
+
+def _deleted(path: str, outcome: str) -> Unavailable:
+    remedy = "Close the ledger and open it again."
+    return Unavailable(f"{path}: {_DELETED} {outcome} {remedy}", {"path": path})
+
+
+def _saved(path: str | None) -> str:
+    """Say where the last writes are, if they are not in the file."""
+    if path is None:
+        return "All earlier writes are in the file."
+    return (
+        f"The file may lack the last writes that were made here. They are saved in {path}, a ledger of its own: "
+        f"`woodrat sync {path}` stores those that are missing, at new positions."
+    )
 
 
 class _Viewing:
@@ -367,6 +503,7 @@ class _Writing:
                     self._writer.cursor.execute("COMMIT")
                     self._writer.committed()
                     self._write.trim()
+                    self._writer = self._engine.acknowledge()
                     self._engine.take_over()
                 else:
                     self._undo()

@@ -1,7 +1,8 @@
 """The fence: after a failed flush nothing more is written through an engine, until the file is opened anew.
 
 A flush that fails may be the only sign that the system dropped what it was to keep, and the next one may succeed all
-the same. So what was written since the last good flush counts for nothing until it was read again from the disk.
+the same. So what was written since the last good flush counts for nothing until it was read again from the disk. The
+same holds once the file was replaced, or went on without writes that were made here.
 """
 
 from __future__ import annotations
@@ -23,29 +24,41 @@ def is_flush(error: object) -> bool:
     return isinstance(error, apsw.IOError) and getattr(error, "extendedresult", None) in _FLUSHES
 
 
-class Fence:
-    """Stands around the writer of one engine once a flush failed."""
+_FLUSH_FAILED = (
+    "a flush to the disk failed earlier, so no more writes are accepted here. Nothing of this call was written; all "
+    "that was acknowledged is safe, and reads go on. Check the disk, close the ledger and open it again, then send the "
+    "same call again."
+)
 
-    __slots__ = ("_path", "_up")
+
+class Fence:
+    """Stands around the writer of one engine once a flush failed, or its file went on without it."""
+
+    __slots__ = ("_path", "_why")
 
     def __init__(self, path: str) -> None:
-        self._path, self._up = path, False
+        self._path = path
+        self._why: str | None = None
+
+    @property
+    def is_up(self) -> bool:
+        """Whether no more writes are accepted."""
+        return self._why is not None
 
     def check(self) -> None:
         """Refuse a write if the fence is up."""
-        if self._up:
-            raise Unavailable(
-                f"{self._path}: a flush to the disk failed earlier, so no more writes are accepted here. Nothing of "
-                "this call was written; all that was acknowledged is safe, and reads go on. Check the disk, close the "
-                "ledger and open it again, then send the same call again.",
-                {"path": self._path, "fenced": True},
-            )
+        if self._why is not None:
+            raise Unavailable(f"{self._path}: {self._why}", {"path": self._path, "fenced": True})
+
+    def put_up(self, why: str) -> None:
+        """Refuse all later writes, and say why."""
+        self._why = why
 
     def watch(self, error: object, connection: apsw.Connection) -> None:
         """Put the fence up if this error of the writer says that a flush failed."""
-        if self._up or not is_flush(error):
+        if self.is_up or not is_flush(error):
             return
-        self._up = True
+        self.put_up(_FLUSH_FAILED)
         # Closing would take the write-ahead log over into the file and delete it; it stays for the next opening.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         _drop_cached(os.path.realpath(self._path) + "-wal")

@@ -4,8 +4,10 @@ SQLite's lock is unfair: a process that writes without a pause can keep others o
 turnstile before it waits for the gate, and holds the turnstile until it is through. Whoever has just written finds the
 turnstile taken by the next in line, and cannot overtake.
 
-The gate is for fairness alone; SQLite's own lock keeps writes apart. So whoever cannot queue (the queue file cannot be
-made, or a stopped process holds its place) goes on without.
+SQLite's own lock keeps writes apart, so whoever cannot queue (the queue file cannot be made, or a stopped process holds
+its place) goes on without. But a process loses SQLite's lock in the middle of a write when it closes any descriptor of
+the file with the lock, as a copy does. Then the gate alone keeps the writers of other processes out: its lock cannot be
+lost that way (`hold.py`).
 """
 
 from __future__ import annotations
@@ -18,13 +20,13 @@ from typing import BinaryIO
 from weakref import WeakValueDictionary
 
 from woodrat.engines import private
+from woodrat.engines.sqlite import hold
 
 try:
     import fcntl
 except ImportError:  # pragma: no cover - not a POSIX system
     fcntl = None  # type: ignore[assignment]
 
-_AT_ONCE = 0 if fcntl is None else fcntl.LOCK_EX | fcntl.LOCK_NB
 SUFFIX = "-queue"
 """What the name of the queue file ends in, after that of the database."""
 TURNSTILE, GATE = 0, 1
@@ -124,23 +126,23 @@ class _Queue:
         if descriptor is not None:
             # Mostly nobody is in the way, and both are had at once.
             try:
-                fcntl.lockf(descriptor, _AT_ONCE, 2, TURNSTILE)
+                _lock(descriptor, TURNSTILE, 2)
             except OSError:
                 pass
             else:
-                fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, TURNSTILE)
+                _unlock(descriptor, TURNSTILE)
                 return descriptor
         first = self._pass(TURNSTILE)
         try:
             return self._pass(GATE)
         finally:
             if first is not None:
-                fcntl.lockf(first, fcntl.LOCK_UN, 1, TURNSTILE)
+                _unlock(first, TURNSTILE)
 
     def free_gate(self, descriptor: int | None) -> None:
         """Let the next process through."""
         if descriptor is not None:
-            fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, GATE)
+            _unlock(descriptor, GATE)
 
     def _pass(self, place: int) -> int | None:
         """Lock a byte; return the descriptor that holds it, or None if it cannot be had."""
@@ -153,12 +155,17 @@ class _Queue:
                 self._descriptor = self._file.fileno()
             descriptor = self._file.fileno()
             try:
-                fcntl.lockf(descriptor, _AT_ONCE, 1, place)
+                _lock(descriptor, place)
             except (BlockingIOError, PermissionError):
                 return descriptor if _Wait(self._file, place).ends() else None
             return descriptor
         except OSError:
             return None
+
+    def abandon(self) -> None:
+        """Close its file, whose locks are another process's."""
+        if self._file is not None:
+            self._file.close()
 
     def _opened(self) -> int:
         """Open the queue file; one that is made has the mode of the database, whatever the umask is."""
@@ -194,14 +201,14 @@ class _Wait:
 
     def _run(self) -> None:
         try:
-            fcntl.lockf(self._file, fcntl.LOCK_EX, 1, self._place)
+            _lock(self._file.fileno(), self._place, wait=True)
         except OSError:
             self._done.set()
             return
         with self._lock:
             self._held = True
             if self._given_up:
-                fcntl.lockf(self._file, fcntl.LOCK_UN, 1, self._place)
+                _unlock(self._file.fileno(), self._place)
         self._done.set()
 
     def _give_up(self, *, free: bool) -> bool:
@@ -209,8 +216,22 @@ class _Wait:
         with self._lock:
             self._given_up = True
             if self._held and free:
-                fcntl.lockf(self._file, fcntl.LOCK_UN, 1, self._place)
+                _unlock(self._file.fileno(), self._place)
             return self._held
+
+
+def _lock(descriptor: int, place: int, length: int = 1, *, wait: bool = False) -> None:
+    if hold.SET_LOCK is None:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), length, place)
+    else:
+        hold.lock(descriptor, fcntl.F_WRLCK, place, length, wait=wait)
+
+
+def _unlock(descriptor: int, place: int) -> None:
+    if hold.SET_LOCK is None:
+        fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, place)
+    else:
+        hold.lock(descriptor, fcntl.F_UNLCK, place, 1)
 
 
 _queues: WeakValueDictionary[str, _Queue] = WeakValueDictionary()
@@ -229,6 +250,8 @@ def _queue_of(path: str) -> _Queue:
 def _forget() -> None:
     """Begin anew in a forked process: its parent's threads are not there, and its parent's locks are not its own."""
     global _queues, _making
+    for queue in _queues.values():
+        queue.abandon()
     _queues, _making = WeakValueDictionary(), threading.Lock()
 
 

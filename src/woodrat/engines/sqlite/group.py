@@ -43,6 +43,9 @@ class Writable(Protocol):
     def give_back_writer(self) -> None:
         """Take it back."""
 
+    def acknowledge(self) -> Connected:
+        """Make sure of a commit before anybody is told; return the connection to go on with."""
+
     def take_over(self) -> None:
         """Take over pages of the log once there are many."""
 
@@ -84,6 +87,7 @@ class Together:
             if error is None:
                 connection.execute("COMMIT")
                 self._writer.committed()
+                self._writer = engine.acknowledge()
                 engine.take_over()
         except BaseException as late:
             error = late
@@ -93,9 +97,7 @@ class Together:
         finally:
             try:
                 if error is not None:
-                    self._writer.forget()
-                    if not connection.getautocommit():
-                        connection.execute("ROLLBACK")
+                    self._writer.undo(None, "ROLLBACK")
             finally:
                 try:
                     engine.fence.watch(error, connection)
