@@ -13,6 +13,7 @@ from tests.runs.test_reader import opened
 
 import woodrat
 from woodrat.engines.memory import MemoryEngine
+from woodrat.runs.conversation import conversation
 from woodrat.runs.record import RunRecord
 
 TRACE, ROOT, INNER = "ab" * 16, "1" * 16, "2" * 16
@@ -79,18 +80,26 @@ CALLS: dict[str, list[Any]] = {
         {"kind": "request", "parts": [
             {"part_kind": "tool-return", "tool_name": "terms", "content": {"days": 30}, "tool_call_id": "1"}]},
     ],
+    "agentdojo": [
+        {"role": "assistant", "content": None, "tool_calls": [
+            {"id": "1", "function": "terms", "args": {"client": "kline"}, "placeholder_args": None}]},
+        {"role": "tool", "tool_call_id": "1", "content": [{"type": "text", "content": '{"days": 30}'}]},
+    ],
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("shape", CALLS)
 def test_calls_of_every_shape_have_their_results(ledger: woodrat.Ledger, shape: str) -> None:
-    """A tool call and its result become one step, matched by id, by name or by order."""
+    """A tool call and its result become one step, matched by id, by name or by order, and two turns of the chat."""
     said = [{"role": "user", "content": "When?"}, *CALLS[shape], {"role": "assistant", "content": "In 30 days."}]
     run = only(ledger, {"messages": said})
     assert [(call.name, call.args, call.result) for call in run.tool_calls] == [
         ("terms", {"client": "kline"}, {"days": 30})
     ]
     assert (run.query, run.answer, len(run.models)) == ("When?", "In 30 days.", 2)
+    turns = conversation(run)
+    assert [turn.role for turn in turns] == ["user", "assistant", "tool", "assistant"]
+    assert (turns[2].answers, json.loads(turns[2].content)) == (turns[1].calls[0], {"days": 30})
 
 
 def test_no_role_is_refused(ledger: woodrat.Ledger) -> None:

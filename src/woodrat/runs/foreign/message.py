@@ -273,7 +273,9 @@ def call_of(call: Any) -> Call | None:
     if not isinstance(call, Mapping):
         return None
     inner = next((call[key] for key in ("function", "custom") if isinstance(call.get(key), Mapping)), call)
-    name = next((inner[key] for key in ("name", "toolName", "tool_name", "function_name") if key in inner), None)
+    name = next(
+        (inner[key] for key in ("name", "toolName", "tool_name", "function_name", "function") if key in inner), None
+    )
     if not isinstance(name, str) or not name:
         return None
     stated = parsed_arguments(next((inner[key] for key in _ARGUMENTS if inner.get(key) is not None), {}))
