@@ -95,7 +95,8 @@ class SqliteEngine:
             self._unchanging = Unchanging.of(self.path)
         elif vfs is None:
             check_writable(self.path)
-        self._hold = Hold(self.path) if vfs is None and self._unchanging is None else None
+        plain = vfs is None and self._unchanging is None and os.name == "posix"
+        self._hold = Hold(self.path) if plain else None
         if self._hold is not None:
             self._abandon = weakref.finalize(self, self._hold.abandon)
         with translated(self.path):

@@ -5,7 +5,8 @@ them, and closing any descriptor of a file gives them up: a copy or a plain read
 the ledger next then believes to be the last, and deletes the write-ahead log while we write to it.
 
 The lock of an open file description belongs to one descriptor: every SQLite notices it, and nobody else can give it up.
-Where the system has no such locks (Linux has them), only the check is left.
+Where the system has no such locks (Linux has them), only the check is left. Windows needs neither: there all locks
+belong to handles, and a file that is open cannot be deleted.
 """
 
 from __future__ import annotations
@@ -206,6 +207,9 @@ class Hold:
         """Close its descriptors; after the last connection is closed."""
         with _holding:
             self.let_go()
+            if self._pin is not None:
+                os.close(self._pin)
+                self._pin = None
             held, self._held = self._held, None
             if held is not None and held.count == 0:
                 held.close()
