@@ -23,6 +23,9 @@ SOUND = {
     "hostname": ["example.org", "localhost", "a-b.c"],
     "ipv4": ["192.0.2.1", "0.0.0.0", "255.255.255.255"],
     "uri": ["https://example.org/a?b=c#d", "mailto:ana@example.org", "urn:isbn:0451450523"],
+    "domain": ["acme.org", " ACME.org", "müller.de", "localhost"],
+    "date or date-time": ["2026-01-05", "2026-01-05T09:00:00Z"],
+    "date or year": ["1987", "1987-02-28"],
     "uuid": ["123e4567-e89b-12d3-a456-426614174000", "123E4567-E89B-12D3-A456-426614174000"],
 }
 UNSOUND = {
@@ -33,6 +36,9 @@ UNSOUND = {
     "hostname": ["-a", "a..b", "a_b", "x" * 64, ".".join(["abc"] * 64)],
     "ipv4": ["256.0.0.1", "1.2.3", "1.2.3.4.5", "01.2.3.4", "1.2.3.4."],
     "uri": ["example.org", "//example.org", "https://exa mple.org", "http://x/%zz", ""],
+    "domain": ["::", "acme org", "https://acme.org", "-a.org", "a..b", "müller .de", ""],
+    "date or date-time": ["banana", "2026-02-30", "2026-01-05T09:00:00", "tomorrow", ""],
+    "date or year": ["87", "1987-02-30", "x", ""],
     "uuid": ["123e4567e89b12d3a456426614174000", "123e4567-e89b-12d3-a456-42661417400g", ""],
 }
 
@@ -131,6 +137,31 @@ def test_what_is_not_of_its_format_is_refused_when_written() -> None:
     ledger.store({"entity_type": "contact", "name": "Ana"})
     with pytest.raises(Refused, match="e-mail address"):
         ledger.correct("contact/Ana", {"email": "nope"}, reason="r")
+
+
+def test_built_in_types_check_their_dates_and_domains() -> None:
+    """Surfaces ask for formats that the schemas in logs do not state; no merge does, and another version is its own."""
+    ledger = woodrat.open(":memory:", agent="crm")
+    wrong = [
+        {"entity_type": "task", "title": "Ship", "due_at": "banana"},
+        {"entity_type": "contract", "name": "kline", "expires_on": "soon"},
+        {"entity_type": "company", "name": "Acme", "domain": "::", "domains": ["acme.org", "::"], "founded_on": "x"},
+    ]
+    for dry_run in (True, False):
+        with pytest.raises(Refused) as refusal:
+            ledger.store(wrong, dry_run=dry_run)
+        paths = ["/0/due_at", "/1/expires_on", "/2/domain", "/2/domains/1", "/2/founded_on"]
+        assert sorted(fault.path for fault in refusal.value.faults) == paths
+    assert ledger.position == -1
+    ledger.store({"entity_type": "task", "title": "Ship", "due_at": "2026-01-05"}, observed_at="2025-01-04T09:00:00Z")
+    with pytest.raises(Refused, match="not a date such as"):
+        ledger.correct("task/Ship", {"due_at": "banana"}, reason="r")
+    at = "2025-01-05T09:00:00.000000Z"
+    said = say(Ref("task", "Ship"), ASSERT, agent="b", observed_at=at, fields={"due_at": "banana"})
+    ledger.admit([("observation", said.body)])
+    assert ledger.show("task/Ship").fields["due_at"] == "banana"
+    ledger.schemas.register({"title": "task", "x-woodrat-version": 2, "properties": {"due_at": {"type": "string"}}})
+    ledger.store({"entity_type": "task", "title": "Ship", "due_at": "whenever"})
 
 
 def test_no_merge_asks_for_a_format() -> None:

@@ -13,6 +13,7 @@ from typing import Final
 from woodrat.canon.form import Json
 from woodrat.canon.ids import KEY_BYTES_MAX, Ref
 from woodrat.merge.policy import Policy
+from woodrat.state.builtin import with_formats
 from woodrat.state.formats import Find, compile_checks
 from woodrat.state.identity_rules import FOLDS, Rule, key_by
 from woodrat.state.match import fold as fold_match
@@ -50,7 +51,7 @@ class Checker:
     ) -> None:
         """`policy` gives that of a field, and `others` are fields whose policies may refuse values; None for all."""
         self._formats = formats
-        self._checks = compile_checks(schema.document) if formats else {}
+        self._checks = compile_checks(with_formats(schema)) if formats else {}
         self._schema = schema
         self._is_open = schema.is_open
         self._type = schema.type

@@ -156,12 +156,12 @@ class Rules:
         """What checks the values of fields of which the schema states a format; surfaces ask, a merge never does."""
         found = self._formats
         if found is None:
-            from woodrat.state import formats  # commands that only read end without it
+            from woodrat.state import builtin, formats  # commands that only read end without it
 
             found = self._formats = (
                 {}
                 if self.schema.is_open
-                else formats.compile_formats(self.schema.document, compiled(self.schema.body).fits)
+                else formats.compile_formats(builtin.with_formats(self.schema), compiled(self.schema.body).fits)
             )
         return found
 

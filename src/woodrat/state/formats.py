@@ -29,6 +29,9 @@ _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _EMAIL = re.compile(rf"[ \t]*[^\s@\"(),:;<>\[\\\]]+@{_LABEL}(?:\.{_LABEL})*[ \t]*", re.ASCII)
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*")
+_DOMAIN_LABEL = r"[A-Za-z0-9\u00a1-\U0010ffff](?:[A-Za-z0-9\u00a1-\U0010ffff-]{0,61}[A-Za-z0-9\u00a1-\U0010ffff])?"
+_DOMAIN = re.compile(rf"[ \t]*{_DOMAIN_LABEL}(?:\.{_DOMAIN_LABEL})*[ \t]*")
+_YEAR = re.compile(r"[0-9]{4}")
 _UUID = re.compile(r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}")
 _IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.(?!$)|$)){4}")
 
@@ -56,6 +59,14 @@ def _is_date_time(text: str) -> bool:
     return text[10:11] in ("T", "t", " ") and _is_date(text[:10]) and _is_time(text[11:])
 
 
+def _is_date_or_date_time(text: str) -> bool:
+    return _is_date(text) or _is_date_time(text)
+
+
+def _is_date_or_year(text: str) -> bool:
+    return _is_date(text) or _YEAR.fullmatch(text) is not None
+
+
 def _is_host(text: str) -> bool:
     return len(text) <= 253 and _HOST.fullmatch(text) is not None
 
@@ -72,9 +83,15 @@ CHECKS: Final[Mapping[str, tuple[Callable[[str], bool], str]]] = {
     "hostname": (_is_host, "a host name such as example.org"),
     "ipv4": (_matcher(_IPV4), "an IPv4 address such as 192.0.2.1"),
     "uri": (_matcher(_URI), "an address with its scheme such as https://example.org"),
+    "domain": (_matcher(_DOMAIN), "an internet domain such as example.org"),
+    "date or date-time": (_is_date_or_date_time, "a date such as 2026-01-05, or a time with its offset"),
+    "date or year": (_is_date_or_year, "a date such as 2026-01-05, or a year"),
     "uuid": (_matcher(_UUID), "a UUID such as 123e4567-e89b-12d3-a456-426614174000"),
 }
-"""Every format that is checked, and what to send. Spaces around an e-mail address are no fault: identity trims them."""
+"""Every format that is checked, and what to send; those from `domain` to `date or year` are of built-in types.
+
+Spaces around an e-mail address or a domain are no fault: identity trims them.
+"""
 
 Find = Callable[[Json, str], Iterator[Fault]]
 """Yields what is wrong with a value at a path."""

@@ -35,6 +35,31 @@ FROZEN_TYPES: Final = frozenset({"audit_event"})
 """Types whose entities are never corrected, retracted or deleted, so that an audit trail stays as it was written."""
 
 
+_FORMATS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "company": {
+        "domain": {"format": "domain"},
+        "domains": {"items": {"type": "string", "format": "domain"}},
+        "founded_on": {"format": "date or year"},
+    },
+    "contract": {"expires_on": {"format": "date"}},
+    "task": {"due_at": {"format": "date or date-time"}},
+}
+"""Formats that surfaces ask for beside those of the files, by type and field.
+
+The schemas are in logs, so their bytes stay; what only surfaces ask for holds for those logs too.
+"""
+
+
+def with_formats(schema: Schema) -> Mapping[str, Any]:
+    """Return the document of a schema with all formats that are asked for where a record is written."""
+    further = _FORMATS.get(schema.type)
+    if further is None or schema.version != 1:
+        return schema.document
+    properties = dict(schema.document.get("properties", {}))
+    properties |= {name: {**properties[name], **keywords} for name, keywords in further.items() if name in properties}
+    return {**schema.document, "properties": properties}
+
+
 def document(type: str) -> dict[str, Any]:
     """Return the JSON Schema of a built-in type, as its file writes it."""
     from importlib import resources  # slow to import, and most reads find the schema in the log
