@@ -142,7 +142,7 @@ def test_what_is_not_of_its_format_is_refused_when_written() -> None:
 def test_built_in_types_check_their_dates_and_domains() -> None:
     """Surfaces ask for formats that the schemas in logs do not state; no merge does, and another version is its own."""
     ledger = woodrat.open(":memory:", agent="crm")
-    wrong = [
+    wrong: list[dict[str, Any]] = [
         {"entity_type": "task", "title": "Ship", "due_at": "banana"},
         {"entity_type": "contract", "name": "kline", "expires_on": "soon"},
         {"entity_type": "company", "name": "Acme", "domain": "::", "domains": ["acme.org", "::"], "founded_on": "x"},

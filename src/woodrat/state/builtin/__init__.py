@@ -55,7 +55,8 @@ def with_formats(schema: Schema) -> Mapping[str, Any]:
     further = _FORMATS.get(schema.type)
     if further is None or schema.version != 1:
         return schema.document
-    properties = dict(schema.document.get("properties", {}))
+    stated: Any = schema.document.get("properties", {})
+    properties: dict[str, Any] = dict(stated)
     properties |= {name: {**properties[name], **keywords} for name, keywords in further.items() if name in properties}
     return {**schema.document, "properties": properties}
 
