@@ -1266,9 +1266,9 @@ def test_a_call_whose_outcome_cannot_be_found_out_leaves_its_run_interrupted(led
         with pytest.raises(Refused, match=r"on_unknown failed \(ConnectionError: the bank does not answer"):
             ledger.runs.resume(run, agent, on_unknown=unreachable)
     assert {each.status for each in ledger.runs.list()} == {"interrupted"}
-    assert ledger.runs.resume(run, careful, on_unknown=unreachable).answer == "asked a person"
-    run = stage.interrupted(ledger, agent)
     assert ledger.runs.resume(run, agent, on_unknown=lambda name, args: "found out").answer == "found out"
+    run = stage.interrupted(ledger, agent)
+    assert ledger.runs.resume(run, careful, on_unknown=unreachable).answer == "asked a person"
 
 
 @pytest.mark.parametrize("verb", ["resume", "fork"])
