@@ -119,8 +119,8 @@ class Context:
     """The folder of keys; None: the user's own."""
     stand_in: StandIn | None = None
     """Who takes writes in place of the log; None: the log does."""
-    strict: bool = False
-    """Whether fields that a schema does not know are refused."""
+    strict: frozenset[str] = frozenset()
+    """What writes have to state: `types` refuses types without a schema, `times` observations without `observed_at`."""
     first_schemas: Mapping[str, Schema] | None = None
     """What types get with their first record, in place of a built-in schema or none."""
     served: bool = False

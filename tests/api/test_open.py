@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,44 @@ def test_a_read_only_ledger_refuses_writes(tmp_path: Path) -> None:
         assert ledger.show("contact/Ana Rivera").fields["city"] == "Barcelona"
         with pytest.raises(woodrat.Unavailable, match="read-only"):
             ledger.store(ANA)
+
+
+def test_a_ledger_may_require_stated_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `strict` times nothing is decided by arrival: observations without a time are refused, all at once."""
+    seen = "2026-01-05T09:00:00Z"
+    ref = "contact/Ana Rivera"
+    with woodrat.open(tmp_path / "a.db", agent="crm", strict="times") as ledger:
+        ledger.store([ANA, {**ANA, "name": "Cy"}], observed_at=seen)
+        writes: list[Callable[[bool], object]] = [
+            lambda dry: ledger.store([ANA, {**ANA, "name": "Bo"}], dry_run=dry),
+            lambda dry: ledger.correct(ref, {"city": "Girona"}, reason="moved", dry_run=dry),
+            lambda dry: ledger.delete(ref, dry_run=dry),
+            lambda dry: ledger.relate(ref, "knows", "contact/Cy", dry_run=dry),
+            lambda dry: ledger.remember("Ana is in", about=ref, dry_run=dry),
+            lambda dry: ledger.as_agent("web").store(ANA, dry_run=dry),
+        ]
+        for write in writes:
+            for dry_run in (True, False):
+                before = ledger.position
+                with pytest.raises(woodrat.Refused, match="no time is stated, and this ledger requires one"):
+                    write(dry_run)
+                assert ledger.position == before
+        with pytest.raises(woodrat.Refused) as refusal:
+            ledger.store([ANA, {**ANA, "name": "Bo"}])
+        assert len(refusal.value.faults) == 2
+        own_time = {**ANA, "name": "Bo", "$": {"observed_at": seen}}
+        assert ledger.store([own_time]).observations
+        assert ledger.correct(ref, {"city": "Girona"}, reason="moved", observed_at=seen).changes
+        with ledger.run("Record it") as run:
+            run.note("runs state no observation")
+    monkeypatch.setenv("WOODRAT_STRICT", "types, times")
+    with woodrat.open(tmp_path / "a.db", agent="crm") as ledger:
+        with pytest.raises(woodrat.Refused, match="no time is stated"):
+            ledger.store(ANA)
+        with pytest.raises(woodrat.Refused, match="gadget"):
+            ledger.store({"entity_type": "gadget", "id": "1"}, observed_at=seen)
+    with pytest.raises(woodrat.Refused, match="unknown strictness"):
+        woodrat.open(":memory:", strict="clocks")
 
 
 def test_a_ledger_prints_where_it_is_and_who_writes(tmp_path: Path) -> None:

@@ -39,7 +39,11 @@ def start(engine: SqliteEngine) -> Iterator[Start]:
     running: list[Server] = []
 
     def begin(
-        keys: Access | None = None, proofs: str | None = None, redact: str | None = None, **limits: Any
+        keys: Access | None = None,
+        proofs: str | None = None,
+        redact: str | None = None,
+        strict: bool | str = False,
+        **limits: Any,
     ) -> Server:
         found = keys or Open("default", "http")
         clock = SystemClock()
@@ -53,6 +57,7 @@ def start(engine: SqliteEngine) -> Iterator[Start]:
             limits=made,
             proofs=proofs,
             redact=redact,
+            strict=strict,
         )
         server = Server(app).__enter__()
         running.append(server)

@@ -173,3 +173,15 @@ def test_a_part_of_the_log_ends_where_it_was_asked_to(server: Server) -> None:
     for headers in (lines, events, {}):
         assert server.call("GET", "/v1/log?after=-2", headers=headers).status == 400
         assert server.call("GET", "/v1/log?limit=0", headers=headers).status == 400
+
+
+def test_a_server_may_require_stated_times(start: Start) -> None:
+    """With strict times a write without `observed_at` gets 400, by REST and at /neotoma, and one with it is stored."""
+    server = start(strict="times")
+    record = {"entity_type": "contact", "name": "Ana", "city": "Girona"}
+    refused = server.call("POST", "/v1/store", {"records": [record]})
+    assert (refused.status, refused.json["code"]) == (400, "refused")
+    assert "no time is stated, and this ledger requires one" in refused.json["detail"]
+    assert server.call("POST", "/neotoma/store", {"entities": [record], "idempotency_key": "k"}).status == 400
+    stated = {"records": [record], "observed_at": "2026-01-05T09:00:00Z"}
+    assert server.call("POST", "/v1/store", stated).status == 200

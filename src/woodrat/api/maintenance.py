@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from woodrat.api.past import Past
 from woodrat.api.verb import MANAGE, verb
@@ -65,6 +65,24 @@ class CheckpointWarning(UserWarning):
     """A checkpoint could not be signed, or the ledger does not go on from its last one."""
 
 
+STRICT: Final = ("types", "times")
+"""What a ledger can be strict about."""
+
+
+def strictness(stated: bool | str | Iterable[str] | None) -> frozenset[str]:
+    """Return what a ledger is strict about: `types`, which true stands for, and `times`; texts have commas between."""
+    if stated is None or isinstance(stated, bool):
+        return frozenset(STRICT[:1] if stated else ())
+    names = [name.strip() for name in (stated.split(",") if isinstance(stated, str) else stated)]
+    unknown = [name for name in names if name and name not in STRICT]
+    if unknown:
+        problem = f"unknown strictness {', '.join(map(shown, unknown))}"
+        raise Refused(
+            [Fault("strict", problem, f"Use {' or '.join(STRICT)}, with a comma between both.")], "Nothing was opened."
+        )
+    return frozenset(filter(None, names))
+
+
 def signing_for(
     engine: Engine, tenant: str, folder: str, clock: Clock, *, every: int | None, tell: Callable[[str], None]
 ) -> Signing:
@@ -114,7 +132,7 @@ class Maintenance(Past):
         agent: str,
         clock: Clock,
         policies: Mapping[str, Policy],
-        strict: bool = False,
+        strict: bool | str | Iterable[str] = False,
         signing: Signing | None = None,
         keys: str | PathLike[str] | None = None,
         redact: Iterable[str] | None = None,
@@ -134,7 +152,7 @@ class Maintenance(Past):
                 watch=signing,
                 hidden=redaction.hidden(redact),
                 keys=keys,
-                strict=strict,
+                strict=strictness(strict),
                 served=served,
             )
         )

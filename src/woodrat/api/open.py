@@ -36,7 +36,7 @@ def open_ledger(
     tenant: str = "default",
     agent: str = "library",
     policies: Iterable[Policy] = (),
-    strict: bool = False,
+    strict: bool | str | Iterable[str] | None = None,
     readonly: bool = False,
     clock: Clock | None = None,
     key: str | None = None,
@@ -50,18 +50,21 @@ def open_ledger(
 
     `db` is a path, `sqlite:///path`, `postgresql://…` or `:memory:`; left out, it is a file in the platform's folder
     for user data. `policies` are merge policies of your own that schemas here may name; `strict` refuses types without
-    a schema; `readonly` refuses every write. `keys` is the folder that `woodrat init` made; left out, it is
-    `WOODRAT_SIGNING_KEYS`, or the user's own if there is one. With keys a checkpoint is signed every
-    `checkpoint_every` entries (1,000) and at close. `redact` are keys whose values never reach the log, such as
-    `["password", "*_token"]`; left out, they are those of `WOODRAT_REDACT`, with commas between them. A file that
-    holds what was erased in it, because an older copy was put back, is not opened, unless `erase_again` has it
-    erased there too. `http://host:port` is a ledger behind a server, opened with a `key`, which says for which
-    tenant and agent. What is to be redacted is never sent there. `zone` is the time zone by which days and words such
-    as `yesterday` are meant, such as `Europe/Madrid`; left out, it is `WOODRAT_ZONE`, else UTC.
+    a schema (`types`, or true) and observations without a stated `observed_at` (`times`); left out, it is
+    `WOODRAT_STRICT`, with commas between them; `readonly` refuses every write. `keys` is the folder that `woodrat
+    init` made; left out, it is `WOODRAT_SIGNING_KEYS`, or the user's own if there is one. With keys a checkpoint is
+    signed every `checkpoint_every` entries (1,000) and at close. `redact` are keys whose values never reach the log,
+    such as `["password", "*_token"]`; left out, they are those of `WOODRAT_REDACT`, with commas between them. A file
+    that holds what was erased in it, because an older copy was put back, is not opened, unless `erase_again` has it
+    erased there too. `http://host:port` is a ledger behind a server, opened with a `key`, which says for which tenant
+    and agent. What is to be redacted is never sent there. `zone` is the time zone by which days and words such as
+    `yesterday` are meant, such as `Europe/Madrid`; left out, it is `WOODRAT_ZONE`, else UTC.
     """
     zone = os.environ.get("WOODRAT_ZONE") or None if zone is None else zone
     if isinstance(db, str) and db.startswith(("http://", "https://")):
-        further = bool(tuple(policies)) or strict or readonly or clock is not None or keys is not None or erase_again
+        further = (
+            bool(tuple(policies)) or bool(strict) or readonly or clock is not None or keys is not None or erase_again
+        )
         hidden = redaction.hidden(os.environ.get("WOODRAT_REDACT") if redact is None else redact)
         return _remote(db, key, tenant, agent, hidden, zone, further or checkpoint_every is not None)
     if key is not None:
@@ -94,7 +97,7 @@ def open_ledger(
             agent=agent,
             clock=clock,
             policies=registry(policies),
-            strict=strict,
+            strict=(os.environ.get("WOODRAT_STRICT") or False) if strict is None else strict,
             signing=signing,
             keys=keys,
             redact=os.environ.get("WOODRAT_REDACT") if redact is None else redact,

@@ -177,6 +177,7 @@ class Call:
             policies=registry(()),
             signing=self._signing,
             keys=self.keys,
+            strict=os.environ.get("WOODRAT_STRICT") or False,
             redact=os.environ.get("WOODRAT_REDACT"),
         )
 

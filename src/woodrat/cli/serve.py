@@ -131,6 +131,7 @@ def application(call: Call, ring: Keyring, limits: Limits) -> App:
         endpoints=endpoints(),
         site=InspectorSite(),
         proofs=keys_for(call.db, call.keys),
+        strict=os.environ.get("WOODRAT_STRICT") or False,
         redact=os.environ.get("WOODRAT_REDACT"),
         limits=limits,
         deliveries=Deliveries(

@@ -163,7 +163,9 @@ class _Stored:
             ownership.check_write(context, draft.view, about.run, NOTHING_WRITTEN)
         records, precheck = self._records, self._precheck
         entities = [None] * len(records) if precheck is None else precheck.entities(draft.rules, len(records))
-        plans.store(draft, records, about, list(faults), strict=context.strict, entities=entities, match=self._match)
+        plans.store(
+            draft, records, about, list(faults), strict="types" in context.strict, entities=entities, match=self._match
+        )
         for rules in draft.rules_used():
             remember_rules(context, rules)
         if self._conditions is not None:

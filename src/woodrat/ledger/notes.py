@@ -118,7 +118,9 @@ class _Note:
                 record[ABOUT] = str(subject)
             records = parse_records(record, [])
             matched = {} if match is None else {record.path: match for record in records}
-            plans.store(draft, records, about, [], strict=self._context.strict, entities=[None], matched=matched)
+            plans.store(
+                draft, records, about, [], strict="types" in self._context.strict, entities=[None], matched=matched
+            )
         if subject is not None and not _is_related(draft, ref, subject):
             plans.relate(draft, ref, ABOUT, subject, None, {}, plans.relation_parts(draft, about))
 

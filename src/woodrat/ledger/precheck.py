@@ -47,7 +47,9 @@ class Precheck:
                     if rules is not None:
                         self._rules[type] = rules
                     checks[type] = (
-                        None if rules is None or not is_plain(rules, context.strict) else rules.checker.entity
+                        None
+                        if rules is None or not is_plain(rules, "types" in context.strict)
+                        else rules.checker.entity
                     )
                 check = checks[type]
                 if check is not None:

@@ -228,6 +228,8 @@ class Call:
             draft.skew = skew_hint(now, recorded_at)
         self.plan(draft)
         draft.settle()
+        if "times" in context.strict:
+            _check_times(draft)
         return draft
 
     def stop_erased(self, draft: Draft) -> None:
@@ -311,6 +313,20 @@ class Call:
         """Return the parts of its report; they can be looked at once it was carried out."""
         assert self.report is not None, "it was carried out"
         return reports.parts(self.report)
+
+
+def _check_times(draft: Draft) -> None:
+    """Refuse observations that would take their time from their arrival; of other logs, whatever came is kept."""
+    faults = [
+        Fault("observed_at", f"{item.meaning.entity}: no time is stated, and this ledger requires one", _STATE_TIME)
+        for item in draft.items
+        if isinstance(item.meaning, Observation) and item.meaning.assigned and item.origin is None
+    ]
+    if faults:
+        raise Refused(faults)
+
+
+_STATE_TIME: Final = "State when it was seen, as observed_at of the call or $.observed_at of the record."
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ class App:
         policies: Mapping[str, Policy],
         endpoints: Sequence[Endpoint] = (),
         limits: Limits | None = None,
-        strict: bool = False,
+        strict: bool | str = False,
         routes: Sequence[Route] = ROUTES,
         deliveries: Deliveries | None = None,
         proofs: str | None = None,

@@ -33,7 +33,7 @@ class Tenants:
         clock: Clock,
         policies: Mapping[str, Policy],
         *,
-        strict: bool = False,
+        strict: bool | str = False,
         proofs: str | None = None,
         redact: str | None = None,
     ) -> None:

@@ -53,7 +53,7 @@ class Plan(NamedTuple):
 
     opener: Callable[[], Engine]
     """Opens the database, to read."""
-    strict: bool
+    strict: bool | str
     """Whether types without a schema are refused."""
     proofs: str | None
     """The folder of signing keys."""
@@ -62,7 +62,7 @@ class Plan(NamedTuple):
 
 
 def plan_for(
-    engine: Engine, policies: Mapping[str, Policy], proofs: str | None, redact: str | None, *, strict: bool
+    engine: Engine, policies: Mapping[str, Policy], proofs: str | None, redact: str | None, *, strict: bool | str
 ) -> Plan | None:
     """Return what another process needs to open the ledger; `None` where it could not, or would merge otherwise."""
     opener = engine.elsewhere()

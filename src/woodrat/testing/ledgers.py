@@ -64,7 +64,7 @@ def ledger_on(
     agent: str = "a",
     clock: Clock | None = None,
     policies: Iterable[Policy] = (),
-    strict: bool = False,
+    strict: bool | str = False,
 ) -> Ledger:
     """Return a ledger on an engine, on a fixed clock unless another is given."""
     return Ledger(
