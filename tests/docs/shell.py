@@ -29,6 +29,7 @@ import pytest
 from tests.docs.prepared_ledger import STANDARD_INPUT, Names
 from tests.docs.shown_commands import VARIABLE
 
+import woodrat
 from woodrat.cli import maintenance
 from woodrat.cli.main import main
 from woodrat.server import memory
@@ -126,6 +127,8 @@ class Shell:
             return code, printed, errors
         if "--new-epoch" in words:
             self._put_back()
+        if words[:3] == ["runs", "resume", "last"]:
+            self._interrupt_run()
         if words[0] == "erase":
             return self._call(lambda: main(words), "yes\n", terminal=True)
         given = self._folder / STANDARD_INPUT
@@ -181,6 +184,13 @@ class Shell:
         for end in ("-wal", "-shm"):
             (self._folder / f"agents.db{end}").unlink(missing_ok=True)
         shutil.copy(self._folder / "backup.db", self._folder / "agents.db")
+
+    def _interrupt_run(self) -> None:
+        """Leave a run of the command line's own agent without an end, as the latest."""
+        with woodrat.open(self._folder / "agents.db", agent="cli") as ledger:
+            run = ledger.run("Should we approve application #42?", subject="loan/42", inputs={"amount": 1}).start()
+            run.show("loan/42")
+            run.release()
 
     def _filled(self, words: list[str]) -> Iterator[str]:
         """Yield the words with real ids, secrets and addresses for the placeholders in them."""

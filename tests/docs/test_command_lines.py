@@ -172,7 +172,7 @@ def test_a_line_that_does_not_work_is_found(shell: Shell) -> None:
     wrong = [
         "woodrat keys create --for-agent crm --grant read",
         "woodrat show contact/nobody",
-        "woodrat runs fork last --at 0 --set inputs.amount=1 --with agents.loans:approve",
+        "woodrat runs judge last good --by ann",
         "woodrat serve --keys ./keys",
         "woodrat-verify trace.json",
         "curl -H 'Authorization: Bearer wrat_…' localhost:8787/v1/entities/contact/nobody",

@@ -205,7 +205,7 @@ COMMANDS: tuple[Command, ...] = (
         "exchange:restore",
         (
             "woodrat backup restore agents-backup.db --db restored.db",
-            "woodrat backup restore agents-backup.db --accept 'the disk failed, and this is the newest backup'",
+            "woodrat backup restore agents-backup.db --db recovered.db --accept 'the disk failed'",
         ),
         what="Restore all tenants of a backup into a new database.",
         own=(
