@@ -8,6 +8,7 @@ library's records, lists without what is around them.
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import os
@@ -462,6 +463,10 @@ def filled(value: Any, kept: Mapping[str, Any]) -> Any:
     return kept[alone[1]] if alone else re.sub(r"\$\{([\w-]+)\}", lambda found: str(kept[found[1]]), value)
 
 
+INDEXING_TRIES = 200
+"""How often a recall is asked again while a server still embeds what it was told."""
+
+
 async def tell(surface: Surface, story: Mapping[str, Any]) -> list[Any]:
     """Tell a story and return its answers; a step that a surface has not got is `None`."""
     kept: dict[str, Any] = {}
@@ -474,6 +479,11 @@ async def tell(surface: Surface, story: Mapping[str, Any]) -> list[Any]:
             if step.get("needs") in missing:
                 raise NotImplementedError
             answer = await surface.call(step["as"], step["verb"], given, at)
+            for _ in range(INDEXING_TRIES if step["verb"] == "recall" else 0):  # a server indexes in the background
+                if not isinstance(answer, dict) or "vector" not in str(answer.get("remark")):
+                    break
+                await asyncio.sleep(0.05)
+                answer = await surface.call(step["as"], step["verb"], given, at)
         except NotImplementedError:
             assert not step.get("keep"), f"{where}: later steps lean on it"
             missing.add(step["verb"])

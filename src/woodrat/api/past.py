@@ -220,16 +220,19 @@ class PastState:
         """
         from woodrat.ledger import lists
 
-        asked = {
-            "entity_type": entity_type,
-            "where": where,
-            "sort": sort,
-            "descending": descending or None,
-            "limit": None if limit == 100 else limit,
-            "cursor": cursor,
-        }
         run = self._run_reads()
-        return lists.query(self.context, **_stated(asked)) if run is None else run.query(**_stated(asked))
+        if run is not None:
+            asked = {"entity_type": entity_type, "where": where, "sort": sort, "descending": descending or None}
+            return run.query(**_stated({**asked, "limit": None if limit == 100 else limit, "cursor": cursor}))
+        return lists.query(
+            self.context,
+            entity_type=entity_type,
+            where=where,
+            sort=sort,
+            descending=descending,
+            limit=limit,
+            cursor=cursor,
+        )
 
     @verb(get="/v1/duplicates")
     def duplicates(
