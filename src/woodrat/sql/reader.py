@@ -74,8 +74,6 @@ class SqlRows(Record):
 class Table:
     """One table that queries can name."""
 
-    about: str
-    """What a row is."""
     columns: tuple[str, ...]
     """The names of its columns, in order."""
     keyed: tuple[str, ...]
@@ -376,13 +374,11 @@ def _decisions(context: Context, column: str | None, value: str) -> Iterator[tup
 
 TABLES: Final[Mapping[str, Table]] = {
     "entities": Table(
-        "an entity that exists and is not deleted",
         ("entity", "id", "type", "key", "version", "fields"),
         ("entity", "type"),
         _entities,
     ),
     "field_values": Table(
-        "the value of one field of an entity, and the observation that set it",
         (
             *("entity", "type", "key", "field", "value", "json", "observation", "agent", "observed_at", "policy"),
             *("claims", "corrected", "conflict"),
@@ -391,7 +387,6 @@ TABLES: Final[Mapping[str, Table]] = {
         _field_values,
     ),
     "observations": Table(
-        "an observation, also one that lost or was withdrawn",
         (
             *("id", "position", "entity", "type", "key", "op", "agent", "observed_at", "valid_from", "priority"),
             *("fields", *_OPTIONAL),
@@ -400,7 +395,6 @@ TABLES: Final[Mapping[str, Table]] = {
         _observations,
     ),
     "runs": Table(
-        "a run",
         (
             *("id", "agent", "status", "query", "answer", "error", "subject", "principal", "conversation"),
             *("started_at", "ended_at", "duration_ms", "verdict", "decisions", "tool_calls", "models", "reads"),
@@ -410,7 +404,6 @@ TABLES: Final[Mapping[str, Table]] = {
         _runs,
     ),
     "decisions": Table(
-        "a decision of a run",
         (
             *("run", "step", "position", "agent", "decided_at", "stage", "chosen", "rule", "is_default"),
             *("evidence", "rationale"),
