@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
@@ -50,7 +51,9 @@ async def over_stdio(
 ) -> AsyncIterator[Client]:
     """Start the command and connect to it."""
     words = ["-m", "woodrat", "mcp", "--db", str(db), "--as", agent, "--tenant", tenant]
-    async with Client(StdioServerParameters(command=sys.executable, args=words), mode=mode) as client:
+    # The client passes on no more than HOME and PATH, and HOME may hold the keys of whoever runs the tests.
+    command = StdioServerParameters(command=sys.executable, args=words, env=dict(os.environ))
+    async with Client(command, mode=mode) as client:
         yield client
 
 
