@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import assume, event, given
+from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 from tests.laws.test_ledger_laws import ENGINES
 
@@ -41,6 +41,7 @@ def about(telling: Telling) -> list[Ref]:
     return sorted({one.entity for one in telling.said if isinstance(one, Observation)}, key=str)
 
 
+@settings(max_examples=120)
 @given(make_engine=ENGINES, data=st.data())
 def test_without_is_as_if_it_had_never_been_stored(make_engine: Callable[[], Engine], data: st.DataObject) -> None:
     """A decision without some observations comes to what it comes to on a ledger that never held them."""

@@ -157,8 +157,14 @@ def test_a_key_for_one_type_reads_by_whole_ids(
     assert (code in (2, 7), out, "Ana" in told) == (True, "", False)
 
 
-def test_every_verb_answers_or_says_why_not(server: Server, run: Run) -> None:
-    """Every verb, as its help shows it, works through a server or is refused by name; none ends in a traceback."""
+def test_every_verb_answers_or_says_why_not(
+    start: Start, keyring: Keyring, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every verb, as its help shows it, works through a server or is refused by name; none ends in a traceback.
+
+    Each has a tenant of its own, so that it meets a ledger with nothing in it.
+    """
+    server = start(keyring)
     examples = [
         example
         for command in COMMANDS
@@ -166,7 +172,8 @@ def test_every_verb_answers_or_says_why_not(server: Server, run: Run) -> None:
         if "--follow" not in example and command.words not in ("demo", "init")
     ]
     wrong: dict[str, tuple[int, str]] = {}
-    for words in examples:
+    for number, words in enumerate(examples):
+        monkeypatch.setenv("WOODRAT_TOKEN", keyring.create(f"t{number}", "a", ["*"])[1])
         typed = shlex.split(words.partition("|")[0].partition(" > ")[0])[1:]
         code, _, told = run(*typed, "--db", address(server))
         if code not in range(8) or "Traceback" in told or not (code in (0, 1) or told):
