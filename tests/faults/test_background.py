@@ -23,7 +23,7 @@ from tests.faults.processes import FULL
 from woodrat import Ledger
 from woodrat.api.trailing_indexes import TRAILING
 from woodrat.canon.ids import TenantId
-from woodrat.engines.sqlite import compaction
+from woodrat.engines.sqlite import connection
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.erasure.verbs import byte_scan, pending_search
 from woodrat.ledger import indexer, refold, state_steps
@@ -288,21 +288,21 @@ def _late_note(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(pending_search, "note", note)
 
 
-def _no_purge(patch: pytest.MonkeyPatch) -> None:
-    """An erasure and those who open the file after it leave the bytes where they are, and nobody searches them."""
+def _not_overwritten(patch: pytest.MonkeyPatch) -> None:
+    """What is freed stays in the file, and nobody searches for it."""
+    real = connection._set_up
 
-    def truncate(opened: Any) -> bool:
-        with opened.gate.turn():
-            raw = apsw.Connection(opened.path, vfs=opened.vfs)
-            raw.execute("DELETE FROM purge")
-            raw.close()
-        return True
+    def set_up(opened: apsw.Connection, path: str, *, readonly: bool) -> None:
+        real(opened, path, readonly=readonly)
+        opened.authorizer = None
+        opened.execute("PRAGMA secure_delete = OFF")
+        opened.authorizer = connection.authorize
 
-    patch.setattr(compaction, "truncate", truncate)
+    patch.setattr(connection, "_set_up", set_up)
     patch.setattr(byte_scan, "scan", lambda *_: byte_scan.Finished(purged=True, searched=True))
 
 
-@pytest.mark.parametrize("fault", [_early, _index_first, _no_purge], ids=lambda fault: fault.__name__.strip("_"))
+@pytest.mark.parametrize("fault", [_early, _index_first, _not_overwritten], ids=lambda fault: fault.__name__.strip("_"))
 def test_a_planted_fault_is_caught(
     fault: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

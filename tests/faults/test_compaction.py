@@ -25,7 +25,7 @@ from tests.faults.processes import FULL, PATIENCE, ROOT
 import woodrat
 from woodrat import Ledger, Unavailable
 from woodrat.canon.ids import TenantId
-from woodrat.engines.sqlite import compaction, connection, gate
+from woodrat.engines.sqlite import compaction, connection, gate, hold
 from woodrat.engines.sqlite.connection import APPLICATION_ID, MIGRATIONS, connect
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.gate import Gate
@@ -432,7 +432,7 @@ def test_writers_of_other_processes_wait_for_as_long_as_it_takes(
     """Whoever would not queue any longer does so while a turn is a long one, and is next."""
     path = str(tmp_path / "file-queue")
     long, other = gate._Queue(path), gate._Queue(path)
-    if gate.hold.SET_LOCK is None:
+    if hold.SET_LOCK is None:
         pytest.skip("two queues of one process do not see each other here")
     monkeypatch.setattr(gate, "PATIENCE_SECONDS", 0.001)
     asked = threading.Semaphore(0)
@@ -496,9 +496,9 @@ def test_a_second_sqlite_deletes_nothing_after_a_compaction(ledger: Ledger, db: 
         raw.close()
         db.read_bytes()
         ledger.store({"entity_type": "memo", "id": f"{number}"})
-    hold = engine_of(ledger)._hold
-    assert hold is not None
-    assert not hold.moved()
+    held = engine_of(ledger)._hold
+    assert held is not None
+    assert not held.moved()
     ledger.close()
     with woodrat.open(db) as again:
         assert all(again.show(f"memo/{number}") for number in range(5))
