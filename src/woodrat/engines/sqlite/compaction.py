@@ -30,7 +30,7 @@ BUSY_MILLISECONDS: Final = 20
 """How long writers wait with it at a time."""
 PAUSE_SECONDS: Final = 0.03
 """How long it waits before it tries again."""
-BYTES_PER_SECOND: Final = 150_000_000
+BYTES_PER_SECOND: Final = 100_000_000
 """How much a compaction rewrites in a second, for the estimate."""
 SPARE_BYTES: Final = 16 << 20
 """Disk space that has to stay free."""

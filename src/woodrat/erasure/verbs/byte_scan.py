@@ -52,7 +52,7 @@ class Compaction(Record):
     seconds: float | None
     """How long they waited; none if nothing was compacted."""
     size_bytes: int | None
-    """How large the file was before; none in a file that holds other tenants' bytes too, as with the next two."""
+    """How large the file was before; none, as all sizes, in a file that tenants share."""
     size_after_bytes: int | None
     """How large it is afterwards."""
     needed_bytes: int | None
