@@ -21,6 +21,7 @@ import apsw
 import pytest
 from tests.faults.cutting import folder
 from tests.faults.processes import FULL, PATIENCE, ROOT
+from tests.faults.test_readonly_medium import Disk, disk
 
 import woodrat
 from woodrat import Ledger, Unavailable
@@ -40,6 +41,7 @@ SECRET: Final = b"Zoe Zweigmann"
 WORD: Final = b"quittenallee\0person\0"
 """How a row of the search index begins that holds a word of hers."""
 TENANT: Final = TenantId("default")
+__all__ = ["disk"]
 
 
 @pytest.fixture(autouse=True)
@@ -597,6 +599,50 @@ def test_a_disk_that_fills_up_leaves_the_file_as_it_was(pending: Path, share: fl
     with woodrat.open(pending) as ledger:
         assert ledger.show("memo/after")
     is_finished(pending)
+
+
+def test_a_disk_without_space_is_told_before_and_in_the_middle(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a disk that is full, finishing says what it needs; if the disk fills up later, the file stays as it was."""
+    db = disk.folder / "people.db"
+    with monkeypatch.context() as patch, woodrat.open(db, clock=FixedClock()) as opened:
+        tell(opened)
+        _moved_row(Planting(patch, db))
+        assert not erase(opened).complete
+    filler = disk.folder / "filler"
+    with woodrat.open(db) as ledger:
+        free = os.statvfs(disk.folder)
+        filler.write_bytes(bytes(free.f_bavail * free.f_frsize - db.stat().st_size // 2))
+        with pytest.raises(Unavailable, match="bytes of free disk space"):
+            ledger.finish_erasure()
+        with monkeypatch.context() as patch:
+            patch.setattr(compaction, "_check_space", lambda *_: None)
+            with pytest.raises(Unavailable, match="the disk is full"):
+                ledger.finish_erasure()
+        assert is_pending(ledger)
+        filler.unlink()
+        ledger.store({"entity_type": "memo", "id": "after"})
+        assert ledger.verify(deep=True, jobs=1).sound
+        assert ledger.finish_erasure().complete
+    assert files_with(db) == set()
+
+
+def test_a_read_only_medium_keeps_an_erasure_pending(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a medium that cannot be written an erasure stays pending, and the estimate can still be asked for."""
+    db = disk.folder / "people.db"
+    with monkeypatch.context() as patch, woodrat.open(db, clock=FixedClock()) as opened:
+        tell(opened)
+        patch.setattr(SqliteEngine, "purge", lambda _: False)
+        assert not erase(opened).complete
+    disk.protect()
+    with woodrat.open(db, readonly=True) as ledger:
+        assert is_pending(ledger)
+        estimate = ledger.finish_erasure(dry_run=True).compaction
+        assert estimate is not None
+        assert estimate.size_bytes == db.stat().st_size
+        with pytest.raises(Unavailable, match="read-only"):
+            ledger.finish_erasure()
+    with pytest.raises(Unavailable):
+        woodrat.open(db)
 
 
 @pytest.mark.parametrize("steps", [1, 5, 25, 60])

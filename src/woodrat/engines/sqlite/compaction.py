@@ -102,20 +102,15 @@ def _locks(lines: list[str], place: str) -> Iterator[tuple[int, int, int]]:
             yield int(words[4]), int(words[6]), int(words[7])
 
 
-def estimate(engine: Compactable) -> Compaction:
-    """Return what a compaction would take."""
-    connection = connect(engine.path, readonly=True, vfs=engine.vfs)
+def estimate(connection: apsw.Connection) -> Compaction:
+    """Return what a compaction of the file of a connection would take."""
+    authorizer, connection.authorizer = connection.authorizer, None
     try:
-        connection.authorizer = None
-        return _estimate(connection, engine.path)
+        size, pages, free = (
+            int(connection.execute(f"PRAGMA {name}").get) for name in ("page_size", "page_count", "freelist_count")
+        )
     finally:
-        connection.close()
-
-
-def _estimate(connection: apsw.Connection, path: str) -> Compaction:
-    size, pages, free = (
-        int(connection.execute(f"PRAGMA {name}").get) for name in ("page_size", "page_count", "freelist_count")
-    )
+        connection.authorizer = authorizer
     used = pages - free
     return Compaction(
         size_bytes=pages * size,
@@ -135,7 +130,7 @@ def compact(engine: Compactable) -> Compaction:
         connection.authorizer = None
         connection.execute("PRAGMA temp_store = FILE")
         with engine.gate.turn(), engine.gate.long_turn():
-            found = _estimate(connection, engine.path)
+            found = estimate(connection)
             _check_space(engine.path, found.needed_bytes // 2)
             started = monotonic()
             connection.execute("VACUUM")

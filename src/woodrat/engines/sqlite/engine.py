@@ -228,9 +228,7 @@ class SqliteEngine:
             raise Unavailable(f"{self.path} was opened read-only. Nothing was written. Open it for writing.")
 
     def purge(self) -> bool:
-        self._check()
-        if self.readonly:
-            return self.purged()
+        self._check_writable()
         from woodrat.engines.sqlite.compaction import truncate  # only erasures need it
 
         return self._carried_out(truncate)
@@ -248,8 +246,12 @@ class SqliteEngine:
         from woodrat.engines.sqlite.compaction import estimate  # only erasures need it
 
         self._check()
-        with translated(self.path):
-            return estimate(self)
+        reader = self.take()
+        try:
+            with translated(self.path):
+                return estimate(reader.connection)
+        finally:
+            self.give_back(reader)
 
     def compact(self) -> Compaction:
         from woodrat.engines.sqlite.compaction import compact  # only erasures need it
