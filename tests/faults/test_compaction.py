@@ -691,3 +691,32 @@ def test_a_ledger_in_memory_has_nothing_to_compact() -> None:
         tell(ledger)
         assert erase(ledger).complete
         assert ledger.finish_erasure(dry_run=True).to_json()["searched"] is False
+
+
+def test_a_clone_that_follows_an_erasure_searches_its_files(
+    ledger: Ledger, db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a clone erases because its log did is searched for there, and compacted away if a copy is found."""
+    (tmp_path / "clone").mkdir()
+    path = tmp_path / "clone" / "people.db"
+    with woodrat.open(path) as clone:
+        clone.log.sync(str(db))
+        with clone.context.engine.view(TENANT) as view:
+            entry = next(entry for entry in view.entries(kinds={"observation"}) if SECRET in (entry.body or b""))
+        nonce = entry.nonce
+        assert nonce is not None
+        erase(ledger)
+        planting = Planting(monkeypatch, path)
+        planting.after_truncation(lambda: planting.put(_gap(path, 50), nonce))
+        took: list[object] = []
+        real = compaction.compact
+
+        def compact(engine: Any) -> Any:
+            took.append(engine)
+            return real(engine)
+
+        monkeypatch.setattr(compaction, "compact", compact)
+        clone.log.sync(str(db))
+        assert len(took) == 1
+    assert files_with(path) == set()
+    assert files_with(path, nonce) == set()
