@@ -1,11 +1,13 @@
-"""Storage: what a narrow change to a wide entity costs on disk, and what a read of its past costs."""
+"""Storage: what a narrow change to a wide entity costs on disk and in its past, and who waits for a compaction."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from random import Random
+from time import perf_counter
 from typing import Any
 
 import apsw
@@ -22,6 +24,8 @@ CHANGES_MIN, CHANGES_MAX = 400, 4_000
 """How often one field of it is changed."""
 AT_ONCE = 50
 """How many changes are written at once."""
+BEFORE = 20
+"""How many writes a bystander has made before a compaction."""
 LOG = ("entry", "body", "entry_kind")
 """The tables that are the log, with the index of one."""
 
@@ -92,10 +96,44 @@ def as_of(stage: Stage) -> Figure:
         ledger.close()
 
 
+def bystander(stage: Stage) -> Figure:
+    """The longest store of somebody else while the file is compacted, against a plain `VACUUM` of it."""
+    path = stage.folder / "compacted.db"
+    width, changes = WIDTHS[-1], max(CHANGES_MIN, min(stage.scale.long, CHANGES_MAX))
+    with _changed(path, width, changes) as ledger:
+        waits, done = [0.0], threading.Event()
+
+        def write() -> None:
+            number = 0
+            while not done.is_set():
+                number += 1
+                start = perf_counter()
+                ledger.store({"entity_type": "bystander", "id": f"{number}"})
+                waits.append(perf_counter() - start)
+
+        thread = threading.Thread(target=write)
+        thread.start()
+        try:
+            while len(waits) < BEFORE:
+                done.wait(0.001)
+            ledger.finish_erasure(compact=True)
+        finally:
+            done.set()
+            thread.join()
+    raw = apsw.Connection(str(path))
+    start = perf_counter()
+    raw.execute("VACUUM")
+    raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    plain = perf_counter() - start
+    raw.close()
+    return Figure(1_000_000 * max(waits), 1_000_000 * plain, "µs")
+
+
 def rows() -> tuple[Row, ...]:
-    """Return what is measured of wide entities."""
+    """Return what is measured of wide entities and of a compaction."""
     title = "bytes on disk of one field changed in {width} / of its entry in the log"
     return (
         *(Row(f"disk-{width}", title.replace("{width}", str(width)), 3, partial(disk, width)) for width in WIDTHS),
         Row("as-of-wide", f"as-of of an entity of {WIDTHS[-1]} fields / current show", 5, as_of),
+        Row("compact-bystander", "longest store of a bystander during a compaction / a plain VACUUM", 3, bystander),
     )

@@ -70,6 +70,7 @@ def test_a_table_tells_what_went(ana: Cli) -> None:
         ((REF, "--agent", "crm", "--reason", "asked to", "--yes"), "2 things to erase are named"),
         ((REF, "--finish"), "--finish cannot be combined"),
         (("--finish", "--again"), "--finish cannot be combined"),
+        (("--compact",), "--compact belongs to --finish"),
         (("--again", "--agent", "crm"), "--again cannot be combined"),
         ((REF, "--reason", "for Ana Rivera", "--yes"), "it quotes what is to be erased"),
         (("no ref", "--reason", "asked to", "--yes"), "expected TYPE/KEY"),
@@ -130,6 +131,19 @@ def test_finishing_says_that_nothing_waits(ana: Cli) -> None:
     """`--finish` with nothing to do is done."""
     assert ana("erase", "--finish").json["purged"]
     assert "Nothing erased is left to remove" in ana("erase", "--finish", "-o", "table").out
+
+
+def test_finishing_says_what_a_compaction_takes(ana: Cli, db: Path) -> None:
+    """`--finish --dry-run` says how long writers would wait; `--finish --compact` compacts and says how long it was."""
+    planned = ana("erase", "--finish", "--dry-run").json["compaction"]
+    assert planned["seconds"] is None
+    assert planned["size_bytes"] == db.stat().st_size
+    assert "Writers would wait." in ana("erase", "--finish", "--dry-run", "-o", "table").out
+    done = ana("erase", "--finish", "--compact").json["compaction"]
+    assert done["seconds"] >= 0
+    assert done["size_after_bytes"] == db.stat().st_size
+    assert done["estimated_seconds"] == planned["estimated_seconds"]
+    assert "Compacted the file in" in ana("erase", "--finish", "--compact", "-o", "table").out
 
 
 def test_a_restored_copy_is_made_to_forget(ana: Cli, db: Path, tmp_path: Path) -> None:

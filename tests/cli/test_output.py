@@ -16,7 +16,7 @@ from tests.commands import Cli
 import woodrat
 from woodrat.cli import tables
 from woodrat.cli.tables import BOLD, GREEN, Paper, comparison, time, value
-from woodrat.engines.sqlite import sweep, write_ahead_log
+from woodrat.engines.sqlite import compaction, write_ahead_log
 from woodrat.merge.diff import FieldChange
 from woodrat.proofs.verbs.keys import make as make_keys
 from woodrat.testing.clock import FixedClock
@@ -432,7 +432,7 @@ def test_doctor_tells_of_an_interrupted_erasure(db: Path, cli: Cli, tmp_path: Pa
     """`doctor` names an erasure that did not come to its end, until `erase --finish` has finished it."""
     make_keys(tmp_path / "keys", FixedClock())
     monkeypatch.setenv("WOODRAT_SIGNING_KEYS", str(tmp_path / "keys"))
-    monkeypatch.setattr(sweep, "PATIENCE_MILLISECONDS", 0)
+    monkeypatch.setattr(compaction, "PATIENCE_SECONDS", 0)
     with woodrat.open(db) as ledger:
         ledger.store({"entity_type": "memo", "id": "1", "text": "a text that goes"})
         assert cli("doctor").json["erasure"] is None

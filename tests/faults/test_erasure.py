@@ -20,7 +20,7 @@ import pytest
 import woodrat
 from woodrat import Ledger, NotFound, Refused, Rule
 from woodrat.canon.ids import TenantId
-from woodrat.engines.sqlite import connection, sweep
+from woodrat.engines.sqlite import compaction, connection
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.storage import FILES
 from woodrat.erasure import rewrite
@@ -67,7 +67,7 @@ REGISTRY: Final = {
     ("body", "body"): BODY,
     ("receipt", "tenant"): NUMBERS,
     **{("receipt", name): BODY for name in ("agent", "key", "request", "report", "nonce")},
-    **{("purge", name): NUMBERS for name in ("id", "cursor", "salt")},
+    ("purge", "id"): NUMBERS,
     **{("origin", name): NUMBERS for name in ("id", "log", "position")},
     **{("clone", name): NUMBERS for name in ("id", "log")},
     **{("entity", name): NUMBERS for name in ("id", "tenant", "digest", "first", "last", "state_at")},
@@ -559,8 +559,8 @@ def test_a_crash_before_the_purge_is_made_up_for(ledger: Ledger, db: Path, monke
         with pytest.raises(Crash):
             ledger.erase(PERSON, reason="a request")
     assert not ledger.context.engine.purged()
-    ledger.close()
     assert hits(db.parent) != {}
+    ledger.close()
     with woodrat.open(db) as again:
         assert again.context.engine.purged()
     assert hits(db.parent) == {}
@@ -569,7 +569,7 @@ def test_a_crash_before_the_purge_is_made_up_for(ledger: Ledger, db: Path, monke
 def test_a_long_reader_puts_the_purge_off(ledger: Ledger, db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who still reads the past keeps it; the certificate says the purge is pending, and finishing completes it."""
     tell(ledger)
-    monkeypatch.setattr(sweep, "PATIENCE_MILLISECONDS", 0)
+    monkeypatch.setattr(compaction, "PATIENCE_SECONDS", 0)
     with ledger.context.engine.view(TenantId("default")) as old:
         certificate = ledger.erase(PERSON, reason="a request")
         assert not certificate.purged
@@ -583,7 +583,7 @@ def test_a_long_reader_puts_the_purge_off(ledger: Ledger, db: Path, monkeypatch:
     assert hits(db.parent) == {}
     assert ledger.finish_erasure().to_json() == {
         **{"purged": True, "searched": False, "scanned": [], "scanned_bytes": None, "hits": {}, "complete": False},
-        "certificates": [],
+        **{"certificates": [], "blockers": [], "compaction": None},
     }
 
 
@@ -711,8 +711,8 @@ def test_registered_columns_hold_what_they_are_said_to(ledger: Ledger, db: Path)
 # Planted faults: each takes one rule away, and the scan must notice.
 
 
-def _no_sweep(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(sweep, "sweep", lambda *_: True)
+def _no_truncation(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(compaction, "truncate", lambda *_: True)
 
 
 def _no_texts(patch: pytest.MonkeyPatch) -> None:
@@ -747,7 +747,7 @@ def _no_escapes(patch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "fault",
-    [_no_sweep, _no_texts, _no_receipts, _no_following, _no_sources, _no_renaming, _no_deriving, _no_escapes],
+    [_no_truncation, _no_texts, _no_receipts, _no_following, _no_sources, _no_renaming, _no_deriving, _no_escapes],
 )
 def test_a_rule_left_out_is_noticed(ledger: Ledger, db: Path, monkeypatch: pytest.MonkeyPatch, fault: Any) -> None:
     """Without any one of the rules of an erasure, the scan finds something: none of them is there for show."""

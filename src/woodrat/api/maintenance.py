@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from woodrat.api.parameters import (
+        CompactFile,
+        CompactionDryRun,
         DayCountArg,
         Deep,
         ErasedAgent,
@@ -267,16 +269,17 @@ class Maintenance(Past):
         return tuple(erasure_verbs.erase_again(self.context))
 
     @verb(post="/v1/finish-erasure", grant=MANAGE, alone=True, example={})
-    def finish_erasure(self) -> Finished:
-        """Finish an erasure that was interrupted: remove its bytes from the files, and search them.
+    def finish_erasure(self, *, compact: CompactFile = False, dry_run: CompactionDryRun = False) -> Finished:
+        """Finish pending erasures: remove their bytes from the files, and search them.
 
-        It is needed only after an erasure that another process blocked, or whose process was ended. It goes on where
-        that one stopped, and returns the certificates of what it finished. Opening the ledger removes the bytes too,
-        but does not search. What to search for is stored sealed with the erasure key until then.
+        It is needed after an erasure that another process blocked, whose process was ended, or whose search found
+        something. It returns the certificates of what it finished. If the search still finds something, it compacts a
+        SQLite file with `VACUUM`, once for all erasures: writers wait until that is done, and `compaction` says how
+        long. `compact` does so in any case; `dry_run` says what it would take.
         """
         from woodrat.erasure.verbs import byte_scan
 
-        return byte_scan.finish(self.context)
+        return byte_scan.finish(self.context, compact="always" if compact else "if_found", dry_run=dry_run)
 
     def fingerprint(self, *, provenance: WithProvenance = False) -> str:
         """Compute one digest of the whole state.

@@ -635,6 +635,8 @@ ErasedSubject: TypeAlias = Annotated[
     str | Ref, Kind("erase an entity, its relations and all runs about it", TEXT, "REF", ids=_ENTITY)
 ]
 ErasureDryRun: TypeAlias = Annotated[bool, Kind("show what would be erased, and erase nothing", FLAG)]
+CompactFile: TypeAlias = Annotated[bool, Kind("rewrite the file even if the search finds nothing; writers wait", FLAG)]
+CompactionDryRun: TypeAlias = Annotated[bool, Kind("show what rewriting the file would take, and do nothing", FLAG)]
 Deep: TypeAlias = Annotated[bool, Kind("also check the search index, other indexes and vectors", FLAG)]
 HeldCheckpoints: TypeAlias = Annotated[
     Iterable[Any], Kind("checkpoints kept elsewhere, as their notes", TEXTS, "NOTE", option="checkpoint")

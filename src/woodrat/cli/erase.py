@@ -14,14 +14,17 @@ from woodrat.server import wire
 
 if TYPE_CHECKING:
     from woodrat.erasure.certificate import Certificate
-    from woodrat.erasure.verbs.byte_scan import Finished
+    from woodrat.erasure.verbs.byte_scan import Compaction, Finished
 
 NO_ERASURE = "Nothing was erased."
 
 
 def erase(call: Call) -> Answer:
-    """Erase what is named, after asking; or finish an erasure that someone was in the way of."""
+    """Erase what is named, after asking; or finish erasures that are pending."""
     given = call.given
+    if given.compact and not given.finish:
+        problem = "--compact belongs to --finish"
+        raise Refused([Fault("woodrat erase", problem, "Add --finish, or leave out --compact.")], NO_ERASURE)
     if given.finish or given.again:
         return _finish(call) if given.finish else _again(call)
     if given.reason is None:
@@ -53,11 +56,18 @@ def erase(call: Call) -> Answer:
 def _finish(call: Call) -> Answer:
     """Take out of the files what erasures left there, and search them where it is known for what."""
     _check_alone(call, "--finish")
-    found = call.ledger(UPDATE).finish_erasure()
+    given = call.given
+    if given.dry_run:
+        return _estimated(call.ledger(READ).finish_erasure(dry_run=True))
+    found = call.ledger(UPDATE).finish_erasure(compact=given.compact)
 
     def text(paper: Paper) -> None:
+        if found.compaction is not None:
+            _compacted(paper, found.compaction)
         if not found.purged:
-            paper.line("Somebody is still reading the past, or writing. Try again when they have finished.", YELLOW)
+            who = f" ({', '.join(found.blockers)})" if found.blockers else ""
+            paper.line(f"Pending: somebody is still reading an older state, or writing{who}.", YELLOW)
+            paper.line("Try again when they have finished.", YELLOW)
         elif not found.searched:
             paper.line("Nothing erased is left to remove from the files.", GREEN)
             paper.line("The files were not searched: no erasure that the key here belongs to waits for it.", DIM)
@@ -68,6 +78,26 @@ def _finish(call: Call) -> Answer:
 
     done = found.purged and not found.hits
     return Answer(found.to_json(), text, code=wire.DONE if done else wire.FOUND_SOMETHING)
+
+
+def _estimated(found: Finished) -> Answer:
+    """Say what compacting the file would take."""
+
+    def text(paper: Paper) -> None:
+        if found.compaction is None:
+            paper.line("This ledger is in no file that could be compacted.", DIM)
+            return
+        paper.line(f"Compacting the file would take about {found.compaction.estimated_seconds} s. Writers would wait.")
+        if found.compaction.needed_bytes is not None:
+            paper.line(f"  free disk space needed: {found.compaction.needed_bytes} bytes", DIM)
+
+    return Answer(found.to_json(), text)
+
+
+def _compacted(paper: Paper, found: Compaction) -> None:
+    """Say what compacting the file took."""
+    sizes = "" if found.size_bytes is None else f": {found.size_bytes} bytes, now {found.size_after_bytes}"
+    paper.line(f"Compacted the file in {found.seconds} s (estimate: {found.estimated_seconds} s){sizes}.", GREEN)
 
 
 def _searched(paper: Paper, found: Finished | Certificate) -> None:

@@ -455,15 +455,19 @@ def _index_facts(ledger: Ledger, *, purged: bool) -> dict[str, Any]:
 
 
 def _unfinished_erasure(view: View, *, purged: bool) -> str | None:
-    """Return what is to be said of an erasure that was interrupted; `None` if there is none."""
+    """Return what is to be said of an erasure that is pending; `None` if there is none."""
     from woodrat.erasure.verbs.pending_search import is_pending
 
     if purged and not is_pending(view):
         return None
-    left = "The files have not been searched for what went" if purged else "Some of its bytes are still in the files"
+    left = (
+        "The files have not been searched for what went, or the search found something"
+        if purged
+        else "Some of its bytes are still in the files"
+    )
     return (
-        f"An erasure was interrupted. {left}. The entries themselves are gone, and nobody can read them here. Run "
-        "`woodrat erase --finish` with the keys it was made with: it goes on where the erasure stopped."
+        f"An erasure is pending. {left}. The entries themselves are gone, and nobody can read them here. Run "
+        "`woodrat erase --finish` with the keys it was made with."
     )
 
 

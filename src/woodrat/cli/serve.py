@@ -17,6 +17,7 @@ from woodrat.server import wire
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.server.app import App
+    from woodrat.server.erasures import Window
     from woodrat.server.gateway import Endpoint
     from woodrat.server.keys import Keyring
     from woodrat.server.limits import Limits
@@ -31,6 +32,7 @@ def serve(call: Call) -> Answer:
     from woodrat.engines import private
     from woodrat.engines.open import is_postgres
     from woodrat.server import access, listen, logs, supervisor
+    from woodrat.server.erasures import window
     from woodrat.server.limits import Limits
     from woodrat.server.serve import Serving
 
@@ -53,6 +55,7 @@ def serve(call: Call) -> Answer:
     if call.tenant.startswith(access.OWN_TENANTS):
         problem = f"{call.tenant} is reserved for the server itself"
         faults.append(Fault("--tenant", problem, "Name another tenant."))
+    compact_window = None if given.compact_window is None else window(given.compact_window)
     ring = keyring(call, CREATE)
     reached = f"others can reach {given.host}, and there is no API key"
     exposed = Fault("--host", reached, "Create a key with `woodrat keys create`, or serve on 127.0.0.1.")
@@ -92,7 +95,7 @@ def serve(call: Call) -> Answer:
         calls_per_second=given.calls_per_second,
     )
     serving = Serving(
-        application(call, ring, limits),
+        application(call, ring, limits, compact_window),
         address,
         port,
         tls_cert=None if given.tls_cert is None else Path(given.tls_cert),
@@ -110,7 +113,7 @@ def _stopped(paper: Paper) -> None:
     paper.line("Stopped. What was acknowledged is safe.", GREEN)
 
 
-def application(call: Call, ring: Keyring, limits: Limits) -> App:
+def application(call: Call, ring: Keyring, limits: Limits, compact_window: Window | None = None) -> App:
     """Return what a server serves: the ledgers of a database, with all that answers beside the routes."""
     from woodrat.clock import SystemClock
     from woodrat.inspector.site import InspectorSite
@@ -134,6 +137,7 @@ def application(call: Call, ring: Keyring, limits: Limits) -> App:
         strict=os.environ.get("WOODRAT_STRICT") or False,
         redact=os.environ.get("WOODRAT_REDACT"),
         limits=limits,
+        compact_window=compact_window,
         deliveries=Deliveries(
             _hooks(call, CREATE),
             lambda tenant: _ledger(call, CREATE, tenant),

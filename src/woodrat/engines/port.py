@@ -594,6 +594,35 @@ class Stamps(Protocol):
         """
 
 
+class Compaction(NamedTuple):
+    """What it takes, or took, to rewrite the file of a database without what was erased."""
+
+    size_bytes: int
+    """How large the file is before."""
+    needed_bytes: int
+    """How much free disk space it takes."""
+    estimated_seconds: float
+    """How long writers would wait, about."""
+    seconds: float | None = None
+    """How long they waited; none if nothing was compacted."""
+    size_after_bytes: int | None = None
+    """How large the file is afterwards; none if nothing was compacted."""
+
+
+@runtime_checkable
+class Compacts(Protocol):
+    """An engine whose file may keep copies of what was erased, until it is rewritten while writers wait."""
+
+    def blockers(self) -> Sequence[str]:
+        """Return who is in the way of a purge, as far as that is known."""
+
+    def estimate(self) -> Compaction:
+        """Return what a compaction would take."""
+
+    def compact(self) -> Compaction:
+        """Rewrite the file; `purge` has to follow. `Unavailable` if there is too little space."""
+
+
 @runtime_checkable
 class BeyondReach(Protocol):
     """A storage that other programs keep copies of, by design."""

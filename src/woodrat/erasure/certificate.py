@@ -13,8 +13,15 @@ if TYPE_CHECKING:
     from woodrat.erasure.plan import Plan
 
 
-FINISH: Final = "Someone was reading the past or writing: `woodrat erase --finish` takes the bytes out."
+FINISH: Final = "Pending: someone is reading an older state or writing. Run `woodrat erase --finish` later."
 """What is said of an erasure whose bytes are still in the files."""
+COMPACT: Final = (
+    "Pending: the file still holds copies in its free space. `woodrat erase --finish` compacts it, and writers wait "
+    "meanwhile."
+)
+"""What is said of an erasure after which the search found something."""
+STILL: Final = "A text that went still stands in a file; the entries at `shared` positions may hold it."
+"""What is said if the search still finds something in a file that was compacted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +119,7 @@ class Certificate(Record):
     derived: tuple[str, ...]
     """What is derived from the log, and was dropped and made again without what went."""
     purged: bool
-    """Whether the files were made anew without it; otherwise someone was in the way, and `finish` completes it."""
+    """Whether no file keeps older versions of its pages; otherwise someone is in the way, and `finish` completes it."""
     searched: bool
     """Whether every file was searched for it afterwards, from the first byte to the last."""
     hits: Mapping[str, int]

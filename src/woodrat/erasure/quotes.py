@@ -88,6 +88,11 @@ class Quoted:
     def __bool__(self) -> bool:
         return bool(self._kinds)
 
+    @property
+    def texts(self) -> Iterable[str]:
+        """The texts in every spelling."""
+        return self._kinds.keys()
+
     def spellings(self, kept: Iterable[tuple[str, bytes]] = ()) -> frozenset[bytes]:
         """Return every spelling, as a file may hold it, but for those inside longer words of what is kept."""
         inside: set[bytes] = set()

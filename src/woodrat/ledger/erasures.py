@@ -17,11 +17,9 @@ from woodrat.log import erasure
 
 SEARCH: Final = "erasure_search"
 """Where it is noted what an unfinished erasure still has to look for, sealed."""
-SEARCH_PLACE: Final = "erasure_search_place"
-"""Where it is noted how far that search is."""
 FORGETTING: Final = "forgetting"
 """Noted while what was taken over from elsewhere is still to be made to forget."""
-UNFINISHED: Final = (SEARCH, SEARCH_PLACE, FORGETTING)
+UNFINISHED: Final = (SEARCH, FORGETTING)
 """Notes about erasures that are not finished. They do not follow from the log, so a rebuild leaves them as they are."""
 
 

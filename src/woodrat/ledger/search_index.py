@@ -9,7 +9,7 @@ stand in an index of their own.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from heapq import heapify, heapreplace
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
@@ -114,6 +114,20 @@ def rows(found: Fold) -> Rows:
     if made and len(state.members) > 1:
         made[ROOTS, id] = str(root).encode()
     return made
+
+
+def row_prefixes(texts: Iterable[str], types: Iterable[str]) -> set[bytes]:
+    """Return what the rows of the words of some texts begin with, in entities of some types."""
+    found = {token.encode() for text in texts for token in tokens.tokens(text)}
+    return {b"%b\0%b\0" % (token, type.encode()) for type in types for token in found}
+
+
+def has_row(view: View, prefix: bytes) -> bool:
+    """Return True if a row of a word begins with a prefix, now or in the past."""
+    for name in (WORDS, RELATION_WORDS):
+        if next(iter(view.scan(name, prefix, limit=1)), None) is not None or view.lives(name, prefix):
+            return True
+    return False
 
 
 def _alike(one: Rules, other: Rules) -> bool:

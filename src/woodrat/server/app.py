@@ -22,6 +22,7 @@ from woodrat.runs.relay import Relay
 from woodrat.server import access, docs_page, host, logs, problems, requests
 from woodrat.server.audit import AUDIT_TENANT, DENIED, SUCCESS, Audit
 from woodrat.server.calls import Calls
+from woodrat.server.erasures import PendingErasures, Window
 from woodrat.server.indexing import Indexing
 from woodrat.server.intake import Intake
 from woodrat.server.keys import Callers
@@ -100,6 +101,7 @@ class App:
         proofs: str | None = None,
         redact: str | None = None,
         site: Site | None = None,
+        compact_window: Window | None = None,
     ) -> None:
         self.engine, self.keys, self.limits = engine, keys, (limits := limits or Limits())
         self._clock, self._deliveries, self._endpoints = clock, deliveries, endpoints
@@ -148,6 +150,9 @@ class App:
         )
         self._indexing = Indexing(
             engine, lambda tenant: self.tenants.open(tenant, "server"), self.threads["indexes"], self._closing
+        )
+        self._erasures = PendingErasures(
+            engine, lambda tenant: self.tenants.open(tenant, "server"), clock, compact_window, self._closing
         )
         status = Status(
             *(engine, self._callers, self.audit, self.measures, self.turns, self.writes, self.threads["keys"]),
@@ -202,7 +207,7 @@ class App:
                 await asyncio.to_thread(self._refresh_keys)
                 await asyncio.to_thread(self._write_down)
                 loop = asyncio.get_running_loop()
-                tending = (self._tend_keys(), self._tend(), self._indexing.tend())
+                tending = (self._tend_keys(), self._tend(), self._indexing.tend(), self._erasures.tend())
                 self._tending = tuple(map(loop.create_task, tending))
                 await send({"type": "lifespan.startup.complete"})
             else:

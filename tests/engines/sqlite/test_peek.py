@@ -13,7 +13,6 @@ import pytest
 import woodrat
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.port import KEPT_EVERY, Kept
-from woodrat.engines.sqlite import wal_index
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import NotFound, Refused, Unavailable
 from woodrat.ledger import quick_reads, refold
@@ -207,12 +206,13 @@ def test_a_closed_engine_is_not_looked_at(engine: SqliteEngine) -> None:
 
 
 def test_a_stamp_changes_with_every_commit_and_with_nothing_else(engine: SqliteEngine) -> None:
-    """The stamp stays the same while things are read and undone, and is another after each commit, by whomever."""
+    """A stamp stays the same while an engine is read or a write is undone, and is another after anybody's commit."""
     ledger, other = ledger_on(engine), ledger_on(SqliteEngine(engine.path))
     ledger.store(person())
     seen = [engine.stamp()]
     assert seen[0] is not None
-    assert quick_reads.stamp(other.context.engine) == seen[0]
+    others = quick_reads.stamp(other.context.engine)
+    assert others is not None
     ledger.show(ANA)
     ledger.store(person("Bo"), dry_run=True)
     assert engine.stamp() == seen[0]
@@ -220,7 +220,7 @@ def test_a_stamp_changes_with_every_commit_and_with_nothing_else(engine: SqliteE
         (ledger if number % 2 else other).store(person(age=number))
         seen.append(engine.stamp())
     assert len(set(seen)) == len(seen)
-    assert quick_reads.stamp(other.context.engine) == seen[-1]
+    assert quick_reads.stamp(other.context.engine) != others
     other.context.engine.close()
 
 
@@ -240,22 +240,12 @@ def test_asking_for_a_stamp_lets_no_lock_go(engine: SqliteEngine) -> None:
     for _ in range(2):
         with engine.transaction(ledger.tenant):
             again = SqliteEngine(engine.path, readonly=True)
-            assert engine.stamp() == again.stamp()
+            assert engine.stamp() is not None
+            assert again.stamp() is not None
             assert other() == "waits"
             again.close()
             assert other() == "waits"
     assert other() == "got in"
-
-
-def test_stamps_keep_no_more_open_than_there_are_files(tmp_path: Path) -> None:
-    """What was opened for a stamp is closed once the database was closed and its index is gone."""
-    before = len(wal_index._kept)
-    for number in range(5):
-        engine = SqliteEngine(tmp_path / f"{number}.db")
-        ledger_on(engine).store(person())
-        assert engine.stamp() is not None
-        engine.close()
-    assert len(wal_index._kept) <= before + 1
 
 
 def test_entities_used_lately_stay_at_hand(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -347,15 +337,3 @@ def test_large_entities_do_not_stay_at_hand(engine: SqliteEngine) -> None:
         assert [known.ref.key for known in view.memory.entities.values()] == ["a"]
     ledger.store(person("b", tags=["one more"]))
     assert ledger.show("person/b").fields["tags"] == ["one more"]
-
-
-def test_without_a_place_for_stamps_all_is_asked_of_sqlite(tmp_path: Path) -> None:
-    """Where the index of the write-ahead log cannot be read, there is no stamp, and reads go on."""
-    engine = SqliteEngine(tmp_path / "one.db")
-    assert engine._stamps is not None
-    engine._stamps._path += "-not-there"
-    ledger = ledger_on(engine)
-    ledger.store(person())
-    assert engine.stamp() is None
-    assert isinstance(ledger.show(ANA), woodrat.Snapshot)
-    engine.close()

@@ -1,4 +1,4 @@
-// openapi.json sha256 98a4deb1c42144d72a8a5f0026fa76b812b94af9c778f1a5357dbaa0377021f6
+// openapi.json sha256 90f0c6ac94d1ffc635fd26171a8bc4c0c48f9a49340214aadc412b9d384be718
 // Made by `npm run api`; do not edit.
 export interface paths {
     "/healthz": {
@@ -391,7 +391,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Finish an erasure that was interrupted: remove its bytes from the files, and search them.
+         * Finish pending erasures: remove their bytes from the files, and search them.
          * @description Open to keys with the grant `manage`.
          */
         post: operations["finish_erasure"];
@@ -1974,7 +1974,7 @@ export interface components {
             position: number | null;
             /** @description Positions whose bodies and nonces are gone, as ranges, first and last included. */
             positions: number[][];
-            /** @description Whether the files were made anew without it; otherwise someone was in the way, and `finish` completes it. */
+            /** @description Whether no file keeps older versions of its pages; otherwise someone is in the way, and `finish` completes it. */
             purged: boolean;
             /** @description Positions that were found by a text they quote. */
             quoting: number[];
@@ -2299,6 +2299,19 @@ export interface components {
             times?: {
                 [key: string]: string;
             };
+        };
+        /** @description What it takes, or took, to rewrite the file without what was erased. */
+        Compaction: {
+            /** @description How long other writers would wait, about. */
+            estimated_seconds: number;
+            /** @description How much free disk space it takes. */
+            needed_bytes: number | null;
+            /** @description How long they waited; none if nothing was compacted. */
+            seconds: number | null;
+            /** @description How large it is afterwards. */
+            size_after_bytes: number | null;
+            /** @description How large the file was before; none, as all sizes, in a file that tenants share. */
+            size_bytes: number | null;
         };
         /** @description One statement about one entity: the body of its entry, and its id. */
         CompactObservation: {
@@ -3014,15 +3027,19 @@ export interface components {
         };
         /** @description How far it came with what an erasure left in the files. */
         Finished: {
-            /** @description What the erasures did that were finished by it. */
+            /** @description Who is in the way, as far as that is known. */
+            blockers: string[];
+            /** @description What the erasures did that it searched for. */
             certificates: components["schemas"]["Certificate"][];
+            /** @description What compacting the file took, or would take; none if it was not needed. */
+            compaction: components["schemas"]["Compaction"] | null;
             /** @description Whether all files were searched and nothing was found. */
             complete: boolean;
             /** @description Per file, how often something that went was found in it. */
             hits: {
                 [key: string]: number;
             };
-            /** @description Whether the files were made anew without what went; otherwise someone was in the way. */
+            /** @description Whether no file keeps older versions of what is in it; otherwise someone is in the way. */
             purged: boolean;
             /** @description The files that were searched. */
             scanned: string[];
@@ -6288,7 +6305,12 @@ export interface operations {
         requestBody: {
             content: {
                 /** @example {} */
-                "application/json": Record<string, unknown>;
+                "application/json": {
+                    /** @description rewrite the file even if the search finds nothing; writers wait */
+                    compact?: boolean;
+                    /** @description show what rewriting the file would take, and do nothing */
+                    dry_run?: boolean;
+                };
             };
         };
         responses: {

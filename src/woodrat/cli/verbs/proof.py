@@ -96,8 +96,9 @@ COMMANDS: tuple[Command, ...] = (
             argument(
                 "--finish",
                 action="store_true",
-                help="finish an interrupted erasure and search the files",
+                help="finish pending erasures: search the files, and compact one that still holds something",
             ),
+            argument("--compact", action="store_true", help="with --finish: compact the file in any case"),
             argument("--again", action="store_true", help="after restoring a backup, erase again what had been erased"),
         ),
         rows=False,

@@ -32,6 +32,11 @@ COMMANDS: tuple[Command, ...] = (
                 action="store_true",
                 help="trust X-Forwarded-Host, -Proto and -For of a proxy in front; needs keys",
             ),
+            argument(
+                "--compact-window",
+                metavar="HH:MM-HH:MM",
+                help="time of day (UTC) to compact a SQLite file if erasures left something (default: by hand)",
+            ),
             argument("--calls-per-second", type=whole, metavar="N", help="rate limit per key (default: none)"),
             argument(
                 "--workers", type=whole, metavar="N", default=1, help="processes that serve; PostgreSQL (default: 1)"

@@ -20,7 +20,7 @@ from woodrat.merge.packing import UNREADABLE
 
 APPLICATION_ID = 0x57524154
 """`WRAT`: marks a file as ours."""
-MIGRATIONS = tuple(f"{number:04}.sql" for number in range(1, 10))
+MIGRATIONS = tuple(f"{number:04}.sql" for number in range(1, 9))
 """The steps by which a file came to its present layout; `user_version` counts them."""
 MOVES_ROWS = "0008.sql"
 """The step before which rows of tables that it drops are put into the ordered indexes."""
@@ -141,6 +141,7 @@ def _set_up(connection: apsw.Connection, path: str, *, readonly: bool) -> None:
             problem = f"{path} cannot keep a write-ahead log (journal mode {mode})"
             raise Refused([Fault("db", problem, "Put the file on a local disk.")], outcome="Nothing was opened.")
         run("PRAGMA synchronous = FULL")
+        run("PRAGMA secure_delete = ON")  # what is freed is overwritten, from the first write on
     run("PRAGMA recursive_triggers = ON")
     run("PRAGMA trusted_schema = OFF")
     run("PRAGMA temp_store = MEMORY")
@@ -205,10 +206,7 @@ _STRUCTURAL = frozenset(
 
 
 class erasing:
-    """Open the one way by which bodies, nonces and receipts go, as a context; triggers still guard the rest.
-
-    What is freed meanwhile is overwritten with zeros, until the transaction that it is part of has ended.
-    """
+    """Open the one way by which bodies, nonces and receipts go, as a context; triggers still guard the rest."""
 
     __slots__ = ("_connection",)
 
@@ -216,7 +214,6 @@ class erasing:
         self._connection = connection
 
     def __enter__(self) -> None:
-        secure(self._connection, on=True)
         self._connection.authorizer = _authorize_erasing
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
@@ -235,17 +232,8 @@ def _authorize_erasing(
     return authorize(action, first, second, database, trigger)
 
 
-def secure(connection: apsw.Connection, *, on: bool) -> None:
-    """Have SQLite overwrite what it frees, or not."""
-    connection.authorizer = None
-    try:
-        connection.execute(f"PRAGMA secure_delete = {'ON' if on else 'OFF'}")
-    finally:
-        connection.authorizer = authorize
-
-
 def is_purged(connection: apsw.Connection) -> bool:
-    """Return whether no erasure waits for its bytes to be taken out of the file."""
+    """Return True if no erasure waits for the write-ahead log to be truncated."""
     return connection.execute("SELECT 1 FROM purge").get is None
 
 

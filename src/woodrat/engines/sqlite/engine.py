@@ -12,7 +12,7 @@ import threading
 import weakref
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 
@@ -28,7 +28,6 @@ from woodrat.engines.sqlite.connection import (
     pid,
     prepare,
     queries,
-    secure,
     translated,
     translation,
     unreadable,
@@ -39,20 +38,21 @@ from woodrat.engines.sqlite.group import Part, Together
 from woodrat.engines.sqlite.hold import DATABASE, WAL, Hold
 from woodrat.engines.sqlite.medium import Unchanging, check_writable
 from woodrat.engines.sqlite.tables import SqliteView
-from woodrat.engines.sqlite.wal_index import WalIndex
 from woodrat.engines.sqlite.write_ahead_log import WriteAheadLog
 from woodrat.errors import Unavailable
 from woodrat.merge.packing import UNREADABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from woodrat.engines.port import Engine
+    from woodrat.engines.port import Compaction, Engine
     from woodrat.engines.sqlite.peek import Glancing
     from woodrat.engines.sqlite.storage import SqliteStorage
     from woodrat.engines.sqlite.transaction import SqliteTransaction
     from woodrat.state.schema import Schema
 
+
+_T = TypeVar("_T")
 
 OPENINGS = 10
 """How often a ledger is opened whose write-ahead log is deleted meanwhile."""
@@ -84,7 +84,10 @@ class SqliteEngine:
         self._pool = threading.RLock()
         self.closed = self._writing = False
         self.vfs = vfs
-        self._stamps = WalIndex(self.path) if vfs is None else None
+        self._watcher: apsw.Connection | None = None
+        """Never writes, so that its data version tells of every commit."""
+        self._watchers = 0
+        """How many watchers were opened: the data versions of two cannot be compared."""
         self.fence = Fence(self.path)
         self.sound: set[TenantId] = set()
         """Tenants whose log was found sound at its end since the file was opened."""
@@ -181,8 +184,13 @@ class SqliteEngine:
         return reader.glancing(self.queries, schemas)
 
     def stamp(self) -> bytes | None:
-        self._check()
-        return None if self._stamps is None else self._stamps.header()
+        with self._pool, translated(self.path):
+            self._check()
+            if self._watcher is None:
+                self._watcher = self._open_reader()
+                self._watchers += 1
+            version = self._watcher.execute("PRAGMA data_version").get
+            return b"%d:%d" % (self._watchers, version)
 
     def transaction(self, tenant: TenantId) -> _Writing | Part:
         if self.closed or self.readonly or self._process != pid():
@@ -220,22 +228,46 @@ class SqliteEngine:
             raise Unavailable(f"{self.path} was opened read-only. Nothing was written. Open it for writing.")
 
     def purge(self) -> bool:
-        self._check()
-        if self.readonly:
-            return self.purged()
-        from woodrat.engines.sqlite.sweep import sweep  # only erasures need it
+        self._check_writable()
+        from woodrat.engines.sqlite.compaction import truncate  # only erasures need it
 
-        self.fence.check()
-        with translated(self.path):
-            try:
-                return sweep(self)
-            except apsw.Error as error:
-                self.fence.watch(error, self._writer.connection)
-                raise
+        return self._carried_out(truncate)
 
     def purged(self) -> bool:
         with self.view(TenantId("")) as view:
             return view.purged()
+
+    def blockers(self) -> Sequence[str]:
+        from woodrat.engines.sqlite.compaction import blockers  # only erasures need it
+
+        return blockers(self.path)
+
+    def estimate(self) -> Compaction:
+        from woodrat.engines.sqlite.compaction import estimate  # only erasures need it
+
+        self._check()
+        reader = self.take()
+        try:
+            with translated(self.path):
+                return estimate(reader.connection)
+        finally:
+            self.give_back(reader)
+
+    def compact(self) -> Compaction:
+        from woodrat.engines.sqlite.compaction import compact  # only erasures need it
+
+        self._check_writable()
+        return self._carried_out(compact)
+
+    def _carried_out(self, work: Callable[[SqliteEngine], _T]) -> _T:
+        """Do something to the file that is no write of a tenant."""
+        self.fence.check()
+        with translated(self.path):
+            try:
+                return work(self)
+            except apsw.Error as error:
+                self.fence.watch(error, self._writer.connection)
+                raise
 
     def storage(self, tenant: TenantId) -> SqliteStorage:
         from woodrat.engines.sqlite.storage import SqliteStorage  # only erasures need it
@@ -304,11 +336,15 @@ class SqliteEngine:
         except IndexError:
             pass
         with self._pool:
-            if self._hold is not None and self._hold.moved():
-                raise _deleted(self.path, "Nothing was read.")
-            connection = connect(self.path, readonly=True, vfs=self.vfs, unchanging=self._unchanging)
-            self._readers += 1
-            return Connected(connection, reads=True)
+            return Connected(self._open_reader(), reads=True)
+
+    def _open_reader(self) -> apsw.Connection:
+        """Open a connection to read by; whoever calls has the pool."""
+        if self._hold is not None and self._hold.moved():
+            raise _deleted(self.path, "Nothing was read.")
+        connection = connect(self.path, readonly=True, vfs=self.vfs, unchanging=self._unchanging)
+        self._readers += 1
+        return connection
 
     def give_back(self, reader: Connected) -> None:
         """Keep a connection for the next view; once the engine is closed, close it too."""
@@ -321,6 +357,10 @@ class SqliteEngine:
                     self._close_hold()
 
     def _close_idle(self) -> None:
+        if self._watcher is not None:
+            self._watcher.close()
+            self._watcher = None
+            self._readers -= 1
         try:
             while True:
                 self._idle.pop().connection.close()
@@ -374,7 +414,6 @@ class SqliteEngine:
         try:
             self._writer = Connected(self._open())
             self._write_ahead_log = WriteAheadLog(self.path, self._writer.connection, self.fence)
-            self._stamps = WalIndex(self.path)
             self.sound.clear()
             if saved is None or bring(saved, self._writer.connection):
                 return
@@ -514,8 +553,6 @@ class _Writing:
                 raise
             finally:
                 try:
-                    if self._write is not None and self._write.erased:
-                        secure(self._writer.connection, on=False)
                     if error is not None:
                         self._engine.fence.watch(error, self._writer.connection)
                     self._engine.give_back_writer()

@@ -29,8 +29,8 @@ except ImportError:  # pragma: no cover - not a POSIX system
 
 SUFFIX = "-queue"
 """What the name of the queue file ends in, after that of the database."""
-TURNSTILE, GATE = 0, 1
-"""Bytes of the queue file that are locked, one beside the other."""
+TURNSTILE, GATE, LONG = 0, 1, 2
+"""Bytes of the queue file that are locked, one beside the other. Who has the last needs long, and others wait."""
 PATIENCE_SECONDS = 10.0
 """How long to queue behind other processes at the turnstile, and again at the gate."""
 
@@ -45,6 +45,10 @@ class Gate:
     def turn(self) -> _Turn:
         """Wait for this writer's turn, and pass it on afterwards, as a context."""
         return _Turn(self._queue)
+
+    def long_turn(self) -> _LongTurn:
+        """Have others wait for as long as this turn takes, as a context inside it."""
+        return _LongTurn(self._queue)
 
     def close(self) -> None:
         """Let go of the queue; its file is closed when nobody of this process uses it."""
@@ -75,6 +79,22 @@ class _Turn:
                 self._queue.free_gate(self._held)
             finally:
                 self._queue.leave()
+
+
+class _LongTurn:
+    """A turn that takes longer than others would wait, while it lasts; it ends with its process."""
+
+    __slots__ = ("_held", "_queue")
+
+    def __init__(self, queue: _Queue | None) -> None:
+        self._queue = queue
+
+    def __enter__(self) -> None:
+        self._held = None if self._queue is None else self._queue.take_long()
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if self._held is not None:
+            _unlock(self._held, LONG)
 
 
 class _Queue:
@@ -144,6 +164,10 @@ class _Queue:
         if descriptor is not None:
             _unlock(descriptor, GATE)
 
+    def take_long(self) -> int | None:
+        """Say that this turn takes long; return the descriptor that says so."""
+        return self._pass(LONG)
+
     def _pass(self, place: int) -> int | None:
         """Lock a byte; return the descriptor that holds it, or None if it cannot be had."""
         if fcntl is None:  # pragma: no cover - not a POSIX system
@@ -193,7 +217,8 @@ class _Wait:
         """Return whether the byte was had in time."""
         threading.Thread(target=self._run, name="woodrat-queue", daemon=True).start()
         try:
-            self._done.wait(PATIENCE_SECONDS)
+            while not self._done.wait(PATIENCE_SECONDS) and _is_long(self._file.fileno()):
+                pass
         except BaseException:
             self._give_up(free=True)
             raise
@@ -225,6 +250,16 @@ def _lock(descriptor: int, place: int, length: int = 1, *, wait: bool = False) -
         fcntl.lockf(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), length, place)
     else:
         hold.lock(descriptor, fcntl.F_WRLCK, place, length, wait=wait)
+
+
+def _is_long(descriptor: int) -> bool:
+    """Return True if another process has a turn that takes long."""
+    try:
+        _lock(descriptor, LONG)
+    except OSError:
+        return True
+    _unlock(descriptor, LONG)
+    return False
 
 
 def _unlock(descriptor: int, place: int) -> None:

@@ -109,8 +109,8 @@ SELECT 1 FROM tenant WHERE name <> :name LIMIT 1;
 SELECT 1 FROM purge;
 
 -- name: due
--- Note that a purge is due, from the first page on.
-INSERT OR REPLACE INTO purge (id, cursor, salt) VALUES (1, 1, NULL);
+-- Note that a purge is due.
+INSERT OR REPLACE INTO purge (id) VALUES (1);
 
 -- name: erase_body
 -- Remove a body and its nonce.

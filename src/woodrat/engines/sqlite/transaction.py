@@ -28,8 +28,6 @@ class SqliteTransaction(SqlTransaction, SqliteView):
         sound: set[TenantId],
     ) -> None:
         SqliteView.__init__(self, writer.connection, named, tenant, memory)
-        self.erased = False
-        """Whether anything was erased in it."""
         self._connection = writer.connection
         self._changes = writer.connection.total_changes()
         self._executemany = writer.cursor.executemany
@@ -51,7 +49,6 @@ class SqliteTransaction(SqlTransaction, SqliteView):
         self.base = codec.base(self.tenant_number)
 
     def erase(self, positions: Iterable[int], receipts: Iterable[tuple[str, str]]) -> None:
-        self.erased = True
         with erasing(self._connection):
             self.run("due")
             self.many("erase_body", [(self.base + position,) for position in positions])

@@ -139,18 +139,18 @@ def remembered(context: Context) -> int:
     return len(erasure_verbs.erase_again(context))
 
 
-def follow(write: Transaction, arriving: Sequence[Entry]) -> bool:
-    """Erase in a clone that goes on what was erased in the log it is a clone of; return whether anything was.
+def follow(write: Transaction, arriving: Sequence[Entry]) -> frozenset[bytes]:
+    """Erase in a clone that goes on what was erased in the log it is a clone of; return the nonces that went.
 
     An erasure that comes with the whole log finds its entries erased. One that comes later finds them here.
     """
-    erased: set[int] = set()
+    erased: dict[int, bytes] = {}
     for entry in arriving:
         if entry.kind == KIND and entry.body is not None and entry.envelope.origin is None:
             for first, last in erased_here(write, entry):
                 for held in list(write.entries(first - 1, min(last, entry.position - 1))):
-                    if held.body is not None:
-                        erased.add(held.position)
+                    if held.body is not None and held.nonce is not None:
+                        erased[held.position] = held.nonce
     if erased:
-        write.erase(sorted(erased), receipts_of(write, erased))
-    return bool(erased)
+        write.erase(sorted(erased), receipts_of(write, set(erased)))
+    return frozenset(erased.values())

@@ -1,8 +1,11 @@
 """The byte scan: after an erasure, every file is searched for what went, from its first byte to its last.
 
-It takes one pass over the files, holds no lock, and can be broken off and gone on with where it stopped, by any process
-that has the erasure key: what is sought is noted, sealed, until the search has come to its end (`pending_search.py`).
-Without the key nothing can be searched, and that is said.
+What is sought is noted, sealed, until a search has found none of it (`pending_search.py`). Without the erasure key
+nothing can be searched, and that is said. A search takes one pass over the files while a view is open: SQLite then
+keeps every version of a page since, so nothing moves from a part that is still to be searched to one that was. A search
+that is broken off begins again.
+
+If it finds something, the file has to be compacted, for which writers wait; `finish` does so when it is asked to.
 
 A file that tenants share is searched as a whole. Where another tenant holds the very same bytes, finding them says
 nothing of this one, and must not show: then the rows of this tenant are searched instead.
@@ -12,11 +15,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final, Literal
 
-from woodrat.engines.port import BeyondReach
-from woodrat.erasure.certificate import FINISH, Certificate, Stays
+from woodrat.engines.port import BeyondReach, Compacts
+from woodrat.erasure.certificate import COMPACT, FINISH, STILL, Certificate, Stays
 from woodrat.erasure.quotes import Finder
 from woodrat.erasure.verbs import pending_search
 from woodrat.record_json import Record, derived
@@ -25,7 +28,8 @@ from woodrat.records import dataclass, field, replace
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
     from woodrat.context import Context
-    from woodrat.engines.port import Engine
+    from woodrat.engines import port
+    from woodrat.engines.port import Engine, Storage
     from woodrat.erasure.verbs.pending_search import PendingSearch
 
 SCAN_BYTES: Final = 4 * 1_048_576
@@ -34,8 +38,25 @@ FEW: Final = 512
 """Up to this many texts are looked for one by one, each as fast as the machine can."""
 ROWS: Final = "rows"
 """Where something was found that stands in no file."""
-NOTED_EVERY: Final = 16
-"""After how many parts it is noted how far a search is."""
+
+Compact = Literal["never", "if_found", "always"]
+"""When the file is compacted: never, if the search found something, or in any case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction(Record):
+    """What it takes, or took, to rewrite the file without what was erased."""
+
+    estimated_seconds: float
+    """How long other writers would wait, about."""
+    seconds: float | None
+    """How long they waited; none if nothing was compacted."""
+    size_bytes: int | None
+    """How large the file was before; none, as all sizes, in a file that tenants share."""
+    size_after_bytes: int | None
+    """How large it is afterwards."""
+    needed_bytes: int | None
+    """How much free disk space it takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +64,7 @@ class Finished(Record):
     """How far it came with what an erasure left in the files."""
 
     purged: bool
-    """Whether the files were made anew without what went; otherwise someone was in the way."""
+    """Whether no file keeps older versions of what is in it; otherwise someone is in the way."""
     searched: bool
     """Whether every file was searched afterwards; what to look for is sealed with the erasure key."""
     scanned: tuple[str, ...] = ()
@@ -53,7 +74,11 @@ class Finished(Record):
     hits: Mapping[str, int] = field(default_factory=dict)
     """Per file, how often something that went was found in it."""
     certificates: tuple[Certificate, ...] = ()
-    """What the erasures did that were finished by it."""
+    """What the erasures did that it searched for."""
+    blockers: tuple[str, ...] = ()
+    """Who is in the way, as far as that is known."""
+    compaction: Compaction | None = None
+    """What compacting the file took, or would take; none if it was not needed."""
 
     @derived
     def complete(self) -> bool:
@@ -61,114 +86,55 @@ class Finished(Record):
         return self.purged and self.searched and not self.hits
 
 
-UNFINISHED: Final = Finished(purged=False, searched=False)
-"""Nothing was done yet."""
+def scan(engine: Engine, tenant: TenantId, sought: Iterable[bytes], words: Iterable[bytes] = ()) -> Finished:
+    """Search all files for some bytes; where nothing is in files, the rows of the tenant.
 
-
-class ByteScan:
-    """One search of all files for some bytes; `go_on` begins it, or goes on where it was broken off.
-
-    `place` is where another process broke it off, as `place` of that one had it.
+    `words` count only where no row holds them: somebody may have said them since.
     """
+    storage, texts, again = engine.storage(tenant), frozenset(sought), frozenset(words)
+    files = storage.files()
+    scanned: list[str] = []
+    found: dict[str, Counter[bytes]] = {}
+    searched = 0
+    if files:
+        with engine.view(tenant) as view:
+            view.head()  # from here on pages are not moved
+            for path in files:
+                name = os.path.basename(path)
+                found[name] = Counter()
+                searched += _count(storage, path, texts | again, found[name])
+                scanned.append(name)
+    shared = storage.shared
+    hits = {name: count for name, counted in found.items() if (count := _counted(storage, counted, again, shared))}
+    if not scanned and (rows := sum(storage.holding(text, others=False) for text in texts)):
+        hits[ROWS] = rows
+    return Finished(True, True, tuple(scanned), None if shared else searched, hits)
 
-    def __init__(
-        self, engine: Engine, tenant: TenantId, sought: Iterable[bytes], place: Mapping[str, Any] | None = None
-    ) -> None:
-        self._storage = engine.storage(tenant)
-        self.sought = frozenset(sought)
-        self._overlap = max(map(len, self.sought), default=1) - 1
-        self._waiting: list[str] | None = None
-        self._offset = 0
-        self._bytes = 0
-        self._scanned: list[str] = []
-        self._found: dict[str, Counter[bytes]] = {}
-        if place is not None:
-            self._go_to(place)
-        self.finished: Finished | None = None
-        """What came of it, once it is done."""
 
-    def go_on(self, progress: Callable[[int, int], object] | None = None) -> Finished:
-        """Search what has not been searched yet. Whatever `progress` raises breaks it off, and nothing is lost."""
-        storage = self._storage
-        if self._waiting is None:
-            self._waiting = list(storage.files())
-        while self._waiting:
-            path = self._waiting[0]
-            if self._part(path):
-                self._scanned.append(os.path.basename(path))
-                self._offset = 0
-                del self._waiting[0]
-            if progress is not None:
-                progress(self._bytes, self._bytes + self._left())
-        shared = storage.shared
-        hits = {name: count for name, found in self._found.items() if (count := self._counted(found, shared))}
-        if not self._scanned and (rows := sum(storage.holding(text, others=False) for text in self.sought)):
-            hits[ROWS] = rows
-        self.finished = Finished(True, True, tuple(self._scanned), None if shared else self._bytes, hits)
-        return self.finished
-
-    def place(self) -> dict[str, Any]:
-        """Return where it is, without a word of what is sought."""
-        texts = sorted(self.sought)
-        return {
-            "waiting": [os.path.basename(path) for path in self._waiting or ()],
-            "offset": self._offset,
-            "bytes": self._bytes,
-            "scanned": self._scanned,
-            "found": {
-                name: {str(texts.index(text)): count for text, count in found.items()}
-                for name, found in self._found.items()
-            },
-        }
-
-    def _go_to(self, place: Mapping[str, Any]) -> None:
-        """Go on where another process was; a file that is gone since needs no search."""
-        texts = sorted(self.sought)
-        files = {os.path.basename(path): path for path in self._storage.files()}
-        known = {*place["scanned"], *place["waiting"]}
-        waiting = [name for name in place["waiting"] if name in files]
-        if waiting == place["waiting"]:
-            self._offset = place["offset"]
-        self._waiting = [files[name] for name in (*waiting, *(name for name in files if name not in known))]
-        self._bytes, self._scanned = place["bytes"], list(place["scanned"])
-        self._found = {
-            name: Counter({texts[int(number)]: count for number, count in found.items()})
-            for name, found in place["found"].items()
-        }
-
-    def _part(self, path: str) -> bool:
-        """Search the next part of a file; return whether it was the last."""
-        start = max(0, self._offset - self._overlap)
-        data = self._storage.read(path, start, self._offset - start + SCAN_BYTES)
-        fresh = len(data) - (self._offset - start)
+def _count(storage: Storage, path: str, sought: frozenset[bytes], found: Counter[bytes]) -> int:
+    """Count what a file holds of some bytes; return how many bytes were searched."""
+    overlap = max(map(len, sought), default=1) - 1
+    done = 0
+    while True:
+        start = max(0, done - overlap)
+        data = storage.read(path, start, done - start + SCAN_BYTES)
+        fresh = len(data) - (done - start)
         if fresh <= 0:
-            return True
+            return done
         # What ends in the part that was searched before was counted then.
-        found = Counter(text for at, text in _places(data, self.sought) if start + at + len(text) > self._offset)
-        self._found.setdefault(os.path.basename(path), Counter()).update(found)
-        self._offset += fresh
-        self._bytes += fresh
-        return fresh < SCAN_BYTES
-
-    def _left(self) -> int:
-        return max(0, sum(map(_size, self._waiting or ())) - self._offset)
-
-    def _counted(self, found: Counter[bytes], shared: bool) -> int:
-        """Return how often something was found that no other tenant explains."""
-        if not shared:
-            return found.total()
-        count = 0
-        for text, times in found.items():
-            holding = self._storage.holding
-            count += holding(text, others=False) if holding(text, others=True) else times
-        return count
+        found.update(text for at, text in _places(data, sought) if start + at + len(text) > done)
+        done += fresh
 
 
-def _size(path: str) -> int:
-    try:
-        return os.path.getsize(path)
-    except OSError:
-        return 0
+def _counted(storage: Storage, found: Counter[bytes], words: frozenset[bytes], shared: bool) -> int:
+    """Return how often something was found that no other tenant explains, nor a row with a word."""
+    count = 0
+    for text, times in found.items():
+        if shared and storage.holding(text, others=True):
+            count += 0 if text in words else storage.holding(text, others=False)
+        elif text not in words or not storage.holding(text, others=False):
+            count += times
+    return count
 
 
 def _places(data: bytes, sought: frozenset[bytes]) -> Iterable[tuple[int, bytes]]:
@@ -183,34 +149,68 @@ def _places(data: bytes, sought: frozenset[bytes]) -> Iterable[tuple[int, bytes]
             at = data.find(text, at + 1)
 
 
-def finish(context: Context, own: PendingSearch | None = None) -> Finished:
-    """Take what was erased out of every file, and search them for it, from where it was broken off.
+def finish(
+    context: Context, own: PendingSearch | None = None, *, compact: Compact = "if_found", dry_run: bool = False
+) -> Finished:
+    """Take what was erased out of every file, and search them for it; compact the file if that is needed and wanted.
 
     Without the erasure key the files are not searched, and nothing is said to be complete. `own` is the search of an
-    erasure that was just made, where it is too large to be noted.
+    erasure that was just made, where it is too large to be noted. A dry run says what a compaction would take.
     """
-    engine, tenant, erasures = context.engine, context.tenant, context.erasures
+    engine, tenant = context.engine, context.tenant
+    compacts = engine if isinstance(engine, Compacts) else None
+    if dry_run:
+        estimated = None if compacts is None else _compaction(engine, tenant, compacts.estimate())
+        return Finished(engine.purged(), searched=False, compaction=estimated)
+    search = _pending(context) or own
+    compaction: Compaction | None = None
+    if compacts is not None and compact == "always":
+        compaction = _compaction(engine, tenant, compacts.compact())
+    finished = _searched(engine, tenant, search)
+    if compacts is not None and finished.hits and compact == "if_found":
+        compaction = _compaction(engine, tenant, compacts.compact())
+        finished = _searched(engine, tenant, search)
+    finished = replace(finished, compaction=compaction)
+    if search is None or not finished.searched:
+        return finished
+    if compacts is None or compaction is not None or not finished.hits:
+        pending_search.settle(engine, tenant, search)
+        completed = [_completed(one, finished) for one in search.certificates]
+    else:
+        completed = [_completed(one, finished, COMPACT) for one in search.certificates]
+    return replace(finished, certificates=tuple(with_copies(engine, tenant, one) for one in completed))
+
+
+def _pending(context: Context) -> PendingSearch | None:
+    """Return what is still to be looked for, if the key here is the one that sealed it."""
+    if context.erasures is None:
+        return None
+    with context.engine.view(context.tenant) as view:
+        if not pending_search.is_pending(view):
+            return None
+        return pending_search.pending(view, context.erasures.keys.erasure)
+
+
+def _searched(engine: Engine, tenant: TenantId, search: PendingSearch | None) -> Finished:
+    """Empty the write-ahead log, then search the files."""
     if not engine.purge():
-        return UNFINISHED
-    with engine.view(tenant) as view:
-        key = None if erasures is None or not pending_search.is_pending(view) else erasures.keys.erasure
-        search = pending_search.pending(view, key) or own
-        place = None if search is None else pending_search.place(view, search)
+        blockers = tuple(engine.blockers()) if isinstance(engine, Compacts) else ()
+        return Finished(purged=False, searched=False, blockers=blockers)
     if search is None:
         return Finished(purged=True, searched=False)
-    scan = ByteScan(engine, tenant, search.sought, place)
-    parts = 0
+    return scan(engine, tenant, search.sought, search.words)
 
-    def noted(done: int, total: int) -> None:
-        nonlocal parts
-        parts += 1
-        if parts % NOTED_EVERY == 0:
-            pending_search.note_place(engine, tenant, search, scan.place())
 
-    finished = scan.go_on(noted)
-    pending_search.settle(engine, tenant, search)
-    completed = (_completed(one, finished) for one in search.certificates)
-    return replace(finished, certificates=tuple(with_copies(engine, tenant, one) for one in completed))
+def _compaction(engine: Engine, tenant: TenantId, found: port.Compaction) -> Compaction:
+    """Return what a compaction took, without the sizes of a file that is not one tenant's alone."""
+    shared = engine.storage(tenant).shared
+    return Compaction(
+        found.estimated_seconds,
+        found.seconds,
+        None if shared else found.size_bytes,
+        None if shared else found.size_after_bytes,
+        None if shared else found.needed_bytes,
+    )
 
 
 def with_copies(engine: Engine, tenant: TenantId, certificate: Certificate) -> Certificate:
@@ -220,12 +220,11 @@ def with_copies(engine: Engine, tenant: TenantId, certificate: Certificate) -> C
     return replace(certificate, stays=(*certificate.stays, *(Stays(what, why) for what, why in copies)))
 
 
-def _completed(certificate: Certificate, finished: Finished) -> Certificate:
+def _completed(certificate: Certificate, finished: Finished, remedy: str = STILL) -> Certificate:
     """Return a certificate with what the purge and the search came to."""
     warnings = tuple(text for text in certificate.warnings if text != FINISH)
     if finished.hits:
-        still = "A text that went still stands in a file; the entries at `shared` positions may hold it."
-        warnings = (still, *warnings)
+        warnings = (remedy, *warnings)
     return replace(
         certificate,
         purged=finished.purged,

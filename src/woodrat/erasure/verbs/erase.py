@@ -4,7 +4,8 @@
 
 The log is searched in a view, while others write; the transaction, in brackets, looks at what they wrote meanwhile.
 A crash before the commit leaves all as it was. A crash after it leaves a mark that a purge is due, which whoever opens
-the file next goes on with, and a note of what to search for, sealed, which whoever has the erasure key goes on with.
+the file next carries out, and a note of what to search for, sealed, for whoever has the erasure key. What the search
+finds is compacted away later (`byte_scan.finish`), for many erasures at once.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from woodrat.erasure.reader.tail import is_still_true
 from woodrat.erasure.rewrite import Names
 from woodrat.erasure.verbs import byte_scan, pending_search
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger import entry_index
+from woodrat.ledger import entry_index, search_index
 from woodrat.ledger.derive import derive_again
 from woodrat.ledger.read import Reader
 from woodrat.ledger.transitions import absorb, remember, spoken_of
@@ -59,6 +60,8 @@ DERIVED: Final = (
 """What is derived from a log, in words."""
 RECORDS_SOUGHT_MAX: Final = 128
 """Of how many erased entries, and receipts, nonces and digests are looked for in the files afterwards."""
+WORDS_SOUGHT_MAX: Final = 512
+"""How many words of the search index are looked for."""
 SEARCHES_MAX: Final = 4
 """How often the log is searched for what goes; the last time while writers wait."""
 HEAD_BYTES: Final = 8
@@ -189,10 +192,10 @@ def erase(
                 position=position,
                 returned=returned,
             )
-            search = pending_search.note(write, key, clock, sought, certificate)
+            search = pending_search.note(write, key, clock, sought, _words(write, plan), certificate)
             break
     remembered = scope.kind == erasure.LATE or erasures.keys.remember([entry])
-    completed = {one.position: one for one in byte_scan.finish(context, search).certificates}
+    completed = {one.position: one for one in byte_scan.finish(context, search, compact="never").certificates}
     certificate = completed.get(position) or byte_scan.with_copies(engine, tenant, certificate)
     return certificate if remembered else replace(certificate, warnings=(_UNWRITTEN, *certificate.warnings))
 
@@ -342,6 +345,17 @@ def _sought(view: View, plan: Plan, scope: Scope) -> frozenset[bytes]:
             digests.append(receipt.request)
     heads = [one[:HEAD_BYTES] for one in digests]  # tables keep no more of them, or spell them in hex
     return frozenset({*found, *heads, *(head.hex().encode() for head in heads)})
+
+
+def _words(view: View, plan: Plan) -> frozenset[bytes]:
+    """Return what rows of the search index begin with that are gone: they hold words in another spelling.
+
+    Of very many words some are looked for.
+    """
+    types = {ref.type for ref in (*plan.refs, *plan.touched)}
+    prefixes = sorted(search_index.row_prefixes(plan.quoted.texts, types))
+    some = prefixes[:: len(prefixes) // WORDS_SOUGHT_MAX + 1]
+    return frozenset(prefix for prefix in some if not search_index.has_row(view, prefix))
 
 
 def _shown(write: Transaction, refs: Iterable[Ref], policies: Mapping[str, Policy]) -> dict[tuple[str, str], bytes]:

@@ -2,19 +2,18 @@
 
 It becomes durable in the transaction that erases, so that any process with the erasure key can finish what another
 began. What is sought is sealed (`erasure/seal.py`): nobody can read it without the key, which is not in the database.
-When the search has come to its end the note is overwritten and goes. How far the search is stands beside it.
+When a search has found none of it the note goes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from woodrat import record_json
 from woodrat.erasure import seal
 from woodrat.erasure.certificate import Certificate
-from woodrat.ledger.erasures import SEARCH, SEARCH_PLACE
+from woodrat.ledger.erasures import SEARCH
 from woodrat.records import dataclass
 
 if TYPE_CHECKING:
@@ -32,33 +31,43 @@ class PendingSearch:
 
     sought: frozenset[bytes]
     """What no file may hold."""
+    words: frozenset[bytes]
+    """What no file may hold unless a row holds it again by now."""
     certificates: tuple[Certificate, ...]
     """What these erasures did, as far as it is known before the search."""
     name: str = ""
-    """What the place a search came to is noted under: another erasure begins another search."""
+    """What tells it from the search of a later erasure, which has more to look for."""
 
 
 def note(
-    write: Transaction, key: bytes, clock: Clock, sought: frozenset[bytes], certificate: Certificate
+    write: Transaction,
+    key: bytes,
+    clock: Clock,
+    sought: frozenset[bytes],
+    words: frozenset[bytes],
+    certificate: Certificate,
 ) -> PendingSearch:
     """Note what an erasure has to look for, with what those before it still have to; return all of it."""
     import json
 
     before = pending(write, key)
     if before is not None:
-        sought |= before.sought
+        sought, words = sought | before.sought, words | before.words
     certificates = (*(before.certificates if before is not None else ()), certificate)
-    plain = {"certificates": [one.to_json() for one in certificates], "sought": sorted(one.hex() for one in sought)}
+    plain = {
+        "certificates": [one.to_json() for one in certificates],
+        "sought": sorted(one.hex() for one in sought),
+        "words": sorted(one.hex() for one in words),
+    }
     sealed = seal.seal(key, clock.random(seal.NONCE_BYTES), json.dumps(plain).encode())
     if len(sealed) <= SEALED_BYTES_MAX:
         write.set_meta(SEARCH, sealed)
-        write.set_meta(SEARCH_PLACE, None)
-    return PendingSearch(sought, certificates, _name(sealed))
+    return PendingSearch(sought, words, certificates, _name(sealed))
 
 
 def is_pending(view: View) -> bool:
     """Return whether an erasure waits for the search of the files."""
-    return bool((view.meta(SEARCH) or b"").strip(b"\0"))
+    return view.meta(SEARCH) is not None
 
 
 def pending(view: View, key: bytes | None) -> PendingSearch | None:
@@ -72,38 +81,17 @@ def pending(view: View, key: bytes | None) -> PendingSearch | None:
     plain = json.loads(data)
     return PendingSearch(
         frozenset(bytes.fromhex(one) for one in plain["sought"]),
+        frozenset(bytes.fromhex(one) for one in plain["words"]),
         tuple(record_json.read(Certificate, one) for one in plain["certificates"]),
         _name(sealed),
     )
 
 
-def place(view: View, search: PendingSearch) -> Mapping[str, Any] | None:
-    """Return where the search was broken off; `None` if it was not begun."""
-    import json
-
-    noted = view.meta(SEARCH_PLACE)
-    found: dict[str, Any] | None = None if noted is None else json.loads(noted)
-    return found if found is not None and found["search"] == search.name else None
-
-
-def note_place(engine: Engine, tenant: TenantId, search: PendingSearch, at: Mapping[str, Any]) -> None:
-    """Note how far the search is."""
-    import json
-
-    with engine.transaction(tenant) as write:
-        write.set_meta(SEARCH_PLACE, json.dumps({**at, "search": search.name}).encode())
-
-
 def settle(engine: Engine, tenant: TenantId, search: PendingSearch) -> None:
-    """Take the note away, unless another erasure has added to it meanwhile; it is overwritten in its place first."""
+    """Take the note away, unless another erasure has added to it meanwhile."""
     with engine.transaction(tenant) as write:
         sealed = write.meta(SEARCH)
-        if sealed is None or _name(sealed) != search.name:
-            return
-        write.set_meta(SEARCH, bytes(len(sealed)))
-        write.set_meta(SEARCH_PLACE, None)
-    with engine.transaction(tenant) as write:
-        if not is_pending(write):
+        if sealed is not None and _name(sealed) == search.name:
             write.set_meta(SEARCH, None)
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from woodrat.context import Context
 from woodrat.engines.port import Transaction
-from woodrat.erasure.verbs import arrivals
+from woodrat.erasure.verbs import arrivals, byte_scan
+from woodrat.erasure.verbs.pending_search import PendingSearch
 from woodrat.errors import Fault, Refused
 from woodrat.exchange.lines import Arrived
 from woodrat.ledger import entry_index
@@ -41,7 +42,7 @@ def clone(context: Context, writes: Sequence[Whole], due: arrivals.Due) -> bool:
         due.look(arrived.entry for whole in writes for arrived in whole)
         due.note(write)
     if erased:
-        context.engine.purge()
+        byte_scan.finish(context, PendingSearch(erased, frozenset(), ()))
     return True
 
 
