@@ -11,9 +11,9 @@ from typing import Any
 
 from woodrat.canon.ids import Ref
 from woodrat.canon.order import order_bytes
-from woodrat.merge import Claim, Held, Policy, claim_of, fold
+from woodrat.merge import Claim, Held, Policy, claim_of, fold, rank
 from woodrat.merge.by_key import ByKey
-from woodrat.merge.claim import label, latest_rank, top
+from woodrat.merge.claim import label
 from woodrat.merge.ranked import LATEST, Ranked
 from woodrat.merge.rules import Rules
 from woodrat.merge.terms import Terms
@@ -63,7 +63,7 @@ def blame(observations: Iterable[Observation], members: Iterable[Ref], rules: Ru
             wins, reason = False, f"{observation.entity} is deleted; it would take part: {reason}"
         lines.append((claim, (observation.id, wins, reason, wins and by_arrival)))
     lines.sort(key=lambda pair: pair[0].digest)
-    lines.sort(key=lambda pair: (pair[1][1], *latest_rank(pair[0])), reverse=True)
+    lines.sort(key=lambda pair: (pair[1][1], pair[0].observed_at, pair[0].priority, pair[0].order), reverse=True)
     return [line for _, line in lines]
 
 
@@ -80,7 +80,7 @@ def verdict(policy: Policy, held: Held, claim: Claim, claims: Sequence[Claim]) -
 
 
 def _ranked(policy: Ranked, held: Held, claim: Claim, claims: Sequence[Claim]) -> tuple[bool, str]:
-    shown = top(held.standing.values()) if held.standing else policy.read(held.joined)[1]
+    shown = rank.LATEST.top(held.standing.values()) if held.standing else policy.read(held.joined)[1]
     wins = claim.digest == shown.digest
     if held.standing:
         if not claim.corrects:
@@ -92,7 +92,7 @@ def _ranked(policy: Ranked, held: Held, claim: Claim, claims: Sequence[Claim]) -
             return True, "a correction holds against every assertion"
         if wins:
             rivals = [c for c in rivals if c.order != claim.order] or rivals
-        why = LATEST.compared(claim, top(rivals) if wins else shown)
+        why = LATEST.compared(claim, rank.LATEST.top(rivals) if wins else shown)
         return wins, f"of corrections that did not see each other, {why}"
     rivals = [c for c in claims if c.digest != claim.digest]
     if not rivals:
@@ -112,7 +112,7 @@ def _term(policy: Terms, held: Held, claim: Claim, claims: Sequence[Claim]) -> t
     if not claim.corrects:
         own = policy.term(held, claim)
         if own is not None and own.standing:
-            return False, f"correction {label(top(own.standing).digest)} stands in for it"
+            return False, f"correction {label(rank.LATEST.top(own.standing).digest)} stands in for it"
         return True, "counts"
     for term in policy.stood_in(held):
         if term.original.digest not in claim.replaces:

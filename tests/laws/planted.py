@@ -12,10 +12,11 @@ from typing import Any
 from woodrat.canon.form import Json
 from woodrat.merge import Claim, Held, JoinPolicy, Known, Policy, Shown
 from woodrat.merge.by_key import ByKey, Keyed
-from woodrat.merge.claim import Said, latest_rank, top
+from woodrat.merge.claim import Said
 from woodrat.merge.elements import Parts
 from woodrat.merge.packing import Packer
-from woodrat.merge.policy import Fits
+from woodrat.merge.policy import Misfit
+from woodrat.merge.rank import LATEST
 from woodrat.merge.ranked import Ranked, RankedHeld
 from woodrat.merge.terms import Append, Sum, SumHeld, Term
 from woodrat.merge.union import Union
@@ -40,7 +41,7 @@ class Best(Ranked):
     """The claim of the highest rank; of several equal ones the first to arrive."""
 
     def rank(self, claim: Claim) -> tuple[Any, ...]:
-        return (*latest_rank(claim), claim.digest)
+        return (claim.observed_at, claim.priority, claim.order, claim.digest)
 
     def lift(self, claim: Claim) -> Any:
         return claim
@@ -111,7 +112,7 @@ class DictOrder(Ranked):
     def join(self, a: Any, b: Any) -> Any:
         joined = dict(a)
         for agent, claim in b.items():
-            joined[agent] = top([joined.get(agent, claim), claim])
+            joined[agent] = LATEST.top([joined.get(agent, claim), claim])
         return joined
 
     def read(self, joined: Any) -> tuple[Json, Claim]:
@@ -158,7 +159,7 @@ class Average(Ranked):
         return claim.value, claim
 
     def join(self, a: Any, b: Any) -> Any:
-        return (a[0] + b[0]) // 2, top([a[1], b[1]])
+        return (a[0] + b[0]) // 2, LATEST.top([a[1], b[1]])
 
     def read(self, joined: Any) -> tuple[Json, Claim]:
         return joined[0], joined[1]
@@ -172,11 +173,11 @@ class FloatSum(Sum):
 
     def fold(self, claims: Sequence[Claim], live: Collection[bytes], originals: Mapping[bytes, Claim]) -> Held:
         alive = [claim for claim in claims if claim.digest in live]
-        return (reduce(lambda total, c: total + _float(c), alive, 0.0), top(alive)) if alive else None
+        return (reduce(lambda total, c: total + _float(c), alive, 0.0), LATEST.top(alive)) if alive else None
 
-    def extend(self, held: Held, claim: Claim, name: str, known: Known, fits: Fits) -> Held:
+    def extend(self, held: Held, claim: Claim, name: str, known: Known, misfit: Misfit) -> Held:
         total, latest = held or (0.0, claim)
-        return total + _float(claim), top([latest, claim])
+        return total + _float(claim), LATEST.top([latest, claim])
 
     def show(self, held: Held) -> Shown:
         return Shown(str(held[0]), held[1].said, (held[1].digest,), False)
@@ -232,8 +233,8 @@ class ForgetfulUnion(Union):
 
     name = _named("forgetful_union")
 
-    def extend(self, held: Held, claim: Claim, name: str, known: Known, fits: Fits) -> Held:
-        extended = super().extend(held, claim, name, known, fits)
+    def extend(self, held: Held, claim: Claim, name: str, known: Known, misfit: Misfit) -> Held:
+        extended = super().extend(held, claim, name, known, misfit)
         kept = {element: slot for element, slot in extended.parts.items() if slot.winner.stated}
         return extended.but(Parts.of(kept))
 
@@ -245,8 +246,8 @@ class ForgetfulObjects(ByKey):
         super().__init__("name")
         self.name = _named("forgetful_objects")
 
-    def extend(self, held: Held, claim: Claim, name: str, known: Known, fits: Fits) -> Held:
-        extended = super().extend(held, claim, name, known, fits)
+    def extend(self, held: Held, claim: Claim, name: str, known: Known, misfit: Misfit) -> Held:
+        extended = super().extend(held, claim, name, known, misfit)
         kept = {key: part if part.is_in else part._replace(members={}) for key, part in extended.parts.items()}
         return extended.but(Parts.of(kept))
 
@@ -306,7 +307,7 @@ class CorrectionByClock(Best):
     name = _named("correction_by_clock")
 
     def show(self, held: RankedHeld) -> Shown:
-        claim = top([*held.standing.values(), *([held.joined] if held.joined is not None else [])])
+        claim = LATEST.top([*held.standing.values(), *([held.joined] if held.joined is not None else [])])
         return Shown(claim.value, claim.said, (claim.digest,), bool(held.standing))
 
 
@@ -329,7 +330,7 @@ class InPlace(Ranked):
 
     def join(self, a: Any, b: Any) -> Any:
         a.extend(b)
-        a.sort(key=lambda claim: (latest_rank(claim), claim.digest))
+        a.sort(key=lambda claim: (claim.observed_at, claim.priority, claim.order, claim.digest))
         return a
 
     def read(self, joined: Any) -> tuple[Json, Claim]:

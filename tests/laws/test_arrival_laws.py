@@ -13,11 +13,11 @@ from tests.laws.records import regular
 from tests.laws.test_merge_laws import ALL, _allowed
 
 from woodrat.canon.ids import Ref
-from woodrat.merge import claim, fold, incremental, packed_state, ranked, slots, snapshot, union
+from woodrat.merge import claim, fold, packed_state, ranked, slots, snapshot, union
 from woodrat.merge.packing import Unpacker
 from woodrat.state import observation
 from woodrat.testing.generators import MOMENTS, History, arrivals, histories
-from woodrat.testing.laws import KnownSet, rules_for
+from woodrat.testing.laws import rules_for
 
 pytestmark = pytest.mark.laws
 
@@ -62,26 +62,17 @@ def test_arrival_is_a_function_of_the_set(data: st.DataObject) -> None:
 
 @given(data=st.data())
 def test_arrival_of_records(data: st.DataObject) -> None:
-    """The same where agents state the same fields over and over, folded one by one and in place."""
-    ref, rules = Ref("thing", "one"), rules_for(POLICIES, "thing")
+    """The same where agents state the same fields over and over."""
+    ref = Ref("thing", "one")
     said = data.draw(regular(ref, ["latest", "highest_priority", "first", "max"]))
     history = History((ref,), tuple(said))
     check(history, said)
-    known, growing = KnownSet(), incremental.Laying(fold.empty((ref,), rules), rules)
-    for one in said:
-        if not growing.add(one, known):
-            known.add(one)
-            growing = incremental.Laying(fold.fold(known.observations, (ref,), rules), rules)
-        known.add(one)
-    assert snapshot.decided_by_arrival(growing.state(), rules, POLICIES) == by_arrival(history)
 
 
 def _no_rivals(patch: pytest.MonkeyPatch) -> None:
     """Claims that lose leave no trace under `latest`."""
-    patch.setattr(fold, "rivals_with", lambda strata, rivals, observed_at, values: rivals)
-    patch.setattr(
-        fold, "lay_with_rivals", lambda strata, rivals, said, values: (fold.lay(strata, said, values), rivals)
-    )
+    lay = fold.lay
+    patch.setattr(fold, "lay", lambda strata, against, *given: (lay(strata, against, *given)[0], against))
 
 
 def _loose(patch: pytest.MonkeyPatch) -> None:

@@ -12,9 +12,9 @@ from tests.laws.test_merge_laws import AUDIT, CASES, Case
 
 from woodrat.canon.ids import Ref
 from woodrat.canon.order import order_key
-from woodrat.merge import fold, snapshot
+from woodrat.merge import fold, rank, snapshot
 from woodrat.merge.blame import Verdict, blame, blame_fields
-from woodrat.merge.claim import Claim, top
+from woodrat.merge.claim import Claim
 from woodrat.merge.ranked import LATEST
 from woodrat.merge.rules import Rules
 from woodrat.state.observation import ASSERT, CORRECT, RETRACT, Observation, say
@@ -140,7 +140,7 @@ def test_a_contest_is_its_plain_definition(observations: list[Observation]) -> N
     held = field.held
     latest, standing = list(held.agents.values()), list(held.standing.values())
     if standing:
-        winner = top(standing)
+        winner = rank.LATEST.top(standing)
         later = [c for c in latest if c.observed_at > winner.observed_at and c.order != winner.order]
         plain = {c.digest for c in standing if any(c.order != other.order for other in standing)}
         plain |= {c.digest for c in later} | ({winner.digest} if later else set())
@@ -153,4 +153,4 @@ def test_a_contest_is_its_plain_definition(observations: list[Observation]) -> N
     assert [claim.digest for claim in LATEST.contest(held)] == sorted(plain)
     assert snapshot.contested(state, rules, {"x"}) == ({"x"} if plain else set())
     shown = fold.values(state, rules)["x"]
-    assert order_key(shown) == (top(standing) if standing else top(latest)).order
+    assert order_key(shown) == (rank.LATEST.top(standing) if standing else rank.LATEST.top(latest)).order

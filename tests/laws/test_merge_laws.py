@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import Phase, event, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.laws import oracle
 from tests.laws.planted import LONGEST
@@ -26,10 +26,8 @@ from woodrat.canon.ids import Ref
 from woodrat.canon.order import order_key
 from woodrat.merge import BUILTIN, Claim, Policy, claim_of, fold, packed_state, snapshot
 from woodrat.merge.claim import said_of
-from woodrat.merge.incremental import Laying
 from woodrat.merge.ranked import Ranked, Top
 from woodrat.merge.rules import Rules
-from woodrat.merge.snapshot import Snapshot
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, Observation, say, stored
 from woodrat.testing import laws
 from woodrat.testing.generators import MISFITS, MOMENTS, POLICIES, History, arrivals, histories
@@ -76,69 +74,31 @@ every_correctable_case = pytest.mark.parametrize("case", CASES, ids=lambda case:
 
 @pytest.mark.parametrize("case", [MIXED, RANKED, AUDIT], ids=lambda case: case.name)
 @given(data=st.data())
-def test_laying(case: Case, data: st.DataObject) -> None:
-    """A fold that changes in place gives the states that `extend` gives, to the byte, whenever it is asked for them."""
-    history = data.draw(histories(case.policies, entity_type=case.entity_type, members_max=1))
-    looks = data.draw(st.lists(st.booleans(), max_size=len(history.observations)))
-    rules, known = case.rules, KnownSet()
-    state = fold.empty(history.members, rules)
-    laying = Laying(state, rules)
-    for number, observation in enumerate(dict.fromkeys(data.draw(arrivals(history)))):
-        extended = fold.extend(state, observation, rules, known)
-        assert laying.add(observation, known) == (extended is not None)
-        known.add(observation)
-        state = fold.fold(known.observations, history.members, rules) if extended is None else extended
-        if extended is None:
-            laying = Laying(state, rules)
-        assert (laying.observations, laying.until) == (state.observations, state.until)
-        if number < len(looks) and looks[number]:
-            assert packed_state.pack(laying.state(), rules) == packed_state.pack(state, rules)
-    assert laying.state() == state
-    assert packed_state.pack(laying.state(), rules) == packed_state.pack(state, rules)
+def test_packed_alike(case: Case, data: st.DataObject) -> None:
+    """State that was extended one by one is packed as that of a fold of all, to the byte, and is the same unpacked."""
+    history = data.draw(histories(case.policies, entity_type=case.entity_type))
+    folding = fold.Folding(history.members, case.rules)
+    for observation in data.draw(arrivals(history)):
+        folding.add(observation)
+    _packed_alike(folding, case.rules)
 
 
 @pytest.mark.parametrize("case", [RANKED, LATEST_ALONE], ids=lambda case: case.name)
 @given(data=st.data())
-def test_laying_of_records(case: Case, data: st.DataObject) -> None:
-    """What agents say who state the same fields over and over is folded in place as `extend` folds it, to the byte."""
+def test_records_packed_alike(case: Case, data: st.DataObject) -> None:
+    """The same where agents state the same fields over and over."""
     ref = Ref("thing", "one")
-    observations = data.draw(regular(ref, [name for name in case.policies if name != "own"]))
-    looks = data.draw(st.sets(st.integers(0, len(observations))))
-    rules, known = case.rules, KnownSet()
-    state = fold.empty((ref,), rules)
-    laying = Laying(state, rules)
-    for number, observation in enumerate(observations):
-        extended = fold.extend(state, observation, rules, known)
-        assert laying.add(observation, known) == (extended is not None)
-        known.add(observation)
-        state = fold.fold(known.observations, (ref,), rules) if extended is None else extended
-        if extended is None:
-            laying = Laying(state, rules)
-        if number in looks:
-            assert packed_state.pack(laying.state(), rules) == packed_state.pack(state, rules)
-    assert packed_state.pack(laying.state(), rules) == packed_state.pack(state, rules)
-    assert snapshot.same_state(state, fold.fold(observations, (ref,), rules), rules)
+    folding = fold.Folding((ref,), case.rules)
+    for observation in data.draw(regular(ref, [name for name in case.policies if name != "own"])):
+        folding.add(observation)
+    _packed_alike(folding, case.rules)
 
 
-@given(data=st.data())
-def test_looking_at_records(data: st.DataObject) -> None:
-    """The values told of packed state and of what was said since are those of a fold of all of it."""
-    ref, rules = Ref("thing", "one"), RANKED.rules
-    observations = data.draw(regular(ref, [name for name in RANKED.policies if name in BUILTIN], most=12))
-    cut = data.draw(st.integers(0, len(observations)))
-    since, every = observations[cut:], KnownSet(observations)
-    if any(every.namers(observation.digest) for observation in since):
-        return  # whoever asks makes sure of that
-    packed = packed_state.pack(fold.fold(observations[:cut], (ref,), rules), rules, apart=True) if cut else None
-    values = packed_state.shown_with(packed, since, rules)
-    event("told" if values is not None else "left to a fold")
-    whole = fold.fold(observations, (ref,), rules)
-    if values is not None:
-        assert whole.exists
-        assert form.serialise(values) == form.serialise(fold.values(whole, rules))
-        found = Snapshot.glanced(ref, packed, dict(sorted(values.items())), rules, 0, 0, since)
-        assert found.digest == snapshot.value_digest(whole, rules).hex()
-        assert found == snapshot.take(ref, whole, rules, position=0, version=0)
+def _packed_alike(folding: fold.Folding, rules: Rules) -> None:
+    state = folding.state
+    packed = packed_state.pack(state, rules)
+    assert packed == packed_state.pack(fold.fold(folding.observations.values(), state.members, rules), rules)
+    assert packed_state.unpack(packed, state.members[0], rules) == state
 
 
 @every_case

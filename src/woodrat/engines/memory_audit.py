@@ -9,8 +9,8 @@ from woodrat.engines import elements
 from woodrat.engines.memory_tables import MemoryTables, Versions
 from woodrat.engines.port import BEFORE_ALL, IndexRow, Keeping, Kept, Mismatch, Told
 from woodrat.merge.fold import MergeState
+from woodrat.merge.packed_state import same_state
 from woodrat.merge.rules import Rules
-from woodrat.merge.snapshot import same_apart
 from woodrat.state.asof import Stored
 
 
@@ -78,7 +78,7 @@ class MemoryAudit:
             amiss = compared.amiss(state, at)
             if amiss is not None:
                 self._amiss("element", at, ref, elements.wording(*amiss))
-            return kept is None or same_apart(kept.state, state, rules)
+            return kept is None or same_state(kept.state, state, rules, apart=True)
 
         return agrees
 

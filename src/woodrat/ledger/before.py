@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import View
+from woodrat.merge.fold import MergeState, extend
+from woodrat.merge.rules import Rules
 from woodrat.state.asof import AsOf, Stored
 from woodrat.state.observation import Observation
 
@@ -42,3 +44,14 @@ class Before:
 
     def _folded(self, stored: Stored) -> bool:
         return stored.observation.entity in self.members and (self._asof is None or self._asof.selects(stored))
+
+
+def extend_all(state: MergeState, since: Iterable[Stored], rules: Rules, known: Before) -> MergeState | None:
+    """Fold observations in by position, each knowing those before it; `None` asks for a whole fold."""
+    for position, observation in since:
+        known.through = position - 1
+        found = extend(state, observation, rules, known)
+        if found is None:
+            return None
+        state = found
+    return state

@@ -2,9 +2,9 @@
 
     rows → checked → indexes → every entity's fold, at hand → state kept along the way → fingerprint, search index
 
-The folds of a pass change in place (`merge/incremental.py`) and are put down where the state of an entity is due to be
-kept, and at the end. What writes leave is left by the pass too: `ledger/write.py` is the definition, and what is rare
-goes through it (schemas, groups). Entities at hand are bounded, so memory does not grow with the log.
+The folds of a pass are put down where the state of an entity is due to be kept, and at the end. What writes leave is
+left by the pass too: `ledger/write.py` is the definition, and what is rare goes through it (schemas, groups). Entities
+at hand are bounded, so memory does not grow with the log.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from woodrat.log.entry import NONCE_BYTES
 from woodrat.merge import Policy, snapshot
 from woodrat.merge import fold as merge
 from woodrat.merge.fold import MergeState
-from woodrat.merge.incremental import Laying
 from woodrat.merge.rules import Rules, rules_of
 from woodrat.state import fingerprint, schema
 from woodrat.state.asof import AsOf
@@ -138,9 +137,11 @@ def _is_sound(row: Row, before: Row | None) -> bool:
 class _Fold:
     """One entity of a pass."""
 
-    __slots__ = ("_laying", "_state", "count", "known", "last", "rules", "size", "values")
+    __slots__ = ("count", "known", "last", "rules", "size", "state", "values")
 
     def __init__(self, state: MergeState, rules: Rules, known: Before, values: Identifying) -> None:
+        self.state: MergeState | None = state
+        """What it is now; none where only a whole fold can tell."""
         self.rules = rules
         self.known = known
         self.values = values
@@ -150,47 +151,15 @@ class _Fold:
         """How many bytes their bodies have."""
         self.last = -1
         """The position of the last one since it was put down; -1 when nothing was said since."""
-        self.begin(state)
-
-    def begin(self, state: MergeState) -> None:
-        """Go on from a state."""
-        self._state: MergeState | None = state
-        self._laying: Laying | None = None
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether only a whole fold can tell what it is."""
-        return self._state is None and self._laying is None
 
     def add(self, said: Observation, position: int) -> None:
         """Fold one more observation in, as long as that can be followed."""
-        laying, state, self.known.through = self._laying, self._state, position - 1
-        if laying is None and state is not None:
-            if self.last < 0:
-                # Of most entities little more is said before they are put down again.
-                self._state = merge.extend(state, said, self.rules, self.known)
-            else:
-                laying, self._state = Laying(state, self.rules), None
-                self._laying = laying
-        if laying is not None and not laying.add(said, self.known):
-            self._laying = None
+        if self.state is not None:
+            self.known.through = position - 1
+            self.state = merge.extend(self.state, said, self.rules, self.known)
         self.last = position
         self.count += 1
         self.size += len(said.body)
-
-    def state(self) -> MergeState:
-        """Return what it is now."""
-        if self._laying is not None:
-            return self._laying.state()
-        assert self._state is not None, "what could not be followed was folded at the end of its part"
-        return self._state
-
-    def hand_over(self) -> None:
-        """Take note that whoever keeps the parts of collections was told of those in the state."""
-        if self._laying is not None:
-            self._laying.hand_over()
-        else:
-            self._state = merge.handed_over(self.state())
 
 
 class _Folds:
@@ -257,26 +226,21 @@ class _Folds:
                 joined.add(ref)
                 continue
             values = fold.values
-            if values.wanted and (
-                fold.last >= 0 or not is_old(fold.state().strata, fold.rules.identifying, said.fields)
-            ):
+            if values.wanted and (fold.state is None or not is_old(fold.state, fold.rules.identifying, said.fields)):
                 count = len(values.found)
                 values.add(said)
                 if len(values.found) > count:
                     news.append((ref, list(values.found)[count:]))
             fold.add(said, position)
             if not fold.count % KEPT_EVERY and spacing.is_far(ref, fold.count, fold.size):
-                if fold.is_lost:
-                    fold.begin(self._whole(ref, position))
-                state = fold.state()
+                state = fold.state or self._whole(ref, position)
                 along.append((Kept(position, state), fold.rules, True))
                 spacing.note(state, fold.rules)
-                fold.hand_over()
-            if fold.is_lost:
+                fold.state = merge.handed_over(state)
+            if fold.state is None:
                 lost[ref] = fold
         for ref, fold in lost.items():
-            if fold.is_lost:
-                fold.begin(self._whole(ref, fold.last))
+            fold.state = fold.state or self._whole(ref, fold.last)
         if along:
             self._write.keep(along)
         spacing.forget()
@@ -317,6 +281,7 @@ class _Folds:
         keeping: list[tuple[Kept, Rules, bool]] = []
         for fold in self._at_hand.values():
             if fold.last >= 0:
-                keeping.append((Kept(fold.last, fold.state()), fold.rules, False))
+                assert fold.state is not None, "what could not be followed was folded at the end of its part"
+                keeping.append((Kept(fold.last, fold.state), fold.rules, False))
         self._write.keep(keeping)
         self._at_hand.clear()

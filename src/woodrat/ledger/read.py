@@ -7,17 +7,15 @@ nothing kept fits (other members, another schema, an effective time) it folds fr
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from woodrat.canon import ids
-from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines import cancellation
 from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Engine, Kept, Standing, View
 from woodrat.errors import NotFound
 from woodrat.ledger import entry_index, quick_reads
-from woodrat.ledger.before import Before
+from woodrat.ledger.before import Before, extend_all
 from woodrat.ledger.spacing import Spacing
 from woodrat.merge import Policy, fold, packed_state, snapshot
 from woodrat.merge.fold import MergeState
@@ -34,14 +32,8 @@ PAGE_MAX: Final = 1_000
 """Most items of one page."""
 LAST_KEY: Final = "\U0010ffff" * (ids.KEY_BYTES_MAX // 4 + 1)
 """Sorts after every key."""
-PLAIN_MAX = 4_096
-"""How many entities' values a process keeps at hand, by the packed state that shows them."""
-PLAIN_BYTES_MAX = 2_048
-"""The longest packed state that is kept at hand so."""
 _make: Final = tuple.__new__
 """Makes a named tuple in half the time; used where there is one for every entity of a write."""
-_CHANGEABLE = frozenset({list, dict})
-"""Types of values that whoever has them can change in place."""
 
 
 class Transition(NamedTuple):
@@ -140,7 +132,7 @@ class Reader:
         transitions: list[Transition] = []
         rest: list[Ref] = []
         groups: dict[tuple[Ref, ...], list[Ref]] = {}
-        remembered, extend, by_type = before._before, fold.extend_unnamed, self._rules
+        remembered, by_type = before._before, self._rules
         digests = [one.observation.digest for stored in spoken.values() for one in stored]
         named = self.view.named(digests, self.asof.position)
         unnamed = frozenset(digests).difference(named)
@@ -167,8 +159,7 @@ class Reader:
                 # As `_followed`, of one observation after which no state is due.
                 ((position, observation),) = stored
                 known.members, known.through = members, position - 1
-                named_here = named and observation.digest in named
-                now = (fold.extend if named_here else extend)(old, observation, rules, known)
+                now = fold.extend(old, observation, rules, known)
                 was = rules
             else:
                 new = fold.empty((ref,), rules) if type in changed else old
@@ -339,9 +330,6 @@ class Reader:
         """Return the merge state of an entity after retractions, from one kept before; `None` asks for a whole fold."""
         from woodrat.ledger import withdrawal
 
-        found = withdrawal.state_less(self.view, state, since, rules)
-        if found is not None:
-            return found
         return withdrawal.state_without(self.view, state.members[0], since, rules, self.asof.position)
 
     def _true_by(self, members: tuple[Ref, ...], effective: str, rules: Rules) -> MergeState | None:
@@ -356,25 +344,7 @@ class Reader:
         self, state: MergeState, since: Iterable[Stored], rules: Rules, asof: AsOf | None = None
     ) -> MergeState | None:
         """Return a kept state with what was said since folded in; `None` asks for a whole fold."""
-        members = state.members
-        known = Before(self.view, members, -1, asof)
-        if len(members) == 1:
-            from woodrat.merge.incremental import Laying  # few reads need it, and a cold one pays for every module
-
-            laying = Laying(state, rules)
-            for position, observation in since:
-                known.through = position - 1
-                if not laying.add(observation, known):
-                    return None
-            return laying.state()
-        found: MergeState | None = state
-        for position, observation in since:
-            assert found is not None
-            known.through = position - 1
-            found = fold.extend(found, observation, rules, known)
-            if found is None:
-                return None
-        return found
+        return extend_all(state, since, rules, Before(self.view, state.members, -1, asof))
 
     def exists(self, ref: Ref) -> bool:
         """Return whether anything live is said of an entity, or of one it is joined with."""
@@ -476,17 +446,8 @@ def glanced(engine: Engine, tenant: TenantId, ref: object, policies: Mapping[str
     found, position, version, packed, known, _ = seen
     assert packed is not None, "what is there now has a state"
     rules = rules_of(known or schema.OPEN(found.type), policies)
-    try:
-        plain = _plain(packed, rules) if len(packed) <= PLAIN_BYTES_MAX else None
-        if plain is not None:
-            return Snapshot.glanced(found, packed, plain.copy(), rules, position, version)
-        values = packed_state.shown(packed, rules)
-    except UNREADABLE:
-        return None  # a reader says what is wrong with it
-    if values is None:
-        return None
-    corrected = packed_state.CORRECTS in packed
-    return Snapshot.glanced(found, packed, dict(sorted(values.items())), rules, position, version, (), corrected)
+    state = _plain_state(packed, found, rules)
+    return None if state is None else Snapshot(found, state, rules, position, version, packed)
 
 
 def glanced_back(
@@ -504,32 +465,26 @@ def glanced_back(
         return None
     found, at, version, packed, known, since = seen
     rules = rules_of(known or schema.OPEN(found.type), policies)
+    state = fold.empty((found,), rules) if packed is None else _plain_state(packed, found, rules)
+    for observation in since:
+        # An engine answers at a glance only where nothing names what was said since.
+        state = None if state is None else fold.extend(state, observation, rules, fold.UNNAMED)
+    return None if state is None or not state.live else Snapshot(found, state, rules, at, version)
+
+
+def _plain_state(packed: bytes, root: Ref, rules: Rules) -> MergeState | None:
+    """Return packed state that is whole by itself; `None` asks a reader, which finds the rest or says what is wrong."""
     try:
-        values = packed_state.shown_with(packed, since, rules)
+        state = packed_state.unpack(packed, root, rules)
     except UNREADABLE:
         return None
-    if values is None:
-        return None
-    corrected = packed is not None and packed_state.CORRECTS in packed
-    return Snapshot.glanced(found, packed, dict(sorted(values.items())), rules, at, version, since, corrected)
+    return state if state is not None and state.live and len(state.members) == 1 else None
 
 
 def lone_state(standing: Standing) -> MergeState | None:
     """Return the merge state of an entity that was folded alone, if nothing was said of it since."""
     version, kept = standing
     return kept.state if kept is not None and version <= kept.position and len(kept.state.members) == 1 else None
-
-
-@lru_cache(maxsize=PLAIN_MAX)
-def _plain(packed: bytes, rules: Rules) -> dict[str, Json] | None:
-    """Return the values that packed state shows, by name, kept at hand.
-
-    `None` when one could be changed in place, or when there may be a correction, whose reason is to be looked up.
-    """
-    found = None if packed_state.CORRECTS in packed else packed_state.shown(packed, rules)
-    if found is None or not _CHANGEABLE.isdisjoint(map(type, found.values())):
-        return None
-    return dict(sorted(found.items()))
 
 
 def changed(view: View, after: int, through: int) -> set[Ref]:

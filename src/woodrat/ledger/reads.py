@@ -93,7 +93,7 @@ def glance(context: Context, ref: str | Ref) -> Snapshot | None:
         found = glanced_back(context.engine, context.tenant, ref, context.policies, position, context.valid_at)
     else:
         return None
-    if found is None or not found.may_be_corrected:
+    if found is None or not found.corrections():
         return found
     with open_reader(context) as reader:
         return reader.with_reasons(found)

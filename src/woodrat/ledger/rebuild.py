@@ -15,7 +15,7 @@ from woodrat.ledger import find, quick_reads
 from woodrat.ledger.derive import derive_again
 from woodrat.ledger.progress import Progress
 from woodrat.ledger.read import Reader
-from woodrat.merge import Policy, snapshot
+from woodrat.merge import Policy, packed_state
 from woodrat.merge.packing import UNREADABLE
 from woodrat.record_json import Record, derived
 from woodrat.records import dataclass
@@ -102,12 +102,12 @@ def _agrees(write: Transaction, old: View, root: Ref, versions: Sequence[int], p
         while through >= first:
             rules = Reader(write, AsOf(through), policies).rules(root.type)
             # Parts of large collections are compared as they are now; along the history `verify` does.
-            same = snapshot.same_state if through == head else snapshot.same_apart
             try:
                 kept = old.kept(root, through, rules)
                 if kept is None:
                     break
-                if not same(kept.state, Reader(write, AsOf(kept.position), policies).state(root), rules):
+                state = Reader(write, AsOf(kept.position), policies).state(root)
+                if not packed_state.same_state(kept.state, state, rules, apart=through != head):
                     return False
             except (Corrupt, *UNREADABLE):
                 return False  # what was kept cannot even be read

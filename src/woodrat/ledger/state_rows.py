@@ -164,7 +164,7 @@ def rows_of(found: Fold) -> Rows:
     type, key, rows = root.type, root.key, dict[tuple[str, bytes], bytes]()
     schema = rules.schema
     indexed = schema.indexed
-    large = _large(state, rules) if state.held else ()
+    large = _large(state, rules)
     values = found.values if not large else fold.values(state, rules, state.names.difference(large))
     for name in indexed:
         _add_field(rows, field_prefix(type, name), key, schema.policy_of(name).name in COLLECTIONS, name, values)
@@ -175,12 +175,10 @@ def rows_of(found: Fold) -> Rows:
         entry = entry_key(field_prefix(type, name), LARGE, key)
         rows.pop((FIELD, entry_key(field_prefix(type, name), ABSENT, key)), None)
         rows[FIELD, entry] = rows[ELEMENT, entry] = b""
-    if state.rivals or state.held:
-        for name in snapshot.contested(state, rules, {*state.rivals, *state.held}):
-            rows[CONFLICT, conflict_key(type, key, name)] = b""
-        for name in fold.by_arrival(state, rules):
-            if name in values or name in large:  # what is not shown was not decided
-                rows[ARRIVAL, conflict_key(type, key, name)] = MAY_BE if name in large else b""
+    for name in snapshot.contested(state, rules):
+        rows[CONFLICT, conflict_key(type, key, name)] = b""
+    for name in fold.by_arrival(state, rules):
+        rows[ARRIVAL, conflict_key(type, key, name)] = MAY_BE if name in large else b""
     if relation.endpoints(root) is None:
         if not rules.identifying.isdisjoint(large):
             values = fold.values(state, rules, rules.identifying)

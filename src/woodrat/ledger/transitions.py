@@ -13,7 +13,7 @@ from woodrat.ledger.report import Change
 from woodrat.ledger.spacing import Spacing
 from woodrat.merge import fold, snapshot
 from woodrat.merge.diff import FieldChange, collection_changes, field_changes
-from woodrat.merge.fold import Stratum
+from woodrat.merge.fold import MergeState
 from woodrat.merge.rules import Rules
 from woodrat.state import relation
 from woodrat.state.asof import AsOf, Stored
@@ -163,7 +163,7 @@ def large_changes(transitions: Sequence[Transition]) -> Large:
     return {
         place: collection_changes(old, new)
         for place, (_, _, old, _, new, _) in enumerate(transitions)
-        if (old.held and fold.is_spread(old)) or (new.held and fold.is_spread(new))
+        if fold.is_spread(old) or fold.is_spread(new)
     }
 
 
@@ -193,14 +193,10 @@ def fields_by_arrival(transitions: Sequence[Transition]) -> tuple[str, ...]:
     """Return the fields that a write speaks of and that are decided only by arrival after it."""
     found: list[str] = []
     for ref, stored, _, _, new, rules in transitions:
-        if new.rivals or new.held:
-            names: Collection[str] = stored[0].observation.fields if len(stored) == 1 else ()
-            if len(stored) != 1 or stored[0].observation.remove:
-                names = {name for _, said in stored for name in (*said.fields, *said.remove)}
-            decided = snapshot.decided_by_arrival(new, rules, names)
-            if decided:
-                entity = str(ref)
-                found += [f"{entity}#{name}" for name in sorted(decided)]
+        decided = snapshot.decided_by_arrival(new, rules, {name for _, said in stored for name in said.stated})
+        if decided:
+            entity = str(ref)
+            found += [f"{entity}#{name}" for name in sorted(decided)]
     return tuple(found)
 
 
@@ -222,13 +218,10 @@ def new_values(transitions: Iterable[Transition]) -> News:
     """Return the identifying values that a write is the first to say of entities; a relation has none."""
     found: list[tuple[Ref, list[tuple[str, str]]]] = []
     for ref, stored, old, _, _, rules in transitions:
-        if len(stored) == 1 and old.strata and is_old(old.strata, rules.identifying, stored[0].observation.fields):
-            continue
         said = [
             observation
             for _, observation in stored
-            if observation.op in STATING
-            and not (old.strata and is_old(old.strata, rules.identifying, observation.fields))
+            if observation.op in STATING and not is_old(old, rules.identifying, observation.fields)
         ]
         if said and relation.endpoints(ref) is None:
             values = rules.checker.shared_values(said[0].fields)
@@ -240,16 +233,12 @@ def new_values(transitions: Iterable[Transition]) -> News:
     return found
 
 
-def is_old(strata: Iterable[Stratum], identifying: Iterable[str], fields: Mapping[str, Json]) -> bool:
+def is_old(state: MergeState, identifying: Iterable[str], fields: Mapping[str, Json]) -> bool:
     """Return whether one assertion that still counts said the same of every field that identifies, all of it text."""
-    for _, values in strata:
-        for name in identifying:
-            value = fields.get(name)
-            if value is not None and (value != values.get(name) or type(value) is not str):
-                break
-        else:
-            return True
-    return False
+    said = {name: value for name in identifying if (value := fields.get(name)) is not None}
+    return all(type(value) is str for value in said.values()) and any(
+        said.items() <= stratum.values.items() for stratum in state.strata
+    )
 
 
 def write_hints(after: Reader, transitions: Iterable[Transition], news: News, shared: Shared) -> list[str]:

@@ -8,7 +8,8 @@ from woodrat.canon import ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.merge import Claim, claim_of, fold
-from woodrat.merge.claim import label, latest_rank
+from woodrat.merge.claim import label
+from woodrat.merge.rank import LATEST
 from woodrat.merge.rules import Rules
 from woodrat.record_json import WHEN_SET, Record
 from woodrat.records import dataclass, field
@@ -148,14 +149,14 @@ def blame_fields(
                 wins, reason = False, f"{observation.entity} is deleted; it would take part: {reason}"
             yield observation, claim, wins, reason
 
+    height = LATEST.sort_key()
     blamed: dict[str, tuple[Verdict, ...]] = {}
     for name in names:
         found = [
             (claim, _verdict(observation, name, wins, reason, wins and name in by_arrival, read(observation)))
             for observation, claim, wins, reason in judged(name)
         ]
-        found.sort(key=lambda pair: pair[0].digest)
-        found.sort(key=lambda pair: (pair[1].wins, *latest_rank(pair[0])), reverse=True)
+        found.sort(key=lambda pair: (not pair[1].wins, height(pair[0])))
         blamed[name] = tuple(verdict for _, verdict in found)
     return blamed
 

@@ -16,15 +16,15 @@ import orjson
 from woodrat.canon.form import Json
 from woodrat.canon.order import order_bytes, order_key
 from woodrat.errors import pointer_part, shown
-from woodrat.merge.claim import Claim, Said, label, top
+from woodrat.merge.claim import Claim, Said, label
 from woodrat.merge.elements import Parts
 from woodrat.merge.packing import Packer, PartPacker, Unpacker, spelled
-from woodrat.merge.policy import Fits, Held, Known, Policy, Shown
+from woodrat.merge.policy import Held, Known, Misfit, Policy, Shown
+from woodrat.merge.rank import LATEST
 from woodrat.merge.slots import (
     Slot,
     SlotsHeld,
     Statement,
-    best,
     correct,
     latest_claim,
     pack_slot,
@@ -205,11 +205,11 @@ class ByKey(Policy):
                 settled = (settle(name, said, live) for name, said in values.get(text, {}).items())
                 members_now = {str(member.about): member for member in settled if member is not None}
                 parts[order_bytes(text)] = Keyed(self.member, slot, members_now)
-        latest = top(alive)
+        latest = LATEST.top(alive)
         size, arrived = sum(part.is_in for part in parts.values()), sum(part.arrived for part in parts.values())
         return KeyedHeld(Parts.of(parts), size, arrived, latest.said, latest)
 
-    def extend(self, held: Held, claim: Claim, name: str, known: Known, fits: Fits) -> Held:
+    def extend(self, held: Held, claim: Claim, name: str, known: Known, misfit: Misfit) -> Held:
         parts: Parts[Keyed] = held.parts if held else Parts(0)
         changed: dict[bytes, Keyed] = {}
         size, arrived, added = (held.size, held.arrived, 0) if held else (0, 0, 0)
@@ -241,7 +241,7 @@ class ByKey(Policy):
         parts: list[Keyed] = list(held.parts.values())
         winners = [slot.winner for part in parts if part.is_in for slot in part.shown]
         # All that are shown count alike, whatever each of them states.
-        said = best(Statement(None, winner.said) for winner in winners).said if winners else held.latest
+        said = LATEST.top(Statement(None, winner.said) for winner in winners).said if winners else held.latest
         return Shown(
             value=self.value(held),
             said=said,
@@ -266,7 +266,7 @@ class ByKey(Policy):
         )
 
     def pack(self, held: Held, packer: Packer) -> Any:
-        parts = [_pack(part, packer.said, lambda value: value) for part in held.parts.values()]
+        parts = [_pack(part, packer.said, lambda value: value) for _, part in sorted(held.parts.items())]
         return [parts, self.pack_rest(held, packer)]
 
     def unpack(self, packed: Any, unpacker: Unpacker) -> Held:

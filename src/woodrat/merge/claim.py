@@ -1,9 +1,8 @@
-"""Claim: one observation's word on one field, and how claims are ranked."""
+"""Claim: one observation's word on one field."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from functools import reduce
 from typing import Any, Final, NamedTuple
 
 from woodrat.canon import ids
@@ -143,51 +142,6 @@ def unreplaced(corrections: Iterable[Claim], live: Collection[bytes]) -> list[Cl
     by_digest = {claim.digest: claim for claim in corrections}
     gone = replaced({digest: claim.replaces for digest, claim in by_digest.items()}, live)
     return [by_digest[digest] for digest in sorted(by_digest) if digest in live and digest not in gone]
-
-
-def latest_rank(claim: Claim) -> tuple[Any, ...]:
-    """Return the rank `latest` gives a claim."""
-    return claim.observed_at, claim.priority, claim.order
-
-
-def later(a: Claim, b: Claim) -> Claim:
-    """Return the higher of two claims as `latest` ranks; of equal ones that with the smaller digest."""
-    left, right = a.said, b.said
-    if left.observed_at != right.observed_at:
-        return a if left.observed_at > right.observed_at else b
-    if left.priority != right.priority:
-        return a if left.priority > right.priority else b
-    if a.order != b.order:
-        return a if a.order > b.order else b
-    return smaller_digest(a, b)
-
-
-def top(claims: Iterable[Claim]) -> Claim:
-    """Return the highest claim as `latest` ranks."""
-    return reduce(later, claims)
-
-
-def arrived_later(winner: Said, rival: Said) -> bool:
-    """Return whether one ranks above the other, as `latest` ranks, only because it arrived later.
-
-    An assigned time is when a statement arrived, and nobody says when it was seen before that. So a winner whose time
-    was assigned may have been seen before its rival; one that states a time later than the rival arrived may not.
-    """
-    return winner.assigned and rival.observed_at < winner.observed_at
-
-
-def corrected_by_arrival(standing: Collection[Claim]) -> bool:
-    """Return whether the highest of some standing corrections was decided only by arrival."""
-    if len(standing) < 2:
-        return False
-    winner = top(standing)
-    rivals = [claim for claim in standing if claim.order != winner.order]
-    return bool(rivals) and arrived_later(winner.said, top(rivals).said)
-
-
-def smaller_digest(a: Claim, b: Claim) -> Claim:
-    """Return which of two equal claims is shown."""
-    return a if a.said.digest < b.said.digest else b
 
 
 def differ(one: Json, other: Json) -> bool:

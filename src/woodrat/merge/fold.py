@@ -9,26 +9,21 @@ observation can name one that names it, and the recursion ends.
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from functools import cmp_to_key
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.merge import Claim, Held, Known, claim_of
-from woodrat.merge.claim import PLAIN, Said, differ, later, replaced, said_of, top
+from woodrat.merge import Claim, Held, Known, claim_of, rank
+from woodrat.merge.claim import Said, differ, replaced, said_of
 from woodrat.merge.elements import Gathered, Parts
+from woodrat.merge.rank import arrived_later
 from woodrat.merge.ranked import LATEST, RankedHeld
 from woodrat.merge.rules import Rules
 from woodrat.records import dataclass
 from woodrat.state.observation import ASSERT, DELETE, MARKERS, RETRACT, STATING, Observation
-
-_make: Final = tuple.__new__
-"""Makes a named tuple in half the time; used where there is one for every observation."""
-_NO_NAMES: Final[frozenset[str]] = frozenset()
-PAIRS_MAX: Final = 16
-"""Up to how many claims comparing each with each is the fastest way to see whether two differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +60,9 @@ class Stratum(NamedTuple):
 class MergeState(NamedTuple):
     """All that is kept of one fold: an entity, or a group of entities joined by `same_as`.
 
-    Fields under `latest` on which no correction stands are kept together, assertion by assertion: most records
-    state the same fields again and again, and one more then costs about as much as one dictionary. Every other
-    field is kept by its policy.
+    Fields under `latest` on which no correction stands are kept together, assertion by assertion: most records state
+    the same fields again and again, and one more then costs about as much as one dictionary. Every other field is kept
+    by its policy.
     """
 
     members: tuple[Ref, ...]
@@ -75,12 +70,9 @@ class MergeState(NamedTuple):
     merging: bytes
     """Digest of what the schema that it was folded under says about merging."""
     strata: tuple[Stratum, ...]
-    """What is said under `latest`, from the lowest rank to the highest; at equal rank by digest."""
-    rivals: Mapping[str, bool]
-    """Of the fields in strata, those with a live claim of another value than the winner's.
-
-    True where every such claim was observed earlier than the winner, False where one was observed at the same time.
-    """
+    """What is said under `latest`, from the lowest rank to the highest; on a par by digest."""
+    against: Mapping[str, str]
+    """Of the fields in strata, when a live claim of another value than the winner's was observed last."""
     held: Mapping[str, Held]
     """What the policies of the other fields with a value keep."""
     claims: Mapping[str, int]
@@ -184,32 +176,24 @@ def fold(
                 counts[name] = counts.get(name, 0) + 1
     held: dict[str, Held] = {}
     laid: dict[bytes, Stratum] = {}
-    rivals: dict[str, bool] = {}
+    against: dict[str, str] = {}
     for name in {*fitting, *misfits}:
         policy = rules.policy(name)
         found = policy.fold(claims.get(name, []), live, originals.get(name, {}))
         if policy is LATEST and found is not None and not found.standing:
             for claim in found.agents.values():
                 laid.setdefault(claim.digest, Stratum(claim.said, {})).values[name] = claim.value
-            winner, value = found.joined, found.joined.value
-            text = type(value) is str  # most are, and Python tells text from all else
-            others = [
-                claim.observed_at
-                for claim in claims[name]
-                if (claim.value != value if text else differ(claim.value, value))
-                and not claim.corrects
-                and claim.digest in live
-            ]
+            asserted = (claim for claim in claims[name] if claim.digest in live and not claim.corrects)
+            others = [claim.observed_at for claim in asserted if differ(claim.value, found.joined.value)]
             if others:
-                rivals[name] = max(others) < winner.observed_at
+                against[name] = max(others)
         elif found is not None:
             held[name] = found
+    strata = tuple(sorted(laid.values(), key=cmp_to_key(_compare)))
     alive = sum(1 for digest in live if acting[digest].op != RETRACT)
-    strata = tuple(sorted(laid.values(), key=height))
-    merging = rules.merging
     until = max((o.valid_from for o in everything.values() if o.op != RETRACT), default="")
     count, size = len(everything), sum([len(o.body) for o in everything.values()])
-    return MergeState(group, merging, strata, rivals, held, fitting, misfits, markers, alive, count, until, size)
+    return MergeState(group, rules.merging, strata, against, held, fitting, misfits, markers, alive, count, until, size)
 
 
 def extend(state: MergeState, observation: Observation, rules: Rules, known: Known) -> MergeState | None:
@@ -218,389 +202,156 @@ def extend(state: MergeState, observation: Observation, rules: Rules, known: Kno
     `observation` is not among those already folded, and `known` answers for exactly those. The cost does not
     depend on how many there are.
     """
-    if known.namers(observation.digest) and rules.acts(observation):
-        return None
-    return extend_unnamed(state, observation, rules, known)
-
-
-def extend_unnamed(state: MergeState, observation: Observation, rules: Rules, known: Known) -> MergeState | None:
-    """Do as `extend` does, of an observation that none of those already folded names."""
     assert observation.entity in state.members and rules.merging == state.merging
     op, until = observation.op, state.until
-    if observation.valid_from > until and op != RETRACT:
+    if op != RETRACT and observation.valid_from > until:
         until = observation.valid_from
-    if (
-        op == ASSERT
-        and observation.fits == rules.digest
-        and not (observation.remove or observation.replaces)
-        and len(state.members) == 1
-    ):  # nearly always: a lone entity, and values that were checked against this very schema
-        return _fitting(state, observation, rules, known, until)
     count, size = state.observations + 1, state.body_bytes + len(observation.body)
-    if op != ASSERT and not rules.acts(observation):
+    if not rules.acts(observation):
         return state._replace(observations=count, until=until, body_bytes=size)
-    if op == RETRACT:
+    if op == RETRACT or known.namers(observation.digest):
         return None
-    if observation.replaces and any(
-        namer.op == RETRACT for name in observation.replaces for namer in known.namers(name)
-    ):
+    if observation.replaces:
+        named = (namer for name in observation.replaces for namer in known.namers(name))
+        if any(namer.op == RETRACT for namer in named):
+            return None
+    if len(state.members) > 1 and (op in MARKERS or any(map(_deletes, state.markers.values()))):
         return None
-    grouped = len(state.members) > 1
-    if grouped and (op in MARKERS or any(map(_deletes, state.markers.values()))):
-        return None
-    if op in MARKERS:
-        member = observation.entity.digest
-        others = (m for m in state.markers.get(member, ()) if m.digest not in observation.replaces)
-        marker = Marker(observation.digest, op == DELETE)
-        standing = tuple(sorted([*others, marker], key=lambda m: m.digest))
-        return state._replace(
-            markers={**state.markers, member: standing},
-            live=state.live + 1,
-            observations=count,
-            until=until,
-            body_bytes=size,
-        )
-    if (
-        op != ASSERT
-        or observation.remove
-        or not (observation.fits == rules.digest or rules.fit(observation.fields, len(observation.body)))
-    ):
-        return _stated(state, observation, rules, known, until)
-    return _fitting(state, observation, rules, known, until)
+    if op in STATING:
+        return _stated(state, observation, rules, known, (state.live + 1, count, until, size))
+    member = observation.entity.digest
+    others = (m for m in state.markers.get(member, ()) if m.digest not in observation.replaces)
+    standing = sorted([*others, Marker(observation.digest, op == DELETE)], key=lambda m: m.digest)
+    markers = {**state.markers, member: tuple(standing)}
+    return state._replace(markers=markers, live=state.live + 1, observations=count, until=until, body_bytes=size)
 
 
-def _fitting(state: MergeState, observation: Observation, rules: Rules, known: Known, until: str) -> MergeState:
-    """Fold in an assertion of values that all fit, and that nothing names."""
-    fields, kept = observation.fields, state.held
-    rest: AbstractSet[str] = _NO_NAMES if rules.only_latest else rules.others(fields)
-    if kept and not kept.keys() <= rest:
-        rest = {name for name in fields if name in kept or name in rest}
-    said = said_of(observation)
-    stated: dict[str, Json] = fields  # type: ignore[assignment]
-    members, merging, strata, rivals, held, counts, misfits, markers, live, observations, _, size = state
-    size += len(observation.body)
-    claims = {**counts}
-    for name in fields:
+def _stated(
+    state: MergeState, observation: Observation, rules: Rules, known: Known, counts: tuple[int, int, str, int]
+) -> MergeState:
+    """Fold in what an observation states of its fields."""
+    members, merging, strata, against, held, claims, misfits, markers, *_ = state
+    fields, remove, said = observation.fields, observation.remove, said_of(observation)
+    # Mostly the values were checked against this very schema, and only policies other than `latest` are asked.
+    fit = observation.fits == rules.digest or rules.fit(fields, len(observation.body))
+    laid: dict[str, Json] = fields  # type: ignore[assignment]
+    claims = {**claims}
+    rest: Iterable[str] = ()
+    if said.corrects or remove or not fit:
+        laid, rest = {}, observation.stated
+    elif not rules.only_latest or held:
+        rest = rules.others(fields).union(held.keys() & fields.keys())
+        laid = {name: value for name, value in laid.items() if name not in rest} if rest else laid
+    for name in laid:
         claims[name] = claims[name] + 1 if name in claims else 1
-    if rest:
-        stated, held = {**fields}, {**kept}
-        for name in rest:
-            value, policy, old = stated.pop(name), rules.policy(name), kept.get(name)
-            if old is not None and policy.outranks(old, value):
-                continue  # what loses to what is held leaves no trace but its count
-            claim = Claim(said, value)
-            if policy.misfit(claim, True) is not None:
-                misfits = {**misfits, name: misfits.get(name, 0) + 1}
-                claims[name] -= 1
-                if not claims[name]:
-                    del claims[name]
-                continue
-            new = policy.extend(old, claim, name, known, rules.fits(name))
-            if new is not None:
-                held[name] = new
-    if stated:  # an assertion that says nothing else leaves no stratum
-        strata, rivals = lay_with_rivals(strata, rivals, said, stated)
-    found: MergeState = _make(
-        MergeState,
-        (members, merging, strata, rivals, held, claims, misfits, markers, live + 1, observations + 1, until, size),
-    )
-    return found
-
-
-def lay_with_rivals(
-    strata: tuple[Stratum, ...], rivals: Mapping[str, bool], said: Said, values: dict[str, Json]
-) -> tuple[tuple[Stratum, ...], Mapping[str, bool]]:
-    """Return strata and rivals once an assertion is laid on them: what `lay` and `rivals_with` say."""
-    observed_at, agent = said.observed_at, said.agent
-    if not strata:
-        return (_make(Stratum, (said, values)),), rivals
-    top, below = strata[-1]
-    if top.observed_at >= observed_at or False in rivals.values():
-        return lay(strata, said, values), rivals_with(strata, rivals, observed_at, values)
-    # Mostly it is later than all of them: it wins, and takes away what its agent said of the same fields.
-    new = []
-    for name, value in values.items():
-        if name not in rivals:
-            if name in below:
-                other = below[name]
-            else:
-                for _, stated in strata[-2::-1]:
-                    if name in stated:
-                        other = stated[name]
-                        break
-                else:
-                    continue
-            # Text that is equal is the same; of anything else Python takes 1 and true for equal.
-            if (value != other or type(value) is not str) and differ(value, other):
-                new.append(name)
-    if new:
-        rivals = {**rivals, **dict.fromkeys(new, True)}
-    kept = []
-    stated_now = values.keys()
-    for stratum in strata:
-        other_said, old = stratum
-        if other_said.agent != agent:
-            kept.append(stratum)
-        elif not old.keys() <= stated_now:
-            left = {name: value for name, value in old.items() if name not in values}
-            kept.append(stratum if len(left) == len(old) else Stratum(other_said, left))
-    kept.append(_make(Stratum, (said, values)))
-    return tuple(kept), rivals
-
-
-def _stated(state: MergeState, observation: Observation, rules: Rules, known: Known, until: str) -> MergeState:
-    """Fold in what a statement says of its fields, one by one."""
-    said = said_of(observation)
-    laid: dict[str, Json] = {}
-    members, merging, strata, rivals, kept, counts, misfits, markers, live, observations, _, _ = state
-    held, claims = {**kept}, {**counts}
-    for name in observation.stated:
-        policy = rules.policy(name)
-        claim = claim_of(observation, name, said)
-        states_value = name in observation.fields
-        if rules.misfit(name, claim, states_value) is not None:
+    now: dict[str, Held] = {**held} if rest else held  # type: ignore[assignment]
+    for name in rest:
+        claim, policy = Claim(said, fields.get(name), remove.get(name, ())), rules.policy(name)
+        if rules.misfit(name, claim, name in fields) is not None:
             misfits = {**misfits, name: misfits.get(name, 0) + 1}
             continue
         claims[name] = claims.get(name, 0) + 1
-        if policy is LATEST and not said.corrects and name not in held:
-            laid[name] = claim.value
-            continue
-        old = held.get(name)
+        old = now.get(name)
         if policy is LATEST and old is None:
-            old, strata = _gathered(strata, name), _without(strata, name)
-            rivals = {other: earlier for other, earlier in rivals.items() if other != name}
-        new = policy.extend(old, claim, name, known, rules.fits(name))
-        if new is not None:
-            held[name] = new
-    if laid:
-        strata, rivals = lay_with_rivals(strata, rivals, said, laid)
-    size = state.body_bytes + len(observation.body)
-    found: MergeState = _make(
-        MergeState,
-        (members, merging, strata, rivals, held, claims, misfits, markers, live + 1, observations + 1, until, size),
-    )
-    return found
-
-
-def height(stratum: Stratum) -> tuple[str, int, bytes]:
-    """Return where a stratum stands among others."""
-    said = stratum.said
-    return said.observed_at, said.priority, said.digest
-
-
-def lay(strata: tuple[Stratum, ...], said: Said, values: dict[str, Json]) -> tuple[Stratum, ...]:
-    """Lay an assertion on top of what its agent said before, or under it, by rank."""
-    agent, observed_at, priority = said.agent, said.observed_at, said.priority
-    kept: list[Stratum] = []
-    if not strata or strata[-1].said.observed_at < observed_at:
-        # Mostly it is later than all of them, and takes away what its agent said of the same fields.
-        stated = values.keys()
-        for stratum in strata:
-            other, old = stratum
-            if other.agent != agent:
-                kept.append(stratum)
-            elif not old.keys() <= stated:
-                left = {name: value for name, value in old.items() if name not in values}
-                kept.append(stratum if len(left) == len(old) else Stratum(other, left))
-        kept.append(_make(Stratum, (said, values)))
-        return tuple(kept)
-    mine = dict(values)
-    on_top = True
-    for stratum in strata:
-        other = stratum.said
-        rank = (other.observed_at, other.priority)
-        if rank >= (observed_at, priority):
-            on_top = False
-        if other.agent != agent or stratum.values.keys().isdisjoint(mine):
-            kept.append(stratum)
-            continue
-        if rank < (observed_at, priority):
-            if not stratum.values.keys() <= mine.keys():
-                kept.append(Stratum(other, {name: v for name, v in stratum.values.items() if name not in mine}))
-        elif rank > (observed_at, priority):
-            mine = {name: value for name, value in mine.items() if name not in stratum.values}
-            kept.append(stratum)
-        else:
-            theirs = dict(stratum.values)
-            for name in theirs.keys() & mine.keys():
-                one, two = Claim(other, theirs[name]), Claim(said, mine[name])
-                del (theirs if later(one, two) is two else mine)[name]
-            if theirs:
-                kept.append(Stratum(other, theirs))
-    if mine:
-        stratum = Stratum(said, mine)
-        if on_top:
-            kept.append(stratum)
-        else:
-            insort(kept, stratum, key=height)
-    return tuple(kept)
-
-
-def rivals_with(
-    strata: Sequence[Stratum], rivals: Mapping[str, bool], observed_at: str, values: Mapping[str, Json]
-) -> Mapping[str, bool]:
-    """Return `rivals` of some strata once an assertion is laid on them, which is not laid yet."""
-    if not strata:
-        return rivals
-    top, below = strata[-1]
-    latest = top.observed_at < observed_at
-    if len(strata) == 1 and top.observed_at <= observed_at:
-        # Nearly always. Text that is equal is the same; of anything else Python takes 1 and true for equal.
-        odd = [
-            name
-            for name, value in values.items()
-            if (below.get(name, value) != value or type(value) is not str)
-            and name in below
-            and not (latest and rivals.get(name))
-        ]
-        if latest:
-            new = {name: True for name in odd if name in rivals or differ(values[name], below[name])}
-            if False in rivals.values():
-                new.update({name: True for name, earlier in rivals.items() if not earlier and name in values})
-        else:  # whichever wins, the other was observed at the same time
-            new = {name: False for name in odd if differ(values[name], below[name])}
-        return {**rivals, **new} if new else rivals
-    if latest:
-        return _rivals_below(strata, rivals, values)
-    new = {}
-    for name, value in values.items():
-        rival = rivals.get(name)
-        for height in range(len(strata) - 1, -1, -1):
-            said, stated = strata[height]
-            if name not in stated:
+            if not said.corrects:
+                laid[name] = claim.value
                 continue
-            at = said.observed_at
-            if at == observed_at:
-                # Whichever wins, the other was observed at the same time.
-                alone = not height or strata[height - 1].said.observed_at < at
-                winner = stated[name] if alone else _gathered(strata, name).joined.value
-                earlier = False if differ(value, winner) else None
-            elif rival is None:
-                earlier = True if differ(value, stated[name]) else None
-            else:
-                # One of equal time is earlier than a new winner, whatever that says.
-                earlier = True if at < observed_at and not rival else None
-            if earlier is not None:
-                new[name] = earlier
-            break
-    return {**rivals, **new} if new else rivals
+            old, strata = _gathered(strata, name), _without(strata, name)
+            against = {other: at for other, at in against.items() if other != name}
+        found = policy.extend(old, claim, name, known, rules.misfit)
+        if found is not None:
+            now[name] = found
+    if laid:
+        strata, against = lay(strata, against, said, laid)
+    return MergeState(members, merging, strata, against, now, claims, misfits, markers, *counts)
 
 
-def _rivals_below(
-    strata: Sequence[Stratum], rivals: Mapping[str, bool], values: Mapping[str, Json]
-) -> Mapping[str, bool]:
-    """Return `rivals` with an assertion later than all strata: it wins, and all it differs from was seen earlier."""
-    new: dict[str, bool] = {}
-    if False in rivals.values():
-        new = {name: True for name, earlier in rivals.items() if not earlier and name in values}
+def lay(
+    strata: tuple[Stratum, ...], against: Mapping[str, str], said: Said, values: dict[str, Json]
+) -> tuple[tuple[Stratum, ...], Mapping[str, str]]:
+    """Lay an assertion on strata: return them, and when another value than the winner's was observed last."""
+    new: dict[str, str] = {}
     for name, value in values.items():
-        if name in rivals:
-            continue
         for _, stated in reversed(strata):
             if name in stated:
-                other = stated[name]
-                if (value != other or type(value) is not str) and differ(value, other):
-                    new[name] = True
                 break
-    return {**rivals, **new} if new else rivals
+        else:
+            continue
+        if value == stated[name] and type(value) is str:
+            continue  # mostly: it is only said again. Of other types Python takes 1 and true for equal.
+        winner = _winner(strata, name)
+        if differ(value, winner.value):
+            wins = rank.LATEST.higher(winner, Claim(said, value)) is not winner
+            last = winner.observed_at if wins else said.observed_at
+            new[name] = max(last, against.get(name, ""))
+    kept: list[Stratum] = []
+    mine = values
+    for stratum in strata:
+        other, stated = stratum
+        if other.agent != said.agent or stated.keys().isdisjoint(mine):
+            kept.append(stratum)
+            continue
+        above = rank.LATEST.compare(said, other)
+        if above > 0:
+            lost: Collection[str] = mine.keys()
+        elif above < 0:
+            lost, mine = (), {name: value for name, value in mine.items() if name not in stated}
+        else:
+            claims = ((name, Claim(other, stated[name]), Claim(said, mine[name])) for name in stated if name in mine)
+            lost = {name for name, old, claim in claims if rank.LATEST.higher(old, claim) is claim}
+            mine = {name: value for name, value in mine.items() if name in lost or name not in stated}
+        left = {name: value for name, value in stated.items() if name not in lost} if lost else stated
+        if left:
+            kept.append(Stratum(other, left))
+    if mine:
+        place, stratum = len(kept), Stratum(said, mine)
+        while place and _compare(stratum, kept[place - 1]) < 0:
+            place -= 1
+        kept.insert(place, stratum)
+    return tuple(kept), {**against, **new} if new else against
 
 
-def by_arrival(state: MergeState, rules: Rules, names: Iterable[str] | None = None) -> set[str]:
-    """Return which of some fields, or of all, were decided only by arrival."""
-    rivals, kept, strata = state.rivals, state.held, state.strata
-    if not kept and len(strata) <= 1:
-        if not rivals or not strata[0][0].assigned:
-            return set()
-        return {name for name in (rivals if names is None else names) if rivals.get(name)}
-    found: set[str] = set()
-    for name in (*rivals, *kept) if names is None else names:
-        if name in kept:
-            if rules.policy(name).by_arrival(kept[name]):
-                found.add(name)
-        elif rivals.get(name) and _winner(strata, name).assigned:
-            found.add(name)
-    return found
+def _compare(one: Stratum, other: Stratum) -> int:
+    """Return how two strata stand to each other: by rank, on a par by digest."""
+    found = rank.LATEST.compare(one.said, other.said)
+    return found or (1 if one.said.digest > other.said.digest else -1)
 
 
-def _winner(strata: Sequence[Stratum], name: str) -> Said:
-    """Return who wins a field that lies in strata."""
-    found: Said | None = None
+def _winner(strata: Sequence[Stratum], name: str) -> Claim:
+    """Return the winner of a field that lies in strata."""
+    found: Claim | None = None
     for said, values in reversed(strata):
+        if found is not None and rank.LATEST.compare(found.said, said):
+            break
         if name in values:
-            if found is None:
-                found = said
-            elif (found.observed_at, found.priority) == (said.observed_at, said.priority):
-                winner: Said = _gathered(strata, name).joined.said
-                return winner
-            else:
-                break
-    assert found is not None, "a field with a rival has a winner"
+            claim = Claim(said, values[name])
+            found = claim if found is None else rank.LATEST.higher(found, claim)
+    assert found is not None, "it is asked of a field that lies there"
     return found
-
-
-def arrived(state: MergeState, rules: Rules, name: str) -> tuple[Claim, ...]:
-    """Return the claims to show of a field that was decided only by arrival, the winner first."""
-    held = state.held.get(name)
-    return rules.policy(name).arrived(_gathered(state.strata, name) if held is None else held)
 
 
 def _gathered(strata: Iterable[Stratum], name: str) -> Held:
     """Return what the policy `latest` would keep of a field that lies in strata."""
     agents = {s.said.agent: Claim(s.said, s.values[name]) for s in strata if name in s.values}
-    return RankedHeld(top(agents.values()), {}, agents) if agents else None
-
-
-def is_contested(strata: Sequence[Stratum], name: str) -> bool:
-    """Return whether two agents differ on a field that lies in strata, neither having seen what the other says.
-
-    It is what `latest` calls a contest; only what is no plain value, is of several types, or is stated by many is asked
-    of it.
-    """
-    claims = [(said, values[name]) for said, values in strata if name in values]
-    if len(claims) < 2:
-        return False
-    first = claims[0][1]
-    kind = type(first)
-    if kind not in PLAIN or any(type(value) is not kind for _, value in claims):
-        return bool(LATEST.contest(_gathered(strata, name)))
-    if all(value == first for _, value in claims):
-        return False
-    if len(claims) > PAIRS_MAX:
-        return bool(LATEST.contest(_gathered(strata, name)))
-    return any(
-        value != other and said.digest not in saying.saw and saying.digest not in said.saw
-        for index, (said, value) in enumerate(claims)
-        for saying, other in claims[:index]
-    )
+    return RankedHeld(rank.LATEST.top(agents.values()), {}, agents) if agents else None
 
 
 def _without(strata: Iterable[Stratum], name: str) -> tuple[Stratum, ...]:
     """Return strata without a field."""
-    rest = (
-        Stratum(s.said, {n: v for n, v in s.values.items() if n != name}) if name in s.values else s for s in strata
-    )
+    rest = (Stratum(s.said, {n: v for n, v in s.values.items() if n != name}) for s in strata)
     return tuple(stratum for stratum in rest if stratum.values)
 
 
 def values(state: MergeState, rules: Rules, names: Collection[str] | None = None) -> dict[str, Json]:
     """Return the value of every field that has one, by name; with `names` of these alone."""
+    strata = state.strata
     found: dict[str, Json] = {}
-    tied: set[str] = set()
-    below: Said | None = None
-    last: Collection[str] = ()
-    level: set[str] | None = None
-    for said, stated in state.strata:
-        if below is not None and (below.observed_at, below.priority) == (said.observed_at, said.priority):
-            level = set(last) if level is None else level
-            tied.update(level.intersection(stated))
-            level.update(stated)
-        else:
-            level = None
+    for _, stated in strata:
         found.update(stated)
-        below, last = said, stated
-    for name in tied:
-        # Equal ranks are settled field by field, by value and then by digest.
-        found[name] = _gathered(state.strata, name).joined.value
+    for below, above in pairwise(strata):
+        if not rank.LATEST.compare(above.said, below.said):
+            # On a par the value decides, field by field.
+            found.update((name, _winner(strata, name).value) for name in above.values)
     if names is not None:
         found = {name: value for name, value in found.items() if name in names}
     for name, held in state.held.items():
@@ -612,6 +363,33 @@ def values(state: MergeState, rules: Rules, names: Collection[str] | None = None
 def valued(state: MergeState) -> set[str]:
     """Return the fields that have a value."""
     return {*state.held, *(name for stratum in state.strata for name in stratum.values)}
+
+
+def contested(state: MergeState, rules: Rules, names: Collection[str] | None = None) -> set[str]:
+    """Return which of some fields, or of all, two agents state differently, neither having seen the other's claim."""
+    held, strata = state.held, state.strata
+    # What nobody says otherwise is not in conflict, and one stratum is one agent's.
+    asked = {*held, *state.against} if len(strata) > 1 else set(held)
+    if names is not None:
+        asked.intersection_update(names)
+    return {name for name in asked if rules.policy(name).contest(held.get(name) or _gathered(strata, name))}
+
+
+def by_arrival(state: MergeState, rules: Rules, names: Iterable[str] | None = None) -> set[str]:
+    """Return which of some fields, or of all, were decided only by arrival."""
+    held, against = state.held, state.against
+    asked = {*held, *against}
+    if names is not None:
+        asked.intersection_update(names)
+    return {
+        name
+        for name in asked
+        if (
+            rules.policy(name).by_arrival(held[name])
+            if name in held
+            else arrived_later(_winner(state.strata, name).said, against[name])
+        )
+    }
 
 
 def is_spread(state: MergeState) -> bool:
@@ -629,7 +407,7 @@ def spread(state: MergeState) -> dict[str, Gathered[Any]]:
 
 def with_parts(state: MergeState, change: Callable[[str, Gathered[Any]], Parts[Any]]) -> MergeState:
     """Return a state with the parts of its spread collections elsewhere; one without any as it is."""
-    if not state.held or not is_spread(state):
+    if not is_spread(state):
         return state
     found = spread(state)
     return state._replace(held={**state.held, **{name: held.but(change(name, held)) for name, held in found.items()}})

@@ -51,8 +51,8 @@ Held = Any
 `None` where no claim takes part: the field then has no value.
 """
 
-Fits = Callable[[Claim, bool], bool]
-"""Whether a claim (and whether it states a value, or only removals) fits the field's schema and policy."""
+Misfit = Callable[[str, Claim, bool], str | None]
+"""Says why a claim does not fit a field, given whether it states a value or only removals; `None` where it fits."""
 
 
 class Policy(ABC):
@@ -95,7 +95,7 @@ class Policy(ABC):
         """Return why this policy cannot take a claim, or `None`."""
         if claim.removed and (refused := self.refuses_removal(claim.removed)) is not None:
             return refused
-        return self.refuses(claim.value) if states_value else None
+        return self.refuses(claim.value) if states_value and self.json_types is not ALL_TYPES else None
 
     def removal_of(self, element: Json) -> Json:
         """Return how an element that is to be taken out stands in an observation, given as people write it."""
@@ -105,10 +105,6 @@ class Policy(ABC):
         """Return why this policy cannot take these elements out, or `None`."""
         return None if self.removes else f"only union and by_key take elements out; this field merges by {self.name}"
 
-    def outranks(self, held: Held, value: Json) -> bool:
-        """Return whether it is plain that one more assertion of a value changes nothing; False says nothing."""
-        return False
-
     @abstractmethod
     def fold(self, claims: Sequence[Claim], live: Collection[bytes], originals: Mapping[bytes, Claim]) -> Held:
         """Merge all fitting claims of a field.
@@ -117,7 +113,7 @@ class Policy(ABC):
         """
 
     @abstractmethod
-    def extend(self, held: Held, claim: Claim, name: str, known: Known, fits: Fits) -> Held:
+    def extend(self, held: Held, claim: Claim, name: str, known: Known, misfit: Misfit) -> Held:
         """Fold one more live claim in.
 
         The caller has made sure that nothing known names the claim and that nothing it names is withdrawn.
@@ -156,10 +152,6 @@ class Policy(ABC):
     @abstractmethod
     def unpack(self, packed: Any, unpacker: Unpacker) -> Held:
         """Return what was packed."""
-
-    def packed_value(self, packed: Any, unpacker: Unpacker) -> Json:
-        """Return the merged value of what was packed."""
-        return self.value(self.unpack(packed, unpacker))
 
     def pack_rest(self, held: Held, packer: Packer) -> Any:
         """Return what is held of a collection besides its parts, as JSON."""

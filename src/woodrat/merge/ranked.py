@@ -6,27 +6,15 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
-from operator import attrgetter, gt, lt
 from typing import Any, NamedTuple
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
-from woodrat.merge.claim import (
-    Claim,
-    Said,
-    arrived_later,
-    corrected_by_arrival,
-    first_namers,
-    label,
-    later,
-    replaced_by,
-    smaller_digest,
-    top,
-    unreplaced,
-)
+from woodrat.merge import rank
+from woodrat.merge.claim import Claim, Said, differ, first_namers, label, replaced_by, unreplaced
 from woodrat.merge.packing import Packer, Unpacker
-from woodrat.merge.policy import ALL_TYPES, Fits, Held, Known, Policy, Shown
-from woodrat.records import dataclass
+from woodrat.merge.policy import ALL_TYPES, Held, Known, Misfit, Policy, Shown
+from woodrat.merge.rank import Rank, arrived_later, corrected_by_arrival
 from woodrat.state.schema_keywords import PolicyName
 
 
@@ -73,41 +61,46 @@ class Ranked(Policy):
         agents: dict[str, Claim] = {}
         if self.contested:
             for claim in asserted:
-                agents[claim.agent] = later(agents.get(claim.agent, claim), claim)
+                agents[claim.agent] = rank.LATEST.higher(agents.get(claim.agent, claim), claim)
         joined = reduce(self.join, map(self.lift, asserted)) if asserted else None
         rival = None
         if self.rivals and joined is not None and not standing:
-            differing = [claim for claim in asserted if claim.order != joined.order]
+            differing = [claim for claim in asserted if differ(claim.value, joined.value)]
             rival = reduce(self.join, differing) if differing else None
         return RankedHeld(joined, standing, agents, rival)
 
-    def extend(self, held: Held, claim: Claim, name: str, known: Known, fits: Fits) -> Held:
-        old = held or RankedHeld(None, {}, {})
-        if claim.corrects:
-            standing = {d: c for d, c in old.standing.items() if d not in claim.replaces}
-            return RankedHeld(old.joined, {**standing, claim.digest: claim}, old.agents)
-        joined = self.lift(claim) if old.joined is None else self.join(old.joined, self.lift(claim))
-        agents = old.agents
-        if self.contested:
-            agents = {**agents, claim.agent: later(agents.get(claim.agent, claim), claim)}
-        elif joined is old.joined:
-            return old  # it changes nothing
-        rival = old.rival
-        if self.rivals and old.joined is not None and not old.standing and claim.order != old.joined.order:
-            other = old.joined if joined is claim else claim
-            # What won so far is above every rival it had.
-            rival = other if rival is None or joined is claim else self.join(rival, other)
-        return RankedHeld(joined, old.standing, agents, rival)
+    def extend(self, held: Held, claim: Claim, name: str, known: Known, misfit: Misfit) -> Held:
+        said = claim.said
+        if held is None:
+            agents = {said.agent: claim} if self.contested and not said.corrects else {}
+            return (
+                RankedHeld(None, {said.digest: claim}, agents)
+                if said.corrects
+                else RankedHeld(self.lift(claim), {}, agents)
+            )
+        best, standing, agents, rival = held
+        if said.corrects:
+            others = {digest: c for digest, c in standing.items() if digest not in said.replaces}
+            return RankedHeld(best, {**others, said.digest: claim}, agents)
+        joined = self.lift(claim) if best is None else self.join(best, self.lift(claim))
+        if not self.contested:
+            return held if joined is best else RankedHeld(joined, standing, agents)
+        latest = agents.get(said.agent)
+        agents = {**agents, said.agent: claim if latest is None else rank.LATEST.higher(latest, claim)}
+        if self.rivals and not standing and best is not None and differ(claim.value, best.value):
+            # A winner is above every rival that the one before it had.
+            rival = best if joined is claim else claim if rival is None else self.join(rival, claim)
+        return RankedHeld(joined, standing, agents, rival)
 
     def show(self, held: Held) -> Shown:
         if held.standing:
-            claim = top(held.standing.values())
+            claim = rank.LATEST.top(held.standing.values())
             return Shown(claim.value, claim.said, (claim.digest,), True)
         value, claim = self.read(held.joined)
         return Shown(value, claim.said, (claim.digest,), False)
 
     def value(self, held: Held) -> Json:
-        return top(held.standing.values()).value if held.standing else self.read(held.joined)[0]
+        return rank.LATEST.top(held.standing.values()).value if held.standing else self.read(held.joined)[0]
 
     def standing(self, held: Held) -> frozenset[bytes]:
         return frozenset(held.standing)
@@ -121,25 +114,25 @@ class Ranked(Policy):
         return unpacker.claim(packed)
 
     def pack(self, held: Held, packer: Packer) -> Any:
-        best, corrections, latest, rival = held
+        best, corrections, latest, other = held
         joined = None if best is None else self.pack_joined(best, packer)
-        if not latest and not corrections:
-            return (joined, ())
-        other = None if rival is None else [packer.claim(rival)]
+        names = sorted(latest) if len(latest) > 1 else [*latest]
         # Mostly one agent wrote last and won: its claim is then the join itself, and is not written twice.
-        agents = [0 if c is best else packer.claim(c) for c in latest.values()]
-        if other is not None:
-            return [joined, agents, [], other]
-        standing = [packer.claim(c) for c in corrections.values()]
-        return [joined, agents, standing] if standing else [joined, agents] if agents != [0] else [joined]
+        agents = [0 if latest[name] is best else packer.claim(latest[name]) for name in names]
+        standing = [packer.claim(corrections[digest]) for digest in sorted(corrections)]
+        if other is None:
+            return [joined, agents, standing]
+        # The rival is mostly the latest claim of its agent: then it is written as that one's place.
+        rival = names.index(other.agent) if latest.get(other.agent) is other else packer.claim(other)
+        return [joined, agents, standing, rival]
 
     def unpack(self, packed: Any, unpacker: Unpacker) -> Held:
         joined: Any = None if packed[0] is None else self.unpack_joined(packed[0], unpacker)
-        if len(packed) == 1:
-            return RankedHeld(joined, {}, {joined.said.agent: joined})
         claims = [joined if c == 0 else unpacker.claim(c) for c in packed[1]]
-        standing = [unpacker.claim(c) for c in packed[2]] if len(packed) > 2 else []
-        rival = unpacker.claim(packed[3][0]) if len(packed) > 3 else None
+        standing = [unpacker.claim(c) for c in packed[2]]
+        rival: Claim | None = None
+        if len(packed) > 3:
+            rival = claims[packed[3]] if type(packed[3]) is int else unpacker.claim(packed[3])
         return RankedHeld(joined, {c.digest: c for c in standing}, {c.agent: c for c in claims}, rival)
 
     def compared(self, claim: Claim, other: Claim) -> str:
@@ -171,7 +164,7 @@ class Ranked(Policy):
     @staticmethod
     def _corrected(standing: Mapping[bytes, Claim], claims: Sequence[Claim]) -> list[tuple[bool, str]]:
         """Return what became of each claim on a field on which corrections stand."""
-        shown = top(standing.values())
+        shown = rank.LATEST.top(standing.values())
         overruled = f"correction {label(shown.digest)} stands"
         namers = first_namers(claims)
         verdicts = []
@@ -187,7 +180,7 @@ class Ranked(Policy):
                 rival = shown
                 if wins:
                     rivals = [c for c in standing.values() if c.digest != claim.digest]
-                    rival = top([c for c in rivals if c.order != claim.order] or rivals)
+                    rival = rank.LATEST.top([c for c in rivals if c.order != claim.order] or rivals)
                 reason = f"of corrections that did not see each other, {LATEST.compared(claim, rival)}"
             verdicts.append((wins, reason))
         return verdicts
@@ -198,7 +191,7 @@ class Ranked(Policy):
         latest = list(held.agents.values())
         if held.standing:
             corrections = list(held.standing.values())
-            winner = top(corrections)
+            winner = rank.LATEST.top(corrections)
             against = corrections if len({c.order for c in corrections}) > 1 else []
             later = [c for c in latest if c.observed_at > winner.observed_at and c.order != winner.order]
             found = {c.digest: c for c in (*against, *later, *([winner] if later else []))}
@@ -217,7 +210,7 @@ class Ranked(Policy):
 
     def arrived(self, held: Held) -> tuple[Claim, ...]:
         if held.standing:
-            winner = top(held.standing.values())
+            winner = rank.LATEST.top(held.standing.values())
             others = [c for c in held.standing.values() if c.order != winner.order]
         else:
             winner = self.read(held.joined)[1]
@@ -245,92 +238,38 @@ def _differing_unseen(claims: Sequence[Claim]) -> list[Claim]:
     return [c for c in claims if len(claims) - sizes[c.order] > len(met.get(c.digest, ()))]
 
 
-@dataclass(frozen=True, slots=True)
-class Criterion:
-    """One place of a rank, with the words that say who wins by it."""
-
-    key: Callable[[Claim], Any]
-    """What is compared; larger wins."""
-    wins: str
-    """Why the larger one won."""
-    loses: str
-    """Why the smaller one lost."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Reversed:
-    """A key that compares the other way round."""
-
-    key: Any
-
-    def __lt__(self, other: _Reversed) -> bool:
-        return bool(other.key < self.key)
-
-    def __gt__(self, other: _Reversed) -> bool:
-        return bool(other.key > self.key)
-
-
 class Top(Ranked):
     """A ranked policy whose value is that of the claim with the highest rank."""
 
     def __init__(
-        self,
-        name: str,
-        criteria: tuple[Criterion, ...],
-        contested: bool,
-        arrival: Callable[[Said, Said], bool] | None = None,
-        rivals: bool = False,
+        self, name: str, order: Rank, arrival: Callable[[Said, Said], bool] | None = None, *, rivals: bool = False
     ) -> None:
         self.name = PolicyName(name)
+        self.rank = order
         self._arrival = arrival
         self.rivals = rivals
-        self.criteria = criteria
-        self.contested = contested
-        self._keys = tuple(criterion.key for criterion in criteria)
-        # Where the value alone decides, one that loses leaves no trace.
-        self._by_value: Callable[[Any, Any], bool] | None = None
-        if not contested and len(criteria) == 1:
-            self._by_value = {_LARGER: lt, _SMALLER: gt}.get(criteria[0])
+        # Where the value alone decides, nobody disagrees and nothing depends on time.
+        self.contested = arrival is not None
 
     def lift(self, claim: Claim) -> Claim:
         return claim
 
     def join(self, a: Claim, b: Claim) -> Claim:
-        for key in self._keys:
-            left, right = key(a), key(b)
-            if left != right:
-                return a if left > right else b
-        return smaller_digest(a, b)
-
-    def outranks(self, held: Held, value: Json) -> bool:
-        by_value = self._by_value
-        if by_value is None or held.joined is None:
-            return False
-        other = held.joined.value
-        kind = type(value)
-        return kind in _COMPARED and type(other) is kind and by_value(value, other)
+        return self.rank.higher(a, b)
 
     def read(self, joined: Claim) -> tuple[Json, Claim]:
         return joined.value, joined
-
-    def packed_value(self, packed: Any, unpacker: Unpacker) -> Json:
-        if len(packed) != 3:  # no correction stands, and the join is a claim: its place and its value
-            return packed[0][1]  # type: ignore[no-any-return]
-        return super().packed_value(packed, unpacker)
 
     def decided_by_arrival(self, winner: Said, rival: Said) -> bool:
         return self._arrival is not None and self._arrival(winner, rival)
 
     def compared(self, claim: Claim, other: Claim) -> str:
-        for criterion in self.criteria:
-            mine, theirs = criterion.key(claim), criterion.key(other)
-            if mine != theirs:
-                wins = bool(mine > theirs)
-                winner, loser = (claim, other) if wins else (other, claim)
-                if self.decided_by_arrival(winner.said, loser.said):
-                    return _by_arrival(claim.said, other.said, wins)
-                return criterion.wins if wins else criterion.loses
-        return "an equal claim; the one with the smaller digest is shown"
+        wins = self.rank.higher(claim, other) is claim
+        winner, loser = (claim, other) if wins else (other, claim)
+        reason = self.rank.reason(claim, other)
+        if reason is None:
+            return "an equal claim; the one with the smaller digest is shown"
+        return _by_arrival(claim.said, other.said, wins) if self.decided_by_arrival(winner.said, loser.said) else reason
 
 
 class JoinPolicy(Ranked):
@@ -357,7 +296,8 @@ class JoinPolicy(Ranked):
 
     def join(self, a: Any, b: Any) -> Any:
         # The claim shown is the latest one that took part; the value itself comes from the user's join alone.
-        return {"joined": form.normal(self._join(a["joined"], b["joined"])), "shown": later(a["shown"], b["shown"])}
+        joined = form.normal(self._join(a["joined"], b["joined"]))
+        return {"joined": joined, "shown": rank.LATEST.higher(a["shown"], b["shown"])}
 
     def read(self, joined: Any) -> tuple[Json, Claim]:
         return form.normal(self._read(joined["joined"])), joined["shown"]
@@ -369,16 +309,6 @@ class JoinPolicy(Ranked):
         return {"joined": packed[0], "shown": unpacker.claim(packed[1])}
 
 
-_SEEN_LATER = Criterion(attrgetter("said.observed_at"), "observed later", "observed earlier")
-_SEEN_EARLIER = Criterion(lambda claim: _Reversed(claim.observed_at), "observed earlier", "observed later")
-_PRIORITY = Criterion(attrgetter("said.priority"), "higher priority", "lower priority")
-_LARGER = Criterion(attrgetter("order"), "larger value", "smaller value")
-_SMALLER = Criterion(lambda claim: _Reversed(claim.order), "smaller value", "larger value")
-
-_COMPARED = frozenset({str, int, float})
-"""Types whose values stand in the order of values as Python compares two of the same type."""
-
-
 def _by_arrival(said: Said, other: Said, wins: bool) -> str:
     """Return the clause for a claim that ranks above another, or below it, only by arrival."""
     when = "later" if said.observed_at > other.observed_at else "earlier"
@@ -388,8 +318,12 @@ def _by_arrival(said: Said, other: Said, wins: bool) -> str:
     return f"{'beats' if wins else 'loses to'} a claim without an observation time, by arrival"
 
 
+def _arrived_later(winner: Said, rival: Said) -> bool:
+    return arrived_later(winner, rival.observed_at)
+
+
 def _arrived_later_at_one_priority(winner: Said, rival: Said) -> bool:
-    return winner.priority == rival.priority and arrived_later(winner, rival)
+    return winner.priority == rival.priority and _arrived_later(winner, rival)
 
 
 def _arrived_earlier(winner: Said, rival: Said) -> bool:
@@ -397,14 +331,8 @@ def _arrived_earlier(winner: Said, rival: Said) -> bool:
     return rival.assigned and winner.observed_at < rival.observed_at
 
 
-LATEST = Top("latest", (_SEEN_LATER, _PRIORITY, _LARGER), contested=True, arrival=arrived_later)
-HIGHEST_PRIORITY = Top(
-    "highest_priority",
-    (_PRIORITY, _SEEN_LATER, _LARGER),
-    contested=True,
-    arrival=_arrived_later_at_one_priority,
-    rivals=True,
-)
-FIRST = Top("first", (_SEEN_EARLIER, _PRIORITY, _LARGER), contested=True, arrival=_arrived_earlier, rivals=True)
-MAX = Top("max", (_LARGER,), contested=False)
-MIN = Top("min", (_SMALLER,), contested=False)
+LATEST = Top("latest", rank.LATEST, _arrived_later)
+HIGHEST_PRIORITY = Top("highest_priority", rank.HIGHEST_PRIORITY, _arrived_later_at_one_priority, rivals=True)
+FIRST = Top("first", rank.FIRST, _arrived_earlier, rivals=True)
+MAX = Top("max", rank.MAX)
+MIN = Top("min", rank.MIN)

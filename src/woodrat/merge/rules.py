@@ -9,8 +9,7 @@ from woodrat.canon.form import Json
 from woodrat.errors import Fault, Unavailable, pointer_part
 from woodrat.merge import BUILTIN, Claim, Policy, known_policy
 from woodrat.merge.packing import digest_text
-from woodrat.merge.policy import Fits
-from woodrat.merge.ranked import LATEST, Ranked
+from woodrat.merge.ranked import LATEST
 from woodrat.state.builtin import FROZEN_TYPES
 from woodrat.state.observation import ASSERT, Observation
 from woodrat.state.schema import Schema
@@ -35,7 +34,6 @@ class Rules:
         self._texts: dict[str, str] = {}
         self._is_valid: Callable[[object], bool] | None = None
         self._length_max = -1
-        self._apart: dict[tuple[str, ...], tuple[str, ...] | None] = {}
         self._described = schema.properties.keys()
         self.beyond = schema.beyond
         """Why nothing fits the schema, if it is beyond the limit of steps."""
@@ -52,7 +50,6 @@ class Rules:
         self.only_latest = self._latest and not self._others
         """Whether every field is merged by `latest`."""
         self._checker: Checker | None = None
-        self._fits: dict[str, Fits] = {}
         self._formats: Mapping[str, formats.Find] | None = None
 
     @property
@@ -74,13 +71,6 @@ class Rules:
             found = self._by_field[name] = find_policy(self.schema.policy_of(name), self._policies)
         return found
 
-    def fits(self, name: str) -> Fits:
-        """Return what says whether a claim fits a field."""
-        found = self._fits.get(name)
-        if found is None:
-            found = self._fits[name] = lambda claim, states_value: self.misfit(name, claim, states_value) is None
-        return found
-
     def policy_text(self, name: str) -> str:
         """Return the policy of a field by its name, as fingerprints spell it."""
         found = self._texts.get(name)
@@ -97,22 +87,6 @@ class Rules:
             if problem is not None:
                 return problem
         return self.policy(name).misfit(claim, states_value)
-
-    def apart(self, names: tuple[str, ...]) -> tuple[str, ...] | None:
-        """Return those of these fields that a ranked policy other than `latest` merges; none if yet others are there.
-
-        What is asked about names is remembered, since records of a type mostly state the same ones.
-        """
-        try:
-            return self._apart[names]
-        except KeyError:
-            pass
-        if len(self._apart) >= RULES_MAX:
-            self._apart.clear()
-        others = self.others(names)
-        ranked = all(isinstance(self.policy(name), Ranked) for name in others)
-        found = self._apart[names] = tuple(name for name in names if name in others) if ranked else None
-        return found
 
     def others(self, names: Collection[str]) -> frozenset[str]:
         """Return those of these fields that are not merged by `latest`."""

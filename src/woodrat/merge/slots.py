@@ -7,17 +7,16 @@ standing corrections of the same thing come first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import reduce
-from typing import Any, Final, NamedTuple, Self, TypeVar
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple, Self, TypeVar
 
 from woodrat.canon.form import Json
 from woodrat.canon.order import order_key
-from woodrat.merge.claim import Claim, Said, arrived_later, claim_of, differ, later, replaced
+from woodrat.merge.claim import Claim, Said, claim_of, differ, replaced
 from woodrat.merge.elements import INSIDE_MAX, Gathered, Parts
 from woodrat.merge.policy import Known
+from woodrat.merge.rank import LATEST, arrived_later
 
-_make: Final = tuple.__new__
 Part = TypeVar("Part")
 
 
@@ -30,9 +29,9 @@ class Statement(NamedTuple):
     """The observation that says so; its time and priority rank the statement."""
 
     @property
-    def rank(self) -> tuple[Any, ...]:
-        """As `latest`: at equal time and priority the larger value, so that being in beats being out."""
-        return self.said.observed_at, self.said.priority, order_key(self.stated)
+    def order(self) -> tuple[Any, ...]:
+        """The place of what is stated in the order of values, in which being in stands above being out."""
+        return order_key(self.stated)
 
 
 class Slot(NamedTuple):
@@ -54,31 +53,20 @@ class Slot(NamedTuple):
         """Whether only arrival decided what holds."""
         if not self.standing:
             assert self.said is not None
-            return self.said.assigned and "" != self.against < self.said.observed_at
+            return arrived_later(self.said, self.against)
         if len(self.standing) == 1:
             return False
-        winner = best(self.standing)
+        winner = LATEST.top(self.standing)
         others = [statement for statement in self.standing if differ(statement.stated, winner.stated)]
-        return bool(others) and arrived_later(winner.said, best(others).said)
+        return bool(others) and arrived_later(winner.said, LATEST.top(others).said.observed_at)
 
     @property
     def winner(self) -> Statement:
         """The statement that holds."""
         if self.standing:
-            return best(self.standing)
+            return LATEST.top(self.standing)
         assert self.said is not None, "a slot holds at least one statement"
         return Statement(self.stated, self.said)
-
-
-def best(statements: Iterable[Statement]) -> Statement:
-    """Return the highest statement; of equal ones that with the smallest digest."""
-
-    def better(a: Statement, b: Statement) -> Statement:
-        if a.rank == b.rank:
-            return a if a.said.digest < b.said.digest else b
-        return a if a.rank > b.rank else b
-
-    return reduce(better, statements)
 
 
 def settle(about: Json, statements: Sequence[Statement], live: Collection[bytes]) -> Slot | None:
@@ -90,7 +78,7 @@ def settle(about: Json, statements: Sequence[Statement], live: Collection[bytes]
         standing = tuple(corrected[d] for d in sorted(corrected) if d in live and d not in gone)
     asserted = [s for s in statements if not s.said.corrects and s.said.digest in live]
     if asserted:
-        highest = best(asserted)
+        highest = LATEST.top(asserted)
         against = max((s.said.observed_at for s in asserted if differ(s.stated, highest.stated)), default="")
         return Slot(about, highest.said, highest.stated, standing, against)
     return Slot(about, None, False, standing) if standing else None
@@ -101,19 +89,14 @@ def state_again(slot: Slot, stated: Json, said: Said) -> Slot:
     about, highest, was, standing, against = slot
     if highest is None:
         return Slot(about, said, stated, standing, against)
-    if said.observed_at > highest.observed_at:  # mostly
-        if differ(stated, was):
-            # What was highest so far is later than all that said the same; it has become something else.
-            against = highest.observed_at
-        found: Slot = _make(Slot, (about, said, stated, standing, against))
-        return found
-    winner = best((Statement(was, highest), Statement(stated, said)))
-    new = winner.said is said
+    old, new = Statement(was, highest), Statement(stated, said)
+    wins = LATEST.higher(old, new) is new
     if differ(stated, was):
-        against = highest.observed_at if new else max(against, said.observed_at)
-    if not new and against == slot.against:
+        # What was highest so far is later than all that said the same; if it lost, it has become something else.
+        against = highest.observed_at if wins else max(against, said.observed_at)
+    elif not wins:
         return slot
-    return Slot(about, winner.said, winner.stated, standing, against)
+    return Slot(about, said, stated, standing, against) if wins else slot._replace(against=against)
 
 
 def correct(slot: Slot, stated: Json, said: Said) -> Slot:
@@ -177,15 +160,16 @@ def latest_claim(held: SlotsHeld[Any] | None, claim: Claim, name: str, known: Kn
     if held is None:
         return claim.said, claim
     said, new = held.latest, claim.said
-    if (new.observed_at, new.priority) > (said.observed_at, said.priority):
+    above = LATEST.compare(new, said)
+    if above > 0:
         return new, claim
     latest = held.at_hand
     if latest is None:
-        # Only claims of equal time and priority are told apart by their values, and have to be looked up.
-        if (new.observed_at, new.priority) < (said.observed_at, said.priority):
+        if above < 0:
             return said, None
+        # Only claims that are on a par by themselves are told apart by their values, and have to be looked up.
         found = known.find(said.digest)
         assert found is not None, "what is held was folded"
         latest = claim_of(found, name)
-    latest = later(latest, claim)
+    latest = LATEST.higher(latest, claim)
     return latest.said, latest

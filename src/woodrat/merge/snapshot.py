@@ -6,15 +6,14 @@ that chose it and how many claims there were.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from woodrat.canon import form, ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.merge import Claim, Policy, fold, packed_state
-from woodrat.merge.elements import Parts
+from woodrat.merge import Claim, Policy, fold
 from woodrat.merge.fold import FieldState, MergeState
 from woodrat.merge.policy import Held
 from woodrat.merge.rules import Rules
@@ -23,7 +22,6 @@ from woodrat.records import dataclass
 from woodrat.state import fingerprint
 from woodrat.state.fact import Fact
 from woodrat.state.match import Match
-from woodrat.state.observation import Observation
 from woodrat.state.schema import schema_name
 from woodrat.state.schema_keywords import COLLECTIONS
 
@@ -125,54 +123,20 @@ class Snapshot:
     more: Mapping[str, int]
     """Collections of which only the first elements are here, and how many they have; none unless read from cut JSON."""
 
-    def __init__(self, entity: Ref, state: MergeState, rules: Rules, position: int, version: int) -> None:
-        deleted = bool(state.markers) and state.deleted
-        if state.held:
-            state = fold.in_memory(state)
+    def __init__(
+        self, entity: Ref, state: MergeState, rules: Rules, position: int, version: int, packed: bytes | None = None
+    ) -> None:
         self.__dict__.update(
             entity=entity,
             members=state.members,
-            deleted=deleted,
+            deleted=state.deleted,
             position=position,
             version=version,
             more={},
-            _state=state,
+            _state=fold.in_memory(state),
             _rules=rules,
-        )
-
-    @classmethod
-    def glanced(
-        cls,
-        entity: Ref,
-        packed: bytes | None,
-        fields: Mapping[str, Json],
-        rules: Rules,
-        position: int,
-        version: int,
-        since: Sequence[Observation] = (),
-        may_be_corrected: bool = False,
-    ) -> Snapshot:
-        """Return what packed state of a lone entity shows, given its values; the rest is worked out when asked for.
-
-        `since` are observations that are not in the state yet, as `merge.shown_with` takes them. With
-        `may_be_corrected` the state may hold corrections.
-        """
-        found = cls.__new__(cls)
-        found.__dict__.update(
-            entity=entity,
-            members=(entity,),
-            deleted=False,
-            fields=fields,
-            position=position,
-            version=version,
-            more={},
             _packed=packed,
-            _rules=rules,
-            _since=since,
         )
-        if may_be_corrected:
-            found.__dict__["may_be_corrected"] = True
-        return found
 
     @cached_property
     def fields(self) -> Mapping[str, Json]:
@@ -185,21 +149,9 @@ class Snapshot:
     def __repr__(self) -> str:
         return f"Snapshot({self.entity}, {self.fields!r}, position={self.position})"
 
-    _packed: bytes | None
     _rules: Rules
-    _since: Sequence[Observation]
-
-    @cached_property
-    def _state(self) -> MergeState:
-        if self._packed is None:
-            state: MergeState | None = fold.empty((self.entity,), self._rules)
-        else:
-            state = packed_state.unpack(self._packed, self.entity, self._rules)
-        for observation in self._since:
-            assert state is not None
-            state = fold.extend(state, observation, self._rules, fold.UNNAMED)
-        assert state is not None, "its values were read under the same rules"
-        return state
+    _state: MergeState
+    _packed: bytes | None
 
     @cached_property
     def _held(self) -> Mapping[str, FieldState]:
@@ -216,9 +168,6 @@ class Snapshot:
         if known is None:
             known = self._ids[digest] = ids.ObservationId(ids.id_of("observation", digest))
         return known
-
-    may_be_corrected = False
-    """Whether a correction may stand on a field of what was glanced at, so that there may be reasons to look up."""
 
     def corrections(self) -> set[bytes]:
         """Return the corrections that stand on its fields, large collections aside."""
@@ -301,8 +250,7 @@ class Snapshot:
     def conflicts(self) -> tuple[Conflict, ...]:
         """The fields in conflict, by name."""
         found: list[tuple[str, tuple[Contender, ...]]] = []
-        # Where no live claim differs from what is shown, nothing can be in conflict.
-        for name in sorted(contested(self._state, self._rules, {*self._state.rivals, *self._state.held})):
+        for name in sorted(contested(self._state, self._rules)):
             field = self._state.field(name)
             assert field is not None, "a field in conflict has claims"
             claims = self._rules.policy(name).contest(field.held)
@@ -315,7 +263,7 @@ class Snapshot:
     def arrivals(self) -> tuple[Conflict, ...]:
         """Return the fields that were decided only by arrival, by name, with what they were decided between."""
         names = sorted(fold.by_arrival(self._state, self._rules) & self.fields.keys())
-        claims = ((name, fold.arrived(self._state, self._rules, name)) for name in names)
+        claims = ((name, self._rules.policy(name).arrived(self._held[name].held)) for name in names)
         return tuple(Conflict(name, tuple(map(self._contender, found)), True) for name, found in claims)
 
     def _contender(self, claim: Claim) -> Contender:
@@ -415,7 +363,7 @@ class Snapshot:
         It is cheap to make and to compare, so that what was worked out for one serves for the other.
         """
         packed = self.__dict__.get("_packed")
-        return None if packed is None or self._since else (packed, self._rules, self.entity, self.version)
+        return None if packed is None else (packed, self._rules, self.entity, self.version)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Snapshot:
@@ -480,18 +428,7 @@ def contested(state: MergeState, rules: Rules, names: Collection[str] | None = N
     """Return which of some fields, or of all, are in conflict."""
     if not state.exists or state.deleted:
         return set()
-    held, strata = state.held, state.strata
-    found: set[str] = set()
-    if names is None:
-        # What lies in one stratum was said by one agent.
-        names = state.names if len(strata) > 1 else held.keys()
-    for name in names:
-        if name in held:
-            if rules.policy(name).contest(held[name]):
-                found.add(name)
-        elif len(strata) > 1 and fold.is_contested(strata, name):
-            found.add(name)
-    return found
+    return fold.contested(state, rules, names)
 
 
 def decided_by_arrival(state: MergeState, rules: Rules, names: Iterable[str]) -> set[str]:
@@ -517,27 +454,3 @@ def value_digest(state: MergeState, rules: Rules, *, provenance: bool = False) -
             fields[name] = entry
     entities: list[Json] = [{"key": member.key, "type": member.type} for member in state.members]
     return fingerprint.value_digest({"deleted": state.deleted, "entities": entities, "fields": fields}, plain=plain)
-
-
-def same_state(one: MergeState, other: MergeState, rules: Rules) -> bool:
-    """Return whether two merge states are the same to the byte, the order of what has none aside."""
-    if packed_state.pack(one, rules) == packed_state.pack(other, rules):
-        return True
-    if one != other:
-        return False
-    # The same in another order, or nearly: Python takes 1 and true for equal; their bytes are not.
-    return value_digest(one, rules, provenance=True) == value_digest(other, rules, provenance=True)
-
-
-def same_apart(one: MergeState, other: MergeState, rules: Rules) -> bool:
-    """Return whether two merge states are the same but for the parts of collections that are kept one by one."""
-    if not one.held and not other.held:
-        return same_state(one, other, rules)
-    sides = []
-    for state in (one, other):
-        large = fold.spread(state)
-        rest = {name: (len(held.parts), held.but(Parts(0))) for name, held in large.items()}
-        inside = {name: held for name, held in state.held.items() if name not in large}
-        sides.append((rest, state._replace(held=inside)))
-    (left, inner), (right, outer) = sides
-    return left == right and same_state(inner, outer, rules)

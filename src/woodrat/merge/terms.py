@@ -16,17 +16,15 @@ from woodrat.canon.order import order_bytes
 from woodrat.merge.claim import (
     Claim,
     claim_of,
-    corrected_by_arrival,
     first_namers,
     label,
-    later,
     replaced_by,
-    top,
     unreplaced,
 )
 from woodrat.merge.elements import INSIDE_MAX, Gathered, Parts
 from woodrat.merge.packing import Packer, PartPacker, Unpacker
-from woodrat.merge.policy import Fits, Held, Known, Policy, Shown
+from woodrat.merge.policy import Held, Known, Misfit, Policy, Shown
+from woodrat.merge.rank import LATEST, corrected_by_arrival
 from woodrat.records import dataclass, replace
 from woodrat.state.observation import ASSERT
 from woodrat.state.schema_keywords import PolicyName
@@ -49,7 +47,7 @@ class Term:
     @property
     def claim(self) -> Claim | None:
         """The claim that counts."""
-        return top(self.standing) if self.standing else self.original if self.counts else None
+        return LATEST.top(self.standing) if self.standing else self.original if self.counts else None
 
     @property
     def by_arrival(self) -> bool:
@@ -63,7 +61,7 @@ class _Corrected:
     __slots__ = ("by_arrival", "counts", "standing")
 
     def __init__(self, term: Term) -> None:
-        self.counts = top(term.standing)
+        self.counts = LATEST.top(term.standing)
         """The correction that counts."""
         self.standing = {claim.digest for claim in term.standing}
         """All that stand."""
@@ -88,7 +86,7 @@ class Terms(Policy):
         counting = [term for term in terms if term.claim is not None]
         return self.gather(counting) if counting else None
 
-    def extend(self, held: Held, claim: Claim, name: str, known: Known, fits: Fits) -> Held:
+    def extend(self, held: Held, claim: Claim, name: str, known: Known, misfit: Misfit) -> Held:
         if not claim.corrects:
             return self.put(held, None, Term(claim, True, ()))
         named = [
@@ -99,7 +97,7 @@ class Terms(Policy):
         if len(named) != 1:
             return held  # void, as in `fold`
         original = claim_of(named[0], name)
-        old = self.term(held, original) or Term(original, fits(original, name in named[0].fields), ())
+        old = self.term(held, original) or Term(original, misfit(name, original, name in named[0].fields) is None, ())
         others = (c for c in old.standing if c.digest not in claim.replaces)
         standing = tuple(sorted([claim, *others], key=lambda c: c.digest))
         return self.put(held, old, replace(old, standing=standing))
@@ -151,7 +149,8 @@ class Terms(Policy):
     @staticmethod
     def pack_terms(terms: Mapping[bytes, Term], packer: Packer) -> list[Any]:
         """Return terms as JSON."""
-        return [[packer.claim(t.original), t.counts, [packer.claim(c) for c in t.standing]] for t in terms.values()]
+        ordered = (terms[key] for key in sorted(terms))
+        return [[packer.claim(t.original), t.counts, [packer.claim(c) for c in t.standing]] for t in ordered]
 
     @staticmethod
     def unpack_terms(packed: list[Any], unpacker: Unpacker) -> dict[bytes, Term]:
@@ -249,7 +248,7 @@ class Sum(Terms):
             corrected = {**corrected, new.original.digest: new}
         latest = new
         if held is not None and held.latest.original.digest != new.original.digest:
-            latest = new if later(held.latest.original, new.original) is new.original else held.latest
+            latest = new if LATEST.higher(held.latest.original, new.original) is new.original else held.latest
         return SumHeld(total, texts, latest, corrected)
 
     def term(self, held: SumHeld | None, original: Claim) -> Term | None:
@@ -386,7 +385,7 @@ class Append(Terms):
         claims = [claim for term in terms if (claim := term.claim) is not None]
         value = [element for term in terms for element in AppendHeld.show_part(term)]
         observations = tuple(sorted(claim.digest for claim in claims))
-        return Shown(value, top(claims).said, observations, any(term.standing for term in terms))
+        return Shown(value, LATEST.top(claims).said, observations, any(term.standing for term in terms))
 
     def standing(self, held: AppendHeld) -> frozenset[bytes]:
         return frozenset(c.digest for term in held.parts.values() for c in term.standing)

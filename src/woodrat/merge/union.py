@@ -9,15 +9,15 @@ import orjson
 
 from woodrat.canon.form import Json
 from woodrat.canon.order import order_bytes, order_key
-from woodrat.merge.claim import Claim, Said, label, top
+from woodrat.merge.claim import Claim, Said, label
 from woodrat.merge.elements import Parts
 from woodrat.merge.packing import Packer, Unpacker, pack_said, spelled, unpack_said
-from woodrat.merge.policy import Fits, Held, Known, Policy, Shown
+from woodrat.merge.policy import Held, Known, Misfit, Policy, Shown
+from woodrat.merge.rank import LATEST
 from woodrat.merge.slots import (
     Slot,
     SlotsHeld,
     Statement,
-    best,
     correct,
     latest_claim,
     pack_slot,
@@ -88,14 +88,12 @@ class Union(Policy):
             slot = settle(values[element], statements, live)
             if slot is not None:
                 slots[element] = slot
-        latest = top(alive)
+        latest = LATEST.top(alive)
         size = sum(slot.winner.stated is True for slot in slots.values())
         arrived = sum(slot.by_arrival for slot in slots.values())
         return UnionHeld(Parts.of(slots), size, arrived, latest.said, latest)
 
-    def extend(self, held: Held, claim: Claim, name: str, known: Known, fits: Fits) -> Held:
-        if held is not None and (found := self._assert_later(held, claim)) is not None:
-            return found
+    def extend(self, held: Held, claim: Claim, name: str, known: Known, misfit: Misfit) -> Held:
         slots: Parts[Slot] = held.parts if held else Parts(0)
         changed: dict[bytes, Slot] = {}
         size, arrived, added = (held.size, held.arrived, 0) if held else (0, 0, 0)
@@ -123,35 +121,10 @@ class Union(Policy):
                 changed[element] = new
         return UnionHeld(slots.put(changed, added), size, arrived, *latest_claim(held, claim, name, known))
 
-    def _assert_later(self, held: UnionHeld, claim: Claim) -> UnionHeld | None:
-        """Do as `extend` does of what is nearly always said, and leave the rest to it.
-
-        That is an assertion later than all others, of elements that are new, or of which nobody said they were out.
-        """
-        said, values = claim.said, claim.value
-        observed_at = said.observed_at
-        if observed_at <= held.latest.observed_at or said.corrects or claim.removed or type(values) is not list:
-            return None
-        parts = held.parts
-        find, added = parts.finder(), 0
-        changed: dict[bytes, Slot] = {}
-        for value in values:
-            element = b"\x05%b\0" % value.encode() if type(value) is str else order_bytes(value)
-            slot = find(element)
-            if slot is None:
-                added += element not in changed
-                changed[element] = _make(Slot, (value, said, True, (), ""))
-            else:
-                about, highest, present, standing, against = slot
-                if standing or against or not present or highest is None or highest.observed_at >= observed_at:
-                    return None
-                changed[element] = _make(Slot, (about, said, True, (), ""))
-        return UnionHeld(parts.put(changed, added), held.size + added, held.arrived, said, claim)
-
     def show(self, held: Held) -> Shown:
         slots = held.parts.values()
         present = [winner for slot in slots if (winner := slot.winner).stated]
-        shown = best(present).said if present else held.latest
+        shown = LATEST.top(present).said if present else held.latest
         return Shown(
             value=self.value(held),
             said=shown,
@@ -177,7 +150,7 @@ class Union(Policy):
         places: list[int] = []
         others: list[Slot] = []
         place_of, known_places = packer.said, packer.places
-        for slot in held.parts.whole().values():
+        for _, slot in sorted(held.parts.whole().items()):
             value, said, present, standing, against = slot
             if present and said is not None and not (standing or against):
                 values.append(value)

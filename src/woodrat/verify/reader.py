@@ -34,7 +34,6 @@ from woodrat.log.check import PART, Checked, Row, Walk
 from woodrat.merge import Policy, snapshot
 from woodrat.merge import fold as merge
 from woodrat.merge.fold import MergeState
-from woodrat.merge.incremental import Laying
 from woodrat.merge.rules import Rules, rules_of
 from woodrat.records import dataclass, field
 from woodrat.state import entry_rows, schema
@@ -183,41 +182,39 @@ class Refolder:
         waiting = list(reversed(told.states))
         now = self._rules_at(ref.type, self._head)
         rules = self._rules_at(ref.type, waiting[-1].position) if waiting else now
-        laying: Laying | None = Laying(merge.empty(members, rules), rules)
+        state: MergeState | None = merge.empty(members, rules)
         due = waiting[-1].position if waiting else self._head
         last, count = -1, 0
         known, add = Before(self._view, members, -1), values.add if values.wanted else None
         for position, said in told.observations:
             if position > due:
                 while waiting and waiting[-1].position < position:
-                    laying = self._compare(ref, waiting.pop(), laying, last)
+                    state, rules = self._compare(ref, waiting.pop(), state, rules, last)
                 due = waiting[-1].position if waiting else self._head
-                if not waiting and laying is not None and laying.rules is not now:
-                    laying = None
-            if laying is not None:
+                if not waiting and rules is not now:
+                    state = None
+            if state is not None:
                 known.through = position - 1
-                if not laying.add(said, known):
-                    laying = None
+                state = merge.extend(state, said, rules, known)
             last, count = position, count + 1
             if add is not None:
                 add(said)
         while waiting:
-            laying = self._compare(ref, waiting.pop(), laying, last)
-        if laying is None or laying.rules is not now:
+            state, rules = self._compare(ref, waiting.pop(), state, rules, last)
+        if state is None or rules is not now:
             state = self._whole(members, self._head, now)
-        else:
-            state = laying.state()
         self._present(told, members, state, now, last)
         return count
 
-    def _compare(self, ref: Ref, kept: Keeping, laying: Laying | None, last: int) -> Laying:
-        """Compare one state that is kept of a lone entity; return the fold there, under its rules."""
+    def _compare(
+        self, ref: Ref, kept: Keeping, state: MergeState | None, rules: Rules, last: int
+    ) -> tuple[MergeState, Rules]:
+        """Compare one state that is kept of a lone entity; return the fold there, and its rules."""
         then = self._rules_at(ref.type, kept.position)
-        if laying is None or then is not laying.rules:
-            laying = Laying(self._whole((ref,), kept.position, then), then)
-        self._agree(ref, kept, laying.state(), then, last)
-        laying.hand_over()
-        return laying
+        if state is None or then is not rules:
+            state = self._whole((ref,), kept.position, then)
+        self._agree(ref, kept, state, then, last)
+        return merge.handed_over(state), then
 
     def _agree(self, ref: Ref, kept: Keeping, state: MergeState, rules: Rules, last: int) -> None:
         if not kept.agrees(state, rules, last):

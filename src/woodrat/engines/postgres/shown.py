@@ -30,7 +30,7 @@ def columns(state: MergeState | None, rules: Rules | None, version: int | None) 
     """Return what is shown of a fold; nothing where it does not exist, is deleted, or stands under another entity."""
     if state is None or rules is None or not state.exists or state.deleted:
         return NOTHING, None, version
-    apart = fold.spread(state) if state.held else {}
+    apart = fold.spread(state)
     if not apart:
         return _json(snapshot.fields_of(state, rules)), None, version
     fields = snapshot.fields_of(state, rules, state.names.difference(apart))

@@ -19,9 +19,8 @@ from woodrat.engines import elements
 from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, IndexRow, Keeping, Mismatch, Told
 from woodrat.engines.sql import codec
 from woodrat.engines.sql.nodes import NODE_STEP
-from woodrat.merge import packed_state, snapshot
+from woodrat.merge import fold, packed_state
 from woodrat.merge.fold import MergeState
-from woodrat.merge.packing import UNREADABLE
 from woodrat.merge.rules import Rules
 from woodrat.state import observation
 from woodrat.state.asof import Stored
@@ -205,17 +204,11 @@ class SqlAudit:
         latest: int,
     ) -> bool:
         """Return whether a row holds this state; `last` and `until` are those of a row along the history."""
-        if compared is not None or state.held:
+        if compared is not None or fold.is_spread(state):
             self._agree_between(ref, compared or elements.Comparison(()), position, state, rules, latest)
         if last is not None and (last != latest or until != state.until):
             return False
-        if packed_state.same_packed(packed_state.pack(state, rules, apart=True), packed):
-            return True
-        try:
-            found = packed_state.unpack(packed, ref, rules, lambda name: _NO_ROWS)
-        except UNREADABLE:
-            return False
-        return found is not None and snapshot.same_apart(found, state, rules)
+        return packed_state.pack(state, rules, apart=True) == packed
 
     def _agree_between(
         self, ref: Ref, compared: elements.Comparison, position: int, state: MergeState, rules: Rules, latest: int
@@ -373,16 +366,3 @@ class SqlAudit:
             if row.kind == "observation" and row.body is not None and not seen:
                 return row.position
         return None
-
-
-class _NoRows:
-    """Parts of a collection that are compared by themselves."""
-
-    def get(self, key: bytes, /) -> None:
-        return None
-
-    def all(self, after: bytes = b"", limit: int | None = None) -> tuple[()]:
-        return ()
-
-
-_NO_ROWS: Final = _NoRows()

@@ -11,7 +11,6 @@ from itertools import zip_longest
 from typing import Any, Protocol
 
 from woodrat.canon.ids import Ref
-from woodrat.merge import packed_state
 
 Row = tuple[Any, ...]
 """Number, type, key, first and last observation of an entity, the position that its state is true for, and the state;
@@ -55,12 +54,12 @@ def _same_present(one: Row, other: Row) -> bool:
     other_last, other_at, other_state = other[4:7]
     if None in (at, state, other_at, other_state):
         return (at, state) == (other_at, other_state)
-    return last == other_last and last <= at and last <= other_at and packed_state.same_packed(state, other_state)
+    return last == other_last and last <= at and last <= other_at and bool(state == other_state)
 
 
 def _same_past(one: Iterator[tuple[Any, ...]], other: Iterator[tuple[Any, ...]]) -> bool:
     """Return whether the same states are kept along a history."""
     for left, right in zip_longest(one, other):
-        if left is None or right is None or left[:3] != right[:3] or not packed_state.same_packed(left[3], right[3]):
+        if left is None or right is None or left[:3] != right[:3] or left[3] != right[3]:
             return False
     return True
