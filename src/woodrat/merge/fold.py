@@ -260,11 +260,7 @@ def extend_unnamed(state: MergeState, observation: Observation, rules: Rules, kn
             until=until,
             body_bytes=size,
         )
-    if (
-        op != ASSERT
-        or observation.remove
-        or not (observation.fits == rules.digest or rules.fit(observation.fields, len(observation.body)))
-    ):
+    if op != ASSERT or observation.remove or not (observation.fits == rules.digest or rules.fit(observation.fields)):
         return _stated(state, observation, rules, known, until)
     return _fitting(state, observation, rules, known, until)
 

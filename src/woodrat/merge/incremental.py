@@ -159,11 +159,7 @@ class Laying:
             not self._takes
             or observation.remove
             or observation.replaces
-            or (
-                self._described
-                and observation.fits != self.rules.digest
-                and not self.rules.fit_described(fields, len(observation.body))
-            )
+            or (self._described and observation.fits != self.rules.digest and not self.rules.fit_described(fields))
             or known.namers(observation.digest)
         ):
             return False

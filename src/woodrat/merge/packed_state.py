@@ -217,7 +217,7 @@ def shown_with(data: bytes | None, since: Sequence[Observation], rules: Rules) -
             apart, described = rules.apart(names), rules.describes(names)
             if apart is None or any(name in fields and name not in apart for name in held):
                 return None
-        if described and not rules.fit_described(fields, len(observation.body)):
+        if described and not rules.fit_described(fields):
             return None
         found.update(fields)  # those apart are told below
     unpacker = Unpacker(saids)
