@@ -266,14 +266,12 @@ def test_a_reference_to_nothing_is_refused() -> None:
     assert paths(with_property({"$ref": "#nowhere"})) == ["/properties/x/$ref"]
 
 
-def test_anchors_and_recursion_are_allowed() -> None:
-    """References by anchor, to the document itself and in circles work."""
-    tree = {"$anchor": "tree", "type": "object", "properties": {"below": {"type": "array", "items": {"$ref": "#tree"}}}}
-    schema = parse(with_property({"$ref": "#tree"}, **{"$defs": {"t": tree}}))
-    assert schema.claim_fault("x", {"below": [{"below": []}]}) is None
-    assert schema.claim_fault("x", {"below": [{"below": 3}]}) == "below[0].below: expected an array, got 3 (number)"
-    itself = parse(with_property({"$ref": "#"}))
-    assert itself.claim_fault("x", {"x": {"x": {}}}) is None
+def test_anchors_are_allowed() -> None:
+    """A reference by anchor works."""
+    leaf = {"$anchor": "leaf", "type": "object", "properties": {"below": {"type": "array"}}}
+    schema = parse(with_property({"items": {"$ref": "#leaf"}}, **{"$defs": {"t": leaf}}))
+    assert schema.claim_fault("x", [{"below": []}]) is None
+    assert schema.claim_fault("x", [{"below": 3}]) == "[0].below: expected an array, got 3 (number)"
 
 
 def test_data_is_not_taken_for_keywords() -> None:
@@ -290,9 +288,9 @@ def test_a_pattern_means_the_same_everywhere(pattern: str) -> None:
     assert paths(with_property({"pattern": pattern})) == ["/properties/x/pattern"]
 
 
-@pytest.mark.parametrize("pattern", [r"^\\p$", "^(?=a)a", "(?:a|b)", "(?<name>a)", r"^\w+\d$"])
+@pytest.mark.parametrize("pattern", [r"^\\p$", "(?:a|b)", "(?<name>a)", r"^\w+\d$"])
 def test_other_patterns_are_allowed(pattern: str) -> None:
-    """A pattern of ECMA 262 is taken."""
+    """A pattern of ECMA 262 that is matched in one pass is taken."""
     assert parse(with_property({"pattern": pattern})).version == 1
 
 
@@ -399,7 +397,6 @@ def test_an_unknown_policy_is_refused(stated: object) -> None:
         ("append", {"anyOf": [{"type": "array"}, {"type": "null"}]}, True),
         ("append", {"anyOf": [{"type": "string"}, {"type": "null"}]}, False),
         ("append", {"allOf": [{"type": "string"}]}, False),
-        ("append", {"items": {"$ref": "#/properties/x"}}, True),
         ("sum", {"type": "integer"}, True),
         ("sum", {"type": "number"}, True),
         ("sum", {"type": "boolean"}, False),
@@ -555,12 +552,6 @@ def test_common_keywords_are_put_into_plain_words(subschema: Any, value: Any, pr
     assert fault.remedy.endswith('in a new version of schema "thing" (now 1).')
 
 
-def test_a_pattern_cannot_hang_a_check() -> None:
-    """A pattern that would search for ever gives up, and the value does not fit."""
-    schema = parse(with_property({"pattern": r"^(?=(a+)+$)b"}))
-    assert schema.claim_fault("x", "a" * 60 + "!")
-
-
 # Without a schema, and among several
 
 
@@ -655,12 +646,11 @@ def test_a_field_whose_name_cannot_be_printed_is_checked() -> None:
         ({"oneOf": [{"enum": ["a"]}, {"enum": ["b"]}]}, "c", False),
         ({"if": {"enum": ["a"]}, "then": {"enum": ["b"]}, "else": {"type": "null"}}, "a", True),
         ({"if": {"enum": ["a"]}, "then": {"enum": ["b"]}, "else": {"type": "null"}}, "c", False),
-        ({"enum": ["a"], "$dynamicRef": "#known"}, "c", False),
     ],
 )
 def test_a_merge_asks_for_shapes_and_not_for_known_values(subschema: dict[str, Any], value: Any, fits: bool) -> None:
     """A claim fits whatever enumerations leave out, except where the schema would then take other values, not more."""
-    known = {"enum": ["a", "b"], "maxLength": 3, "$dynamicAnchor": "known"}
+    known = {"enum": ["a", "b"], "maxLength": 3}
     schema = parse({"title": "thing", "properties": {"x": subschema}, "$defs": {"known": known}})
     assert (schema.claim_fault("x", value) is None) is fits
     if schema.takes({"x": value}):

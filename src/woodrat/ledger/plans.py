@@ -65,7 +65,7 @@ def store(
             check = checks.get(record.type)
             if check is None:
                 check = checks[record.type] = _check(draft.rules(record.type), strict)
-            ref = check(record.fields, len(record.data))
+            ref = check(record.fields)
         if ref is None:
             record, ref = _checked(draft, record, faults, strict=strict)
         if ref is not None:
@@ -122,13 +122,13 @@ def _say_again(draft: Draft, ref: Ref, match: Match) -> None:
         draft.say(said[-1])
 
 
-Check = Callable[[Mapping[str, Json], int], Ref | None]
-"""Returns the entity that the fields of a plain record speak of, if they are sound; also takes the record's length."""
+Check = Callable[[Mapping[str, Json]], Ref | None]
+"""Returns the entity that the fields of a plain record speak of, if they are sound."""
 
 
 def _check(rules: Rules, strict: bool) -> Check:
     """Return what tells plain records of a type that are sound; of all others `_checked` knows what is wrong."""
-    return rules.checker.entity if is_plain(rules, strict) else lambda fields, length: None
+    return rules.checker.entity if is_plain(rules, strict) else lambda fields: None
 
 
 def _checked(draft: Draft, record: Record, faults: list[Fault], *, strict: bool) -> tuple[Record, Ref | None]:
@@ -150,7 +150,7 @@ def _checked(draft: Draft, record: Record, faults: list[Fault], *, strict: bool)
         problem = f"no schema for {record.type}, and this ledger takes only types that have one"
         faults.append(Fault(f"{record.path}/entity_type", problem, "Register a schema for it first."))
     # Two bytes more for each value that became an element.
-    if not rules.take(record.fields, len(record.data) + 2 * len(record.fields)) or rules.format_faults(fields, ""):
+    if not rules.take(record.fields) or rules.format_faults(fields, ""):
         faults += _value_faults(rules, record.fields, record.path)
     if record.remove:
         faults += _remove_faults(rules, record.remove, f"{record.path}/$/remove")

@@ -37,7 +37,7 @@ class Precheck:
         self._entities: list[Ref | None] | None = None
         if known is None:
             return
-        checks: dict[str, Callable[[Mapping[str, Json], int], Ref | None] | None] = {}
+        checks: dict[str, Callable[[Mapping[str, Json]], Ref | None] | None] = {}
         entities: list[Ref | None] = []
         for record in records:
             type, entity = record.type, None
@@ -53,7 +53,7 @@ class Precheck:
                     )
                 check = checks[type]
                 if check is not None:
-                    entity = check(record.fields, len(record.data))
+                    entity = check(record.fields)
             entities.append(entity)
         self._entities = entities
 

@@ -35,7 +35,6 @@ class Checker:
         "_is_open",
         "_is_valid",
         "_keys",
-        "_length_max",
         "_others",
         "_policy",
         "_schema",
@@ -58,21 +57,16 @@ class Checker:
         self._policy = policy
         self._others = others
         self._is_valid: Callable[[object], bool] | None = None
-        self._length_max = -1
         if not schema.is_open and schema.beyond is None:
-            record = compiled(schema.body).record()
-            self._is_valid, self._length_max = record.validator.is_valid, record.length_max
+            self._is_valid = compiled(schema.body).record().validator.is_valid
         self._keys = [_compile(rule) for rule in schema.identity]
 
-    def entity(self, fields: Mapping[str, Json], length: int) -> Ref | None:
-        """Return the entity that a record speaks of, if it fits and its key is sound; None leaves it to the definition.
-
-        `length` is that of canonical bytes in which the fields stand.
-        """
+    def entity(self, fields: Mapping[str, Json]) -> Ref | None:
+        """Return the entity a record speaks of, if it fits and its key is sound; None leaves it to the definition."""
         if not self._is_open:
             is_valid = self._is_valid
-            fits = is_valid is not None and length <= self._length_max and is_valid(fields)
-            if not fits and not self._schema.takes(fields, length):
+            fits = is_valid is not None and is_valid(fields)
+            if not fits and not self._schema.takes(fields):
                 return None
         others = self._others
         for name in fields if others is None else others:

@@ -233,7 +233,7 @@ def _stated(
     members, merging, strata, against, held, claims, misfits, markers, *_ = state
     fields, remove, said = observation.fields, observation.remove, said_of(observation)
     # Mostly the values were checked against this very schema, and only policies other than `latest` are asked.
-    fit = observation.fits == rules.digest or rules.fit(fields, len(observation.body))
+    fit = observation.fits == rules.digest or rules.fit(fields)
     laid: dict[str, Json] = fields  # type: ignore[assignment]
     claims = {**claims}
     rest: Iterable[str] = ()

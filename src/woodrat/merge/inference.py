@@ -14,11 +14,11 @@ from woodrat.canon.form import Json
 from woodrat.merge import Policy, fold
 from woodrat.merge.rules import Rules
 from woodrat.records import dataclass, field
-from woodrat.state.expansion import Expansion
 from woodrat.state.observation import STATING, Observation
 from woodrat.state.schema import SCHEMA_BYTES_MAX
 from woodrat.state.schema_check import RESERVED_FIELDS
 from woodrat.state.schema_keywords import IDENTITY, INDEX, MERGE, TEXT
+from woodrat.state.schema_subset import subset_faults
 from woodrat.state.validator import DIALECT
 
 FIELDS_MAX: Final = 1_000
@@ -115,7 +115,7 @@ def infer(entities: Iterable[tuple[Mapping[str, Json], Iterable[Observation]]], 
         document = _document(rules, {name: fields[name] for name in sorted(named)}, count)
         # Room for the version and the type, which are filled in when it is registered.
         short = len(form.serialise(document)) <= SCHEMA_BYTES_MAX - 1_000
-        if (short and Expansion(document).beyond is None) or not named:
+        if (short and not subset_faults(document)) or not named:
             return document
         named = named[: len(named) // 2]
 

@@ -33,10 +33,9 @@ class Rules:
         self._by_field: dict[str, Policy] = {}
         self._texts: dict[str, str] = {}
         self._is_valid: Callable[[object], bool] | None = None
-        self._length_max = -1
         self._described = schema.properties.keys()
         self.beyond = schema.beyond
-        """Why nothing fits the schema, if it is beyond the limit of steps."""
+        """Why nothing fits the schema, if it is outside the subset that is checked."""
         self.frozen = schema.type in FROZEN_TYPES
         self.digest = schema.digest
         """That of the schema: what was checked against it fits."""
@@ -96,34 +95,24 @@ class Rules:
         """Return whether the schema says anything of the values of these fields."""
         return not self._described.isdisjoint(names) or self.beyond is not None
 
-    def fit(self, fields: Mapping[str, Json], length: int) -> bool:
-        """Return whether values of fields under `latest` fit, all of them; `misfit` says why one does not.
-
-        `length` is that of canonical bytes in which they stand.
-        """
-        return not self.describes(fields) or self.fit_described(fields, length)
-
-    def fit_described(self, fields: Mapping[str, Json], length: int) -> bool:
-        """Return what `fit` does of fields that the schema says something of."""
-        if length <= self._length_max:
-            if self._is_valid(fields):  # type: ignore[misc]
-                return True
-        elif self.beyond is not None:
+    def fit(self, fields: Mapping[str, Json]) -> bool:
+        """Return whether values of fields under `latest` fit, all of them; `misfit` says why one does not."""
+        if not self.describes(fields):
+            return True
+        if self.beyond is not None:
             return False
-        elif self._is_valid is None:
-            record = compiled(self.schema.body).record()
-            self._is_valid, self._length_max = record.validator.is_valid, record.length_max
-            return self.fit_described(fields, length)
+        if self._is_valid is None:
+            self._is_valid = compiled(self.schema.body).record().validator.is_valid
+        if self._is_valid(fields):
+            return True
         # A record that fits the whole document fits every property; only the others are looked at one by one.
-        return self.schema.takes(fields, length) or all(
+        return self.schema.takes(fields) or all(
             self.schema.claim_fault(name, value) is None for name, value in fields.items()
         )
 
-    def take(self, fields: Mapping[str, Json], length: int | None = None) -> bool:
+    def take(self, fields: Mapping[str, Json]) -> bool:
         """Return whether the schema takes a record as sent, and every field's policy its value."""
-        return self.schema.takes(fields, length) and all(
-            self.policy(name).takes(fields[name]) for name in self.others(fields)
-        )
+        return self.schema.takes(fields) and all(self.policy(name).takes(fields[name]) for name in self.others(fields))
 
     @property
     def formats(self) -> Mapping[str, formats.Find]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from woodrat.canon import form
-from woodrat.state.expansion import subschemas
+from woodrat.state.schema_subset import subschemas
 
 _ONE: Final = frozenset({"then", "else", "items", "additionalProperties"})
 _LISTED: Final = frozenset({"allOf", "anyOf", "prefixItems"})
@@ -20,8 +20,8 @@ _NAMED: Final = frozenset({"properties", "patternProperties", "dependentSchemas"
 
 
 def is_asked_as_it_stands(body: bytes) -> bool:
-    """Return whether a merge asks a schema as it stands: it enumerates nothing, or refers by the way it was come by."""
-    return b'"enum"' not in body or b'"$dynamicRef"' in body
+    """Return whether a merge asks a schema as it stands: it enumerates nothing."""
+    return b'"enum"' not in body
 
 
 def without_enumerations(document: dict[str, Any], stands_at: str) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused, pointer_part, shown
 from woodrat.record_json import Describe, object_schema
 from woodrat.records import dataclass, field
-from woodrat.state.expansion import Expansion
 from woodrat.state.identity_rules import DEFAULT_RULES, Rule
 from woodrat.state.redaction import REDACTED
 from woodrat.state.schema_check import (
@@ -27,7 +26,6 @@ from woodrat.state.schema_check import (
     entity_type,
     near,
     policy_faults,
-    size_faults,
     version_faults,
 )
 from woodrat.state.schema_faults import cut, said, steps
@@ -42,14 +40,8 @@ from woodrat.state.schema_keywords import (
     PolicyTraits,
     read_keywords,
 )
-from woodrat.state.validator import (
-    RECORD_FAULTS_MAX,
-    Checks,
-    bounded,
-    checkable,
-    compiled,
-    validator,
-)
+from woodrat.state.schema_subset import subset_faults
+from woodrat.state.validator import RECORD_FAULTS_MAX, Checks, checkable, compiled, validator
 
 if TYPE_CHECKING:
     # Loaded where it is first used: many commands end without checking a value, and it is slow to load.
@@ -64,15 +56,6 @@ SCHEMA_BYTES_MAX: Final = 262_144
 """Longest canonical body of a schema."""
 OPEN_MAX: Final = 1_024
 """How many types without a schema a process keeps the stand-in of."""
-
-
-def _is_short(elements: list[Json], length_max: int) -> bool:
-    """Return whether a list is of texts alone and within a number of canonical bytes for certain."""
-    try:
-        characters = len("".join(elements))  # type: ignore[arg-type]
-    except TypeError:
-        return False
-    return 6 * characters + 3 * len(elements) + 2 <= length_max
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,33 +161,20 @@ class Schema:
         if not self.body:
             return None
         found = compiled(self.body)
-        passing = found.passing.get(field)
-        if passing is not None:
-            length_max, is_valid = passing
-            kind = type(value)
-            if kind is str:
-                short = len(value) <= length_max  # type: ignore[arg-type]
-            elif kind is list:
-                short = _is_short(value, length_max)  # type: ignore[arg-type]
-            else:
-                short = kind is int
-            if short and is_valid(value):
-                return None
+        is_valid = found.passing.get(field)
+        if is_valid is not None and is_valid(value):
+            return None
         if found.beyond is not None:
             return self.beyond
         if field not in self.properties or (value == REDACTED and field in self.redacted):
             return None
         checks = found.claim(field)
-        found.passing[field] = checks.length_max, checks.validator.is_valid
+        found.passing[field] = checks.validator.is_valid
         return self._problem(checks, value)
 
     @staticmethod
     def _problem(checks: Checks, value: Json) -> str | None:
         """Return what is wrong with the value of a field, or None."""
-        if type(value) is not str or len(value) > checks.length_max:
-            problem = checks.beyond(value)
-            if problem is not None:
-                return problem
         if checks.validator.is_valid(value):
             return None
         problems = ((steps(error.instance_path), said(error)[0]) for error in checks.errors(value))
@@ -213,23 +183,18 @@ class Schema:
 
     @property
     def beyond(self) -> str | None:
-        """Why nothing fits this schema, as a clause: it is larger than any check may be. None for nearly every one."""
+        """Why nothing fits this schema, as a clause: it is outside the subset that is checked. None for nearly all."""
         beyond = None if self.is_open else compiled(self.body).beyond
         return beyond and f'nothing fits version {self.version} of schema "{self.type}": {beyond}'
 
-    def takes(self, fields: Mapping[str, Json], length: int | None = None) -> bool:
-        """Return whether a record as sent fits the document; nothing is required of it.
-
-        `length` is that of canonical bytes in which the fields stand, where it is known.
-        """
+    def takes(self, fields: Mapping[str, Json]) -> bool:
+        """Return whether a record as sent fits the document; nothing is required of it."""
         if self.is_open:
             return True
         found = compiled(self.body)
         if found.beyond is not None:
             return False
         checks = found.record()
-        if (length is None or length > checks.length_max) and checks.beyond(fields) is not None:
-            return False
         if checks.validator.is_valid(fields):
             return True
         hidden = self._hidden(fields)
@@ -257,11 +222,8 @@ class Schema:
         if self.takes(fields):
             return []
         if (beyond := self.beyond) is not None:
-            return [Fault(path, beyond, f"Register {self._new_version()} that is smaller.")]
+            return [Fault(path, beyond, f"Register {self._new_version()} within the subset.")]
         checks = compiled(self.body).record()
-        if (problem := checks.beyond(fields)) is not None:
-            remedy = f"Send less in one record, or make the check simpler in {self._new_version()}."
-            return [Fault(path, f"{self.type}: {problem}", remedy)]
         if not checks.explains(fields):
             return self._field_faults(fields, path)
         faults: dict[Fault, None] = {}
@@ -298,7 +260,7 @@ class Schema:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the schema as plain JSON, with its id; `problem` says why nothing fits one beyond the limit."""
+        """Return the schema as plain JSON, with its id; `problem` says why nothing fits one outside the subset."""
         return {
             "id": self.id,
             "type": self.type,
@@ -336,7 +298,7 @@ class Schema:
         """Yield what one error of the library means, in plain words."""
         here = path + "".join(f"/{pointer_part(str(step))}" for step in error.instance_path)
         subject = self.type + steps(error.instance_path)
-        if error.kind.name in ("additionalProperties", "unevaluatedProperties"):
+        if error.kind.name == "additionalProperties":
             instance = error.instance if isinstance(error.instance, dict) else {}
             for name in error.kind.as_dict()["unexpected"]:
                 close = [] if error.instance_path else near(name, self.properties)
@@ -405,7 +367,7 @@ def admit(body: bytes) -> Schema:
     """Return the schema in bytes from elsewhere, or refuse: other spelling, wrong shape, not a schema at all.
 
     A policy need not be known here; a ledger without its code refuses to fold the type, not to hold the schema. Nor
-    need the schema be within the limit of steps; nothing fits one that is not.
+    need the schema be within the subset and its limits; nothing fits one that is not.
     """
     value = form.parse(body)
     if not isinstance(value, dict) or value.keys() != {"schema", "type"} or not isinstance(value["type"], str):
@@ -433,8 +395,8 @@ def parse_schema(
     """Return the schema that `document` states for `type`, or for the type its `title` names.
 
     `policies` tells what is known of a policy, or None. `version` is used where the document states none; without
-    either it is 1. One that is `foreign`, and so in a log already, may be beyond the limit of steps; it is taken and
-    never used for a check. `Refused` lists every fault.
+    either it is 1. One that is `foreign`, and so in a log already, may be outside the subset; it is taken and never
+    used for a check. `Refused` lists every fault.
     """
     if not isinstance(document, Mapping):
         remedy = 'Send a JSON Schema, such as {"title": "contact", "properties": {}}.'
@@ -449,18 +411,18 @@ def parse_schema(
         problem = f"the schema has {len(body)} bytes, more than {SCHEMA_BYTES_MAX}"
         remedy = "Shorten descriptions and lists of values, or split the type."
         raise Refused([*faults, Fault("", problem, remedy)])
-    expansion = Expansion(copy)
-    faults += document_faults(copy, expansion)
+    faults += document_faults(copy)
+    outside = subset_faults(copy)
     if not foreign:
-        faults += size_faults(copy, expansion)
+        faults += outside
     read = read_keywords(copy)
     faults += read.faults
     for name, policy in read.policies.items():
         faults += policy_faults(copy, name, policy, policies(policy))
-    if not faults and expansion.beyond is None:
+    if not faults and not outside:
         # Last, and only on a sound document: what the library still finds has no better words than its own.
         try:
-            validator(checkable(bounded(copy, expansion)))
+            validator(checkable(copy))
         except ValueError as error:
             faults.append(Fault("", f"not a usable JSON Schema: {cut(str(error))}", "Correct the document."))
     if faults:

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from woodrat.canon import ids
 from woodrat.errors import Fault, pointer_part, shown
-from woodrat.state.expansion import SCHEMA_STEPS_MAX, Expansion, pointed_at, subschemas, unquoted
 from woodrat.state.redaction import REDACTED
 from woodrat.state.schema_faults import TYPE_WORDS, either, json_type, plain, said
 from woodrat.state.schema_keywords import (
@@ -23,10 +22,14 @@ from woodrat.state.schema_keywords import (
     PolicyName,
     PolicyTraits,
 )
-from woodrat.state.validator import DIALECT, errors, meta, validator
+from woodrat.state.schema_subset import Counting, pointed_at
+from woodrat.state.validator import DIALECT, compiles, errors, meta
 
 RESERVED_FIELDS: Final = frozenset({"entity_type", "$"})
 """Keys of a stored record that are never fields."""
+
+PATTERN_BYTES_MAX: Final = 10_000
+"""Largest compiled form of a pattern, as the engine measures it."""
 
 JSON_TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 
@@ -58,7 +61,7 @@ def version_faults(document: dict[str, Any], asked: int | None) -> list[Fault]:
     return []
 
 
-def document_faults(document: dict[str, Any], expansion: Expansion) -> list[Fault]:
+def document_faults(document: dict[str, Any]) -> list[Fault]:
     """Return what is wrong with the document as a JSON Schema, and every keyword of ours in a wrong place."""
     faults = []
     for error in () if meta().is_valid(document) else errors(meta(), document):
@@ -70,20 +73,21 @@ def document_faults(document: dict[str, Any], expansion: Expansion) -> list[Faul
     if "$ref" in document:
         problem = "a $ref at the top level hides the fields of the type"
         faults.append(Fault("/$ref", problem, "Write what it points at at the top level."))
-    parts = list(subschemas(document))
-    stated = [(path, schema.get(key)) for path, schema in parts for key in ("$anchor", "$dynamicAnchor")]
+    counting = Counting(document)
+    parts = counting.parts
     anchors: dict[str, str] = {}
-    for path, anchor in stated:
+    for path, anchor in ((path, schema.get("$anchor")) for path, schema in parts):
         if isinstance(anchor, str) and anchors.setdefault(anchor, path) != path:
             problem = f"{plain(anchor)} is the name of another subschema too, {anchors[anchor] or 'the whole'}"
             faults.append(Fault(path, problem, "Give each its own name."))
     properties = document.get("properties")
     fields = {id(each) for each in properties.values()} if isinstance(properties, dict) else frozenset()
+    known = {id(each) for _, each in parts}
     for path, schema in parts:
         place = TOP if schema is document else PROPERTY if id(schema) in fields else ELSEWHERE
         faults += _keyword_faults(schema, path, place)
-        faults += _reference_faults(document, schema, path, anchors)
-        faults += _pattern_faults(schema, path, compile=expansion.beyond is None)
+        faults += _reference_faults(schema, path, counting, known)
+        faults += _pattern_faults(schema, path)
     for name in sorted(RESERVED_FIELDS & properties.keys()) if isinstance(properties, dict) else ():
         problem = f"{name} is reserved in stored records and cannot be a field"
         faults.append(Fault(f"/properties/{name}", problem, "Give the field another name."))
@@ -105,22 +109,18 @@ def _keyword_faults(schema: dict[str, Any], path: str, place: str) -> list[Fault
     return faults
 
 
-def _reference_faults(
-    document: dict[str, Any], schema: dict[str, Any], path: str, anchors: Collection[str]
-) -> list[Fault]:
+def _reference_faults(schema: dict[str, Any], path: str, counting: Counting, known: Collection[int]) -> list[Fault]:
     """Return what is wrong with where a subschema points to and what it calls itself."""
     faults = []
-    for keyword in ("$ref", "$dynamicRef"):
-        target = schema.get(keyword)
-        if not isinstance(target, str):
-            continue
+    target = schema.get("$ref")
+    if isinstance(target, str):
         if not target.startswith("#"):
-            problem = f"{keyword} {plain(target)} points outside the schema"
+            problem = f"$ref {plain(target)} points outside the schema"
             remedy = "Copy what it points at into $defs, and point there with #/$defs/…."
-            faults.append(Fault(f"{path}/{keyword}", problem, remedy))
-        elif pointed_at(document, target) is None and unquoted(target[1:]) not in anchors:
-            problem = f"{keyword} {plain(target)} points at nothing"
-            faults.append(Fault(f"{path}/{keyword}", problem, "Point at a subschema of this document."))
+            faults.append(Fault(f"{path}/$ref", problem, remedy))
+        elif not isinstance(found := counting.target(target), bool) and id(found) not in known:
+            problem = f"$ref {plain(target)} points at nothing"
+            faults.append(Fault(f"{path}/$ref", problem, "Point at a subschema of this document."))
     dialect = schema.get("$schema", DIALECT)
     if isinstance(dialect, str) and dialect.rstrip("#") != DIALECT:
         problem = f"the dialect {plain(dialect)} is not understood"
@@ -131,46 +131,32 @@ def _reference_faults(
     return faults
 
 
-def size_faults(document: dict[str, Any], expansion: Expansion) -> list[Fault]:
-    """Return that the schema is too large where every reference is followed, and which fields make it so."""
-    if expansion.beyond is None:
-        return []
-    if expansion.endless:
-        remedy = "Let it lead back to itself only from members or elements, as under properties or items."
-        return [Fault("", f"the schema cannot be used: {expansion.beyond}", remedy)]
-    remedy = "Refer to a subschema fewer times, describe less of what is nested, or split the type."
-    properties = document.get("properties")
-    found = [
-        Fault(f"/properties/{pointer_part(name)}", f"{name}: {steps} of the steps", remedy)
-        for name, each in (properties.items() if isinstance(properties, dict) else ())
-        if (steps := expansion.steps_of(each)) > SCHEMA_STEPS_MAX
-    ]
-    return [Fault("", f"the schema is too large: {expansion.beyond}", remedy), *found]
-
-
-def _pattern_faults(schema: dict[str, Any], path: str, *, compile: bool) -> list[Fault]:
+def _pattern_faults(schema: dict[str, Any], path: str) -> list[Fault]:
     """Return what is wrong with the patterns of one subschema."""
     patterns = [(f"{path}/pattern", schema.get("pattern"))]
     named = schema.get("patternProperties")
     for name in named if isinstance(named, dict) else ():
         patterns.append((f"{path}/patternProperties/{pointer_part(name)}", name))
-    faults = []
-    for where, pattern in patterns:
-        if not isinstance(pattern, str):
-            continue
-        # Whether a claim fits is part of the merged state, and Unicode's tables change from release to release.
-        if re.search(r"(?<!\\)(?:\\\\)*\\[pP]|\(\?[a-zA-Z-]", pattern):
-            problem = f"the pattern {plain(pattern)} uses \\p or a flag, whose meaning differs between machines"
-            faults.append(Fault(where, problem, "List the characters or ranges instead."))
-            continue
-        if not compile:
-            continue
-        try:
-            validator({"pattern": pattern})
-        except ValueError:
-            problem = f"{plain(pattern)} is not a regular expression"
-            faults.append(Fault(where, problem, "Write it as ECMA 262 says."))
-    return faults
+    found = ((where, pattern, _pattern_fault(pattern)) for where, pattern in patterns if isinstance(pattern, str))
+    return [
+        Fault(where, f"the pattern {plain(pattern)} {fault[0]}", fault[1]) for where, pattern, fault in found if fault
+    ]
+
+
+def _pattern_fault(pattern: str) -> tuple[str, str] | None:
+    """Return what is wrong with a pattern, and what to do."""
+    # Whether a claim fits is part of the merged state, and Unicode's tables change from release to release.
+    if re.search(r"(?<!\\)(?:\\\\)*\\[pP]|\(\?[a-zA-Z-]", pattern):
+        return "uses \\p or a flag, whose meaning differs between machines", "List the characters or ranges instead."
+    if compiles(pattern, PATTERN_BYTES_MAX):
+        return None
+    if compiles(pattern):
+        remedy = "Count fewer repetitions, and state lengths with minLength and maxLength."
+        return f"is too large: compiled it takes more than {PATTERN_BYTES_MAX} bytes", remedy
+    if re.search(r"\(\?<?[=!]|\\[1-9]|\\k<", pattern):
+        remedy = "Write it without (?=…), (?!…), (?<=…), (?<!…), \\1 and \\k<…>, or as several patterns under allOf."
+        return "looks around or back, which no linear-time engine can match", remedy
+    return "is not a regular expression", "Write it as ECMA 262 says."
 
 
 def policy_faults(document: dict[str, Any], field: str, policy: PolicyName, traits: PolicyTraits | None) -> list[Fault]:

@@ -56,7 +56,7 @@ def said(error: jsonschema_rs.ValidationError) -> tuple[str, str]:
         wish = "an array without repeated elements"
     elif keyword == "required":
         return f"{plain(details['property'])} is missing", f"{plain(details['property'])} too"
-    elif keyword in ("additionalProperties", "unevaluatedProperties"):
+    elif keyword == "additionalProperties":
         names = ", ".join(plain(name) for name in details["unexpected"][:OPTIONS_SHOWN_MAX])
         return f"unknown key {names}", f"it without {names}"
     elif keyword in ("anyOf", "oneOf") and _alternatives(error):

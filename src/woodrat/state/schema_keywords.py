@@ -125,7 +125,7 @@ def read_keywords(document: dict[str, Any]) -> Keywords:
 
 def _only_fields(document: dict[str, Any]) -> frozenset[str] | None:
     """Return the only fields a record may have, or None where the schema leaves room for others."""
-    closed = document.get("additionalProperties") is False or document.get("unevaluatedProperties") is False
+    closed = document.get("additionalProperties") is False
     elsewhere = any(keyword in document for keyword in ("patternProperties", "allOf", "anyOf", "oneOf", "if"))
     properties = document.get("properties", {})
     return frozenset(properties) if closed and not elsewhere and isinstance(properties, dict) else None

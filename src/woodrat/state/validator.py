@@ -1,8 +1,8 @@
 """Checking: compiled validators of JSON Schema, made once and kept.
 
-Formats are annotations, nothing is fetched, and patterns have a bound, so a value fits or not on every machine alike.
-The library is never asked about a schema or a value beyond the limits of `expansion`: it does not return to ask
-whether it should go on, and no other thread runs meanwhile.
+Formats are annotations, nothing is fetched, and patterns are matched in one pass, so a value fits or not on every
+machine alike. The library is never asked about a schema outside `schema_subset`: it does not return to ask whether it
+should go on, and no other thread runs meanwhile.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
-from woodrat.state.expansion import CHECK_STEPS_MAX, SEARCHED_CHARACTERS_MAX, Expansion, pointed_at
 from woodrat.state.merge_check import is_asked_as_it_stands, without_enumerations
+from woodrat.state.schema_subset import Counting, subset_faults
 
 if TYPE_CHECKING:
     # Loaded where it is first used: many commands end without checking a value, and it is slow to load.
@@ -26,15 +26,8 @@ RECORD_FAULTS_MAX: Final = 1_000
 """How many faults of one record are listed."""
 COMPILED_SCHEMAS_MAX: Final = 1_024
 """How many schemas stay compiled in this process; the one used least recently goes first."""
-BACKTRACKS_MAX: Final = 2_000
-"""How far a pattern may search in one text; a text that needs more does not fit, on every machine alike."""
-EXPLAINED_STEPS_MAX: Final = 50_000
-"""Most steps of a check that is done again to say all that is wrong: that takes a thousand times as long."""
-SIMPLE_BYTES_MAX: Final = 20_000
-"""How long a schema may be that is within the limits at a glance: two of its bytes make at most one step."""
-
-_COSTLY: Final = (b'"$ref"', b'"$dynamicRef"', b'"pattern', b'"unevaluated', b'"uniqueItems"', b'"multipleOf"')
-"""What a schema does not hold that is within the limits at a glance."""
+EXPLAINED_CHECKS_MAX: Final = 50_000
+"""Most checks that are done again to say all that is wrong: that takes a thousand times as long."""
 
 
 def _nothing_remote(uri: str) -> Any:
@@ -45,7 +38,7 @@ def _nothing_remote(uri: str) -> Any:
 def validator(
     schema: dict[str, Any], registry: jsonschema_rs.Registry | None = None
 ) -> jsonschema_rs.Draft202012Validator:
-    """Compile `schema`; formats are annotations, nothing is fetched, and patterns have a bound."""
+    """Compile `schema`; formats are annotations, nothing is fetched, and patterns are matched in linear time."""
     import jsonschema_rs
 
     return jsonschema_rs.Draft202012Validator(
@@ -53,8 +46,20 @@ def validator(
         validate_formats=False,
         retriever=_nothing_remote,
         registry=registry,
-        pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=BACKTRACKS_MAX),
+        pattern_options=jsonschema_rs.RegexOptions(),
     )
+
+
+def compiles(pattern: str, bytes_max: int | None = None) -> bool:
+    """Return whether the linear-time engine takes a pattern, within a number of bytes where one is given."""
+    import jsonschema_rs
+
+    options = jsonschema_rs.RegexOptions(size_limit=bytes_max)
+    try:
+        jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=options)
+    except ValueError:
+        return False
+    return True
 
 
 @lru_cache(maxsize=1)
@@ -67,18 +72,6 @@ _BASE: Final = "urn:woodrat:schema"
 _MERGED: Final = "urn:woodrat:merged"
 
 
-def bounded(document: dict[str, Any], expansion: Expansion) -> dict[str, Any]:
-    """Return the document with patterns that look around or back tried on no text beyond the limit."""
-    if not expansion.searching():
-        return document
-    copy: dict[str, Any] = form.decode(form.encode(document))
-    short = {"maxLength": SEARCHED_CHARACTERS_MAX}
-    for schema in Expansion(copy).searching():
-        tried = {"if": short, "then": {"pattern": schema.pop("pattern")}, "else": short}
-        schema["allOf"] = [*schema.get("allOf", ()), tried]
-    return copy
-
-
 def checkable(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the document without a name of its own, so that `#` means the document wherever it stands."""
     return {key: value for key, value in document.items() if key not in ("$id", "$schema")}
@@ -87,43 +80,26 @@ def checkable(document: Mapping[str, Any]) -> dict[str, Any]:
 class Checks:
     """The validator of records or of one field, made when first asked for."""
 
-    __slots__ = ("_compile", "_expansion", "_subschema", "_validator", "length_max")
+    __slots__ = ("_compile", "_most", "_validator")
 
-    def __init__(
-        self,
-        compile: Callable[[], jsonschema_rs.Draft202012Validator],
-        expansion: Callable[[], Expansion],
-        subschema: object,
-        steps_max: int | None,
-    ) -> None:
+    def __init__(self, compile: Callable[[], jsonschema_rs.Draft202012Validator], most: Callable[[], int]) -> None:
+        """`most` gives how many checks may meet at one value."""
         self._compile = compile
-        self._expansion = expansion
-        self._subschema = subschema
+        self._most = most
         self._validator: jsonschema_rs.Draft202012Validator | None = None
-        self.length_max: int = (
-            expansion().length_max(subschema) if steps_max is None else 2 * (CHECK_STEPS_MAX // steps_max) - 2
-        )
-        """Up to how many canonical bytes any value may be checked; a longer one is weighed first."""
 
     @property
     def validator(self) -> jsonschema_rs.Draft202012Validator:
-        """The validator; never to be asked about a value that may not be checked."""
+        """The validator."""
         if self._validator is None:
             self._validator = self._compile()
         return self._validator
 
-    def beyond(self, value: Any) -> str | None:
-        """Return why a value is not checked at all, as a clause, or None."""
-        if value is None or isinstance(value, int | float):
-            return None  # any schema within the limit may be asked about one number
-        steps = self._expansion().check_steps(self._subschema, value)
-        if steps <= CHECK_STEPS_MAX:
-            return None
-        return f"checking the value takes {steps} steps, over {CHECK_STEPS_MAX}"
-
     def explains(self, value: Any) -> bool:
         """Return whether all that is wrong with a value can be found out in a short time."""
-        return self._expansion().check_steps(self._subschema, value) <= EXPLAINED_STEPS_MAX
+        body = form.serialise(value)
+        values = 1 + body.count(b",") + body.count(b"[") + body.count(b"{")
+        return values * self._most() <= EXPLAINED_CHECKS_MAX
 
     def errors(self, value: Any) -> Iterator[jsonschema_rs.ValidationError]:
         """Yield what is wrong with a value; nothing where finding that out would take too long."""
@@ -133,43 +109,32 @@ class Checks:
 class Compiled:
     """The checks of one schema, each made when first asked for."""
 
-    __slots__ = (
-        "_as_it_stands",
-        "_claims",
-        "_document",
-        "_known",
-        "_record",
-        "_registry",
-        "_steps_max",
-        "beyond",
-        "passing",
-    )
+    __slots__ = ("_as_it_stands", "_claims", "_document", "_most", "_record", "_registry", "beyond", "passing")
 
     def __init__(self, document: dict[str, Any], body: bytes) -> None:
         self._document = document
-        self._known: Expansion | None = None
         self._registry: jsonschema_rs.Registry | None = None
         self._record: Checks | None = None
         self._claims: dict[tuple[str, str], Checks] = {}
+        self._most: int | None = None
         self._as_it_stands = is_asked_as_it_stands(body)
-        self.passing: dict[str, tuple[int, Callable[[Any], bool]]] = {}
-        """By field, the longest text that is checked without being weighed, and the check; once it was asked for."""
-        simple = len(body) <= SIMPLE_BYTES_MAX and not any(part in body for part in _COSTLY)
-        self._steps_max = len(body) // 2 if simple else None
-        self.beyond = None if simple else self.expansion().beyond
-        """Why nothing is ever checked by this schema, as a clause; None where it is within the limits."""
+        self.passing: dict[str, Callable[[Any], bool]] = {}
+        """By field, the check of its claims, once it was asked for."""
+        faults = subset_faults(document)
+        self.beyond = f"{faults[0].path}: {faults[0].problem}".removeprefix(": ") if faults else None
+        """Why nothing is ever checked by this schema, as a clause; None where it is within the subset."""
 
-    def expansion(self) -> Expansion:
-        """Return how large the schema is."""
-        if self._known is None:
-            self._known = Expansion(self._document)
-        return self._known
+    def most(self) -> int:
+        """Return how many checks may meet at one value."""
+        if self._most is None:
+            self._most = Counting(self._document).count(self._document)[1]
+        return self._most
 
     def record(self) -> Checks:
         """Return the checks of records as sent; a record may state part of an entity, so nothing is required."""
-        assert self.beyond is None, "a schema beyond the limit is never compiled"
+        assert self.beyond is None, "a schema outside the subset is never compiled"
         if self._record is None:
-            self._record = Checks(self._compile_record, self.expansion, self._document, self._steps_max)
+            self._record = Checks(self._compile_record, self.most)
         return self._record
 
     def claim(self, field: str) -> Checks:
@@ -181,42 +146,35 @@ class Compiled:
         return self._part(_pointer(field), _BASE)
 
     def fits(self, pointer: str) -> Callable[[Any], bool]:
-        """Return what says whether a value fits the subschema at a pointer; one that may not be checked does not."""
+        """Return what says whether a value fits the subschema at a pointer; nothing fits outside the subset."""
 
         def fits(value: Any) -> bool:
             if self.beyond is not None:
                 return False
-            checks = self._part(pointer, _BASE)
-            return checks.beyond(value) is None and bool(checks.validator.is_valid(value))
+            return bool(self._part(pointer, _BASE).validator.is_valid(value))
 
         return fits
 
     def _part(self, pointer: str, base: str) -> Checks:
-        assert self.beyond is None, "a schema beyond the limit is never compiled"
+        assert self.beyond is None, "a schema outside the subset is never compiled"
         found = self._claims.get((pointer, base))
         if found is None:
-            subschema = pointed_at(self._document, f"#{_quoted(pointer)}")
-            compile = partial(self._compile_part, pointer, base)
-            found = self._claims[pointer, base] = Checks(compile, self.expansion, subschema, self._steps_max)
+            found = self._claims[pointer, base] = Checks(partial(self._compile_part, pointer, base), self.most)
         return found
 
     def _compile_record(self) -> jsonschema_rs.Draft202012Validator:
-        return validator({key: value for key, value in self._checkable().items() if key != "required"})
+        return validator({key: value for key, value in checkable(self._document).items() if key != "required"})
 
     def _compile_part(self, pointer: str, base: str) -> jsonschema_rs.Draft202012Validator:
         import jsonschema_rs
 
         if self._registry is None:
-            stated = self._checkable()
+            stated = checkable(self._document)
             merged = stated if self._as_it_stands else without_enumerations(stated, _BASE)
             resources = [(_BASE, stated), (_MERGED, merged)]
             self._registry = jsonschema_rs.Registry(resources, jsonschema_rs.Draft202012, _nothing_remote)
         # A reference into the whole document, so that references inside the property still find their targets.
         return validator({"$ref": f"{base}#{_quoted(pointer)}"}, self._registry)
-
-    def _checkable(self) -> dict[str, Any]:
-        """Return the document as the library gets it; patterns that search get no long text."""
-        return checkable(self._document if self._steps_max is not None else bounded(self._document, self.expansion()))
 
 
 def _pointer(field: str) -> str:
