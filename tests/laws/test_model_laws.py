@@ -1,0 +1,284 @@
+"""Ledgers against the model: random histories, after which every question has the model's answer."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.differential.histories import AGENTS, History
+
+from woodrat import Ledger, Report, WoodratError
+from woodrat.canon.ids import Ref
+from woodrat.engines.port import Engine
+from woodrat.engines.postgres.engine import PostgresEngine
+from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.records import replace
+from woodrat.testing.clock import FixedClock
+from woodrat.testing.generators import MOMENTS
+from woodrat.testing.histories import Telling, batches, tellings
+from woodrat.testing.ledgers import EARLY, LATE, bodies, ledger_on
+from woodrat.testing.model import agreement
+from woodrat.testing.model.merge import RANKS
+from woodrat.testing.model.tenant import Model, ModelPast
+
+pytestmark = [pytest.mark.laws, pytest.mark.timeout(3000), pytest.mark.usefixtures("erasure_key")]
+
+FULL: Final = os.environ.get("WOODRAT_LAWS") == "full"
+EXAMPLES, OPERATIONS = (300, 50) if FULL else (12, 14)
+"""How many histories are tried, and how many calls each has; all of them on each engine under `dev.py laws`."""
+WHERE: Final[list[list[agreement.Where]]] = [
+    [("city", "prefix", "B"), ("rank", "exists", True)],
+    [("tags", "eq", "a")],
+    [("best", "gte", 1), ("best", "lt", 9)],
+    [("id", "in", ["1", "2", 7])],
+    [("e", "exists", False), ("a", "exists", True)],
+]
+WORDS: Final = ("1", "berga", "a example", "ü")
+NAMES: Final = ("a@example.com", "A@EXAMPLE.com", "contact/1", "thing/B@example.com", "é", "thing/nobody", "Vic")
+TIMES: Final = (MOMENTS[0], EARLY.replace("Z", ".000000Z"), LATE.replace("Z", ".000000Z"))
+
+Call = Callable[[Ledger], Any]
+
+
+@dataclass
+class Differential:
+    """One history on one engine, and the model that is handed its entries."""
+
+    engine: Engine
+    chance: random.Random
+    model: Model = field(default_factory=Model)
+    clock: FixedClock = field(default_factory=FixedClock)
+
+    def __post_init__(self) -> None:
+        self.verbs = History(self.chance)
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.ledger_of(AGENTS[0])
+
+    def ledger_of(self, agent: str) -> Ledger:
+        """Return the ledger of an agent."""
+        return ledger_on(self.engine, agent=agent, clock=self.clock)
+
+    def call(self, name: str, call: Call) -> None:
+        """Make a call, hand the model what came of it, and compare what it reports."""
+        before = self.model.position
+        try:
+            report = call(self.ledger_of(self.chance.choice(AGENTS)))
+        except WoodratError:
+            report = None
+        agreement.take_in(self.ledger, self.model)
+        agreement.check_write(self.model, before, report)
+        self.verbs.learn(name, report)
+
+    def run(self, writes: list[Telling], operations: int, erasures: bool) -> None:
+        """Make calls and imports by turns, and compare on the way."""
+        waiting = list(writes)
+        for _ in range(operations):
+            roll = self.chance.random()
+            if waiting and roll < 0.3:
+                self.call("admit", partial(_admit, bodies(waiting.pop().said)))
+            elif erasures and roll > 0.95 and self.verbs.refs:
+                what = self.chance.choice(self.verbs.refs) + self.chance.choice(("", "", "#city", "#tags"))
+                self.call("erase", partial(_erase, what))
+            else:
+                self.call(*self.verbs.next())
+            if self.chance.random() < 0.2:
+                self.compare_some()
+        self.compare()
+
+    def compare_some(self) -> None:
+        """Compare one entity now, and the lists."""
+        expected = self.model.at()
+        if expected.entities:
+            agreement.check_entity(self.ledger, expected, self.chance.choice(expected.entities))
+        agreement.check_query(self.ledger, expected, None, self.chance.choice(WHERE))
+
+    def compare(self) -> None:
+        """Compare everything: now, at a position, at a recorded time, and at an effective time."""
+        model, ledger = self.model, self.ledger
+        agreement.check_log(ledger, model)
+        agreement.check(ledger, model.at(), refs=self.refs(), where=WHERE, words=WORDS)
+        for name in NAMES:
+            agreement.check_name(ledger, model.at(), name)
+        position = self.chance.randint(-1, model.position)
+        where = [self.chance.choice(WHERE)]
+        agreement.check(ledger.at(position), model.at(position), where=where, words=WORDS[:1])
+        if model.entries:
+            time = self.chance.choice(model.entries).recorded_at
+            agreement.check_lists(ledger.at(time), model.at(model.position_at(time)))
+        time = self.chance.choice(TIMES)
+        agreement.check(ledger.at(valid_at=time), model.at(None, time), where=where, words=WORDS[:1])
+        agreement.check_lists(ledger.at(position, valid_at=time), model.at(position, time))
+
+    def refs(self) -> list[Ref]:
+        """Return every entity that was ever spoken of, erased or not."""
+        return self.model.spoken
+
+
+def _admit(said: list[tuple[str, bytes]], ledger: Ledger) -> Any:
+    return ledger.admit(said)
+
+
+def _erase(what: str, ledger: Ledger) -> Any:
+    return ledger.erase(what, reason="asked to")
+
+
+def _sqlite(folder: Path, number: list[int]) -> Callable[[], Engine]:
+    def make() -> Engine:
+        number[0] += 1
+        return SqliteEngine(folder / f"{number[0]}.db")
+
+    return make
+
+
+@pytest.fixture
+def makers(tmp_path: Path, postgres_database: Callable[[], str]) -> Iterator[dict[str, Callable[[], Engine]]]:
+    """What makes an engine of each kind, by name."""
+    made: list[Engine] = []
+
+    def noted(make: Callable[[], Engine]) -> Callable[[], Engine]:
+        def make_one() -> Engine:
+            made.append(make())
+            return made[-1]
+
+        return make_one
+
+    yield {
+        "sqlite": noted(_sqlite(tmp_path, [0])),
+        "postgres": noted(lambda: PostgresEngine(postgres_database())),
+    }
+    for engine in made:
+        engine.close()
+
+
+def differ(make: Callable[[], Engine], data: st.DataObject, operations: int, erasures: bool = True) -> Differential:
+    """Run one drawn history on an engine and compare it with the model."""
+    chance = data.draw(st.randoms(use_true_random=False))
+    writes = data.draw(batches(data.draw(tellings())))
+    found = Differential(make(), chance)
+    found.run(writes, operations, erasures)
+    return found
+
+
+def tried(makers: dict[str, Callable[[], Engine]], engines: list[str], examples: int) -> None:
+    """Try histories, each on one of some engines."""
+
+    @settings(max_examples=examples, suppress_health_check=list(HealthCheck), deadline=None)
+    @given(data=st.data())
+    def one(data: st.DataObject) -> None:
+        differ(makers[data.draw(st.sampled_from(engines))], data, OPERATIONS)
+
+    one()
+
+
+@pytest.mark.parametrize("engines", [["sqlite"], ["postgres"]] if FULL else [["sqlite", "postgres"]])
+def test_ledgers_answer_as_the_model_does(makers: dict[str, Callable[[], Engine]], engines: list[str]) -> None:
+    """After any history of calls, imports, erasures and refusals, every answer is what folding the list gives."""
+    tried(makers, engines, EXAMPLES)
+
+
+# Planted faults: each is one that an engine or a merge could have, and the comparison must find it.
+
+
+def _flip_rank(patch: pytest.MonkeyPatch) -> None:
+    """The earliest claim wins under `latest`."""
+    patch.setitem(RANKS, "latest", RANKS["first"])
+
+
+def _answer_erased(patch: pytest.MonkeyPatch) -> None:
+    """What was erased still counts."""
+    patch.setattr(ModelPast, "entries", property(lambda self: self.model.entries[: self.position + 1]))
+
+
+def _lose_row(patch: pytest.MonkeyPatch) -> None:
+    """The first item of a list is missing."""
+    query = Ledger.query
+    patch.setattr(Ledger, "query", lambda self, **asked: _edited(query(self, **asked), lambda items: items[1:]))
+
+
+def _add_row(patch: pytest.MonkeyPatch) -> None:
+    """A list has one item twice."""
+    query = Ledger.query
+    patch.setattr(Ledger, "query", lambda self, **asked: _edited(query(self, **asked), lambda items: items + items[:1]))
+
+
+def _move_row(patch: pytest.MonkeyPatch) -> None:
+    """An item of a list stands at another position than its entry."""
+    observations = Ledger.observations
+
+    def moved(items: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(item._replace(position=item.position + 1) for item in items)
+
+    patch.setattr(Ledger, "observations", lambda self, *ref, **asked: _edited(observations(self, *ref, **asked), moved))
+
+
+def _lose_write(patch: pytest.MonkeyPatch) -> None:
+    """A write is reported as done and is not in the log."""
+    store = Ledger.store
+
+    def lost(self: Ledger, *records: Any, **options: Any) -> Any:
+        report = store(self, *records, **{**options, "dry_run": True})
+        return Report(**{name: getattr(report, name) for name in REPORTED}, dry_run=False)
+
+    patch.setattr(Ledger, "store", lost)
+
+
+def _write_twice(patch: pytest.MonkeyPatch) -> None:
+    """A write with an idempotency key is made again when it is repeated."""
+    store = Ledger.store
+
+    def twice(self: Ledger, *records: Any, **options: Any) -> Any:
+        report = store(self, *records, **options)
+        if not report.dry_run:
+            store(self, *records, **{**options, "idempotency_key": None})
+        return report
+
+    patch.setattr(Ledger, "store", twice)
+
+
+REPORTED: Final = ("position", "positions", "observations", "known", "entities", "changes", "conflicts", "by_arrival")
+
+
+def _edited(page: Any, edit: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Any:
+    """Return a page with other items."""
+    return replace(page, items=edit(page.items)[: agreement.PAGE])
+
+
+PLANTED: Final = (_flip_rank, _answer_erased, _lose_row, _add_row, _move_row, _lose_write, _write_twice)
+
+
+def _planted_history(engine: Engine) -> None:
+    """Make a few calls that every planted fault shows in, and compare."""
+    found = Differential(engine, random.Random(1))
+    record = {"entity_type": "thing", "id": "1", "city": "Vic", "rank": 2}
+    found.call("store", lambda ledger: ledger.store(record, observed_at=EARLY))
+    found.call("store", lambda ledger: ledger.store({**record, "city": "Berga"}, observed_at=LATE))
+    found.call("store", lambda ledger: ledger.store({**record, "id": "2"}))
+    found.call("erase", lambda ledger: ledger.erase("thing/2", reason="asked to"))
+    found.compare()
+
+
+def test_the_planted_history_is_sound(tmp_path: Path) -> None:
+    """Without a fault the history in which faults are planted agrees with the model."""
+    with closing(SqliteEngine(tmp_path / "sound.db")) as engine:
+        _planted_history(engine)
+
+
+@pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__.removeprefix("_"))
+def test_a_planted_fault_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plant: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    """A flipped rank, a missing, surplus or misplaced row, a lost or doubled write, an erased value: each is found."""
+    plant(monkeypatch)
+    with closing(SqliteEngine(tmp_path / "planted.db")) as engine, pytest.raises(AssertionError):
+        _planted_history(engine)
