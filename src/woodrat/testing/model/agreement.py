@@ -9,6 +9,7 @@ from woodrat import Ledger, NotFound, Past, Refused, Report
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
+from woodrat.testing.model import runs as model_runs
 from woodrat.testing.model.tenant import Model, ModelPast
 
 PAGE: Final = 3
@@ -201,6 +202,36 @@ def check_name(past: Past, expected: ModelPast, name: str) -> None:
         answered = ["refused"]
     found = [str(ref) for ref in meant if expected.show(ref) is not None] if len(meant) == 1 else ["refused"]
     check_same(f"show {name!r}", answered, found)
+
+
+# Runs
+
+
+def check_runs(past: Past, expected: ModelPast, refs: Iterable[Ref]) -> None:
+    """Ask for runs, what they decided, what that rested on, and what has changed since."""
+    summaries = [run.summary() for run in model_runs.runs(expected)]
+    answered = [_part(run.to_json(), summaries) for run in _all(past.runs.list)]
+    check_same("runs", answered, summaries)
+    for name in ("agent", "subject", "conversation", "status"):
+        for value in sorted({str(one[name]) for one in summaries if one[name] is not None}):
+            found = [run.id for run in _all(past.runs.list, **{name: value})]
+            check_same(f"runs of {name} {value}", found, [one["id"] for one in summaries if one[name] == value])
+    for ref in refs:
+        reasons = [[one.run, one.decision.stage, one.decision.chosen] for one in _all(past.why, ref)]
+        check_same(f"why {ref}", reasons, [list(one) for one in model_runs.why(expected, ref)])
+        for _, said in expected.stored([ref]):
+            leaned = {one.run: one.distance for one in past.impact(said.id, limit=1_000).runs}
+            check_same(f"impact {said.id}", leaned, model_runs.impact(expected, said.id))
+    changed = [
+        [one.run, one.decision.stage, one.decision.chosen, one.now.chosen]
+        for one in _all(past.stale)
+        if one.outcome == "flip" and not any(belief.missing for belief in one.beliefs)
+    ]
+    check_same("stale", changed, [list(one) for one in model_runs.stale(expected)])
+
+
+def _part(answered: Mapping[str, Any], like: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in answered.items() if not like or name in like[0]}
 
 
 def _all(verb: Callable[..., Any], *arguments: Any, **options: Any) -> list[Any]:
