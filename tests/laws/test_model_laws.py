@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.differential.histories import AGENTS, TENANTS, History
 from tests.differential.test_batch import gathered
 
-from woodrat import Ledger, Report, WoodratError
+from woodrat import Ledger, Refused, Report, WoodratError
 from woodrat.canon import form
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import Engine
@@ -97,6 +97,20 @@ class Differential:
         held = {stored.observation.id for stored in self.model.at().known}
         assert all(id in held for told in reports for id in told["observations"])
 
+    def again(self) -> None:
+        """Make a store twice under one key: the second is the first's report, and with other content it is refused."""
+        key = f"again {self.model.position}"
+        record = {"entity_type": "thing", "id": self.chance.choice(("1", "2", "new")), "city": "Vic"}
+        for city, repeated in (("Vic", False), ("Vic", True), ("Berga", None)):
+            before = self.model.position
+            try:
+                report = self.ledger.store({**record, "city": city}, idempotency_key=key)
+            except Refused:
+                report = None
+            agreement.take_in(self.ledger, self.model)
+            agreement.check_write(self.model, before, report)
+            agreement.check_same("repeated", None if report is None else report.repeated, repeated)
+
     def run(self, writes: list[Telling], operations: int, erasures: bool) -> None:
         """Make calls and imports by turns, and compare on the way."""
         waiting = list(writes)
@@ -106,6 +120,8 @@ class Differential:
                 self.call("admit", partial(_admit, bodies(waiting.pop().said)))
             elif 0.3 <= roll < 0.4:
                 self.together()
+            elif 0.4 <= roll < 0.45:
+                self.again()
             elif erasures and roll > 0.95 and self.verbs.refs:
                 what = self.chance.choice(self.verbs.refs) + self.chance.choice(("", "", "#city", "#tags"))
                 self.call("erase", partial(_erase, what))
