@@ -54,8 +54,10 @@ class Model:
         said = {e.position: e for e in self.entries if e.kind == "observation"}
         spoken = [at for at, e in said.items() if observation.stored(e.body or b"").entity == ref]
         for erasure in sorted(set(self.erased.values()), reverse=True):
+            write = self.entries[erasure].envelope.write
+            said_again = any(said[at].envelope.write == write for at in spoken)  # without what it had named or quoted
             taken = [self.erased.get(at, len(self.entries)) for at in spoken if at < erasure]
-            if erasure in taken and max(taken) <= erasure:
+            if erasure in taken and max(taken) <= erasure and not said_again:
                 return erasure
         return None
 
