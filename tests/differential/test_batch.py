@@ -15,6 +15,7 @@ from tests.differential.histories import AGENTS, TENANTS, History, compare, outc
 
 from woodrat import Ledger, WoodratError
 from woodrat.api.ledger import with_stand_in
+from woodrat.clock import Clock
 from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
@@ -68,7 +69,7 @@ def stores(chance: random.Random, histories: dict[str, History], number: int) ->
     yield from told
 
 
-def gathered(engine: Engine, clock: StillClock, calls: list[Given]) -> list[bytes]:
+def gathered(engine: Engine, clock: Clock, calls: list[Given]) -> list[bytes]:
     """Return what comes of some calls that are carried out together, in the order given."""
     found: list[Any] = []
     with engine.together():

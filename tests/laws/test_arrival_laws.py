@@ -1,4 +1,4 @@
-"""What is decided only by arrival is a function of the set, and state that grew says what the oracle says."""
+"""What is decided only by arrival is a function of the set, and state that grew says what the model says."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from tests.laws import oracle
 from tests.laws.records import regular
 from tests.laws.test_merge_laws import ALL, _allowed
 
@@ -18,6 +17,8 @@ from woodrat.merge.packing import Unpacker
 from woodrat.state import observation
 from woodrat.testing.generators import MOMENTS, History, arrivals, histories
 from woodrat.testing.laws import rules_for
+from woodrat.testing.model import provenance
+from woodrat.testing.model.merge import ModelFold
 
 pytestmark = pytest.mark.laws
 
@@ -25,16 +26,16 @@ POLICIES = {name: policy for name, policy in ALL.items() if name != "own"}
 
 
 def by_arrival(history: History) -> set[str]:
-    """Return what the oracle says was decided only by arrival."""
+    """Return what the model says was decided only by arrival."""
     names = {name: str(policy.name) for name, policy in POLICIES.items()}
-    found = oracle.answer(
-        history.observations, names, lambda name, value: _allowed(value, names[name]), history.members
+    found = ModelFold(
+        history.observations, names.__getitem__, lambda name, value: _allowed(value, names[name]), history.members
     )
-    return found["by_arrival"]
+    return {name for name, field in found.fields.items() if provenance.by_arrival(field)}
 
 
 def check(history: History, said: list[observation.Observation]) -> None:
-    """Check that state that grows by one observation at a time, packed and read back, says what the oracle does."""
+    """Check that state that grows by one observation at a time, packed and read back, says what the model does."""
     rules = rules_for(POLICIES, "thing")
     folding = fold.Folding(history.members, rules)
     for one in said:
@@ -138,7 +139,7 @@ def test_true_is_not_one(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_planted_fault_is_found(
     monkeypatch: pytest.MonkeyPatch, plant: Callable[[pytest.MonkeyPatch], None], policy: str
 ) -> None:
-    """State that keeps too little, or a mark that is lost or made up, is told apart from the oracle."""
+    """State that keeps too little, or a mark that is lost or made up, is told apart from the model."""
     plant(monkeypatch)
 
     @settings(

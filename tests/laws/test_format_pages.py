@@ -1,4 +1,4 @@
-"""What the format pages say of claims and winners, worked out by hand; code and oracle both agree with it."""
+"""What the format pages say of claims and winners, worked out by hand; code and model both agree with it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.laws import oracle
 
 from woodrat.canon import form, ids
 from woodrat.canon.digest import digest
@@ -15,6 +14,8 @@ from woodrat.merge import BUILTIN, fold, snapshot
 from woodrat.merge.rules import Rules
 from woodrat.state.observation import ASSERT, CORRECT, Observation, say
 from woodrat.state.schema import parse_schema
+from woodrat.testing.model import provenance
+from woodrat.testing.model.merge import ModelFold
 
 THING = Ref("thing", "a")
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
@@ -30,20 +31,23 @@ def said(hour: int, op: str = ASSERT, agent: str = "ada", **parts: Any) -> Obser
 
 
 def shown(policy: str, *observations: Observation) -> tuple[Any, set[bytes]]:
-    """Return the value of `x` and the observations that win it, by the code and the oracle alike."""
+    """Return the value of `x` and the observations that win it, by the code and the model alike."""
     document = {"properties": {"x": {"x-woodrat-merge": policy}}}
     schema = parse_schema(document, "thing", policies=lambda name: BUILTIN[str(name)].traits)
     rules = Rules(schema, BUILTIN)
     state = fold.fold(observations, [THING], rules)
-    answer = oracle.answer(observations, {"x": policy}, lambda name, value: True, [THING])
+    answer = ModelFold(observations, lambda name: policy, lambda name, value: True, [THING])
     taken = snapshot.take(THING, state, rules, position=0, version=0)
     if "x" not in taken.fields:
-        assert "x" not in answer["fields"]
+        assert "x" not in answer.fields
         return None, set()
     held = state.field("x")
     assert held is not None
     winners = set(rules.policy("x").show(held.held).observations)
-    assert (taken.fields["x"], winners) == (answer["fields"]["x"], answer["winners"]["x"])
+    assert (taken.fields["x"], winners) == (
+        answer.values["x"],
+        {o.digest for o in provenance.winners(answer.fields["x"])},
+    )
     value: Any = {
         "deleted": False,
         "entities": [{"key": "a", "type": "thing"}],

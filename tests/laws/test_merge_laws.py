@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from tests.laws import oracle
 from tests.laws.planted import LONGEST
 from tests.laws.records import regular
 
@@ -32,6 +31,9 @@ from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT,
 from woodrat.testing import laws
 from woodrat.testing.generators import MISFITS, MOMENTS, POLICIES, History, arrivals, histories
 from woodrat.testing.laws import KnownSet, rules_for
+from woodrat.testing.model import merge as model_merge
+from woodrat.testing.model import provenance
+from woodrat.testing.model.merge import ModelFold, OwnPolicy
 
 pytestmark = pytest.mark.laws
 
@@ -197,8 +199,9 @@ def test_provenance(case: Case, data: st.DataObject) -> None:
     rules = case.rules
     state = fold.fold(history.observations, history.members, rules)
     taken = snapshot.take(history.members[0], state, rules, position=0, version=0)
-    acting = oracle.acting(history.observations)
-    live = {o.digest: o for o in acting if oracle.is_live(o, acting)}
+    acting = model_merge.acting(history.observations)
+    live_digests = model_merge.live_digests(acting)
+    live = {o.digest: o for o in acting if o.digest in live_digests}
     assert taken.fields.keys() == taken.blame.keys()
     for name, value in taken.fields.items():
         policy = rules.policy(name)
@@ -238,8 +241,8 @@ def test_provenance(case: Case, data: st.DataObject) -> None:
             assert sorted(map(order_key, stated)) == sorted(map(order_key, _list(value)))
             assert winners == set(shown.observations), "blame names other terms"
         elif str(policy.name) == "sum":
-            total = sum((oracle.exact(live[digest].fields[name]) or 0 for digest in winners), Fraction(0))
-            assert total == oracle.exact(value), "the terms that blame says count do not add up"
+            total = sum((model_merge.exact(live[digest].fields[name]) or 0 for digest in winners), Fraction(0))
+            assert total == model_merge.exact(value), "the terms that blame says count do not add up"
             assert said.digest in winners, "an observation is shown that does not count"
     for conflict in taken.conflicts:
         assert len({form.serialise(c.value) for c in conflict.claims}) > 1, "a conflict of one opinion"
@@ -333,7 +336,7 @@ def test_sticking_of_markers(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("case", [*CASES, AUDIT, changed()], ids=lambda case: case.name)
 @given(data=st.data())
-def test_oracle(case: Case, data: st.DataObject) -> None:
+def test_model(case: Case, data: st.DataObject) -> None:
     """A fold shows what the design text says, worked out the slow way."""
     # Under a changed schema claims were made for other policies: many do not fit, and replace nothing.
     history = data.draw((MIXED if case.name == "changed" else case).histories())
@@ -346,21 +349,30 @@ def _agrees(observations: Sequence[Observation], members: Sequence[Ref], case: C
     state = fold.fold(observations, members, case.rules)
     taken = snapshot.take(members[0], state, case.rules, position=0, version=0)
     policies = {name: _longest if p is LONGEST else str(p.name) for name, p in case.policies.items()}
-    wanted = oracle.answer(observations, policies, lambda name, value: _allowed(value, policies[name]), members)
-    assert state.exists == wanted["exists"]
-    assert taken.deleted == wanted["deleted"]
-    assert form.serialise(dict(taken.fields)) == form.serialise(wanted["fields"])
-    assert {conflict.field for conflict in taken.conflicts} == wanted["conflicts"]
-    assert snapshot.contested(state, case.rules, state.names) == wanted["conflicts"]
-    assert {name for name, origin in taken.blame.items() if origin.by_arrival} == wanted["by_arrival"]
-    assert snapshot.decided_by_arrival(state, case.rules, state.names) == wanted["by_arrival"]
-    assert {field.field for field in taken.arrivals()} == wanted["by_arrival"]
-    for name, winners in wanted["winners"].items():
-        shown = case.rules.policy(name).show(_held(state, name))
-        assert set(shown.observations) == winners, f"other observations win {name}"
+    wanted = ModelFold(
+        observations,
+        lambda name: policies.get(name, "latest"),
+        lambda name, value: _allowed(value, policies[name]),
+        members,
+    )
+    assert state.exists == wanted.exists
+    assert taken.deleted == wanted.deleted
+    assert form.serialise(dict(taken.fields)) == form.serialise(wanted.values)
+    conflicts = {name: found for name, field in wanted.fields.items() if (found := provenance.contenders(field))}
+    assert {c.field: [claim.observation for claim in c.claims] for c in taken.conflicts} == {
+        name: [o.id for o in found] for name, found in conflicts.items()
+    }
+    assert snapshot.contested(state, case.rules, state.names) == conflicts.keys()
+    by_arrival = {name for name, field in wanted.fields.items() if provenance.by_arrival(field)}
+    assert {name for name, origin in taken.blame.items() if origin.by_arrival} == by_arrival
+    assert snapshot.decided_by_arrival(state, case.rules, state.names) == by_arrival
+    assert {field.field for field in taken.arrivals()} == by_arrival
+    for name, field in wanted.fields.items():
+        if not callable(field.policy):
+            assert taken.blame[name].to_json() == provenance.origin(field), f"other observations win {name}"
 
 
-def _allowed(value: Json, policy: str | oracle.Values) -> bool:
+def _allowed(value: Json, policy: str | OwnPolicy) -> bool:
     """What the schema of `rules_for` lets in."""
     return value not in MISFITS and (isinstance(value, str) or policy is not _longest)
 
@@ -370,15 +382,15 @@ def _longest(claims: list[Observation], name: str) -> Json:
     return max((str(o.fields[name]) for o in claims), key=lambda text: (len(text), text))
 
 
-def test_the_oracle_reads_the_design_as_written() -> None:
-    """A few answers worked out by hand, so that the oracle is not judged by the code it judges."""
+def test_the_model_reads_the_design_as_written() -> None:
+    """A few answers worked out by hand, so that the model is not judged by the code it judges."""
     thing = Ref("thing", "a")
 
     def at(hour: int) -> str:
         return f"2026-01-05T{hour:02d}:00:00.000000Z"
 
     def shown(*said: Observation, policy: str) -> Json:
-        return oracle.answer(said, {"x": policy}, lambda name, value: True)["fields"].get("x")
+        return ModelFold(said, lambda name: policy, lambda name, value: True).values.get("x")
 
     one = say(thing, "assert", agent="ada", observed_at=at(1), fields={"x": 1})
     two = say(thing, "assert", agent="bob", observed_at=at(2), fields={"x": 2}, priority=-1)
@@ -389,7 +401,8 @@ def test_the_oracle_reads_the_design_as_written() -> None:
     assert shown(one, two, policy="min") == 1
     assert shown(one, two, policy="sum") == 3
     assert shown(one, two, policy="append") is None
-    assert oracle.answer([one, two], {}, lambda name, value: True)["conflicts"] == {"x"}
+    disputed = ModelFold([one, two], lambda name: "latest", lambda name, value: True).fields["x"]
+    assert provenance.contenders(disputed) == sorted([one, two], key=lambda o: o.digest)
     three = say(thing, "correct", agent="cyd", observed_at=at(0), fields={"x": 3}, replaces=[one.digest])
     assert shown(one, two, three, policy="min") == 3
     assert shown(one, two, three, policy="sum") == 5

@@ -554,3 +554,15 @@ def test_blame_follows_the_schema(ledger: woodrat.Ledger) -> None:
         ("Girona", "larger value"),
     ]
     assert ledger.at(then).blame("contact/Ana", "city")["city"][0].value == "Reus"
+
+
+def test_a_reason_is_told_where_its_correction_stands(ledger: woodrat.Ledger) -> None:
+    """A correction that is shown for an empty union, on which nothing stands, gives no reason there."""
+    ledger.schemas.register(
+        {"title": "flow", "properties": {"tags": {"x-woodrat-merge": "union"}}, "x-woodrat-identity": [["id"]]}
+    )
+    ledger.store({"entity_type": "flow", "id": "x", "city": "Vic"})
+    ledger.correct("flow/x", {"city": "Berga", "tags": []}, reason="read the letter")
+    blame = ledger.show("flow/x").blame
+    assert blame["city"].because == "read the letter"
+    assert (blame["tags"].corrected, blame["tags"].because) == (False, None)

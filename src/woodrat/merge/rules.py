@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from woodrat.canon.form import Json
@@ -91,16 +91,12 @@ class Rules:
         """Return those of these fields that are not merged by `latest`."""
         return self._others.intersection(names) if self._latest else frozenset(names)
 
-    def describes(self, names: Iterable[str]) -> bool:
-        """Return whether the schema says anything of the values of these fields."""
-        return not self._described.isdisjoint(names) or self.beyond is not None
-
     def fit(self, fields: Mapping[str, Json]) -> bool:
         """Return whether values of fields under `latest` fit, all of them; `misfit` says why one does not."""
-        if not self.describes(fields):
-            return True
         if self.beyond is not None:
             return False
+        if self._described.isdisjoint(fields):
+            return True
         if self._is_valid is None:
             self._is_valid = compiled(self.schema.body).record().validator.is_valid
         if self._is_valid(fields):

@@ -188,10 +188,11 @@ class Snapshot:
 
     def _because(self, policy: Policy, held: Held, shown: bytes) -> str | None:
         """Return the reason for the correction that is shown; of a collection, the reasons for all that stand."""
-        if shown in self._reasons:
+        # A correction that stands on another field may be shown here where none stands, such as for an empty union.
+        standing = policy.standing(held) & self._reasons.keys()
+        if shown in standing:
             return self._reasons[shown]
-        standing = sorted(policy.standing(held) & self._reasons.keys())
-        return "; ".join(dict.fromkeys(self._reasons[digest] for digest in standing)) or None
+        return "; ".join(dict.fromkeys(self._reasons[digest] for digest in sorted(standing))) or None
 
     @cached_property
     def blame(self) -> Mapping[str, Origin]:
