@@ -22,13 +22,13 @@ import dev
 import pytest
 from tests.golden import make_logs
 
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.testing.clock import FixedClock
 
 VERSIONS: Final = ("3.11", "3.12", "3.13")
 """Versions of CPython that must agree."""
 CURRENT: Final = "{}.{}".format(*sys.version_info)
-PACKAGES: Final = ("orjson", "jsonschema-rs", "rfc8785")
+PACKAGES: Final = ("apsw", "orjson", "jsonschema-rs", "rfc8785")
 """What Woodrat needs at run time."""
 ENVIRONMENTS: Final = dev.ROOT / ".venv-pythons"
 
@@ -175,7 +175,7 @@ def test_the_file_types_of_the_machine_do_not_show_in_the_bytes(tmp_path: Path) 
     """What a machine's own list of file types says about a name does not enter the log."""
 
     def entries() -> list[Any]:
-        engine = MemoryEngine()
+        engine = InMemoryEngine()
         ledger = make_logs.opened(engine, "ada", FixedClock())
         ledger.sources.add(b"content", name="offer.docx")
         with engine.view(ledger.tenant) as view:

@@ -9,7 +9,7 @@ from tests.golden import make_logs
 
 from woodrat import Ledger
 from woodrat.canon import form
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.log import tree
 from woodrat.log.entry import Entry
@@ -39,7 +39,7 @@ def expected_of(name: str) -> dict[str, Any]:
 
 def fresh() -> Ledger:
     """Return an empty ledger."""
-    return Ledger(MemoryEngine(), tenant="copy", agent="copyist", clock=FixedClock(), policies=registry(()))
+    return Ledger(InMemoryEngine(), tenant="copy", agent="copyist", clock=FixedClock(), policies=registry(()))
 
 
 def test_todays_code_writes_the_same_bytes() -> None:

@@ -12,8 +12,8 @@ import pytest
 import woodrat
 from woodrat.canon import form
 from woodrat.canon.moment_words import resolve
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Receipt
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.merge import Policy
 from woodrat.testing.clock import FixedClock
@@ -1232,7 +1232,7 @@ LONGEST: Policy = woodrat.own_policy(
 
 def test_a_policy_that_is_not_loaded() -> None:
     """Without a type's own policy, nothing of that type is folded: reads and writes are unavailable, others are not."""
-    engine = MemoryEngine()
+    engine = InMemoryEngine()
 
     def open_with(*policies: Policy) -> woodrat.Ledger:
         return woodrat.Ledger(engine, tenant="t", agent="crm", clock=FixedClock(), policies=registry(policies))
@@ -1271,7 +1271,7 @@ def _head(ledger: woodrat.Ledger) -> tuple[int, bytes]:
 
 def test_other_code_under_the_same_name() -> None:
     """A policy is named by its code too: other code under the same name and version does not stand in for it."""
-    engine = MemoryEngine()
+    engine = InMemoryEngine()
     other = woodrat.own_policy("longest", 1, lift=lambda claim: claim.value, join=_longest, code="b" * 64)
     full = woodrat.Ledger(engine, tenant="t", agent="crm", clock=FixedClock(), policies=registry([LONGEST]))
     full.schemas.register(

@@ -15,7 +15,7 @@ import pytest
 import woodrat
 from woodrat.canon import form
 from woodrat.canon.ids import Ref
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.merge import Policy
 from woodrat.merge.diff import FieldChange
@@ -54,7 +54,7 @@ def ledger() -> woodrat.Ledger:
 @pytest.fixture
 def agents() -> tuple[woodrat.Ledger, woodrat.Ledger]:
     """Two agents that write to one empty ledger."""
-    engine, clock = MemoryEngine(), FixedClock()
+    engine, clock = InMemoryEngine(), FixedClock()
 
     def opened(agent: str) -> woodrat.Ledger:
         return woodrat.Ledger(engine, tenant="default", agent=agent, clock=clock, policies=registry(()))
@@ -1167,7 +1167,7 @@ def _wider(a: Any, b: Any) -> Any:
 def test_a_value_an_own_policy_cannot_take(ledger: woodrat.Ledger) -> None:
     """A value of a type that a policy does not take is refused by name, and from elsewhere is kept as a loser."""
     widest = woodrat.own_policy("widest", 1, lift=lambda c: c.value, join=_wider, json_types=["integer"], code="c" * 64)
-    engine = MemoryEngine()
+    engine = InMemoryEngine()
     own = woodrat.Ledger(engine, tenant="t", agent="crm", clock=FixedClock(), policies=registry([widest]))
     own.schemas.register({"title": "band", "properties": {"width": {"x-woodrat-merge": widest.name.to_json()}}})
     own.store({"entity_type": "band", "name": "b", "width": 3})

@@ -39,7 +39,7 @@ def test_the_default_file_is_in_the_users_data_folder(tmp_path: Path, monkeypatc
 
 
 def test_the_same_writes_give_the_same_bytes_on_file_and_in_memory(tmp_path: Path) -> None:
-    """Given clock and nonces, the log of a file and that of the reference engine are equal to the byte."""
+    """Given clock and nonces, the log of a file and that of a ledger in memory are equal to the byte."""
     logs: list[object] = []
     for db in (":memory:", str(tmp_path / "a.db")):
         with woodrat.open(db, clock=FixedClock()) as ledger:

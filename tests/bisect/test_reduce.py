@@ -16,7 +16,7 @@ from woodrat.bisect.subset import Subset
 from woodrat.canon import form
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.context import Context
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.errors import Refused
 from woodrat.ledger.plans import admit
 from woodrat.ledger.read import Reader
@@ -129,7 +129,7 @@ def test_what_is_left_is_one_minimal(data: st.DataObject) -> None:
 def test_a_subset_believes_what_a_ledger_of_just_these_believes(observations: list[Observation]) -> None:
     """Folding in memory and folding in a ledger are one: values, groups, deletions and the fingerprint."""
     subset = Subset(observations, rules_of)
-    writer = Writer(Context(MemoryEngine(), TenantId("t"), BUILTIN, FixedClock(), "ada"))
+    writer = Writer(Context(InMemoryEngine(), TenantId("t"), BUILTIN, FixedClock(), "ada"))
     writer.write("admit", {}, lambda draft: admit(draft, [THINGS.schema, *observations]))
     with writer.engine.view(writer.tenant) as view:
         reader = Reader(view, AsOf(view.head().position), BUILTIN)

@@ -12,9 +12,8 @@ import pytest
 import woodrat
 from woodrat.bisect.reduction import Reduction, ReductionCheck, ReductionOrigin, parse
 from woodrat.canon import form
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
-from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.record_json import types_of
 from woodrat.records import replace
@@ -29,10 +28,10 @@ def opened(engine: Engine, *policies: Any) -> woodrat.Ledger:
     return woodrat.Ledger(engine, tenant="lending", agent="crm", clock=FixedClock(), policies=registry(policies))
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[woodrat.Ledger]:
-    """An empty ledger on each engine."""
-    made: Engine = MemoryEngine() if request.param == "memory" else SqliteEngine(tmp_path / "one.db")
+@pytest.fixture
+def ledger() -> Iterator[woodrat.Ledger]:
+    """An empty ledger."""
+    made: Engine = InMemoryEngine()
     yield opened(made)
     made.close()
 
@@ -47,7 +46,7 @@ def score(ledger: woodrat.Ledger, *scores: int, id: str = "42", **given: Any) ->
 
 def elsewhere(found: woodrat.Reduction) -> woodrat.Ledger:
     """Return another ledger that holds what a reduction holds, and nothing else."""
-    other = opened(MemoryEngine())
+    other = opened(InMemoryEngine())
     bodies = [("schema", scheme.body) for scheme in found.schemas]
     other.admit([*bodies, *(("observation", member.body) for member in found.members)])
     return other
@@ -160,7 +159,7 @@ def test_a_policy_of_ones_own_is_needed_where_the_file_is_checked() -> None:
         join=lambda a, b: max(a, b, key=lambda t: (len(t), t)),
         code="1" * 64,
     )
-    ledger = opened(MemoryEngine(), longest)
+    ledger = opened(InMemoryEngine(), longest)
     named = {"name": "longest", "version": 1, "code": "1" * 64}
     ledger.schemas.register({"title": "memo", "properties": {"text": {"type": "string", "x-woodrat-merge": named}}})
     for text in ("a", "bbb", "cc"):
@@ -173,7 +172,7 @@ def test_a_policy_of_ones_own_is_needed_where_the_file_is_checked() -> None:
 
 def test_bad_calls_are_refused(tmp_path: Path) -> None:
     """Code instead of data, a limit that is none, a file that cannot be written or read: all say what to do."""
-    ledger = opened(MemoryEngine())
+    ledger = opened(InMemoryEngine())
     score(ledger, 580)
     calls: list[tuple[dict[str, Any], str]] = [
         ({"what": lambda past: True}, "a function cannot be written to a file"),

@@ -1,11 +1,10 @@
-"""Bisect on a ledger: a flip of a question about state or a decision, told with who said what, on every engine."""
+"""Bisect on a ledger: a flip of a question about state or a decision, told with who said what."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +13,8 @@ from hypothesis import strategies as st
 
 import woodrat
 from woodrat.bisect.search import Bisected
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
-from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import entry_index
 from woodrat.ledger import index as log_index
 from woodrat.ledger.moments import write_of
@@ -36,10 +34,10 @@ def opened(engine: Engine, seed: str = "one") -> woodrat.Ledger:
     return woodrat.Ledger(engine, tenant="lending", agent="crm", clock=FixedClock(seed=seed), policies=registry(()))
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[woodrat.Ledger]:
-    """An empty ledger on each engine."""
-    made: Engine = MemoryEngine() if request.param == "memory" else SqliteEngine(tmp_path / "one.db")
+@pytest.fixture
+def ledger() -> Iterator[woodrat.Ledger]:
+    """An empty ledger."""
+    made: Engine = InMemoryEngine()
     yield opened(made)
     made.close()
 
@@ -220,7 +218,7 @@ def test_what_another_log_told_is_refused(ledger: woodrat.Ledger) -> None:
     score(ledger, 580)
     with ledger.run("Approve #42?") as run:
         run.decide("risk", run.show("loan/42"), RULES)
-    other = opened(MemoryEngine(), seed="another")
+    other = opened(InMemoryEngine(), seed="another")
     score(other, 710)
     with ledger.context.engine.view(ledger.tenant) as view:
         entries = [
@@ -293,7 +291,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("given", "problem"), BAD)
 def test_bad_questions_are_refused(given: dict[str, Any], problem: str) -> None:
     """Each names what is wrong, and that nothing was read."""
-    ledger = opened(MemoryEngine())
+    ledger = opened(InMemoryEngine())
     score(ledger, 710, 580)
     with pytest.raises(woodrat.Refused) as refused:
         ledger.bisect(**given)
@@ -303,7 +301,7 @@ def test_bad_questions_are_refused(given: dict[str, Any], problem: str) -> None:
 
 def test_what_nobody_spoke_of_is_not_found() -> None:
     """An entity that the log never heard of, and a position it does not have, are not found."""
-    ledger = opened(MemoryEngine())
+    ledger = opened(InMemoryEngine())
     score(ledger, 710)
     with pytest.raises(woodrat.NotFound, match="loan/43, loan/44: not known up to"):
         ledger.bisect(where=["loan/42#a=1", "loan/43#a=1", "loan/44#a=1"])
@@ -376,7 +374,7 @@ def tell(ledger: woodrat.Ledger, verb: str, id: str, value: int) -> None:
 @given(WRITES, st.sampled_from(["low", "gone", "both"]))
 def test_flips_are_those_that_brute_force_finds(writes: list[tuple[str, str, int]], question: str) -> None:
     """On any history: what halving finds is a flip, and what the walk finds is the first there is."""
-    ledger = opened(MemoryEngine())
+    ledger = opened(InMemoryEngine())
     score(ledger, 700, id="1")
     score(ledger, 700, id="2")
     for write in writes:

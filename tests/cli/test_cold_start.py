@@ -29,7 +29,7 @@ NEVER = {
     "shutil",
     "tempfile",
     "unicodedata",
-    "woodrat.engines.memory",
+    "woodrat.engines.sqlite.in_memory",
     "woodrat.api.aio",
     "woodrat.ledger.find",
     "woodrat.api.ledger",

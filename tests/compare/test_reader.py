@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import woodrat
 from woodrat.canon.ids import TenantId
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
-from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.errors import NotFound, Refused
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.write import Draft, Writer
@@ -31,17 +29,17 @@ def opened(engine: Engine, tenant: str = "legal", seed: str = "woodrat") -> wood
     return woodrat.Ledger(engine, tenant=TenantId(tenant), agent="contract-bot", clock=clock, policies=registry(()))
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
-    """Each engine, empty."""
-    made: Engine = MemoryEngine() if request.param == "memory" else SqliteEngine(tmp_path / "one.db")
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    """An empty engine."""
+    made: Engine = InMemoryEngine()
     yield made
     made.close()
 
 
 @pytest.fixture
 def ledger(engine: Engine) -> woodrat.Ledger:
-    """A ledger on each engine that knows one contract."""
+    """A ledger that knows one contract."""
     made = opened(engine)
     made.store(KLINE)
     return made
@@ -298,7 +296,7 @@ def test_runs_with_nothing_in_common(ledger: woodrat.Ledger) -> None:
 
 def elsewhere(seed: str = "else") -> woodrat.Ledger:
     """Return an empty ledger of its own."""
-    return opened(MemoryEngine(), seed=seed)
+    return opened(InMemoryEngine(), seed=seed)
 
 
 def test_runs_of_two_ledgers(ledger: woodrat.Ledger) -> None:

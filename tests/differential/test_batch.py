@@ -16,9 +16,9 @@ from tests.differential.histories import AGENTS, TENANTS, History, compare, outc
 from woodrat import Ledger, WoodratError
 from woodrat.api.ledger import with_stand_in
 from woodrat.clock import Clock
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import batch
 from woodrat.ledger import write as write_path
 from woodrat.testing.ledgers import ledger_on, spelled
@@ -121,7 +121,7 @@ def run(seed: int, one: Engine, other: Engine) -> None:
 
 def engines(folder: Path, seed: int) -> Iterator[tuple[Engine, Engine]]:
     """Yield pairs of new engines: of memory, of files."""
-    yield MemoryEngine(), MemoryEngine()
+    yield InMemoryEngine(), InMemoryEngine()
     files = SqliteEngine(folder / f"{seed}.db"), SqliteEngine(folder / f"{seed}-other.db")
     yield files
     for engine in files:
@@ -187,4 +187,4 @@ def test_careless_gathering_is_found(monkeypatch: pytest.MonkeyPatch, method: st
 
 def _run_some() -> None:
     for seed in range(40):
-        run(seed, MemoryEngine(), MemoryEngine())
+        run(seed, InMemoryEngine(), InMemoryEngine())

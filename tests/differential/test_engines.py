@@ -1,6 +1,6 @@
 """The engines against each other: one random history, the same bytes, answers and refusals on every engine.
 
-The memory engine is the reference. The other side changes between two engines on one file or one database, and closes
+One side is a SQLite database in memory. The other changes between two engines on one file or one database, and closes
 and reopens them, at random: what a process keeps at hand must not show.
 """
 
@@ -17,10 +17,10 @@ from typing import Final
 import pytest
 from tests.differential.histories import AGENTS, TENANTS, History, compare, outcome
 
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.postgres.engine import PostgresEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import ledger_on
 
@@ -60,7 +60,7 @@ class Pair:
 def run(seed: int, make: Callable[[], Engine], operations: int) -> dict[str, int]:
     """Run one history on both engines and compare; return how often calls were done and refused."""
     chance = random.Random(seed)
-    memory, files = MemoryEngine(), Pair(make, random.Random(seed))
+    memory, files = InMemoryEngine(), Pair(make, random.Random(seed))
     clocks = [FixedClock(seed=str(seed)), FixedClock(seed=str(seed))]
     histories = {tenant: History(chance) for tenant in TENANTS}
     counts = {"done": 0, "refused": 0}
@@ -118,7 +118,7 @@ def test_an_engine_that_forgets_is_found(tmp_path: Path, monkeypatch: pytest.Mon
         opened(self, path, readonly=readonly)
         text = self.queries[query]
         empty = text.replace("VALUES", "SELECT * FROM (VALUES") + ") WHERE false" if "VALUES" in text else text
-        self.queries[query] = empty if "VALUES" in text else f"{text} AND false"
+        self.queries = {**self.queries, query: empty if "VALUES" in text else f"{text} AND false"}
 
     monkeypatch.setattr(SqliteEngine, "__init__", forgetful)
     with pytest.raises(AssertionError):

@@ -12,17 +12,16 @@ import pytest
 import woodrat
 from woodrat import Corrupt, NotFound, Refused, Unavailable
 from woodrat.canon.ids import TenantId
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite import backup
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.exchange.verbs.copy import copy_log
 from woodrat.exchange.verbs.export import root_at
 from woodrat.ledger.moments import erased_here
 from woodrat.ledger.write import Writer
 from woodrat.log.entry import Entry, Origin
 from woodrat.log.erasure import Erasure
-from woodrat.records import replace
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import ledger_on, told_on
 
@@ -109,7 +108,7 @@ def test_a_backup_replaces_nothing_unless_told(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="does not exist"):
         ledger.log.backup(tmp_path / "none" / "b.db")
     with pytest.raises(Refused, match="not in a file"):
-        ledger_on(MemoryEngine()).log.backup(tmp_path / "c.db")
+        ledger_on(InMemoryEngine()).log.backup(tmp_path / "c.db")
 
 
 def test_a_backup_that_goes_wrong_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,15 +178,15 @@ def erasure_body(log: str, positions: list[tuple[int, int]]) -> bytes:
 
 def test_erasures_made_later_come_along() -> None:
     """A copy through a position before an erasure lacks what was erased, and says why, from its beginning on."""
-    ledger = ledger_on(MemoryEngine())
+    ledger = ledger_on(InMemoryEngine())
     ledger.store({"entity_type": "thing", "id": "1", "city": "Vic"}, observed_at="2025-01-01T00:00:00Z")
     ledger.store({"entity_type": "thing", "id": "1", "city": "Berga"}, observed_at="2025-02-01T00:00:00Z")
     log = entries(ledger.context.engine, "t")[0].log
     body = erasure_body(log, [(1, 1)])
     Writer(ledger.context).write("erase", {}, lambda draft: draft.add("erasure", body))
-    tenant = ledger.context.engine._tenants["t"]  # type: ignore[attr-defined]
-    tenant.entries[1] = replace(tenant.entries[1], nonce=None, body=None)
-    target = ledger_on(MemoryEngine(), clock=FixedClock(seed="copy"))
+    with ledger.context.engine.transaction(ledger.tenant) as write:
+        write.erase([1], [])
+    target = ledger_on(InMemoryEngine(), clock=FixedClock(seed="copy"))
     found = copy_log(ledger.context.engine, TenantId("t"), target.context, 1)
     assert (found.through, found.erasures) == (1, 1)
     copied = entries(target.context.engine, "t")
@@ -202,16 +201,16 @@ def test_erasures_made_later_come_along() -> None:
 
 def test_an_erasure_of_another_log_names_nothing_here() -> None:
     """An erasure that was merged in speaks of positions of its own log; they are not taken for those of this one."""
-    ledger = ledger_on(MemoryEngine())
+    ledger = ledger_on(InMemoryEngine())
     ledger.store({"entity_type": "thing", "id": "1"})
     body = erasure_body("log_far", [(0, 0)])
     Writer(ledger.context).write("import", {}, lambda draft: draft.add("erasure", body, None, Origin("log_far", 4)))
     ledger.store({"entity_type": "thing", "id": "2"})
     with ledger.context.engine.view(ledger.tenant) as view:
         assert erased_here(view, entries(ledger.context.engine, "t")[1]) == []
-    target = ledger_on(MemoryEngine(), clock=FixedClock(seed="copy"))
+    target = ledger_on(InMemoryEngine(), clock=FixedClock(seed="copy"))
     assert copy_log(ledger.context.engine, TenantId("t"), target.context, 0).erasures == 0
-    clone = ledger_on(MemoryEngine(), clock=FixedClock(seed="clone"))
+    clone = ledger_on(InMemoryEngine(), clock=FixedClock(seed="clone"))
     assert clone.log.sync(ledger, push=False).same
 
 
@@ -256,7 +255,7 @@ def test_a_log_that_was_cut_back_is_taken_from_its_beginning(tmp_path: Path) -> 
 
 def test_an_exported_log_is_only_taken(tmp_path: Path) -> None:
     """Syncing with a file of lines imports it; nothing can be pushed to it."""
-    a, b = (ledger_on(MemoryEngine(), agent=name, clock=FixedClock(seed=name)) for name in "ab")
+    a, b = (ledger_on(InMemoryEngine(), agent=name, clock=FixedClock(seed=name)) for name in "ab")
     for number, ledger in enumerate((a, b)):
         ledger.store({"entity_type": "thing", "id": str(number)})
     b.log.export(tmp_path / "b.jsonl")

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from woodrat import Ledger
 from woodrat.canon.ids import TenantId
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.exchange.verbs.copy import copy_log
 from woodrat.ledger.moments import last_whole
 from woodrat.log.entry import Entry
@@ -108,7 +108,7 @@ def exchanged(data: st.DataObject, make: Making, count: int) -> None:
 @PROFILE
 def test_exchange_in_any_order_ends_in_one_state(data: st.DataObject, count: int) -> None:
     """Ledgers that exchange entries of all kinds end with one fingerprint and one set of entries, then stay still."""
-    exchanged(data, MemoryEngine, count)
+    exchanged(data, InMemoryEngine, count)
 
 
 @given(st.data())
@@ -122,7 +122,7 @@ def test_exchange_between_files_ends_in_one_state(data: st.DataObject) -> None:
             nonlocal made
             made += 1
             if made == 2:
-                return MemoryEngine()
+                return InMemoryEngine()
             engine = SqliteEngine(Path(folder) / f"{made}.db")
             stack.callback(engine.close)
             return engine
@@ -134,14 +134,14 @@ def test_exchange_between_files_ends_in_one_state(data: st.DataObject) -> None:
 @PROFILE
 def test_a_copy_through_any_position_is_the_state_then(data: st.DataObject) -> None:
     """Restored through a position, whole writes of it, a ledger has the root and fingerprint that its as-of has."""
-    ledger = ledger_on(MemoryEngine())
+    ledger = ledger_on(InMemoryEngine())
     tell(ledger, data.draw(tellings(size_max=5)), data.draw(EXTRAS))
     with ledger.context.engine.view(ledger.tenant) as view:
         size = view.head().size
         through = last_whole(view, data.draw(st.integers(0, size - 1)) if size else -1)
         if through < 0:
             return
-    target = ledger_on(MemoryEngine(), clock=FixedClock(seed="copy"))
+    target = ledger_on(InMemoryEngine(), clock=FixedClock(seed="copy"))
     found = copy_log(ledger.context.engine, TenantId("t"), target.context, through)
     assert found.fingerprint == ledger.at(through).fingerprint() == target.fingerprint()
     assert entries(target) == entries(ledger)[: through + 1]
@@ -153,7 +153,7 @@ def test_a_copy_through_any_position_is_the_state_then(data: st.DataObject) -> N
 @pytest.mark.parametrize("names", ["ab", "ba"])
 def test_what_does_not_fit_is_taken_in_and_loses(names: str) -> None:
     """A claim that a schema of the other ledger refuses is merged in, kept as a loser, and both agree."""
-    ledgers = {name: ledger_on(MemoryEngine(), agent=name, clock=FixedClock(seed=name)) for name in names}
+    ledgers = {name: ledger_on(InMemoryEngine(), agent=name, clock=FixedClock(seed=name)) for name in names}
     ledgers["a"].schemas.register(
         {"title": "thing", "properties": {"city": {"type": "string"}}, "x-woodrat-identity": [["id"]]}
     )

@@ -14,9 +14,9 @@ import pytest
 
 from woodrat import AsyncLedger, Corrupt, Ledger, NotFound, Refused, Unavailable
 from woodrat.canon import form
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.exchange import lines
 from woodrat.exchange.verbs import importer
 from woodrat.ledger.moments import last_whole
@@ -36,7 +36,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     made: list[Engine] = []
 
     def one() -> Engine:
-        made.append(MemoryEngine() if request.param == "memory" else SqliteEngine(tmp_path / f"{len(made)}.db"))
+        made.append(InMemoryEngine() if request.param == "memory" else SqliteEngine(tmp_path / f"{len(made)}.db"))
         return made[-1]
 
     yield one
@@ -82,7 +82,7 @@ def test_a_log_of_two_names_is_cloned_in_any_batches(monkeypatch: pytest.MonkeyP
     """A log that went on under another name, as a clone does, is taken over as it is wherever its batches end."""
     monkeypatch.setattr("woodrat.exchange.verbs.importer.BATCH_ENTRIES", 1)
     clock = FixedClock()
-    a, b, c = (ledger_on(MemoryEngine(), agent=name, clock=clock) for name in "abc")
+    a, b, c = (ledger_on(InMemoryEngine(), agent=name, clock=clock) for name in "abc")
     a.store({"entity_type": "thing", "id": "1"})
     b.log.sync(a, push=False)
     b.store({"entity_type": "thing", "id": "2"})
@@ -514,7 +514,7 @@ def test_files_that_cannot_be_read_or_written_are_named(tmp_path: Path) -> None:
 
 def test_a_disk_that_is_full_leaves_no_export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An export that cannot be finished leaves what was there, and nothing half."""
-    ledger = ledger_on(MemoryEngine())
+    ledger = ledger_on(InMemoryEngine())
     ledger.store({"entity_type": "thing", "id": "1"})
     out = tmp_path / "log.jsonl"
     out.write_text("old")
@@ -531,7 +531,7 @@ def test_a_disk_that_is_full_leaves_no_export(tmp_path: Path, monkeypatch: pytes
 
 def test_an_export_is_resumed(tmp_path: Path) -> None:
     """A file that was cut short, or that the log has outgrown, gets the rest, and is what a whole export is."""
-    ledger = storied(MemoryEngine())
+    ledger = storied(InMemoryEngine())
     whole = exported(ledger)
     out = tmp_path / "log.jsonl"
     for size in (0, 1, len(whole) // 3, len(whole) - 1, len(whole)):
@@ -539,7 +539,7 @@ def test_an_export_is_resumed(tmp_path: Path) -> None:
         found = ledger.log.export(out, resume=True)
         assert out.read_bytes() == whole
         assert found.through == len(entries(ledger)) - 1
-    out.write_bytes(exported(storied(MemoryEngine(), "two")))
+    out.write_bytes(exported(storied(InMemoryEngine(), "two")))
     with pytest.raises(Refused, match="which differs from this log"):
         ledger.log.export(out, resume=True)
     out.write_bytes(b"something else\n")
@@ -550,7 +550,7 @@ def test_an_export_is_resumed(tmp_path: Path) -> None:
 
 def test_an_export_never_parts_a_write() -> None:
     """A bound inside a write is refused, naming both ends of the write."""
-    ledger = ledger_on(MemoryEngine())
+    ledger = ledger_on(InMemoryEngine())
     ledger.store([{"entity_type": "thing", "id": str(number)} for number in range(3)])
     for bound in ({"through": 1}, {"after": 0}):
         with pytest.raises(Refused, match="inside the write from 0 to 2"):

@@ -30,9 +30,9 @@ from woodrat import Forbidden, Ledger, Refused, Unavailable
 from woodrat.api import transport
 from woodrat.cli.main import main
 from woodrat.clock import SystemClock
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.exchange.relay import peers, receiver, remote_peer
 from woodrat.ledger.own_policy import registry
 from woodrat.server import streams
@@ -118,7 +118,7 @@ def things(ledger: Any, first: int, count: int = 1, kind: str = "thing") -> None
 def test_both_ends_end_with_the_same(served: Served) -> None:
     """What either holds comes to the other, with where it was first written; then nothing moves."""
     tenant = served.tenant()
-    office, there = ledger_on(MemoryEngine(), agent="office"), served.ledger(tenant)
+    office, there = ledger_on(InMemoryEngine(), agent="office"), served.ledger(tenant)
     things(office, 0, 3)
     with office.run("Approve #42?") as run:
         run.answer("no")
@@ -158,7 +158,7 @@ def test_an_empty_end_becomes_a_clone(served: Served, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(transport.Transport, "send_lines", counted)
     tenant = served.tenant()
-    office = ledger_on(MemoryEngine(), agent="office")
+    office = ledger_on(InMemoryEngine(), agent="office")
     for number in range(0, 40, 4):
         things(office, number, 4)
     things(office, 100, 25)  # one write that is longer than a part
@@ -169,7 +169,7 @@ def test_an_empty_end_becomes_a_clone(served: Served, monkeypatch: pytest.Monkey
     assert len(sent) == 4
     there = served.ledger(tenant)
     assert entries(there) == entries(office)
-    laptop = ledger_on(MemoryEngine(), agent="laptop")
+    laptop = ledger_on(InMemoryEngine(), agent="laptop")
     assert laptop.log.sync(served.url, key=tenant).same
     assert entries(laptop) == entries(office)
     # A clone that went on is gone on from, though its log has two names.
@@ -183,7 +183,7 @@ def test_an_empty_end_becomes_a_clone(served: Served, monkeypatch: pytest.Monkey
 def test_what_was_pulled_is_not_pushed_back(served: Served, far_away: bool) -> None:
     """Only what a peer has not given is given to it, now and next time; what somebody wrote here meanwhile is."""
     tenant = served.tenant()
-    office, there = ledger_on(MemoryEngine(), agent="office"), served.ledger(tenant)
+    office, there = ledger_on(InMemoryEngine(), agent="office"), served.ledger(tenant)
 
     def sync() -> tuple[int, int]:
         found = office.log.sync(served.url, key=tenant) if far_away else office.log.sync(there)
@@ -211,7 +211,7 @@ def test_what_was_pulled_is_not_pushed_back(served: Served, far_away: bool) -> N
 def test_one_direction_alone(served: Served) -> None:
     """Pulling sends nothing and pushing takes nothing; a key that may only read is enough for pulling."""
     tenant = served.tenant()
-    office, there = ledger_on(MemoryEngine()), served.ledger(tenant)
+    office, there = ledger_on(InMemoryEngine()), served.ledger(tenant)
     things(office, 0)
     things(there, 1)
     pulled = office.log.sync(served.url, key=f"{tenant}:read", push=False)
@@ -226,7 +226,7 @@ def test_one_direction_alone(served: Served) -> None:
 def test_a_ledger_behind_a_server_can_be_named_by_itself(served: Served) -> None:
     """An open ledger of the client is synced with as one that is here."""
     tenant = served.tenant()
-    office = ledger_on(MemoryEngine())
+    office = ledger_on(InMemoryEngine())
     things(office, 0)
     with woodrat.open(served.url, key=tenant) as remote:
         assert office.log.sync(remote).same
@@ -241,7 +241,7 @@ def test_a_log_that_was_put_back_is_taken_from_where_they_part(tmp_path: Path) -
         things(first, 0, 3)
         first.log.backup(tmp_path / "backup.db")
         things(first, 10)
-    office = ledger_on(MemoryEngine())
+    office = ledger_on(InMemoryEngine())
     things(office, 100)
     with serving(tmp_path / "served.db", port):
         assert office.log.sync(url).same
@@ -364,7 +364,7 @@ def cutting(served: Served, budgets: list[int]) -> Iterator[Proxy]:
 def test_a_connection_cut_anywhere_is_gone_on_from(served: Served, budgets: list[int], clone: bool) -> None:
     """Cut at any byte in either direction, called again until it ends well, both ends hold all of it, once."""
     tenant = served.tenant()
-    office, there = ledger_on(MemoryEngine(), agent="office"), served.ledger(tenant)
+    office, there = ledger_on(InMemoryEngine(), agent="office"), served.ledger(tenant)
     for number in range(0, 60, 3):
         things(office, number, 3)
         if not clone:
@@ -394,7 +394,7 @@ def test_what_came_before_a_break_is_not_asked_for_again(served: Served, monkeyp
     monkeypatch.setattr(remote_peer, "PAGE_ENTRIES", 10)
     monkeypatch.setattr(remote_peer, "TRIES_MAX", 1)
     tenant = served.tenant()
-    office, there = ledger_on(MemoryEngine(), agent="office"), served.ledger(tenant)
+    office, there = ledger_on(InMemoryEngine(), agent="office"), served.ledger(tenant)
     things(office, 5_000)
     for number in range(0, 100, 5):
         things(there, number, 5)
@@ -442,7 +442,7 @@ def test_a_server_that_is_killed_is_gone_on_from(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(remote_peer, "PAGE_ENTRIES", 10)
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    office = ledger_on(MemoryEngine(), agent="office")
+    office = ledger_on(InMemoryEngine(), agent="office")
     for number in range(0, 200, 5):
         things(office, number, 5)
     with serving(tmp_path / "served.db", port) as process:
@@ -474,7 +474,7 @@ def test_an_answer_that_fails_midway_is_not_taken_for_a_whole_one(
     """A server that fails in the middle of an answer is asked again for what did not come."""
     monkeypatch.setattr(peers, "PART_ENTRIES", 10)
     tenant = served.tenant()
-    office, there = ledger_on(MemoryEngine(), agent="office"), served.ledger(tenant)
+    office, there = ledger_on(InMemoryEngine(), agent="office"), served.ledger(tenant)
     for number in range(0, 50, 5):
         things(there, number, 5)
     plain, asked = streams.next_lines, [0]
@@ -495,7 +495,7 @@ def test_an_answer_that_fails_midway_is_not_taken_for_a_whole_one(
 def test_a_part_that_is_sent_again_changes_nothing(served: Served) -> None:
     """Sending a part twice, or one from before, leaves the log and what is remembered of it as they were."""
     tenant = served.tenant()
-    office, there = ledger_on(MemoryEngine(), agent="office"), served.ledger(tenant)
+    office, there = ledger_on(InMemoryEngine(), agent="office"), served.ledger(tenant)
     things(there, 50)
     things(office, 0, 2)
     things(office, 2, 2)
@@ -582,11 +582,11 @@ def test_a_server_that_was_killed_before_it_forgot_makes_up_for_it(tmp_path: Pat
         tell(first)
         old = b"".join(line + b"\n" for line in _exported(first))
         first.erase(PERSON, reason="a request")
-    found = Served(MemoryEngine(), keys)
+    found = Served(InMemoryEngine(), keys)
     with found.server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("WOODRAT_SIGNING_KEYS", "")
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path / "nothing"))
-        office, there = ledger_on(MemoryEngine(), agent="office"), found.ledger("acme")
+        office, there = ledger_on(InMemoryEngine(), agent="office"), found.ledger("acme")
         office.log.import_(io.BytesIO(old))
         with pytest.MonkeyPatch.context() as killed:
 
@@ -662,7 +662,7 @@ NEWER = b'{"format": 99, "log": null, "position": -1, "root": "", "leaves": [], 
 )
 def test_other_servers_are_told_apart(status: int, body: bytes, said: str) -> None:
     """A server that is none of ours, or of another release, is refused by its address before anything is exchanged."""
-    office = ledger_on(MemoryEngine())
+    office = ledger_on(InMemoryEngine())
     things(office, 0)
     with answering(status, body) as url, pytest.raises(Refused, match=rf"{url} .*{said}(.|\n)*Nothing was exchanged"):
         office.log.sync(url, key="k")
@@ -671,7 +671,7 @@ def test_other_servers_are_told_apart(status: int, body: bytes, said: str) -> No
 def test_keys_and_grants_are_asked_for(served: Served) -> None:
     """Without a key, or with one that lacks the grant, it is said which is needed, and what was done all the same."""
     tenant = served.tenant()
-    office, there = ledger_on(MemoryEngine()), served.ledger(tenant)
+    office, there = ledger_on(InMemoryEngine()), served.ledger(tenant)
     things(office, 0)
     things(there, 1)
     with pytest.raises(Forbidden, match="The API key is missing or not valid"):
@@ -695,7 +695,7 @@ def test_a_connection_that_is_not_secure_is_none(
     served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without TLS on the other end, or with a certificate nobody vouches for, nothing is sent, and it is said why."""
-    office = ledger_on(MemoryEngine())
+    office = ledger_on(InMemoryEngine())
     with pytest.raises(Unavailable, match=r"127\.0\.0\.1: no secure connection \(.*Use http://"):
         office.log.sync(served.url.replace("http://", "https://"), key="k")
     cert, secret = tmp_path / "c.pem", tmp_path / "k.pem"
@@ -717,7 +717,7 @@ def test_a_connection_that_is_not_secure_is_none(
 def test_nobody_there_is_said() -> None:
     """An address at which nobody answers is unavailable, and calling again is safe."""
     with pytest.raises(Unavailable, match=r"127\.0\.0\.1: no answer \(ConnectionRefusedError\)"):
-        ledger_on(MemoryEngine()).log.sync(f"http://127.0.0.1:{free_port()}")
+        ledger_on(InMemoryEngine()).log.sync(f"http://127.0.0.1:{free_port()}")
 
 
 @pytest.mark.parametrize(
@@ -732,7 +732,7 @@ def test_nobody_there_is_said() -> None:
 )
 def test_what_cannot_be_received_is_refused(about: dict[str, Any], faults: set[str] | None) -> None:
     """A part of another shape, or with a place that is none, is refused with all faults, and nothing is taken in."""
-    ledger = ledger_on(MemoryEngine())
+    ledger = ledger_on(InMemoryEngine())
     with pytest.raises(Refused) as refused:
         receiver.receive(ledger.context, **{"entries": [], **about})
     found = {fault.path for fault in refused.value.faults}

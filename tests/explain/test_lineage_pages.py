@@ -18,7 +18,7 @@ from tests.runs.story import at, write
 
 import woodrat
 from woodrat.canon import form
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.explain.lineage import LineageTree
 from woodrat.explain.reader import lineage as lineage_reader
 from woodrat.explain.reader import lineage_trees, searches
@@ -32,7 +32,7 @@ from woodrat.testing.clock import FixedClock
 @pytest.fixture
 def ledger() -> woodrat.Ledger:
     """An empty ledger."""
-    return opened(MemoryEngine())
+    return opened(InMemoryEngine())
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def relay(ledger: woodrat.Ledger, seed: int) -> list[str]:
         step("run.started", run)
         if odd and chance.random() < 0.3:  # an import may have such a read: what it names is stored by a later run
             later = chance.choice(names[number:])
-            elsewhere = opened(MemoryEngine(), agent="a")
+            elsewhere = opened(InMemoryEngine(), agent="a")
             begun: dict[str, Any] = {"run": later, "step": 0, "span": "0" * 16, "started_at": at(0), "agent": "a"}
             write(elsewhere, [("run.started", begun)])
             promised[later].append(f"late {number}")
@@ -136,7 +136,7 @@ def relay(ledger: woodrat.Ledger, seed: int) -> list[str]:
 
 def check_pages(seed: int, make: Callable[[woodrat.Ledger, int], Any] = relay) -> None:
     """Fail where pages differ from the whole, for some lengths and depths."""
-    ledger = opened(MemoryEngine())
+    ledger = opened(InMemoryEngine())
     runs: Any = make(ledger, seed)
     runs = list(runs) if make is relay else list(runs[1])
     for what in (runs[-1], f"{runs[-1]}#s", f"memo/{len(runs) - 1}#n"):
@@ -185,7 +185,7 @@ def test_generated_runs_try_every_way(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(LineageSearch, name, noted(name, getattr(LineageSearch, name)))
     for seed in range(12):
         check_pages(seed)
-        ledger = opened(MemoryEngine())
+        ledger = opened(InMemoryEngine())
         seen["cycles"] += len(ledger.lineage(relay(ledger, seed)[-1], limit=1_000).cycles)
     assert min(seen[name] for name in ("_resume True", "_go_back True", "_go_back False", "cycles")) > 0, seen
 

@@ -13,7 +13,7 @@ from tests.runs.story import at, write_entry
 
 import woodrat
 from woodrat.canon.ids import Ref
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.errors import WoodratError
 from woodrat.explain.reader import searches
 from woodrat.explain.reader.plain_runs import PlainRun
@@ -46,7 +46,7 @@ _acts: st.SearchStrategy[Act] = st.tuples(
 def opened() -> woodrat.Ledger:
     """Return an empty ledger."""
     clock = FixedClock("2026-01-09T09:00:00.000000Z")
-    return woodrat.Ledger(MemoryEngine(), tenant="t", agent="ann", clock=clock, policies=registry(()))
+    return woodrat.Ledger(InMemoryEngine(), tenant="t", agent="ann", clock=clock, policies=registry(()))
 
 
 class Story:

@@ -1,10 +1,9 @@
-"""Lineage, impact and stale on a ledger: what was recorded is followed, on every engine, at every moment."""
+"""Lineage, impact and stale on a ledger: what was recorded is followed, at every moment."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +12,8 @@ from tests.runs.story import loan, write
 import woodrat
 from woodrat.canon.ids import TenantId
 from woodrat.context import Context
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
-from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.explain import index
 from woodrat.ledger import index as log_index
 from woodrat.ledger.own_policy import registry
@@ -36,17 +34,17 @@ def opened(engine: Engine, tenant: str = "lending", agent: str = "loan-officer")
     return woodrat.Ledger(engine, tenant=tenant, agent=agent, clock=clock, policies=registry(()))
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
-    """Each engine, empty."""
-    made: Engine = MemoryEngine() if request.param == "memory" else SqliteEngine(tmp_path / "one.db")
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    """An empty engine."""
+    made: Engine = InMemoryEngine()
     yield made
     made.close()
 
 
 @pytest.fixture
 def ledger(engine: Engine) -> woodrat.Ledger:
-    """An empty ledger on each engine."""
+    """An empty ledger."""
     return opened(engine)
 
 

@@ -12,7 +12,7 @@ from tests.explain.test_reader import MONDAY, engine, ledger, opened
 
 import woodrat
 from woodrat.canon import form
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.errors import WoodratError
 from woodrat.explain.reader.stale import Beliefs
 from woodrat.explain.reader.tracer import Tracer
@@ -30,7 +30,7 @@ from woodrat.runs.rules import Rule
 from woodrat.state.asof import AsOf
 from woodrat.state.observation import RETRACT
 
-__all__ = ["engine", "ledger"]  # fixtures: each engine
+__all__ = ["engine", "ledger"]  # fixtures
 
 FIELDS = ("score", "income", "city")
 RULES = [
@@ -151,7 +151,7 @@ ACTS = (
 )
 def test_the_search_finds_what_the_definition_finds(acts: list[tuple[str, int, int, int]]) -> None:
     """Whatever was written, a search by field finds the decisions that comparing all of them finds, and no others."""
-    ledger = opened(MemoryEngine())
+    ledger = opened(InMemoryEngine())
     for number in (1, 2, 3):
         ledger.store({"entity_type": "loan", "id": str(number), "score": 1, "income": 5, "city": 1}, observed_at=MONDAY)
         decide(ledger, number, number)
@@ -185,7 +185,7 @@ def story(ledger: woodrat.Ledger) -> None:
 
 
 def test_the_search_finds_what_the_definition_finds_on_every_engine(ledger: woodrat.Ledger) -> None:
-    """A story with everything in it is searched as the definition says, on each engine, indexed or not."""
+    """A story with everything in it is searched as the definition says, indexed or not."""
     story(ledger)
     assert check(ledger) > 20
 
@@ -205,7 +205,7 @@ def _first_field(self: ChangedFields, stated: Any) -> set[str]:
 @pytest.mark.parametrize("fault", [_no_fields_of_retractions, _no_markers, _first_field])
 def test_a_wrong_filter_is_caught(fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison with the definition notices a filter that leaves out fields."""
-    ledger = opened(MemoryEngine())
+    ledger = opened(InMemoryEngine())
     story(ledger)
     monkeypatch.setattr(ChangedFields, "_fields", fault)
     with pytest.raises(AssertionError):
@@ -214,7 +214,7 @@ def test_a_wrong_filter_is_caught(fault: Any, monkeypatch: pytest.MonkeyPatch) -
 
 def test_groups_and_schemas_left_out_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison notices a filter that forgets what is joined."""
-    ledger = opened(MemoryEngine())
+    ledger = opened(InMemoryEngine())
     story(ledger)
     monkeypatch.setattr(ChangedFields, "with_groups", lambda self, readers: self.by_entity)
     with pytest.raises(AssertionError):

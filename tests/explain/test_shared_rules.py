@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import woodrat
 from woodrat.canon import form
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.explain import references, remake
 from woodrat.runs import steps
 from woodrat.runs.account import SNAPSHOT
@@ -172,7 +172,7 @@ def test_what_differs_in_facts_is_shared() -> None:
 
 def test_a_page_makes_a_decision_of_what_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """A list of stale decisions by the same rules makes one of them, to try its rules, and others when asked for."""
-    ledger = ledger_on(MemoryEngine())
+    ledger = ledger_on(InMemoryEngine())
     rules = [woodrat.Rule("no", {"score": {"lt": 600}}, label="low")]
     for number in range(6):
         ledger.store({"entity_type": "loan", "id": str(number), "score": 700})

@@ -12,7 +12,7 @@ from tests.explain.definitions import stale_decision
 from tests.runs.story import at, write_entry
 
 import woodrat
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.explain import index as trace_index
 from woodrat.explain.index import touched
 from woodrat.explain.reader import stale as stale_reader
@@ -58,7 +58,7 @@ _acts: st.SearchStrategy[Act] = st.one_of(
 def opened() -> woodrat.Ledger:
     """Return an empty ledger."""
     clock = FixedClock("2026-01-09T09:00:00.000000Z")
-    return woodrat.Ledger(MemoryEngine(), tenant="t", agent="ann", clock=clock, policies=registry(()))
+    return woodrat.Ledger(InMemoryEngine(), tenant="t", agent="ann", clock=clock, policies=registry(()))
 
 
 def act(ledger: woodrat.Ledger, name: str, *given: Any) -> None:

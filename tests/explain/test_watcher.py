@@ -17,13 +17,13 @@ from tests.explain.test_reader import counted, decide, engine, ledger, opened, s
 from tests.explain.test_workers import Told, correct
 
 import woodrat
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.errors import Unavailable
 from woodrat.explain.stale import Stale
 from woodrat.explain.workers import search, watcher
 from woodrat.explain.workers.watcher import StaleWatcher
 
-__all__ = ["engine", "ledger"]  # fixtures: each engine
+__all__ = ["engine", "ledger"]  # fixtures
 
 
 class Slow:
@@ -320,7 +320,7 @@ def test_without_threads_the_writer_does_the_work(ledger: woodrat.Ledger, monkey
 
 def test_a_watcher_does_not_keep_an_engine_alive() -> None:
     """Once everything is reported, nothing holds on to the engine."""
-    ledger = opened(MemoryEngine())
+    ledger = opened(InMemoryEngine())
     store(ledger, creditScore=580)
     decide(ledger)
     told = Told(ledger)
@@ -361,7 +361,7 @@ def test_a_script_that_ends_after_a_write_still_reports(tmp_path: Path, end: str
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_forked_process_reports_its_own_writes() -> None:
     """A child has a thread of its own for what it writes, and leaves to its parent what the parent wrote."""
-    ledger = opened(MemoryEngine())
+    ledger = opened(InMemoryEngine())
     for number in (1, 2):
         store(ledger, number, creditScore=580)
     runs = [decide(ledger, number) for number in (1, 2)]

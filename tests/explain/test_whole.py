@@ -14,7 +14,7 @@ from tests.explain.test_reader import RULES, opened, store
 from tests.runs.story import at, write
 
 import woodrat
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.explain.impact import Impact
 from woodrat.explain.lineage import LineageTree, dot, lines, mermaid
 from woodrat.explain.reader import impact as impact_reader
@@ -29,7 +29,7 @@ from woodrat.runs.rules import Rule
 @pytest.fixture
 def ledger() -> woodrat.Ledger:
     """An empty ledger."""
-    return opened(MemoryEngine())
+    return opened(InMemoryEngine())
 
 
 def pages(first: Any) -> list[Any]:
@@ -332,7 +332,7 @@ def closure(steps: dict[str, list[Any]], seed: str) -> set[str]:
 
 def check_closure(seed: int) -> None:
     """Fail where impact or lineage differ from the closure over a generated log."""
-    ledger = opened(MemoryEngine())
+    ledger = opened(InMemoryEngine())
     said, steps = generated(ledger, seed)
     wanted = {id: closure(steps, id) for id in said}
     for id in said:

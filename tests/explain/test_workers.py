@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from tests.explain.test_reader import RULES, counted, decide, engine, ledger, opened, store
 
 import woodrat
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.explain.stale import Stale
 from woodrat.explain.workers import follower, search
 from woodrat.runs.rules import Rule
 
-__all__ = ["engine", "ledger"]  # fixtures: each engine
+__all__ = ["engine", "ledger"]  # fixtures
 
 
 class Told:
@@ -124,7 +124,7 @@ def test_a_decision_can_be_born_stale(ledger: woodrat.Ledger) -> None:
 @given(st.lists(st.tuples(st.sampled_from("cds"), st.integers(1, 3), st.sampled_from([580, 610, 640])), max_size=14))
 def test_what_was_told_is_what_is_stale(acts: list[tuple[str, int, int]]) -> None:
     """Whoever keeps what he was told knows of every stale decision what it would come to now, and of no wrong one."""
-    ledger = opened(MemoryEngine())
+    ledger = opened(InMemoryEngine())
     known: dict[int, Any] = {}
     subscription = ledger.on_stale(lambda found: known.update((one.decision.position, one.now.chosen) for one in found))
     for number in (1, 2, 3):

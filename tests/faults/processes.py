@@ -14,8 +14,8 @@ from typing import Final
 from tests.faults import writer
 
 from woodrat.canon.ids import Ref, TenantId
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import BEFORE_ALL, Engine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.read import Reader
 from woodrat.log import tree
 from woodrat.log.entry import Entry
@@ -163,7 +163,7 @@ def check_derived(engine: Engine) -> None:
             fresh = fold_at(view, kept.state.members, rules, kept.position)
             assert same_state(kept.state, fresh, rules), f"the state kept of {ref} is not what its observations fold to"
         entries = list(view.entries(kinds={"observation", "schema"}))
-    copy = ledger_on(MemoryEngine())
+    copy = ledger_on(InMemoryEngine())
     if entries:
         copy.admit([(entry.kind, entry.body) for entry in entries if entry.body is not None])
     whole = ledger.at("now").fingerprint()

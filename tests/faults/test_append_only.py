@@ -10,9 +10,9 @@ from typing import Final
 import apsw
 import pytest
 
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.connection import _PROTECTED
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import ledger_on, log_of, told_on
 
@@ -100,7 +100,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with a story in it, to copy."""
     path = tmp_path_factory.mktemp("told") / "story.db"
     made = SqliteEngine(path)
-    elsewhere = ledger_on(MemoryEngine(), clock=FixedClock(seed="elsewhere"))
+    elsewhere = ledger_on(InMemoryEngine(), clock=FixedClock(seed="elsewhere"))
     elsewhere.store({"entity_type": "thing", "id": "far"})
     told_on(made).log.sync(elsewhere, push=False)
     ledger_on(made, tenant="clone").log.sync(elsewhere, push=False)

@@ -290,15 +290,15 @@ def _late_note(patch: pytest.MonkeyPatch) -> None:
 
 def _not_overwritten(patch: pytest.MonkeyPatch) -> None:
     """What is freed stays in the file, and nobody searches for it."""
-    real = connection._set_up
+    real = connection.set_up
 
-    def set_up(opened: apsw.Connection, path: str, *, readonly: bool) -> None:
-        real(opened, path, readonly=readonly)
+    def set_up(opened: apsw.Connection) -> None:
+        real(opened)
         opened.authorizer = None
         opened.execute("PRAGMA secure_delete = OFF")
         opened.authorizer = connection.authorize
 
-    patch.setattr(connection, "_set_up", set_up)
+    patch.setattr(connection, "set_up", set_up)
     patch.setattr(byte_scan, "scan", lambda *_: byte_scan.Finished(purged=True, searched=True))
 
 

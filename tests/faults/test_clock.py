@@ -18,9 +18,9 @@ from woodrat.api.ledger import with_stand_in
 from woodrat.canon import moment
 from woodrat.canon.ids import TenantId
 from woodrat.cli.main import main
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.batch import Batch
 from woodrat.ledger.clock_skew import SKEW_MICROS
 from woodrat.log import tree
@@ -87,7 +87,7 @@ class Life:
             ledger.store([{"entity_type": "thing", "id": f"{number}", "city": "-"} for number in range(3)])
             for deed in all_deeds:
                 self.clock.back = self.jumps and deed.back
-                if deed.verb == "reopen" and not isinstance(engine, MemoryEngine):
+                if deed.verb == "reopen" and not isinstance(engine, InMemoryEngine):
                     engine.close()
                     engine = self.open()
                     ledger = ledger_on(engine, clock=self.clock)
@@ -146,7 +146,7 @@ class Life:
 
 def in_memory(_: Path) -> Engine:
     """Return the engine in memory."""
-    return MemoryEngine()
+    return InMemoryEngine()
 
 
 def in_a_file(place: Path) -> Engine:

@@ -261,15 +261,15 @@ def _free_page(planting: Planting) -> None:
 
 
 def _not_overwritten(planting: Planting) -> None:
-    real = connection._set_up
+    real = connection.set_up
 
-    def set_up(opened: apsw.Connection, path: str, *, readonly: bool) -> None:
-        real(opened, path, readonly=readonly)
+    def set_up(opened: apsw.Connection) -> None:
+        real(opened)
         opened.authorizer = None
         opened.execute("PRAGMA secure_delete = OFF")
         opened.authorizer = connection.authorize
 
-    planting.patch.setattr(connection, "_set_up", set_up)
+    planting.patch.setattr(connection, "set_up", set_up)
 
 
 def _write_ahead_log(planting: Planting) -> None:

@@ -25,7 +25,7 @@ from woodrat import Ledger, Refused
 from woodrat.canon import form, ids
 from woodrat.canon.digest import digest
 from woodrat.canon.ids import Ref
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.erasure.reader import closure
 from woodrat.ledger import write as write_path
 from woodrat.ledger.own_policy import registry
@@ -235,7 +235,7 @@ def on(kind: str, db: Path, keys: Path, seed: str = "a") -> Ledger:
     if kind == "sqlite":
         return woodrat.open(db, keys=keys, agent="crm", clock=FixedClock(seed=seed))
     return Ledger(
-        MemoryEngine(), tenant="default", agent="crm", clock=FixedClock(seed=seed), policies=registry(()), keys=keys
+        InMemoryEngine(), tenant="default", agent="crm", clock=FixedClock(seed=seed), policies=registry(()), keys=keys
     )
 
 

@@ -72,16 +72,16 @@ def test_dropped_flushes_are_caught() -> None:
 @contextlib.contextmanager
 def sloppily() -> Iterator[None]:
     """Let connections flush only when the log is taken over."""
-    real = connection._set_up
+    real = connection.set_up
 
-    def set_up(made: Any, path: str, *, readonly: bool) -> None:
-        real(made, path, readonly=readonly)
+    def set_up(made: Any) -> None:
+        real(made)
         made.authorizer = None
         made.execute("PRAGMA synchronous = NORMAL")
         made.authorizer = connection.authorize
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(connection, "_set_up", set_up)
+        patch.setattr(connection, "set_up", set_up)
         yield
 
 

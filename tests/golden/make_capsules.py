@@ -14,7 +14,7 @@ from typing import Any, Final
 import woodrat
 from woodrat.canon import form
 from woodrat.canon.ids import Ref, TenantId
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.proofs.verbs.keys import Keys, make
 from woodrat.proofs.verbs.signer import Signing
@@ -165,7 +165,7 @@ def written() -> dict[str, bytes]:
 
     with tempfile.TemporaryDirectory() as folder:
         made = make(folder, FixedClock(seed="key"), "example.com/golden")
-        ledger = signed_ledger(MemoryEngine(), made.keys)
+        ledger = signed_ledger(InMemoryEngine(), made.keys)
         first = ledger.store({"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"})
         old = ledger.proofs.checkpoint().note
         named = story(ledger)

@@ -17,7 +17,7 @@ from woodrat import Ledger
 from woodrat.canon import form
 from woodrat.canon.ids import Ref
 from woodrat.clock import Clock
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.state.observation import ASSERT, CORRECT, RETRACT, say
 from woodrat.testing.clock import FixedClock, JumpingClock
@@ -43,7 +43,7 @@ def written() -> dict[str, bytes]:
     """Return every file by name: each log as lines of JSON, and beside it what it must lead to."""
     files: dict[str, bytes] = {}
     for name, (story, clock) in STORIES.items():
-        engine = MemoryEngine()
+        engine = InMemoryEngine()
         ledger = opened(engine, "ada", clock())
         story(engine, ledger)
         with engine.view(ledger.tenant) as view:
@@ -60,12 +60,12 @@ def written() -> dict[str, bytes]:
     return files
 
 
-def opened(engine: MemoryEngine, agent: str, clock: Clock) -> Ledger:
+def opened(engine: InMemoryEngine, agent: str, clock: Clock) -> Ledger:
     """Return a ledger of the golden tenant."""
     return Ledger(engine, tenant="golden", agent=agent, clock=clock, policies=registry(()))
 
 
-def two_agents(engine: MemoryEngine, ada: Ledger) -> None:
+def two_agents(engine: InMemoryEngine, ada: Ledger) -> None:
     """Two agents disagree on a city; what they say is corrected, withdrawn, deleted, joined, read and tagged."""
     bob = opened(engine, "bob", FixedClock("2026-01-01T00:00:00.500000Z", seed="bob"))
     ada.store({"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"}, observed_at=MARCH)
@@ -140,7 +140,7 @@ STOCK: Final[Mapping[str, Any]] = {
 }
 
 
-def collections(engine: MemoryEngine, ada: Ledger) -> None:
+def collections(engine: InMemoryEngine, ada: Ledger) -> None:
     """Collections and sums grow, shrink and are corrected, on a clock that jumps; a new schema changes their rules."""
     bob = opened(engine, "bob", JumpingClock(["2024-11-27T00:00:00Z", "2026-06-01T00:00:00Z"], seed="bob"))
     ada.schemas.register(dict(STOCK))
@@ -190,7 +190,7 @@ def collections(engine: MemoryEngine, ada: Ledger) -> None:
     ada.admit(("observation", one.body) for one in (early, blind, misfit))
 
 
-def objects_by_key(engine: MemoryEngine, ada: Ledger) -> None:
+def objects_by_key(engine: InMemoryEngine, ada: Ledger) -> None:
     """Steps of a pipeline merge by name, member by member; a contact is attached to the one that it can mean."""
     bob = opened(engine, "bob", FixedClock("2026-01-01T00:00:00.500000Z", seed="bob"))
     nightly: dict[str, Any] = {"entity_type": "pipeline", "name": "nightly"}
@@ -219,7 +219,7 @@ def objects_by_key(engine: MemoryEngine, ada: Ledger) -> None:
     bob.store({"entity_type": "contact", "name": "Bo", "city": "Vic"}, match="existing", observed_at=JUNE)
 
 
-STORIES: Final[Mapping[str, tuple[Callable[[MemoryEngine, Ledger], None], Callable[[], Clock]]]] = {
+STORIES: Final[Mapping[str, tuple[Callable[[InMemoryEngine, Ledger], None], Callable[[], Clock]]]] = {
     "two-agents": (two_agents, FixedClock),
     "collections": (
         collections,

@@ -11,7 +11,7 @@ from tests.server.server import Server
 
 from woodrat.cli.serve import endpoints
 from woodrat.clock import SystemClock
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.inspector import site
 from woodrat.inspector.site import InspectorSite
 from woodrat.ledger.own_policy import registry
@@ -26,7 +26,7 @@ def served(folder: Path) -> Server:
     """Return a server whose site is what a folder holds."""
     pages = InspectorSite(folder)
     keys = Open("default", "web")
-    app = App(MemoryEngine(), keys, clock=SystemClock(), policies=registry(()), endpoints=endpoints(), site=pages)
+    app = App(InMemoryEngine(), keys, clock=SystemClock(), policies=registry(()), endpoints=endpoints(), site=pages)
     return Server(app)
 
 

@@ -13,8 +13,8 @@ from tests.laws.test_ledger_laws import on_every_engine
 
 from woodrat import Ledger, NotFound
 from woodrat.canon import form
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.write import Draft, Writer
 from woodrat.runs import values
 from woodrat.runs.verbs import citation
@@ -89,7 +89,7 @@ PLANTED: dict[str, tuple[object, str, object]] = {
 @pytest.mark.parametrize("planted", PLANTED)
 def test_a_check_that_leaves_something_out_is_found_out(planted: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A check that compares less lets a changed read pass, and the law above notices."""
-    ledger = ledger_on(MemoryEngine())
+    ledger = ledger_on(InMemoryEngine())
     ledger.schemas.register({"title": "loan", "properties": {"tags": {"type": "array", "x-woodrat-merge": "union"}}})
     tags = [str(number) for number in range(100)]
     ledger.store({"entity_type": "loan", "id": "42", "score": 580, "tags": tags})

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.laws.test_ledger_laws import ENGINES, admitted
 
 from woodrat.canon.form import serialise
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.merge import elements
 from woodrat.testing.histories import Telling, batches, tellings
 from woodrat.testing.ledgers import answers
@@ -31,7 +31,7 @@ def said_within(writes: list[Telling]) -> bytes:
     """Return all that a ledger says whose collections lie within its merge state, now and halfway."""
     before, elements.INSIDE_MAX = elements.INSIDE_MAX, 1_000_000
     try:
-        ledger = admitted(MemoryEngine(), writes)
+        ledger = admitted(InMemoryEngine(), writes)
         return serialise([answers(ledger), answers(ledger.at(ledger.position // 2))])
     finally:
         elements.INSIDE_MAX = before

@@ -15,8 +15,8 @@ from tests.runs import test_lists
 import woodrat
 from woodrat.api.trailing_indexes import TRAILING
 from woodrat.canon.ids import TenantId
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import BEFORE_ALL, Engine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.erasure import index
 from woodrat.explain.index import touched
 from woodrat.ledger import body_index, derived_part, entry_index, indexer
@@ -137,7 +137,7 @@ def _story() -> woodrat.Ledger:
     acts += [("ann", decide), ("bob", ("touched", "store", "loan/1", {"score": 502}, 5)), ("ann", decide)]
     for id in ("1", "3"):
         acts += [("bob", ("lists", "evaluate", {"id": id, "subject": test_lists.RUNS[0], "verdict": "failed"}))]
-    ledger = tell(MemoryEngine(), acts)
+    ledger = tell(InMemoryEngine(), acts)
     follow(ledger)
     return ledger
 

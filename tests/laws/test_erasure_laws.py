@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from woodrat import Ledger
 from woodrat.canon.ids import Ref
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.log.tree import root
 from woodrat.state import relation
 from woodrat.state.observation import Observation
@@ -62,7 +62,7 @@ def test_law_1_an_erased_entity_is_as_if_never_sent(make_engine: Callable[[], En
     assert ledger.fingerprint(provenance=True) == again.fingerprint(provenance=True)
     event("all that stays was said before" if left == held else "something was said again")
     if left == held:
-        never = admitted(MemoryEngine(), [rest] if rest.said else [])
+        never = admitted(InMemoryEngine(), [rest] if rest.said else [])
         assert ledger.fingerprint() == never.fingerprint()
     assert ledger.rebuild().agreed
 
@@ -129,7 +129,7 @@ def test_law_1_an_erased_agent_is_as_if_silent(make_engine: Callable[[], Engine]
     assert all(s.observation.agent != agent for s in ledger.observations())
     rest = without(telling, lambda one: one.agent == agent)
     if said_in(ledger) == {one.body for one in rest.said if isinstance(one, Observation)}:
-        never = admitted(MemoryEngine(), [rest] if rest.said else [])
+        never = admitted(InMemoryEngine(), [rest] if rest.said else [])
         assert ledger.fingerprint() == never.fingerprint()
     assert ledger.rebuild().agreed
 

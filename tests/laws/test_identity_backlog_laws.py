@@ -12,8 +12,8 @@ from tests.laws.test_ledger_laws import ENGINES
 
 from woodrat import Ledger, NotFound, Refused
 from woodrat.canon.ids import TenantId
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine, View
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import identifying_values, identity_backlog, matches
 from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN
@@ -163,7 +163,7 @@ def test_no_answer_depends_on_how_far_values_are_noted(make_engine: Callable[[],
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(identity_backlog, "STEP_ENTITIES", 1)
         patch.setattr(identity_backlog, "STEP_ROWS", 1)
-        one, other = make_engine(), MemoryEngine()
+        one, other = make_engine(), InMemoryEngine()
         event(f"{sum(isinstance(act, Rules) for act in acts)} schemas")
         compare(ledger_on(one), ledger_on(other), acts)
         one.close()
@@ -189,7 +189,7 @@ STORY: Final[list[Act]] = [
 @pytest.mark.usefixtures("short_steps")
 def test_the_story_agrees() -> None:
     """What the planted faults below go wrong with goes well without them."""
-    compare(ledger_on(MemoryEngine()), ledger_on(MemoryEngine()), STORY)
+    compare(ledger_on(InMemoryEngine()), ledger_on(InMemoryEngine()), STORY)
 
 
 def _nothing(*_: object, **__: object) -> Any:
@@ -212,12 +212,12 @@ def test_what_is_left_out_is_noticed(name: str, fault: Any, monkeypatch: pytest.
     """A step, a read, a match or an erasure that leaves something out is told from one that does not."""
     monkeypatch.setattr(identity_backlog, name, fault, raising=False)
     with pytest.raises(AssertionError):
-        compare(ledger_on(MemoryEngine()), ledger_on(MemoryEngine()), STORY)
+        compare(ledger_on(InMemoryEngine()), ledger_on(InMemoryEngine()), STORY)
 
 
 def test_a_schema_with_other_identity_rules_touches_no_entity(monkeypatch: pytest.MonkeyPatch) -> None:
     """To register it reads no observation and writes no row of values, whatever there is of the type."""
-    ledger = ledger_on(MemoryEngine())
+    ledger = ledger_on(InMemoryEngine())
     for number in range(20):
         ledger.store({"entity_type": "person", "name": f"n{number}", "email": f"e{number}@example.org"})
     with ledger.context.engine.view(TENANT) as view:
@@ -232,7 +232,7 @@ def test_a_schema_with_other_identity_rules_touches_no_entity(monkeypatch: pytes
 
 def test_a_hint_says_that_shared_values_are_not_known_yet() -> None:
     """Whoever writes while values wait is told that others may share one; afterwards the hint names them."""
-    ledger = ledger_on(MemoryEngine())
+    ledger = ledger_on(InMemoryEngine())
     ledger.store({"entity_type": "person", "name": "Ana", "phone": "1", "$": {"key": "k1"}})
     ledger.schemas.register({"x-woodrat-identity": [["phone"]]}, entity_type="person")
     hints = ledger.store({"entity_type": "person", "phone": "1", "$": {"key": "k2"}}).hints

@@ -19,9 +19,9 @@ from woodrat import Ledger, NotFound, Past, Refused
 from woodrat.canon import ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import BEFORE_ALL, Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import identity_backlog, refold, spacing, transitions
 from woodrat.ledger import read as read_path
 from woodrat.ledger.own_policy import registry
@@ -62,7 +62,7 @@ def SqliteInMemory() -> Engine:
     return engine
 
 
-MAKERS: Final[list[Callable[[], Engine]]] = [MemoryEngine, SqliteInMemory]
+MAKERS: Final[list[Callable[[], Engine]]] = [InMemoryEngine, SqliteInMemory]
 """What makes an engine."""
 ENGINES: Final = st.sampled_from(MAKERS)
 """Draws what makes an engine: every law is tried on all of them, and no history on more than one."""

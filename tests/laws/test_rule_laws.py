@@ -14,7 +14,7 @@ from tests.laws.three_valued import MISSING, Outcome
 
 from woodrat import Refused, Rule
 from woodrat.canon import form
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.explain import remake
 from woodrat.records import replace
 from woodrat.runs import operators, steps
@@ -206,7 +206,7 @@ def test_a_run_names_every_fact_that_its_rules_did_not_get(
     facts: dict[str, Any], told: list[tuple[Any, dict[str, Any]]], mode: str, on_missing: str
 ) -> None:
     """Whatever a decision comes to, the run's problems and its narrative name each fact that a rule did not get."""
-    ledger = ledger_on(MemoryEngine())
+    ledger = ledger_on(InMemoryEngine())
     wanted = three_valued.decision(facts, told, "d", mode, on_missing)
     rules = [Rule(chosen, when) for chosen, when in told]
     run = ledger.run("Which?")

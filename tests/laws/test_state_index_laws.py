@@ -17,8 +17,9 @@ from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.canon.order import order_key
-from woodrat.engines.memory import MemoryEngine, MemoryTransaction
 from woodrat.engines.port import Engine, IndexRow
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
+from woodrat.engines.sqlite.transaction import SqliteTransaction
 from woodrat.ledger import find, query, reads, search_index, state_index, state_rows, state_steps
 from woodrat.ledger.indexer import STATE
 from woodrat.ledger.moments import open_reader
@@ -460,7 +461,7 @@ def _rows_begin_late(patch: pytest.MonkeyPatch) -> None:
 
 
 def _rows_never_end(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(MemoryTransaction, "end", lambda self, position, rows: None)
+    patch.setattr(SqliteTransaction, "end", lambda self, position, rows: None)
 
 
 def _duplicates_forgotten(patch: pytest.MonkeyPatch) -> None:
@@ -517,7 +518,7 @@ def test_a_planted_fault_is_caught(plant: Callable[[pytest.MonkeyPatch], None]) 
 
 def _is_caught(seed: int) -> bool:
     try:
-        tell_and_check(MemoryEngine(), seed, every=3)
+        tell_and_check(InMemoryEngine(), seed, every=3)
     except AssertionError:
         return True
     return False

@@ -13,8 +13,8 @@ from tests.laws.test_ledger_laws import ENGINES
 from woodrat import Ledger, NotFound, Refused, Rule
 from woodrat.canon import form
 from woodrat.canon.ids import Ref
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.runs.rules import evaluate
 from woodrat.state.observation import Observation
 from woodrat.testing.histories import Telling, batches, tellings
@@ -131,7 +131,7 @@ def test_a_sweep_is_every_value_by_itself(
     stages: list[tuple[list[Rule], Any, str, str]], sweep: Any, by_field: bool
 ) -> None:
     """The ranges and the table of a sweep say what setting each value alone says, chains of runs included."""
-    ledger = ledger_on(MemoryEngine())
+    ledger = ledger_on(InMemoryEngine())
     ledger.store({"entity_type": "thing", "id": "1", "n": 1})
     made = 0
     for rules, m, origin, on_missing in stages:

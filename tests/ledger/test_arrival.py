@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +11,8 @@ import pytest
 import woodrat
 from woodrat.api.ledger import Ledger, with_stand_in
 from woodrat.canon import form
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
-from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import plans
 from woodrat.ledger.batch import Batch
 from woodrat.state import observation
@@ -27,17 +25,17 @@ LATER = "2020-01-06T09:00:00Z"
 BY_ARRIVAL = "arrived later; no observation time was given"
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
-    """Each engine, empty."""
-    found: Engine = MemoryEngine() if request.param == "memory" else SqliteEngine(tmp_path / "arrival.db")
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    """An empty engine."""
+    found: Engine = InMemoryEngine()
     yield found
     found.close()
 
 
 @pytest.fixture
 def ledger(engine: Engine) -> Ledger:
-    """A ledger on each engine."""
+    """An empty ledger."""
     return ledger_on(engine)
 
 
@@ -161,7 +159,7 @@ def test_a_planted_mark_is_found(
     monkeypatch: pytest.MonkeyPatch, way: str, plant: Callable[[pytest.MonkeyPatch], None], stated: bool
 ) -> None:
     """A ledger that forgets the mark, or marks what was stated, is caught by every way to write."""
-    ledger = ledger_on(MemoryEngine())
+    ledger = ledger_on(InMemoryEngine())
     ledger.store([ana("Reus"), {"entity_type": "contact", "name": "Cleo"}], observed_at=WHEN)
     since = ledger.position
     plant(monkeypatch)
@@ -390,7 +388,7 @@ def test_groups_and_effective_times(ledger: Ledger) -> None:
 
 def test_import_keeps_the_mark(engine: Engine, ledger: Ledger) -> None:
     """Assigned times travel: whatever order the entries come in, another ledger lists the same fields."""
-    here, there = ledger, ledger_on(MemoryEngine(), "there")
+    here, there = ledger, ledger_on(InMemoryEngine(), "there")
     here.store(ana("Barcelona"))
     here.store({"entity_type": "contact", "name": "Bo", "city": "Vic"})
     there.store({"entity_type": "contact", "name": "Bo", "city": "Vic"})
@@ -400,7 +398,7 @@ def test_import_keeps_the_mark(engine: Engine, ledger: Ledger) -> None:
         out = io.BytesIO()
         one.log.export(out)
         exports.append(out.getvalue())
-    copies = [ledger_on(MemoryEngine(), name) for name in ("one", "two")]
+    copies = [ledger_on(InMemoryEngine(), name) for name in ("one", "two")]
     for copy, order in zip(copies, (exports, exports[::-1]), strict=True):
         for export in order:
             copy.log.import_(io.BytesIO(export))

@@ -14,9 +14,9 @@ import pytest
 
 from woodrat import Corrupt, Ledger, Refused, Report
 from woodrat.api.ledger import with_stand_in
-from woodrat.engines.memory import MemoryEngine, MemoryTransaction
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.engines.sqlite.transaction import SqliteTransaction
 from woodrat.ledger import batch
 from woodrat.ledger.batch import Batch
@@ -25,9 +25,9 @@ from woodrat.merge.diff import FieldChange
 from woodrat.testing.ledgers import ledger_on, log_of
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
-    found: Engine = MemoryEngine() if request.param == "memory" else SqliteEngine(tmp_path / "gathered.db")
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    found: Engine = InMemoryEngine()
     yield found
     found.close()
 
@@ -36,14 +36,13 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
 def appended(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many writes were appended at a time."""
     found: list[int] = []
-    for kind in (MemoryTransaction, SqliteTransaction):
-        append = kind.append
+    append = SqliteTransaction.append
 
-        def counting(self: Any, writes: Any, meanings: Any, append: Any = append) -> None:
-            found.append(len(writes))
-            append(self, writes, meanings)
+    def counting(self: Any, writes: Any, meanings: Any) -> None:
+        found.append(len(writes))
+        append(self, writes, meanings)
 
-        monkeypatch.setattr(kind, "append", counting)
+    monkeypatch.setattr(SqliteTransaction, "append", counting)
     return found
 
 

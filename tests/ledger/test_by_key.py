@@ -12,8 +12,7 @@ import woodrat
 from woodrat import Ledger, Refused
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.engines.memory import MemoryEngine
-from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.merge.elements import Parts
 from woodrat.proofs.verbs.keys import make as make_keys
 from woodrat.state.observation import ASSERT, say
@@ -27,10 +26,10 @@ FLOW: Final[dict[str, Any]] = {
 }
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
-    """A ledger on every engine, which knows what a flow is."""
-    engine = MemoryEngine() if request.param == "memory" else SqliteEngine(tmp_path / "flow.db")
+@pytest.fixture
+def ledger() -> Iterator[Ledger]:
+    """A ledger which knows what a flow is."""
+    engine = InMemoryEngine()
     found = ledger_on(engine)
     found.schemas.register(FLOW)
     yield found
@@ -227,7 +226,7 @@ def test_a_write_to_one_of_many_objects_costs_one_object(monkeypatch: pytest.Mon
         looks += 1
         return get(self, key, default)
 
-    ledger = ledger_on(MemoryEngine())
+    ledger = ledger_on(InMemoryEngine())
     ledger.schemas.register(FLOW)
     monkeypatch.setattr(Parts, "get", counted)
     costs = []

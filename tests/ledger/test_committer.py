@@ -16,9 +16,9 @@ import pytest
 from woodrat import Ledger, Refused, Report, Unavailable
 from woodrat.api.ledger import with_stand_in
 from woodrat.canon.ids import TenantId
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.batch import Batch
 from woodrat.ledger.committer import Committer
 from woodrat.runs.rules import Rule
@@ -79,7 +79,7 @@ class _Together:
 
 @pytest.fixture(params=["memory", "sqlite"])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Counting]:
-    found = Counting(MemoryEngine() if request.param == "memory" else SqliteEngine(tmp_path / "shared.db"))
+    found = Counting(InMemoryEngine() if request.param == "memory" else SqliteEngine(tmp_path / "shared.db"))
     yield found
     found.close()
 

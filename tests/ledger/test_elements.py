@@ -12,8 +12,8 @@ import pytest
 
 from woodrat import Elements, Ledger, NotFound, Past, Refused, Snapshot
 from woodrat.canon.ids import TenantId
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import elements as element_pages
 from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN
@@ -48,10 +48,10 @@ def filled(ledger: Ledger, size: int) -> Ledger:
     return ledger
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
-    """A ledger on every engine."""
-    engine = MemoryEngine() if request.param == "memory" else SqliteEngine(tmp_path / "box.db")
+@pytest.fixture
+def ledger() -> Iterator[Ledger]:
+    """An empty ledger."""
+    engine = InMemoryEngine()
     yield ledger_on(engine)
     engine.close()
 
@@ -332,7 +332,7 @@ def test_a_run_records_that_it_read_elements(ledger: Ledger) -> None:
 
 def test_a_report_tells_a_large_collection_that_is_new() -> None:
     """Of a large collection that was not there before, the report tells every element."""
-    ledger = ledger_on(MemoryEngine())
+    ledger = ledger_on(InMemoryEngine())
     ledger.schemas.register({"title": "bag", "properties": {"of": {"type": "array", "x-woodrat-merge": "union"}}})
     elements = [f"e{number:03}" for number in range(100)]
     [change] = ledger.store({"entity_type": "bag", "id": "1", "of": elements}).changes

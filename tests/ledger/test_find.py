@@ -1,4 +1,4 @@
-"""Finding and rebuilding: the same pages, order and cursors on every engine, at every moment."""
+"""Finding and rebuilding: the same pages, order and cursors at every moment."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import woodrat
 from woodrat.canon import form
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import derive, identity_backlog, state_steps
 from woodrat.ledger import index as log_index
 from woodrat.ledger.find import Hit
@@ -30,10 +30,10 @@ def opened(engine: Engine, agent: str = "a") -> woodrat.Ledger:
     return woodrat.Ledger(engine, tenant="t", agent=agent, clock=FixedClock(), policies=registry(()))
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[woodrat.Ledger]:
-    """An empty ledger on each engine."""
-    engine: Engine = MemoryEngine() if request.param == "memory" else SqliteEngine(tmp_path / "one.db")
+@pytest.fixture
+def ledger() -> Iterator[woodrat.Ledger]:
+    """An empty ledger."""
+    engine: Engine = InMemoryEngine()
     yield opened(engine)
     engine.close()
 
@@ -524,7 +524,7 @@ def test_rebuild_makes_lost_tables_again(tmp_path: Path, table: str) -> None:
 def test_engines_give_the_same_pages(writes: list[tuple[str, str, bool]]) -> None:
     """The same writes give the same hits, order and cursors on memory and SQLite."""
     with tempfile.TemporaryDirectory() as folder:
-        both = [opened(MemoryEngine()), opened(SqliteEngine(Path(folder) / "one.db"))]
+        both = [opened(InMemoryEngine()), opened(SqliteEngine(Path(folder) / "one.db"))]
         for number, (name, text, deletes) in enumerate(writes):
             for one in both:
                 one.store(person(name, text=text, n=number))

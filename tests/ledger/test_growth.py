@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import growth
 from woodrat.ledger.growth import Growth, growth_of
 from woodrat.testing.ledgers import ledger_on
@@ -94,7 +94,8 @@ def test_a_thread_and_a_loop_are_woken(engine: SqliteEngine, monkeypatch: pytest
 def test_without_a_stamp_everybody_looks_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those who wait at an engine that has no stamp are woken at every look."""
     monkeypatch.setattr(Growth, "_look", lambda self: None)
-    engine = MemoryEngine()
+    monkeypatch.setattr(InMemoryEngine, "stamp", lambda self: None)
+    engine = InMemoryEngine()
     waiting = growth_of(engine)
     assert waiting.stamp() is None
     woken = threading.Event()
@@ -115,7 +116,7 @@ def test_a_closed_engine_wakes_all(engine: SqliteEngine, waiting: Growth) -> Non
 def test_nobody_holds_on_to_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting at an engine does not keep it, and the thread ends when nobody waits."""
     monkeypatch.setattr(growth, "LOOK_SECONDS", 0.001)
-    engine = MemoryEngine()
+    engine = InMemoryEngine()
     waiting = growth_of(engine)
     waiting.wait(None, LONG_SECONDS)
     threads = [thread for thread in threading.enumerate() if thread.name == "woodrat-growth"]

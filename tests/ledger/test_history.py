@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import woodrat
 from woodrat.canon.ids import Ref
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import entry_index, history, reads
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
@@ -132,7 +132,7 @@ def test_pages_are_the_whole_history(acts: list[tuple[Any, ...]], limit: int, si
         patch.setattr(history, "WHOLE_MAX", 0)
         patch.setattr(history, "_PART", size)
         patch.setattr(entry_index, "_RELATIONS_PAGE", size)
-        agree(MemoryEngine(), acts, limit)
+        agree(InMemoryEngine(), acts, limit)
 
 
 @settings(max_examples=8, deadline=None, phases=[Phase.generate])
@@ -172,7 +172,7 @@ def test_a_planted_fault_is_caught(name: str, fault: Any, acts: list[tuple[Any, 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(history, name, fault)
         with pytest.raises(AssertionError):
-            agree(MemoryEngine(), acts, 2)
+            agree(InMemoryEngine(), acts, 2)
 
 
 def test_a_page_of_relations_costs_what_it_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

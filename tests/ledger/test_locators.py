@@ -11,9 +11,8 @@ import pytest
 import woodrat
 from woodrat.api.ledger import Ledger
 from woodrat.canon import form, ids
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
-from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.erasure import rewrite
 from woodrat.erasure.quotes import Quoted
 from woodrat.erasure.rewrite import Names
@@ -27,10 +26,10 @@ NOTE = b"Ana moved.\nShe lives in Olot now.\n"
 ANA = "contact/Ana"
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
-    """A ledger on each engine."""
-    engine: Engine = MemoryEngine() if request.param == "memory" else SqliteEngine(tmp_path / "located.db")
+@pytest.fixture
+def ledger() -> Iterator[Ledger]:
+    """An empty ledger."""
+    engine: Engine = InMemoryEngine()
     yield ledger_on(engine)
     engine.close()
 
@@ -103,7 +102,7 @@ def test_all_faults_at_once(ledger: Ledger) -> None:
 
 def test_import_does_not_ask_the_source(ledger: Ledger) -> None:
     """What another ledger took is taken, though its source never arrived; there is then nothing to show."""
-    there = ledger_on(MemoryEngine(), "there")
+    there = ledger_on(InMemoryEngine(), "there")
     there.store(ana({"line": 2}), source=there.sources.add(NOTE))
     said = there.observations(ANA).items[0].observation
     ledger.admit([("observation", said.body)])
@@ -114,7 +113,7 @@ def test_import_does_not_ask_the_source(ledger: Ledger) -> None:
 
 def test_a_past_knows_only_its_sources(ledger: Ledger) -> None:
     """As of a moment, the words are those of sources that were there."""
-    there = ledger_on(MemoryEngine(), "there")
+    there = ledger_on(InMemoryEngine(), "there")
     there.store(ana({"line": 2}), source=there.sources.add(NOTE))
     ledger.admit([("observation", there.observations(ANA).items[0].observation.body)])
     before = ledger.position
@@ -149,7 +148,7 @@ def _again(said: Observation, names: Names) -> dict[str, Any]:
 
 def test_erasure_takes_the_words_and_keeps_the_mark() -> None:
     """What is said again keeps its assigned time marked, and quotes neither an erased source nor an erased value."""
-    ledger = ledger_on(MemoryEngine())
+    ledger = ledger_on(InMemoryEngine())
     ledger.store(ana({"line": 2, "quote": "lives in Olot"}), source=ledger.sources.add(NOTE))
     said = ledger.observations(ANA).items[0].observation
     source = ids.digest_of("source", str(said.optional["source"]))

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import woodrat
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import index as log_index
 from woodrat.ledger import observed_time, reads
 from woodrat.ledger.own_policy import registry
@@ -21,7 +21,7 @@ TIMES = [f"2026-01-0{day}T00:00:00.000000Z" for day in range(1, 6)]
 def opened() -> woodrat.Ledger:
     """Return an empty ledger."""
     clock = FixedClock("2026-01-09T09:00:00.000000Z")
-    return woodrat.Ledger(MemoryEngine(), tenant="t", agent="ann", clock=clock, policies=registry(()))
+    return woodrat.Ledger(InMemoryEngine(), tenant="t", agent="ann", clock=clock, policies=registry(()))
 
 
 def catch_up(ledger: woodrat.Ledger, part: int) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -12,17 +11,19 @@ import pytest
 
 from woodrat import Ledger
 from woodrat.canon.ids import TenantId
-from woodrat.engines.memory import MemoryEngine, MemoryTransaction
+from woodrat.engines.sqlite.connected import Connected
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
+from woodrat.engines.sqlite.transaction import SqliteTransaction
 from woodrat.testing.ledgers import ledger_on
 
-FREE = frozenset({"at_hand"})
-"""What an engine answers without asking anybody."""
+FREE = frozenset({"at_hand", "flush", "trim"})
+"""What an engine answers without asking anybody, and what it does itself at the end."""
 
 
 class _Counting:
     """A transaction that counts what it is asked."""
 
-    def __init__(self, write: MemoryTransaction, calls: Counter[str]) -> None:
+    def __init__(self, write: SqliteTransaction, calls: Counter[str]) -> None:
         self._write, self._calls = write, calls
 
     def __getattr__(self, name: str) -> Any:
@@ -37,17 +38,15 @@ class _Counting:
         return counted
 
 
-class CountingEngine(MemoryEngine):
-    """The reference engine, as one whose every answer takes a round trip."""
+class CountingEngine(InMemoryEngine):
+    """An engine, as one whose every answer takes a round trip."""
 
     def __init__(self) -> None:
         super().__init__()
         self.calls: Counter[str] = Counter()
 
-    @contextmanager
-    def transaction(self, tenant: TenantId) -> Iterator[Any]:
-        with super().transaction(tenant) as write:
-            yield _Counting(write, self.calls)
+    def opening(self, writer: Connected, tenant: TenantId) -> Any:
+        return _Counting(super().opening(writer, tenant), self.calls)
 
     def count(self, call: Callable[[], object]) -> Counter[str]:
         """Return how often each question is asked while something is done."""

@@ -1,4 +1,4 @@
-"""Queries by indexed fields: conditions, order, pages and moments, on every engine, and what becomes of the rows."""
+"""Queries by indexed fields: conditions, order, pages and moments, and what becomes of the rows."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 
 import woodrat
 from woodrat.canon.ids import Ref, TenantId
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine, IndexRow
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import find, indexer, state_rows, state_steps
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
@@ -35,10 +35,10 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[woodrat.Ledger]:
-    """A ledger with an indexed type on each engine."""
-    engine: Engine = MemoryEngine() if request.param == "memory" else SqliteEngine(tmp_path / "one.db")
+@pytest.fixture
+def ledger() -> Iterator[woodrat.Ledger]:
+    """A ledger with an indexed type."""
+    engine: Engine = InMemoryEngine()
     made = woodrat.Ledger(engine, tenant="t", agent="a", clock=FixedClock(), policies=registry(()))
     made.schemas.register(SCHEMA)
     yield made

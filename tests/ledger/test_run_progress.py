@@ -11,9 +11,9 @@ import pytest
 import woodrat
 from woodrat import Ledger, Refused
 from woodrat.canon.ids import TenantId
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import entry_index, run_progress
 from woodrat.proofs.verbs import keys
 from woodrat.runs.relay import Relay
@@ -39,9 +39,9 @@ def steps(engine: Engine) -> list[str]:
         return [entry.kind for entry in entry_index.run_entries(view, RUN, view.head().position)]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
-    found: Engine = MemoryEngine() if request.param == "memory" else SqliteEngine(tmp_path / "sofar.db")
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    found: Engine = InMemoryEngine()
     yield found
     found.close()
 

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from woodrat import Ledger
 from woodrat.api.trailing_indexes import TRAILING
 from woodrat.canon.ids import Ref
-from woodrat.engines.memory import MemoryEngine, MemoryTransaction
 from woodrat.engines.port import IndexRow, View
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
+from woodrat.engines.sqlite.transaction import SqliteTransaction
 from woodrat.ledger import fingerprint_index, indexer, search_index, state_index, state_redo, state_rows, state_steps
 from woodrat.ledger import search as searching
 from woodrat.ledger.read import Reader
@@ -64,7 +65,7 @@ def bring_on(ledger: Ledger) -> None:
 
 def check_steps(data: st.DataObject) -> None:
     """Write a history, bring the index on now and then, and compare it with the definition."""
-    ledger = ledger_on(MemoryEngine(), tenant="t")
+    ledger = ledger_on(InMemoryEngine(), tenant="t")
     engine, tenant = ledger.context.engine, ledger.tenant
     for batch in data.draw(batches(data.draw(tellings()))):
         ledger.admit(bodies(batch.said))
@@ -81,12 +82,12 @@ def check_steps(data: st.DataObject) -> None:
 def test_a_step_that_forgets_something_is_caught(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: rows that do not end, groups that are not looked at, types that are not described anew."""
     if fault == "ends":
-        monkeypatch.setattr(MemoryTransaction, "end", lambda self, position, rows: None)
+        monkeypatch.setattr(SqliteTransaction, "end", lambda self, position, rows: None)
     elif fault == "groups":
         monkeypatch.setattr(state_steps, "group_events", lambda *given: [])
     else:
         monkeypatch.setattr(state_steps.Step, "_filling", lambda *given: ())
-    ledger = ledger_on(MemoryEngine(), tenant="t")
+    ledger = ledger_on(InMemoryEngine(), tenant="t")
     engine, tenant = ledger.context.engine, ledger.tenant
     ledger.store([{"entity_type": "pair", "id": name, "text": f"word {name}"} for name in ("a", "b")])
     bring_on(ledger)
@@ -130,7 +131,7 @@ def cards(count: int, **fields: Any) -> list[dict[str, Any]]:
 
 def test_a_schema_that_adds_a_field_nobody_uses_takes_in_no_entity() -> None:
     """Every index goes past it in one step, and says what the definition says."""
-    ledger = ledger_on(MemoryEngine(), tenant="t")
+    ledger = ledger_on(InMemoryEngine(), tenant="t")
     assert filling_after(ledger, {"type": "string"}, cards(5)) == {index.name: False for index in indexer.STATE}
     ledger.store({"entity_type": "note_card", "id": "n0", "extra": "fresh"})
     assert [hit.snapshot.entity.key for hit in ledger.search("fresh")] == ["n0"]
@@ -142,7 +143,7 @@ def test_a_schema_that_adds_a_field_nobody_uses_takes_in_no_entity() -> None:
 @pytest.mark.parametrize("value", ["said before", None, 7, ["a"], {"a": 1}, ""])
 def test_a_schema_that_describes_a_field_in_use_takes_in_its_entities(value: object) -> None:
     """Whatever the value that one of them has."""
-    ledger = ledger_on(MemoryEngine(), tenant="t")
+    ledger = ledger_on(InMemoryEngine(), tenant="t")
     described = {"type": "integer", "x-woodrat-merge": "max"}
     assert all(filling_after(ledger, described, cards(5, extra=value)).values())
     bring_on(ledger)
@@ -153,7 +154,7 @@ def test_a_schema_that_describes_a_field_in_use_takes_in_its_entities(value: obj
 
 def test_the_first_field_that_is_marked_for_search_takes_in_all_entities() -> None:
     """Nobody has a value of it, and yet no other field is searched from then on."""
-    ledger = ledger_on(MemoryEngine(), tenant="t")
+    ledger = ledger_on(InMemoryEngine(), tenant="t")
     assert filling_after(ledger, {"type": "string", "x-woodrat-text": True}, cards(5))[search_index.INDEX.name]
     assert not list(ledger.search("word"))
     bring_on(ledger)
@@ -162,7 +163,7 @@ def test_the_first_field_that_is_marked_for_search_takes_in_all_entities() -> No
 
 def test_a_new_indexed_field_is_listed_as_absent_and_no_other_index_waits() -> None:
     """Sorting by it has to find those without a value; words and fingerprint stay as they were."""
-    ledger = ledger_on(MemoryEngine(), tenant="t")
+    ledger = ledger_on(InMemoryEngine(), tenant="t")
     filling = filling_after(ledger, {"type": "string", "x-woodrat-index": True}, cards(5))
     assert filling == {index.name: index is state_rows.INDEX for index in indexer.STATE}
     bring_on(ledger)
@@ -173,7 +174,7 @@ def test_a_new_indexed_field_is_listed_as_absent_and_no_other_index_waits() -> N
 def test_taking_every_addition_for_unused_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: a field that was in use before it was described counts as one that nobody uses."""
     monkeypatch.setattr(state_steps.Step, "_only_adds_unused", lambda *given: True)
-    ledger = ledger_on(MemoryEngine(), tenant="t")
+    ledger = ledger_on(InMemoryEngine(), tenant="t")
     described = {"type": "integer"}
     assert not any(filling_after(ledger, described, cards(5, extra="said before")).values())
     with ledger.context.engine.view(ledger.tenant) as view:
@@ -185,7 +186,7 @@ def test_taking_every_addition_for_unused_is_caught(monkeypatch: pytest.MonkeyPa
 def test_a_group_is_listed_though_nobody_spoke_of_its_smallest_entity() -> None:
     """Lists by index and lists by folding have it, in its place, as searches and the fingerprint do."""
     silent, loud = sorted((Ref("pair", key) for key in ("b", "c")), key=lambda ref: ref.digest)
-    ledger = ledger_on(MemoryEngine(), tenant="t")
+    ledger = ledger_on(InMemoryEngine(), tenant="t")
     edge = relation.relation(silent, relation.SAME_AS, loud)
     ends = relation.joined(edge)
     assert ends is not None
@@ -207,7 +208,7 @@ def test_a_group_is_listed_though_nobody_spoke_of_its_smallest_entity() -> None:
 
 def test_a_search_answers_alike_however_long_its_lists_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """By joining lists, by reading all rows of the words, and by folding a few of them: the same pages."""
-    ledger = ledger_on(MemoryEngine(), tenant="t")
+    ledger = ledger_on(InMemoryEngine(), tenant="t")
     for number in range(60):
         words = "common" if number % 3 else "common rare commonly"
         more = {"note": "common"} if number % 7 == 0 else {}
@@ -234,7 +235,7 @@ def test_a_search_answers_alike_however_long_its_lists_are(monkeypatch: pytest.M
 
 def test_an_index_far_behind_answers_as_of_where_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a search does not wait for it leaves out, and the page says where it stands; the indexer makes up for it."""
-    ledger = ledger_on(MemoryEngine(), tenant="t")
+    ledger = ledger_on(InMemoryEngine(), tenant="t")
     monkeypatch.setattr(state_steps, "CATCH_UP_ENTRIES", 10)
     monkeypatch.setattr(state_index, "LAID_OVER_MAX", 5)
     monkeypatch.setattr(state_steps, "STEP_ENTRIES", 5)
@@ -269,7 +270,7 @@ def test_nodes_of_parts_make_the_root_of_the_tree(leaves: dict[bytes, bytes]) ->
 
 def test_the_kept_fingerprint_follows_few_and_many_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     """One part hashed again, or all nodes made anew: the root is that of the whole state."""
-    ledger = ledger_on(MemoryEngine(), tenant="t")
+    ledger = ledger_on(InMemoryEngine(), tenant="t")
     numbers = count()
     for many in (1, 1, 300, 1, 40, 2):
         for renewed in (2, 256):
@@ -285,7 +286,7 @@ def test_the_kept_fingerprint_follows_few_and_many_changes(monkeypatch: pytest.M
 
 def test_the_indexer_leaves_a_fingerprint_that_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once the indexer has caught up, a first fingerprint makes no node, however much was written."""
-    ledger = ledger_on(MemoryEngine(), tenant="t")
+    ledger = ledger_on(InMemoryEngine(), tenant="t")
     for start in (0, 300):
         ledger.store([{"entity_type": "memo", "id": f"{start + number}", "text": "word"} for number in range(300)])
         while indexer.go_on(ledger.context, TRAILING):

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from woodrat.canon.ids import Ref
-from woodrat.engines.memory import MemoryEngine
-from woodrat.engines.port import Engine, Kept
-from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.port import Kept
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import withdrawal
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
@@ -22,19 +20,11 @@ from woodrat.testing.ledgers import THING, fold_at, ledger_on, same_state
 REF = Ref("thing", "1")
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def make_engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Engine]:
-    """What makes an engine of each kind."""
-    if request.param == "memory":
-        return MemoryEngine
-    return lambda: SqliteEngine(tmp_path_factory.mktemp("l") / "l.db")
-
-
 @pytest.mark.parametrize("seed", range(6))
-def test_state_after_retractions_is_that_of_a_fold(make_engine: Callable[[], Engine], seed: int) -> None:
+def test_state_after_retractions_is_that_of_a_fold(seed: int) -> None:
     """Whatever is retracted, and however often, every moment reads as a whole fold of it does."""
     chance = random.Random(seed)
-    engine, clock = make_engine(), FixedClock()
+    engine, clock = InMemoryEngine(), FixedClock()
     ledgers = [ledger_on(engine, agent=agent, clock=clock) for agent in ("ada", "bob", "cyd")]
     ledgers[0].schemas.register(THING)
     told: list[str] = []
@@ -64,9 +54,9 @@ def test_state_after_retractions_is_that_of_a_fold(make_engine: Callable[[], Eng
     assert ledgers[0].rebuild().agreed
 
 
-def test_a_retraction_folds_what_came_after(make_engine: Callable[[], Engine], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_retraction_folds_what_came_after(monkeypatch: pytest.MonkeyPatch) -> None:
     """A retraction of something recent begins at a state kept shortly before it, and not at the first observation."""
-    ledger = ledger_on(make_engine())
+    ledger = ledger_on(InMemoryEngine())
     ledger.schemas.register(THING)
     reports = [ledger.store({"entity_type": "thing", "id": "1", "city": "abc"[n % 3], "tags": [n]}) for n in range(50)]
     folded: list[int] = []
@@ -86,10 +76,10 @@ def test_a_retraction_folds_what_came_after(make_engine: Callable[[], Engine], m
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_state_without_old_assertions_is_that_of_a_fold(make_engine: Callable[[], Engine], seed: int) -> None:
+def test_state_without_old_assertions_is_that_of_a_fold(seed: int) -> None:
     """What is withdrawn counts no longer, whether or not it was anybody's latest word."""
     chance = random.Random(seed)
-    engine, clock = make_engine(), FixedClock()
+    engine, clock = InMemoryEngine(), FixedClock()
     ledgers = [ledger_on(engine, agent=agent, clock=clock) for agent in ("ada", "bob")]
     ref = Ref("memo", "1")
     told: list[str] = []

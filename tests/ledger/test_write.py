@@ -11,7 +11,7 @@ import pytest
 import woodrat
 from woodrat.api.ledger import with_stand_in
 from woodrat.context import Context
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import facts, reads, subscriptions
 from woodrat.ledger.batch import Batch
 from woodrat.ledger.subscriptions import Notices
@@ -47,7 +47,7 @@ def test_a_stand_in_takes_what_is_written() -> None:
 
 def test_a_batch_writes_nothing_until_it_is_carried_out() -> None:
     """Its calls wait wherever they are made from; another ledger in the same thread writes as ever."""
-    engine = MemoryEngine()
+    engine = InMemoryEngine()
     ledger, batch = ledger_on(engine), Batch()
     waiting = with_stand_in(ledger, batch)
     report = waiting.store({"entity_type": "thing", "id": "1"})
@@ -75,7 +75,7 @@ class Listening:
 
 def test_listeners_hear_of_durable_writes_to_their_log() -> None:
     """Each write once, after the commit that it shares; nothing of other tenants, dry runs and what is known."""
-    engine = MemoryEngine()
+    engine = InMemoryEngine()
     ledger, other, listener = ledger_on(engine), ledger_on(engine, "other"), Listening()
     subscriptions.listen(engine, ledger.tenant, listener)
     things = [{"entity_type": "thing", "id": str(number)} for number in range(3)]
@@ -96,7 +96,7 @@ def test_listeners_hear_of_durable_writes_to_their_log() -> None:
 
 def test_listeners_do_not_keep_an_engine_alive() -> None:
     """What listens goes with the engine it listens to."""
-    engine = MemoryEngine()
+    engine = InMemoryEngine()
     subscriptions.listen(engine, ledger_on(engine).tenant, Listening())
     gone = ref(engine)
     del engine

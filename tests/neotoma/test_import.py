@@ -16,7 +16,7 @@ import woodrat
 from woodrat.api.ledger import Ledger
 from woodrat.cli.main import main
 from woodrat.clock import SystemClock
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.errors import NotFound, Refused, Unavailable
 from woodrat.ledger.own_policy import registry
 from woodrat.neotoma.comparison import compare
@@ -220,7 +220,7 @@ def test_files_beside_the_database_are_sources(ledger: woodrat.Ledger, tmp_path:
     assert ledger.sources.content(str(said.optional["source"])) == b"Net-30"
 
 
-def test_an_imported_entity_is_found_by_the_id_it_had(start: Start, engine: MemoryEngine, database: Path) -> None:
+def test_an_imported_entity_is_found_by_the_id_it_had(start: Start, engine: InMemoryEngine, database: Path) -> None:
     """Clients that kept ids go on, and a merged one leads to what it was merged into."""
     server = start()
     ledger = Ledger(engine, tenant="default", agent="mover", clock=SystemClock(), policies=registry(()))

@@ -13,8 +13,8 @@ import pytest
 from tests.golden.make_capsules import signed_ledger
 
 import woodrat
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.errors import Corrupt, NotFound, Outdated, Refused, Unavailable
 from woodrat.log import tree
 from woodrat.log.checkpoint import Checkpoint, opened
@@ -60,7 +60,7 @@ def seen(keys: Keys, ledger: woodrat.Ledger) -> Checkpoint | None:
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 def test_a_checkpoint_says_what_the_log_is(kind: str, keys: Keys, tmp_path: Path) -> None:
     """A checkpoint is a note by the signer with the log's own name, its size and the root of its leaves."""
-    engine = MemoryEngine() if kind == "memory" else SqliteEngine(tmp_path / "a.db")
+    engine = InMemoryEngine() if kind == "memory" else SqliteEngine(tmp_path / "a.db")
     ledger = signed_ledger(engine, keys)
     for size in range(1, 40):
         fill(ledger, 1, size)
@@ -76,7 +76,7 @@ def test_a_checkpoint_says_what_the_log_is(kind: str, keys: Keys, tmp_path: Path
 
 def test_a_ledger_signs_by_itself_every_so_many_entries_and_at_close(keys: Keys) -> None:
     """Between checkpoints nothing is signed; after N entries, and when a ledger that wrote is closed, one is."""
-    ledger = signed_ledger(MemoryEngine(), keys, every=10)
+    ledger = signed_ledger(InMemoryEngine(), keys, every=10)
     sizes = []
     for number in range(25):
         fill(ledger, 1, number)
@@ -92,7 +92,7 @@ def test_a_ledger_signs_by_itself_every_so_many_entries_and_at_close(keys: Keys)
 
 def test_agents_of_one_ledger_share_its_signer(keys: Keys) -> None:
     """What `by` returns counts towards the same checkpoints, and writes of runs do too."""
-    ledger = signed_ledger(MemoryEngine(), keys, every=4)
+    ledger = signed_ledger(InMemoryEngine(), keys, every=4)
     fill(ledger.as_agent("web"), 2)
     with ledger.run("?") as run:
         run.answer("!")
@@ -243,7 +243,7 @@ def test_a_new_epoch_needs_a_reason(reason: Any, tmp_path: Path, keys: Keys) -> 
 
 def test_there_is_no_new_epoch_without_trouble(keys: Keys) -> None:
     """A log that goes on from its last checkpoint has nothing to accept, and neither has one without."""
-    ledger = signed_ledger(MemoryEngine(), keys)
+    ledger = signed_ledger(InMemoryEngine(), keys)
     fill(ledger, 1)
     for _ in range(2):
         with pytest.raises(Refused, match="nothing to accept"):
@@ -253,7 +253,7 @@ def test_there_is_no_new_epoch_without_trouble(keys: Keys) -> None:
 
 def test_a_seen_note_that_was_changed_is_corrupt(keys: Keys) -> None:
     """What the signer remembers is checked against its own key before anything is signed."""
-    ledger = signed_ledger(MemoryEngine(), keys)
+    ledger = signed_ledger(InMemoryEngine(), keys)
     fill(ledger, 3)
     ledger.proofs.checkpoint()
     path = Path(keys.seen(head(ledger).log))
@@ -285,7 +285,7 @@ def test_a_memory_that_cannot_be_read_hides_no_ledger(keys: Keys, tmp_path: Path
 
 def test_a_signer_that_fails_never_fails_a_write(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
     """Writes go on and say so once for every N entries; when the signer is back the next one covers everything."""
-    ledger = signed_ledger(MemoryEngine(), keys, every=5)
+    ledger = signed_ledger(InMemoryEngine(), keys, every=5)
 
     def fails(*_: object) -> bytes:
         raise Unavailable("The signer is away.")
@@ -309,7 +309,7 @@ def head_at(ledger: woodrat.Ledger, size: int) -> bytes:
 
 def test_a_full_disk_at_close_is_told(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
     """Closing never raises for want of a checkpoint."""
-    ledger = signed_ledger(MemoryEngine(), keys)
+    ledger = signed_ledger(InMemoryEngine(), keys)
     fill(ledger, 1)
 
     def full(*_: object) -> None:
@@ -322,7 +322,7 @@ def test_a_full_disk_at_close_is_told(keys: Keys, monkeypatch: pytest.MonkeyPatc
 
 def test_a_note_is_remembered_before_it_is_handed_out(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the signer cannot remember a note, nobody gets it."""
-    ledger = signed_ledger(MemoryEngine(), keys)
+    ledger = signed_ledger(InMemoryEngine(), keys)
     fill(ledger, 1)
 
     def dies(*_: object) -> None:
@@ -386,7 +386,7 @@ def test_a_busy_signer_is_not_waited_for_by_writers(keys: Keys) -> None:
     """While another process signs, a writer goes on without a checkpoint and without a word; asking for one waits."""
     import fcntl
 
-    ledger = signed_ledger(MemoryEngine(), keys, every=2)
+    ledger = signed_ledger(InMemoryEngine(), keys, every=2)
     with open(keys.path("seen", ".lock"), "w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         fill(ledger, 5)
@@ -484,7 +484,7 @@ def test_proofs_of_every_entry_verify(keys: Keys, tmp_path: Path) -> None:
 
 def test_consistency_is_proven_between_any_two_checkpoints(keys: Keys) -> None:
     """Whoever holds an old checkpoint gets a proof that today's log goes on from it."""
-    ledger = signed_ledger(MemoryEngine(), keys)
+    ledger = signed_ledger(InMemoryEngine(), keys)
     notes = []
     for number in range(9):
         fill(ledger, 1, number)
@@ -513,7 +513,7 @@ def test_a_longer_checkpoint_than_the_log_proves_truncation(keys: Keys, tmp_path
 @pytest.mark.parametrize("what", [None, True, 1.5, "", "thing/0", "obs_x", -1, 99, "99", "obs_" + "a" * 26])
 def test_what_is_no_entry_cannot_be_proven(what: Any, keys: Keys) -> None:
     """Only observations and positions of the log have proofs."""
-    ledger = signed_ledger(MemoryEngine(), keys)
+    ledger = signed_ledger(InMemoryEngine(), keys)
     fill(ledger, 2)
     with pytest.raises((Refused, NotFound), match="Nothing was proven"):
         ledger.proofs.prove(what)
@@ -524,7 +524,7 @@ def test_what_is_no_entry_cannot_be_proven(what: Any, keys: Keys) -> None:
 )
 def test_what_is_nothing_has_no_capsule(what: Any, keys: Keys) -> None:
     """Capsules are of runs, decisions, observations and fields that there are."""
-    ledger = signed_ledger(MemoryEngine(), keys)
+    ledger = signed_ledger(InMemoryEngine(), keys)
     fill(ledger, 2)
     with pytest.raises((Refused, NotFound)):
         ledger.proofs.capsule(what)

@@ -1,4 +1,4 @@
-"""Recall over a ledger: the loan story, scopes, moments, embedders; the same on every engine."""
+"""Recall over a ledger: the loan story, scopes, moments, embedders."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 import woodrat
 from woodrat.canon.ids import TenantId
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import BEFORE_ALL, Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import index as log_index
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.write import Draft, Writer
@@ -44,10 +44,10 @@ def opened(engine: Engine, start: str = MONDAY, tenant: str = "lending", seed: s
     return woodrat.Ledger(engine, tenant=tenant, agent="loan-officer", clock=clock, policies=registry(()))
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
-    """Each engine, empty."""
-    made: Engine = MemoryEngine() if request.param == "memory" else SqliteEngine(tmp_path / "one.db")
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    """An empty engine."""
+    made: Engine = InMemoryEngine()
     yield made
     made.close()
 
@@ -162,7 +162,7 @@ def test_twenty_near_identical_applications(friday: woodrat.Ledger, monday: str)
 )
 def test_identifiers_of_every_shape_open_the_gate_for_their_own(keys: tuple[str, ...]) -> None:
     """A question that names one of several alike gives that one alone, and an unknown one gives none."""
-    ledger = opened(MemoryEngine())
+    ledger = opened(InMemoryEngine())
     *known, unknown = keys
     runs = {}
     for key in known:
@@ -602,7 +602,7 @@ def test_async_ledgers_recall_too(tmp_path: Path) -> None:
 @given(st.data())
 def test_vectors_that_were_kept_or_made_anew_answer_alike(data: st.DataObject) -> None:
     """However often the index was brought up to date on the way, the answers at the end are those of a new process."""
-    engine = MemoryEngine()
+    engine = InMemoryEngine()
     ledger = opened(engine)
     runs = [ledger.run(f"Should we approve application #{number}?", subject=f"loan/{number}") for number in range(3)]
     for _ in range(data.draw(st.integers(1, 12))):

@@ -16,7 +16,7 @@ import woodrat
 from woodrat.api.aio import AsyncLedger
 from woodrat.api.aio_run import AsyncRun
 from woodrat.api.ledger import Ledger
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.errors import NotFound, Refused
 from woodrat.merge import BUILTIN
 from woodrat.replay import verbs as replay_verbs
@@ -31,10 +31,10 @@ from woodrat.testing.clock import FixedClock
 Agent = Callable[[Run], Any]
 
 
-def opened(engine: MemoryEngine | None = None, tenant: str = "lending") -> Ledger:
+def opened(engine: InMemoryEngine | None = None, tenant: str = "lending") -> Ledger:
     """Return a ledger in memory whose clock repeats."""
     return Ledger(
-        engine or MemoryEngine(), tenant=tenant, agent="loan-officer", clock=FixedClock(), policies=dict(BUILTIN)
+        engine or InMemoryEngine(), tenant=tenant, agent="loan-officer", clock=FixedClock(), policies=dict(BUILTIN)
     )
 
 

@@ -13,7 +13,7 @@ from tests.runs.test_foreign import CALLS, LANGFUSE, LANGSMITH, TOLD, phoenix
 from tests.runs.test_reader import opened
 
 import woodrat
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.errors import WoodratError
 from woodrat.runs.foreign import json_values
 
@@ -54,7 +54,7 @@ def test_wrong_types_anywhere_are_taken_or_refused(data: st.DataObject) -> None:
         for name in path[:-1]:
             inner = inner[name]
         inner[path[-1]] = copy.deepcopy(data.draw(ODD))
-    ledger = opened(MemoryEngine())
+    ledger = opened(InMemoryEngine())
     told = isinstance(document, dict) and "query" in document
     try:
         runs = ledger.runs.import_(document)
@@ -101,7 +101,7 @@ FAULTY: dict[str, tuple[Any, str]] = {
 def test_faulty_recordings_are_refused_whole(name: str) -> None:
     """Each is refused with the reason, and nothing is recorded, also of a good run beside it."""
     document, words = FAULTY[name]
-    ledger = opened(MemoryEngine())
+    ledger = opened(InMemoryEngine())
     with pytest.raises(woodrat.Refused, match=words) as refusal:
         ledger.runs.import_(document)
     assert "Nothing was recorded." in str(refusal.value)
@@ -122,7 +122,7 @@ def test_odd_numbers_do_not_cost_the_file() -> None:
     text = (
         '{"messages": [{"role": "user", "content": "Hi"}], "a": -0.0, "b": 9007199254740993, "c": NaN, "d": "\\ud800"}'
     )
-    ledger = opened(MemoryEngine())
+    ledger = opened(InMemoryEngine())
     (run,) = ledger.runs.import_(json_values.parse(text))
     assert ledger.runs.show(run).attributes == {"a": 0, "b": "9007199254740993", "c": "NaN", "d": "\\ud800"}
     with pytest.raises(woodrat.Refused, match="more than once"):

@@ -9,7 +9,7 @@ from tests.runs.story import RUN, loan
 from tests.runs.test_reader import named, opened
 
 import woodrat
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 
 RULES = [
     {"chosen": "rejected", "when": {"creditScore": {"lt": 600}}, "label": "Marginal credit"},
@@ -46,7 +46,7 @@ TOLD: dict[str, Any] = {
 @pytest.fixture
 def ledger() -> woodrat.Ledger:
     """A ledger that knows the score of loan 42."""
-    made = opened(MemoryEngine())
+    made = opened(InMemoryEngine())
     made.store({"entity_type": "loan", "id": "42", "creditScore": 580})
     return made
 

@@ -6,13 +6,13 @@ import pytest
 from tests.runs.test_reader import opened
 
 import woodrat
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 
 
 @pytest.fixture
 def ledger() -> woodrat.Ledger:
     """A ledger with a known good state, tagged."""
-    made = opened(MemoryEngine())
+    made = opened(InMemoryEngine())
     made.store({"entity_type": "loan", "id": "42", "status": "rejected", "limit": 0})
     made.tag("known-good")
     return made

@@ -12,7 +12,7 @@ import pytest
 from tests.runs.test_reader import opened
 
 import woodrat
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.runs.conversation import conversation
 from woodrat.runs.record import RunRecord
 
@@ -22,7 +22,7 @@ TRACE, ROOT, INNER = "ab" * 16, "1" * 16, "2" * 16
 @pytest.fixture
 def ledger() -> woodrat.Ledger:
     """An empty ledger."""
-    return opened(MemoryEngine())
+    return opened(InMemoryEngine())
 
 
 def only(ledger: woodrat.Ledger, document: Any) -> RunRecord:
@@ -366,7 +366,7 @@ def test_a_run_record_is_imported_again(ledger: woodrat.Ledger) -> None:
     position = ledger.position
     assert ledger.runs.import_(exported) == (run,)
     assert ledger.position == position
-    other = opened(MemoryEngine())
+    other = opened(InMemoryEngine())
     copied = only(other, exported)
     places = {"position", "positions", "start", "end", "narrative", "margin", "unchecked"}
 

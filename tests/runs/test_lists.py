@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.runs.story import at, write_entry
 
 import woodrat
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import index as log_index
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.pages import make_cursor
@@ -159,7 +159,7 @@ def act(ledger: woodrat.Ledger, kind: str, said: dict[str, Any]) -> None:
 def opened() -> woodrat.Ledger:
     """Return an empty ledger."""
     clock = FixedClock("2026-01-09T09:00:00.000000Z")
-    return woodrat.Ledger(MemoryEngine(), tenant="t", agent="ann", clock=clock, policies=registry(()))
+    return woodrat.Ledger(InMemoryEngine(), tenant="t", agent="ann", clock=clock, policies=registry(()))
 
 
 def lists(ledger: woodrat.Past, position: int) -> list[list[str]]:

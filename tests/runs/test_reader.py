@@ -1,4 +1,4 @@
-"""Runs read back: records, lists, and why; the same on every engine and at every moment."""
+"""Runs read back: records, lists, and why; the same at every moment."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tests.runs.story import RUN, Said, at, body, condition, loan, origin, write
 
 import woodrat
 from woodrat.canon.ids import TenantId
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import index as log_index
 from woodrat.ledger.own_policy import registry
 from woodrat.runs import index as run_index
@@ -32,17 +32,17 @@ def opened(engine: Engine, tenant: str = "lending") -> woodrat.Ledger:
     return woodrat.Ledger(engine, tenant=tenant, agent="loan-officer", clock=FixedClock(FRIDAY), policies=registry(()))
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
-    """Each engine, empty."""
-    made: Engine = MemoryEngine() if request.param == "memory" else SqliteEngine(tmp_path / "one.db")
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    """An empty engine."""
+    made: Engine = InMemoryEngine()
     yield made
     made.close()
 
 
 @pytest.fixture
 def ledger(engine: Engine) -> woodrat.Ledger:
-    """An empty ledger on each engine."""
+    """An empty ledger."""
     return opened(engine)
 
 

@@ -22,8 +22,8 @@ from woodrat.api.aio import AsyncLedger
 from woodrat.api.ledger import Ledger
 from woodrat.canon import form, ids
 from woodrat.canon.ids import TenantId
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Transaction
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.errors import NotFound, Outdated, Refused, Unavailable
 from woodrat.ledger import entry_index
 from woodrat.merge import BUILTIN
@@ -43,7 +43,7 @@ YES = [Rule("yes", {"x": {"exists": True}})]
 ROOT = Path(__file__).parents[2]
 
 
-class Failing(MemoryEngine):
+class Failing(InMemoryEngine):
     """An engine that is unavailable while told so, or fails in a way nobody foresaw."""
 
     def __init__(self) -> None:
@@ -57,11 +57,11 @@ class Failing(MemoryEngine):
     def _transaction(self, tenant: TenantId) -> Iterator[Transaction]:
         if self.problem is not None:
             raise self.problem
-        with MemoryEngine.transaction(self, tenant) as write:
+        with InMemoryEngine.transaction(self, tenant) as write:
             yield write
 
 
-def opened(engine: MemoryEngine | None = None, tenant: str = "lending") -> Ledger:
+def opened(engine: InMemoryEngine | None = None, tenant: str = "lending") -> Ledger:
     """Return a ledger in memory with a loan in it, whose clock repeats."""
     found = Ledger(engine or Failing(), tenant=tenant, agent="loan-officer", clock=FixedClock(), policies=dict(BUILTIN))
     found.store({"entity_type": "loan", "$": {"key": "42"}, "creditScore": 580, "applicant": "ann"})
@@ -1081,7 +1081,7 @@ def test_a_write_that_is_sent_again_is_stored_once() -> None:
     class Forgetful(Failing):
         @contextmanager
         def _transaction(self, tenant: TenantId) -> Iterator[Transaction]:
-            with MemoryEngine.transaction(self, tenant) as write:
+            with InMemoryEngine.transaction(self, tenant) as write:
                 yield write
             if self.problem is not None:
                 raise self.problem
@@ -1998,7 +1998,7 @@ def test_conditions_of_writes_are_the_callers(ledger: Ledger) -> None:
 
 def test_a_run_in_an_empty_log_has_a_basis() -> None:
     """The very first write of a log may be a run; its basis is the position before all."""
-    ledger = Ledger(MemoryEngine(), tenant="t", agent="a", clock=FixedClock(), policies=dict(BUILTIN))
+    ledger = Ledger(InMemoryEngine(), tenant="t", agent="a", clock=FixedClock(), policies=dict(BUILTIN))
     with ledger.run("?") as run:
         assert run.basis == -1
         with pytest.raises(NotFound):
@@ -2011,7 +2011,7 @@ def test_a_clock_that_goes_back_does_not_reorder_a_run() -> None:
     from woodrat.testing.clock import JumpingClock
 
     moments = [f"2026-01-01T00:00:{second:02d}Z" for second in (50, 40, 30, 20, 10)]
-    ledger = Ledger(MemoryEngine(), tenant="t", agent="a", clock=JumpingClock(moments), policies=dict(BUILTIN))
+    ledger = Ledger(InMemoryEngine(), tenant="t", agent="a", clock=JumpingClock(moments), policies=dict(BUILTIN))
     with ledger.run("?") as run:
         for number in range(5):
             run.note(str(number))

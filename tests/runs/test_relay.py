@@ -8,7 +8,7 @@ import pytest
 
 from woodrat import Forbidden, Ledger, NotFound, Refused
 from woodrat.canon import moment
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.runs.recorder import current
 from woodrat.runs.recorder.log import LocalLog
 from woodrat.runs.recorder.start import begin
@@ -21,7 +21,7 @@ RULES = [{"chosen": "rejected", "when": {"score": {"lt": 600}}}]
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
-    return ledger_on(MemoryEngine())
+    return ledger_on(InMemoryEngine())
 
 
 def test_runs_beyond_the_room_are_continued_from_the_log(ledger: Ledger) -> None:

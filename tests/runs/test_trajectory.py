@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.runs.test_reader import opened
 
 import woodrat
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.runs import trajectory
 from woodrat.state import validator
 
@@ -29,7 +29,7 @@ def trace(name: str) -> Any:
 @pytest.fixture
 def ledger() -> woodrat.Ledger:
     """An empty ledger."""
-    return opened(MemoryEngine())
+    return opened(InMemoryEngine())
 
 
 MINIMAL: dict[str, Any] = {"steps": [{"kind": "tool", "name": "pay", "result": "ok"}]}
@@ -347,7 +347,7 @@ ANY_STEP = st.one_of(
 @given(st.lists(ANY_STEP, min_size=1, max_size=6))
 def test_importing_twice_changes_nothing(steps: list[Any]) -> None:
     """The second import of any trajectory appends nothing, and its record is the one read from the document."""
-    ledger = opened(MemoryEngine())
+    ledger = opened(InMemoryEngine())
     document = {"steps": steps}
     (run,) = ledger.runs.import_(document)
     position = ledger.position

@@ -9,7 +9,7 @@ import pytest
 import woodrat
 from woodrat import Ledger, Refused, Rule
 from woodrat.canon import form
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.runs.gaps import GAPS_SAID_MAX
 from woodrat.runs.projection import project
 from woodrat.runs.relay import Relay
@@ -23,7 +23,7 @@ SAID = "rule Marginal credit is unknown: there is no fact score"
 @pytest.fixture
 def ledger() -> Ledger:
     """An empty ledger."""
-    return ledger_on(MemoryEngine())
+    return ledger_on(InMemoryEngine())
 
 
 def test_a_missing_fact_stops_a_decision_and_the_run_says_why(ledger: Ledger) -> None:

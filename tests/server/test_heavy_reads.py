@@ -16,8 +16,8 @@ from tests.server.test_audit import eventually
 
 from woodrat.clock import SystemClock
 from woodrat.engines.cancellation import Cancellation, Cancelled, check, under
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.mcp import tools
 from woodrat.records import replace
@@ -278,7 +278,7 @@ def test_a_mistake_in_a_worker_tells_no_contents() -> None:
 
 def test_threads_stop_at_their_next_check() -> None:
     """Where no other process can open the ledger a thread does the work, and stops when it timed out."""
-    engine = MemoryEngine()
+    engine = InMemoryEngine()
     fill(engine, "default")
     limits = Limits(read_seconds=1.0)
     app = App(engine, Open("default", "a"), clock=SystemClock(), policies=registry(()), limits=limits)

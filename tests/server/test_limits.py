@@ -15,8 +15,8 @@ import pytest
 from tests.server.server import Server
 
 from woodrat.clock import SystemClock
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.errors import Refused, Unavailable
 from woodrat.ledger.own_policy import registry
 from woodrat.records import replace
@@ -50,7 +50,7 @@ def test_parts_of_other_logs_have_a_bound_of_their_own(
 ) -> None:
     """They may be longer than other bodies, wait in a file, and are read only of those who may send them."""
     monkeypatch.setattr(requests, "SPOOLED_BYTES", 1_000)
-    here = ledger_on(MemoryEngine())
+    here = ledger_on(InMemoryEngine())
     here.store([{"entity_type": "thing", "id": str(number)} for number in range(50)])
     out = io.BytesIO()
     here.log.export(out)

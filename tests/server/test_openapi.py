@@ -24,7 +24,7 @@ from tests.server.server import Server
 
 from woodrat.cli.serve import endpoints
 from woodrat.clock import SystemClock
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.records import replace
 from woodrat.server.app import App
@@ -67,7 +67,7 @@ KNOWN = {"ref": "contact/Ana%20Rivera", "pack": "neotoma", "webhook": "hook_x", 
 
 def served(routes: tuple[Route, ...]) -> Server:
     app = App(
-        MemoryEngine(),
+        InMemoryEngine(),
         Open("default", "http"),
         clock=SystemClock(),
         policies=registry(()),

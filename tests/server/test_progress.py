@@ -18,10 +18,10 @@ from tests.server.test_audit import eventually
 from woodrat.cli.serve import endpoints
 from woodrat.clock import SystemClock
 from woodrat.engines import cancellation
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
 from woodrat.engines.postgres.engine import PostgresEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.progress import seldom
 from woodrat.records import replace
@@ -92,7 +92,7 @@ def served(request: pytest.FixtureRequest) -> Iterator[tuple[Engine, Server]]:
         make: Callable[[], str] = request.getfixturevalue("postgres_database")
         engine = PostgresEngine(make())
     else:
-        engine = MemoryEngine()
+        engine = InMemoryEngine()
     app = App(engine, Open("default", "http"), clock=SystemClock(), policies=registry(()), endpoints=endpoints())
     assert (app.reads.workers is None) == (request.param == "memory")
     with Server(app) as server:
@@ -144,7 +144,7 @@ def test_who_reads_nothing_gives_the_place_to_those_who_wait(monkeypatch: pytest
         return verify.answer(past, **given)
 
     app = App(
-        MemoryEngine(),
+        InMemoryEngine(),
         Open("default", "http"),
         clock=SystemClock(),
         policies=registry(()),

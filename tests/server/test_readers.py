@@ -9,7 +9,7 @@ import pytest
 from tests.server.server import Answer, Server
 
 from woodrat.clock import SystemClock
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.records import replace
 from woodrat.server.app import App
@@ -70,7 +70,7 @@ def test_a_server_that_ends_gives_up_long_reads() -> None:
         free.wait(60)
 
     slow = replace(next(route for route in ROUTES if route.verb == "conflicts"), answer=long)
-    app = App(MemoryEngine(), Open("default", "http"), clock=SystemClock(), policies=registry(()), routes=(slow,))
+    app = App(InMemoryEngine(), Open("default", "http"), clock=SystemClock(), policies=registry(()), routes=(slow,))
     told: list[Answer] = []
     with Server(app) as server:
         asking = threading.Thread(target=lambda: told.append(server.call("GET", "/v1/conflicts")))

@@ -13,7 +13,7 @@ from tests.commands import Cli
 from tests.state.test_schema_limit import BOMB, export
 
 from woodrat import Ledger, Refused
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.testing.ledgers import ledger_on
 
 SAID = "more than 20000 checks with all references followed"
@@ -59,7 +59,7 @@ def chain(levels: int) -> Any:
 
 def test_a_model_is_counted_like_any_schema() -> None:
     """A class whose fields double at each level is refused; one of a few levels is not."""
-    ledger = ledger_on(MemoryEngine())
+    ledger = ledger_on(InMemoryEngine())
     with pytest.raises(Refused, match=SAID):
         ledger.schemas.register(chain(20), entity_type="deep")
     ledger.schemas.register(chain(4), entity_type="deep")
@@ -67,7 +67,7 @@ def test_a_model_is_counted_like_any_schema() -> None:
 
 def test_what_is_inferred_can_be_registered() -> None:
     """However much is seen inside values, the schema suggested is within the limit."""
-    ledger = ledger_on(MemoryEngine())
+    ledger = ledger_on(InMemoryEngine())
     wide = {f"k{n}": {f"m{m}": {f"o{o}": 1 for o in range(15)} for m in range(15)} for n in range(20)}
     ledger.store({"entity_type": "wide", "id": "1", **{f"f{n}": wide for n in range(5)}})
     document = ledger.schemas.infer("wide")
@@ -77,7 +77,7 @@ def test_what_is_inferred_can_be_registered() -> None:
 
 def test_a_dry_run_says_it_too() -> None:
     """A store that is only tried is refused by a schema that nothing fits."""
-    ledger: Ledger = ledger_on(MemoryEngine())
+    ledger: Ledger = ledger_on(InMemoryEngine())
     ledger.log.import_(io.BytesIO(export()))
     with pytest.raises(Refused, match="nothing fits version 3"):
         ledger.store({"entity_type": "thing", "id": "1"}, dry_run=True)

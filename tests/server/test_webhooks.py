@@ -17,7 +17,7 @@ from tests.server.test_audit import eventually
 from woodrat import NotFound, Refused
 from woodrat.api.ledger import Ledger
 from woodrat.clock import SystemClock
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.records import replace
 from woodrat.server import deliveries
 from woodrat.server.deliveries import TENANT_THREADS, THREADS, Deliverer, Deliveries
@@ -74,17 +74,17 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def engine() -> MemoryEngine:
-    return MemoryEngine()
+def engine() -> InMemoryEngine:
+    return InMemoryEngine()
 
 
 @pytest.fixture
-def ledger(engine: MemoryEngine) -> Ledger:
+def ledger(engine: InMemoryEngine) -> Ledger:
     return ledger_on(engine, "lending")
 
 
 @pytest.fixture
-def hooks(engine: MemoryEngine) -> Hooks:
+def hooks(engine: InMemoryEngine) -> Hooks:
     return Hooks(ledger_on(engine, WEBHOOKS_TENANT), FixedClock())
 
 
@@ -414,7 +414,7 @@ def test_an_answer_without_an_end_is_not_read_to_it(hooks: Hooks, ledger: Ledger
 
 
 def test_many_webhooks_share_few_threads(
-    engine: MemoryEngine, hooks: Hooks, secret: str, trickler: Trickler, receiver: Receiver
+    engine: InMemoryEngine, hooks: Hooks, secret: str, trickler: Trickler, receiver: Receiver
 ) -> None:
     """However many webhooks there are, and however slow, their threads are few and another tenant's is delivered."""
     slow, quick = ledger_on(engine, "slow"), ledger_on(engine, "quick")

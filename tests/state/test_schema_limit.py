@@ -17,9 +17,8 @@ from tests.state.test_schema_subset import BOMBS
 import woodrat
 from woodrat import Ledger, Refused
 from woodrat.canon import form
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
-from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.proofs.verbs.keys import make
 from woodrat.state import schema
 from woodrat.testing.clock import FixedClock
@@ -35,7 +34,7 @@ def export(document: dict[str, Any] = BOMB) -> bytes:
     """Return a log as only a ledger without the limit writes it: two entities, then a schema of their type."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(schema, "subset_faults", lambda document: [])
-        ledger = ledger_on(MemoryEngine(), agent="elsewhere", clock=FixedClock(seed="elsewhere"))
+        ledger = ledger_on(InMemoryEngine(), agent="elsewhere", clock=FixedClock(seed="elsewhere"))
         ledger.store({"entity_type": "thing", "id": "1", "x": "Olot", "y": 2}, observed_at=AT)
         ledger.store({"entity_type": "thing", "id": "2", "x": "Vic"}, observed_at=AT)
         ledger.correct("thing/2", {"x": "Girona"}, reason="moved", observed_at=AT)
@@ -45,9 +44,9 @@ def export(document: dict[str, Any] = BOMB) -> bytes:
         return out.getvalue()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
-    made: Engine = MemoryEngine() if request.param == "memory" else SqliteEngine(tmp_path / "a.db")
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    made: Engine = InMemoryEngine()
     yield made
     made.close()
 
@@ -131,7 +130,7 @@ def test_a_later_version_is_taken_and_everything_fits_again(engine: Engine) -> N
 def test_removals_and_collections_lose_as_well(engine: Engine) -> None:
     """Under a bomb no claim of any kind has an effect, whatever the policy; what has none is the same in any order."""
     policies = {"tags": {"type": "array", "x-woodrat-merge": "union"}, "n": {"x-woodrat-merge": "sum"}}
-    maker = ledger_on(MemoryEngine(), agent="elsewhere", clock=FixedClock(seed="elsewhere"))
+    maker = ledger_on(InMemoryEngine(), agent="elsewhere", clock=FixedClock(seed="elsewhere"))
     maker.schemas.register({"properties": policies}, entity_type="bag")
     maker.store({"entity_type": "bag", "id": "1", "tags": ["a", "b"], "n": 1}, observed_at=AT)
     maker.store(
@@ -151,12 +150,12 @@ def test_removals_and_collections_lose_as_well(engine: Engine) -> None:
 
 def test_a_bomb_comes_by_sync_and_by_copy(tmp_path: Path) -> None:
     """Wherever entries enter, a schema outside the subset is held and used for nothing."""
-    first = ledger_on(MemoryEngine(), agent="a")
+    first = ledger_on(InMemoryEngine(), agent="a")
     first.log.import_(io.BytesIO(export()))
-    second = ledger_on(MemoryEngine(), agent="b", clock=FixedClock(seed="b"))
+    second = ledger_on(InMemoryEngine(), agent="b", clock=FixedClock(seed="b"))
     second.store({"entity_type": "thing", "id": "9", "x": "Reus"})
     second.log.sync(first)
-    third = ledger_on(MemoryEngine(), agent="c")
+    third = ledger_on(InMemoryEngine(), agent="c")
     bodies = [json.loads(line) for line in export().splitlines()]
     third.admit([(e["kind"], form.encode(e["body"])) for e in bodies])
     for ledger in (first, second, third):
@@ -192,7 +191,7 @@ DOORS: dict[str, Callable[[Ledger], object]] = {
 @pytest.mark.parametrize("door", DOORS.values(), ids=DOORS.keys())
 def test_a_ledger_refuses_to_register_a_bomb(door: Callable[[Ledger], object]) -> None:
     """The refusal names the field and the limit; the log stays empty."""
-    ledger = ledger_on(MemoryEngine())
+    ledger = ledger_on(InMemoryEngine())
     with pytest.raises(Refused) as refused:
         door(ledger)
     assert {fault.path for fault in refused.value.faults} == {"", "/properties/x"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import woodrat
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.testing.ledgers import ledger_on
 
 RULES = [
@@ -17,7 +17,7 @@ RULES = [
 
 def test_a_sweep_over_5000_decisions_asks_no_model() -> None:
     """Every decision by data is made again at 101 values; with a model between it is unknown, and that is not asked."""
-    ledger = ledger_on(MemoryEngine())
+    ledger = ledger_on(InMemoryEngine())
     scores = [500 + number * 7 % 211 for number in range(5_000)]
     ledger.store([{"entity_type": "loan", "id": str(n), "creditScore": score} for n, score in enumerate(scores)])
     asked = 0

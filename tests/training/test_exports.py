@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.explain.test_reader import RULES, counted, decide, engine, ledger, opened, store
 
 import woodrat
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import index as log_index
 from woodrat.training import exports
 from woodrat.training import index as training_index
@@ -145,7 +145,7 @@ ACTS = st.lists(
 @given(ACTS, st.booleans())
 def test_impact_counts_what_the_files_hold(acts: list[tuple[str, int, int]], through_index: bool) -> None:
     """For every observation, impact counts the rows that name a run which had read it, in every file of every kind."""
-    ledger = opened(MemoryEngine())
+    ledger = opened(InMemoryEngine())
     for number in (1, 2, 3):
         store(ledger, number, note="known whatever is withdrawn")
     said = {number: store(ledger, number, creditScore=580) for number in (1, 2, 3)}

@@ -15,7 +15,7 @@ from tests.runs.story import Said, at, body, loan, write, write_entry
 from tests.runs.test_reader import named, opened
 
 import woodrat
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.training import reader as training_reader
 from woodrat.training import rows as making
 from woodrat.training.exports import Exported
@@ -24,7 +24,7 @@ from woodrat.training.exports import Exported
 @pytest.fixture
 def ledger() -> woodrat.Ledger:
     """An empty ledger."""
-    return opened(MemoryEngine())
+    return opened(InMemoryEngine())
 
 
 def judge(ledger: woodrat.Ledger, run: str, verdict: str, **said: Any) -> None:

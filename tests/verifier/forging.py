@@ -14,7 +14,7 @@ from tests.golden.make_capsules import signed_ledger
 from tests.verifier.both import Case, verdicts
 
 from woodrat.canon import form
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.write import Draft, Writer
 from woodrat.merge import BUILTIN
 from woodrat.proofs import reader as proofs_reader
@@ -45,7 +45,7 @@ class Forger:
 
     def __init__(self) -> None:
         self.keys = keys()
-        self.ledger = signed_ledger(MemoryEngine(), self.keys)
+        self.ledger = signed_ledger(InMemoryEngine(), self.keys)
 
     @property
     def log(self) -> str:

@@ -21,7 +21,7 @@ from tests.verifier.both import NODE, Case, needs_node, python, verdicts
 
 import woodrat
 from woodrat.canon import form
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.errors import NotFound
 from woodrat.ledger.write import Draft, Writer
 from woodrat.merge import BUILTIN
@@ -223,7 +223,7 @@ def test_a_flipped_byte_in_a_body_names_the_entry() -> None:
 def test_a_rule_that_does_not_hold_is_refused_though_it_was_recorded(tmp_path: Path) -> None:
     """A log may hold a decision that contradicts itself; a capsule of it proves nothing."""
     keys = make(tmp_path / "keys", FixedClock(), "k").keys
-    ledger = signed_ledger(MemoryEngine(), keys)
+    ledger = signed_ledger(InMemoryEngine(), keys)
     begun = {"kind": "run.started", "run": "run_" + "a" * 26, "step": 0, "span": "0" * 16, "query": "?"}
     at = {"started_at": "2026-01-01T00:00:00.000000Z", "agent": "a"}
     condition = {"key": "x", "op": "lt", "operand": 600, "actual": 700, "result": True, "origin": {"kind": "stated"}}
@@ -239,7 +239,7 @@ def test_a_rule_that_does_not_hold_is_refused_though_it_was_recorded(tmp_path: P
 def test_a_rule_with_a_long_operand_is_proven_by_its_digest(tmp_path: Path) -> None:
     """A rule holds its operands whole, a condition holds a long one as its digest; a rule with another is refused."""
     keys = make(tmp_path / "keys", FixedClock(), "k").keys
-    ledger = signed_ledger(MemoryEngine(), keys)
+    ledger = signed_ledger(InMemoryEngine(), keys)
     names = [f"name {number}" for number in range(1_000)]
     with ledger.run("?") as run:
         run.decide(
@@ -264,7 +264,7 @@ def test_a_rule_with_a_long_operand_is_proven_by_its_digest(tmp_path: Path) -> N
 def test_a_decision_with_more_conditions_than_are_kept_is_consistent(tmp_path: Path) -> None:
     """Conditions left out for their number are no contradiction; the verdict names that they were."""
     keys = make(tmp_path / "keys", FixedClock(), "k").keys
-    ledger = signed_ledger(MemoryEngine(), keys)
+    ledger = signed_ledger(InMemoryEngine(), keys)
     facts = {f"fact {number}": number for number in range(1_200)}
     with ledger.run("?") as run:
         run.decide("one", facts, [woodrat.Rule("yes", dict(facts))])
@@ -290,7 +290,7 @@ def test_runs_recorded_elsewhere_have_capsules_whatever_their_shape(data: st.Dat
     """Entries may hold anything in any place; a capsule is made of them, and both verifiers say the same of it."""
     with TemporaryDirectory() as folder:
         keys = make(Path(folder) / "keys", FixedClock(), "k").keys
-        ledger = signed_ledger(MemoryEngine(), keys)
+        ledger = signed_ledger(InMemoryEngine(), keys)
         said = ledger.store({"entity_type": "loan", "id": "42", "creditScore": 580}).observations[0]
         origin = {"kind": "read", "entity": "loan/42", "field": "creditScore", "observations": [said], "position": 0}
         condition = {"key": "creditScore", "op": "lt", "operand": 600, "actual": 580, "result": True, "origin": origin}
@@ -328,7 +328,7 @@ def test_runs_recorded_elsewhere_have_capsules_whatever_their_shape(data: st.Dat
 def test_what_was_said_cannot_write_lines_of_its_own(tmp_path: Path) -> None:
     """Names and texts of a log are shown on one line, without signs that act on a terminal."""
     keys = make(tmp_path / "keys", FixedClock(), "k").keys
-    ledger = signed_ledger(MemoryEngine(), keys)
+    ledger = signed_ledger(InMemoryEngine(), keys)
     with ledger.run("a\x1b[2J\u202e\x85") as run:
         run.decide("s\nPROVEN", {"x": "\x7f"}, [woodrat.Rule("c", {"x": "\x7f"}, label="l\r\nPROVEN\u2028")])
     (found,) = verdicts([Case("lines", ledger.proofs.capsule(run.id).to_bytes(), str(keys.verifier))])
@@ -340,7 +340,7 @@ def test_what_was_said_cannot_write_lines_of_its_own(tmp_path: Path) -> None:
 def test_a_log_that_goes_on_from_another_says_so(tmp_path: Path) -> None:
     """Entries written under another name stay provable under the new one, and the words name the log they are from."""
     keys = make(tmp_path / "keys", FixedClock(), "k").keys
-    ledger = signed_ledger(MemoryEngine(), keys)
+    ledger = signed_ledger(InMemoryEngine(), keys)
     said = ledger.store({"entity_type": "thing", "id": "1"})
     before = ledger.proofs.checkpoint().checkpoint.log
 
@@ -477,7 +477,7 @@ def _merged(history: History) -> list[Case]:
         folder = tempfile.TemporaryDirectory()
         _SHARED.extend([folder, make(folder.name, FixedClock(), "k").keys])
     keys = _SHARED[1]
-    ledger = signed_ledger(MemoryEngine(), keys, clock=FixedClock(seed=str(len(_SHARED))))
+    ledger = signed_ledger(InMemoryEngine(), keys, clock=FixedClock(seed=str(len(_SHARED))))
     kinds = {name: policy.name.to_json() for name, policy in FIELDS.items()}
     parsed = schema.parse_schema(_document(kinds), policies=lambda name: find_policy(name, BUILTIN).traits)
     edges = [
@@ -520,7 +520,7 @@ def test_the_verifier_stands_alone() -> None:
 def test_a_group_is_one_as_long_as_its_relation_stands(tmp_path: Path) -> None:
     """A field of joined entities follows from what was said of all of them; after a split it no longer does."""
     keys = make(tmp_path / "keys", FixedClock(), "k").keys
-    ledger = signed_ledger(MemoryEngine(), keys)
+    ledger = signed_ledger(InMemoryEngine(), keys)
     ledger.store({"entity_type": "thing", "id": "1", "n": 1}, observed_at="2025-01-01T00:00:00Z")
     ledger.store({"entity_type": "thing", "id": "2", "n": 2}, observed_at="2025-01-02T00:00:00Z")
     found = []

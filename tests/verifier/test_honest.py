@@ -11,7 +11,7 @@ from tests.golden.make_capsules import signed_ledger
 from tests.verifier.both import Case, verdicts
 
 import woodrat
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.errors import Refused
 from woodrat.proofs import reader as proofs_reader
 from woodrat.proofs.verbs.keys import Keys, make
@@ -29,7 +29,7 @@ class Desk:
 
     def __init__(self, folder: Path) -> None:
         self.keys: Keys = make(folder / "keys", FixedClock(), "k").keys
-        self.engine = MemoryEngine()
+        self.engine = InMemoryEngine()
         self.ledger = signed_ledger(self.engine, self.keys)
 
     def ask(self, what: str) -> dict[str, Any]:

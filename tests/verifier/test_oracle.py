@@ -17,7 +17,7 @@ from tests.verifier import both, forge, forgeries, oracle
 from tests.verifier.both import Case
 
 import woodrat
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.proofs.verbs.keys import make
 from woodrat.testing.clock import FixedClock
 
@@ -184,7 +184,7 @@ def test_golden_ledger_capsules_get_one_verdict() -> None:
 def ledger_capsules(rng: Random, folder: Path) -> tuple[str, dict[str, bytes]]:
     """Tell a random story to a real ledger, and return its key and capsules."""
     made = make(folder, FixedClock(seed="key"), "example.com/oracle")
-    ledger = signed_ledger(MemoryEngine(), made.keys, tenant="oracle")
+    ledger = signed_ledger(InMemoryEngine(), made.keys, tenant="oracle")
     if rng.random() < 0.8:
         ledger.schemas.register(forge.SCHEMA | {"title": "loan", "properties": LEDGER_FIELDS})
     ids: list[str] = []

@@ -13,8 +13,8 @@ import woodrat
 from woodrat import Refused
 from woodrat.canon import form
 from woodrat.context import Context
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.own_policy import own_policy
 from woodrat.ledger.write import Writer
 from woodrat.log.check import PART
@@ -156,7 +156,7 @@ def test_vectors_of_another_embedder_are_named_or_checked() -> None:
         def embed(self, texts: list[str]) -> list[list[float]]:
             return [[float(len(text)), 1.0] for text in texts]
 
-    ledger = ledger_on(MemoryEngine())
+    ledger = ledger_on(InMemoryEngine())
     ledger.store(RECORD)
     with ledger.run("Is it near?", subject="memo/1") as run:
         run.answer("It is.")
@@ -184,7 +184,7 @@ def test_vectors_of_another_embedder_are_named_or_checked() -> None:
 def test_bad_arguments_are_refused(given: dict[str, Any], says: str) -> None:
     """Whatever is no number of processes and no checkpoint is refused by name, all of it at once."""
     with pytest.raises(Refused, match=says) as refused:
-        ledger_on(MemoryEngine()).verify(**given)
+        ledger_on(InMemoryEngine()).verify(**given)
     assert "Nothing was verified." in str(refused.value)
 
 
@@ -202,7 +202,7 @@ def test_a_process_that_dies_is_told_of(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_an_engine_in_this_process_alone_has_no_crew() -> None:
     """A ledger in memory is verified by this process, however many are asked for."""
-    engine = MemoryEngine()
+    engine = InMemoryEngine()
     ledger = ledger_on(engine)
     ledger.store(RECORD)
     with Crew(None, ledger.tenant, 4) as crew:
@@ -212,7 +212,7 @@ def test_an_engine_in_this_process_alone_has_no_crew() -> None:
 
 def test_the_outcome_is_plain_json(tmp_path: Path) -> None:
     """The outcome and each finding are plain JSON, with the first bad position and what to do."""
-    ledger = ledger_on(MemoryEngine())
+    ledger = ledger_on(InMemoryEngine())
     ledger.store(RECORD)
     found = ledger.verify(checkpoints=[(1, "00" * 32)])
     value = found.to_json()

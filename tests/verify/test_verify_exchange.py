@@ -12,11 +12,8 @@ from tests.faults.test_tampering import File
 
 import woodrat
 from woodrat import Ledger, Verified
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Mismatch
-from woodrat.log.entry import Origin
 from woodrat.proofs.verbs.keys import make as make_keys
-from woodrat.records import replace
 from woodrat.testing.clock import FixedClock
 
 ENGINES: Final = ("memory", "sqlite")
@@ -276,23 +273,6 @@ def test_marks_of_other_logs_need_no_position_here(tmp_path: Path, keys: Path) -
         file.run("UPDATE meta SET value = X'00' WHERE name LIKE 'taken/%'")
     found = verified(file.path)
     assert [one.damage for one in found.damage] == ["index"]
-
-
-def test_the_reference_engine_compares_where_entries_came_from(tmp_path: Path, keys: Path) -> None:
-    """In memory, an index of origins that is not what the entries say, and an altered entry, are found."""
-    ledger = merged(tmp_path, "memory")
-    engine = ledger.context.engine
-    assert isinstance(engine, MemoryEngine)
-    held = engine._tenants[ledger.tenant]
-    (log,) = held.merged
-    gone = held.merged[log].popitem()
-    (found,) = ledger.verify(jobs=1).damage
-    assert (found.damage, found.log) == ("index", False)
-    held.merged[log].update([gone])
-    entry = held.entries[gone[1]]
-    altered = replace(entry.envelope, origin=Origin(log, gone[0] + 1))
-    held.entries[gone[1]] = replace(entry, envelope=altered)
-    assert ledger.verify(jobs=1).first == gone[1]
 
 
 def test_a_mismatch_says_where_it_was_found() -> None:

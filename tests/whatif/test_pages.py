@@ -11,7 +11,7 @@ from tests.whatif.test_verbs import RULES, decide, opened, store
 
 import woodrat
 from woodrat.canon import form
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import entry_index
 from woodrat.ledger.pages import make_cursor, page_request, read_cursor
 from woodrat.whatif import verbs
@@ -24,7 +24,7 @@ SCORES = [580, 590, 610, 640, 650, 560, 630, 605]
 @pytest.fixture
 def ledger() -> woodrat.Ledger:
     """A ledger on which loans were decided, one of them twice, one in a run that goes on late."""
-    ledger = opened(MemoryEngine())
+    ledger = opened(InMemoryEngine())
     for number, score in enumerate(SCORES):
         store(ledger, number, creditScore=score)
     with ledger.run("Many", subject="loan/0") as run:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import woodrat
 from woodrat.canon.ids import TenantId
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Engine
-from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.runs.rules import Rule
 from woodrat.testing.clock import FixedClock
@@ -31,17 +29,17 @@ def opened(engine: Engine, tenant: str = "lending", agent: str = "loan-officer")
     return woodrat.Ledger(engine, tenant=tenant, agent=agent, clock=clock, policies=registry(()))
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
-    """Each engine, empty."""
-    made: Engine = MemoryEngine() if request.param == "memory" else SqliteEngine(tmp_path / "one.db")
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    """An empty engine."""
+    made: Engine = InMemoryEngine()
     yield made
     made.close()
 
 
 @pytest.fixture
 def ledger(engine: Engine) -> woodrat.Ledger:
-    """An empty ledger on each engine."""
+    """An empty ledger."""
     return opened(engine)
 
 
@@ -297,7 +295,7 @@ def test_what_another_run_wrote_after_a_change_is_unknown(ledger: woodrat.Ledger
 
 def test_a_long_chain_of_runs_is_followed_to_its_end() -> None:
     """How many runs lie behind each other is no limit, that of Python's stack included."""
-    ledger = opened(MemoryEngine())
+    ledger = opened(InMemoryEngine())
     ledger.store({"entity_type": "step", "id": "0", "level": 5})
     runs = chain(ledger, 300)
     assert only(ledger.what_if(runs[-1], set={"step/0#level": 0})).outcome == "unknown"
@@ -559,7 +557,7 @@ def test_answers_have_one_canonical_form(ledger: woodrat.Ledger) -> None:
 )
 def test_bad_input_is_refused(given: dict[str, Any], words: str) -> None:
     """The refusal names what is wrong, and nothing was read."""
-    ledger = opened(MemoryEngine())
+    ledger = opened(InMemoryEngine())
     store(ledger, creditScore=580)
     run = given.pop("run", decide(ledger))
     with pytest.raises(woodrat.Refused) as refused:
@@ -571,13 +569,13 @@ def test_bad_input_is_refused(given: dict[str, Any], words: str) -> None:
 def test_all_faults_are_told_at_once() -> None:
     """Each part of a question that is at fault is named."""
     with pytest.raises(woodrat.Refused) as refused:
-        opened(MemoryEngine()).what_if(7, set={"#": 1}, without="x", sweep="a=2..1", limit=-1)  # type: ignore[arg-type]
+        opened(InMemoryEngine()).what_if(7, set={"#": 1}, without="x", sweep="a=2..1", limit=-1)  # type: ignore[arg-type]
     assert {fault.path for fault in refused.value.faults} == {"set", "without", "sweep", "run", "limit"}
 
 
 def test_a_value_that_does_not_fit_its_schema_is_refused() -> None:
     """A correction could not state it, so it is not supposed either."""
-    ledger = opened(MemoryEngine())
+    ledger = opened(InMemoryEngine())
     ledger.schemas.register({"type": "object", "properties": {"score": {"type": "integer"}}}, entity_type="exam")
     ledger.store({"entity_type": "exam", "id": "1", "score": 5})
     with ledger.run("Pass?") as run:

@@ -231,13 +231,13 @@ class RemotePast(Past):
         import json
         from tempfile import TemporaryFile
 
-        from woodrat.engines.memory import MemoryEngine
         from woodrat.engines.port import BEFORE_ALL
+        from woodrat.engines.sqlite.in_memory import InMemoryEngine
         from woodrat.ledger.own_policy import registry
         from woodrat.replay.verbs import look_around
         from woodrat.runs import relay
 
-        engine = MemoryEngine()
+        engine = InMemoryEngine()
         copy = Ledger(
             engine,
             tenant=self._caller["tenant"],

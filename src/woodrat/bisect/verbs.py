@@ -370,7 +370,7 @@ def check_reduction(file: str | PathLike[str] | bytes, *, policies: Iterable[Pol
     merge policy of one's own has to be given, since a ledger without its code folds nothing that needs it.
     """
     from woodrat.clock import SystemClock
-    from woodrat.engines.memory import MemoryEngine
+    from woodrat.engines.sqlite.in_memory import InMemoryEngine
     from woodrat.ledger.own_policy import registry
     from woodrat.ledger.plans import admit
     from woodrat.ledger.write import Writer
@@ -378,7 +378,7 @@ def check_reduction(file: str | PathLike[str] | bytes, *, policies: Iterable[Pol
 
     found = reduction.parse(file if isinstance(file, bytes) else _read(file))
     known = registry(policies)
-    engine, tenant = MemoryEngine(), TenantId("reduction")
+    engine, tenant = InMemoryEngine(), TenantId("reduction")
     # The same door that another log's entries come in by.
     Writer(Context(engine, tenant, known, SystemClock(), "reduce")).write(
         "admit", {}, lambda draft: admit(draft, [*found.schemas, *found.members])

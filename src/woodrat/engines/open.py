@@ -66,9 +66,9 @@ def engine_for(db: str | os.PathLike[str] | None, *, readonly: bool = False) -> 
         return _postgres(str(db), readonly=readonly)
     path = path_of(db)
     if path is None:
-        from woodrat.engines.memory import MemoryEngine
+        from woodrat.engines.sqlite.in_memory import InMemoryEngine
 
-        return MemoryEngine()
+        return InMemoryEngine()
     if db is None and not readonly:
         from woodrat.engines import private
 

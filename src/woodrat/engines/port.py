@@ -4,8 +4,8 @@ An engine keeps one log per tenant and, beside it, indexes and merge state that 
 neither merges nor decides: the ledger does, inside the engine's transaction. `through` is always inclusive and
 bounds an answer to what the log held at that position, so that every read can be asked of the past.
 
-`memory.py` is the reference: where another engine answers differently, the other engine is wrong. It has nothing but
-the core, `Engine`, `View` and `Transaction`; what stands at the end an engine may have too.
+SQLite, in a file or in memory, and PostgreSQL have the core, `Engine`, `View` and `Transaction`; what stands at the end
+only one of them has.
 """
 
 from __future__ import annotations
@@ -391,6 +391,25 @@ class View(Protocol):
         `rules` are those of each type. `None` stands for an entity of which nothing was said.
         """
 
+    def current(self, ref: Ref, through: int, rules: Rules) -> tuple[MergeState, int] | None:
+        """Return the merge state kept of an entity, if it was folded alone and nothing was said of it since.
+
+        With it comes the position of its last observation. `None` says nothing; `kept` and `observations` always do.
+        """
+
+    def kept_by(self, root: Ref, effective: str, through: int, rules: Rules) -> tuple[Kept, Sequence[Stored]] | None:
+        """Return the latest merge state kept of a lone entity, not after `through`, all of which was true by a time.
+
+        With it come the observations after it that were true by then too, and retractions, by position. One folded
+        under rules that merge otherwise does not count; `None` asks for a whole fold.
+        """
+
+    def unlike(self, old: View) -> Iterator[tuple[Ref, bool]]:
+        """Yield the entities of which an older view of this engine may keep other states than this one.
+
+        With each comes whether both know it, or neither. What is not yielded is kept alike in both.
+        """
+
 
 class Transaction(View, Protocol):
     """One write: everything in it becomes durable together, or nothing of it ever was."""
@@ -514,41 +533,7 @@ class Engine(Protocol):
         """Give up what the engine holds; nothing that was acknowledged is lost."""
 
 
-# What an engine may answer besides. Nothing but speed depends on it: `ledger/quick_reads.py` asks the core otherwise.
-
-
-@runtime_checkable
-class QuickStates(Protocol):
-    """A view that finds a state and what it takes to use it in one look."""
-
-    def current(self, ref: Ref, through: int, rules: Rules) -> tuple[MergeState, int] | None:
-        """Return the merge state kept of an entity, if it was folded alone and nothing was said of it since.
-
-        With it comes the position of its last observation. `None` says nothing; `kept` and `observations` always do.
-        """
-
-    def kept_by(self, root: Ref, effective: str, through: int, rules: Rules) -> Kept | None:
-        """Return the latest merge state kept of a lone entity, not after `through`, all of which was true by then.
-
-        One folded under rules that merge otherwise does not count.
-        """
-
-    def true_by(self, entity: bytes, effective: str, after: int, through: int) -> Sequence[Stored]:
-        """Return the observations of an entity after a position whose `valid_from` is not later, and retractions.
-
-        By position. `after` is that of a state that `kept_by` gave, or the position before all.
-        """
-
-
-@runtime_checkable
-class Unlike(Protocol):
-    """A view that compares what it keeps with what an older one does, without reading it."""
-
-    def unlike(self, old: View) -> Iterator[tuple[Ref, bool]]:
-        """Yield the entities of which an older view of this engine may keep other states than this one.
-
-        With each comes whether both know it, or neither. What is not yielded is kept alike in both.
-        """
+# What an engine may answer besides; `ledger/quick_reads.py` says what holds where it does not.
 
 
 @runtime_checkable

@@ -1,61 +1,17 @@
-"""Quick reads: what some engines answer in one look, and how the same is found through the core port otherwise.
+"""Quick reads: what only some engines answer, and what holds where they do not.
 
-An engine need not have any of them. Each is a second way to an answer that the core gives, and the contract kit
-compares the two where an engine has both.
+A glance is a second way to an answer that a view gives, and the contract kit compares the two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from functools import partial
 from typing import cast
 
 from woodrat.canon.ids import Ref, TenantId
-from woodrat.engines.port import Engine, Glance, Glances, Kept, QuickStates, Replicas, Shared, Stamps, Unlike, View
-from woodrat.merge.fold import MergeState
-from woodrat.merge.rules import Rules
-from woodrat.state.asof import Stored
+from woodrat.engines.port import Engine, Glance, Glances, Replicas, Shared, Stamps, View
 from woodrat.state.schema import Schema
-
-Current = Callable[[Ref, int, Rules], tuple[MergeState, int] | None]
-"""Returns the merge state kept of a lone entity of which nothing was said since, and its version."""
-
-
-def current_of(view: View) -> Current:
-    """Return what finds the merge state kept of a lone entity, if nothing was said of it since; see `QuickStates`."""
-    found: Current | None = getattr(view, "current", None)
-    return partial(_current, view) if found is None else found
-
-
-def _current(view: View, ref: Ref, through: int, rules: Rules) -> tuple[MergeState, int] | None:
-    kept, version = view.kept(ref, through, rules), view.version(ref.digest, through)
-    if kept is None or version is None or version > kept.position or len(kept.state.members) > 1:
-        return None
-    return kept.state, version
-
-
-def kept_by(view: View, root: Ref, effective: str, through: int, rules: Rules) -> tuple[Kept, list[Stored]] | None:
-    """Return the latest merge state all of which was true by a time, and what else was true by then that came after.
-
-    `None` asks for a whole fold.
-    """
-    if not hasattr(view, "kept_by"):
-        return None
-    quick = cast("QuickStates", view)
-    kept = quick.kept_by(root, effective, through, rules)
-    return None if kept is None else (kept, list(quick.true_by(root.digest, effective, kept.position, through)))
-
-
-def unlike(new: View, old: View) -> Iterator[tuple[Ref, bool]]:
-    """Yield the entities of which two views may keep other states, with whether both know it, or neither."""
-    if hasattr(new, "unlike"):
-        yield from cast("Unlike", new).unlike(old)
-        return
-    head = new.head().position
-    here, there = set(new.entities(None, head)), set(old.entities(None, head))
-    for ref in sorted(here | there):
-        yield ref, (ref in here) == (ref in there)
 
 
 def glance(engine: Engine, tenant: TenantId, entity: Ref | str) -> Glance | None:

@@ -61,7 +61,7 @@ class Reader:
         self.asof = asof
         self.policies = policies
         self._rules: dict[str, Rules] = {}
-        self._current_of = quick_reads.current_of(view)
+        self._current_of = view.current
         self._states: dict[tuple[Ref, ...], MergeState] = {}
         self._gathered: dict[Ref, tuple[MergeState, int]] = {}
         """Of lone entities that are to be read, what `current` would tell."""
@@ -334,7 +334,7 @@ class Reader:
 
     def _true_by(self, members: tuple[Ref, ...], effective: str, rules: Rules) -> MergeState | None:
         """Return the merge state of what was true by a time, from one that was kept; `None` asks for a whole fold."""
-        found = quick_reads.kept_by(self.view, members[0], effective, self.asof.position, rules)
+        found = self.view.kept_by(members[0], effective, self.asof.position, rules)
         if found is None or found[0].state.members != members:
             return None
         kept, since = found

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.port import BEFORE_ALL, Engine, Transaction, View
 from woodrat.errors import Corrupt
-from woodrat.ledger import find, quick_reads
+from woodrat.ledger import find
 from woodrat.ledger.derive import derive_again
 from woodrat.ledger.progress import Progress
 from woodrat.ledger.read import Reader
@@ -75,7 +75,7 @@ def _disagreeing(write: Transaction, old: View, policies: Mapping[str, Policy]) 
     """Return the entities of which something else was known or kept than the log says."""
     wrong: set[Ref] = set()
     odd: set[Ref] = set()
-    for ref, known in quick_reads.unlike(write, old):
+    for ref, known in write.unlike(old):
         (odd if known else wrong).add(ref)
     if odd:
         versions: dict[str, list[int]] = {}

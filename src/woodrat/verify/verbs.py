@@ -21,8 +21,8 @@ from woodrat.canon.digest import digest
 from woodrat.canon.ids import TenantId
 from woodrat.context import Context
 from woodrat.engines import cancellation
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import Audit, Mismatch, Receipt, View
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.errors import Corrupt, Fault, Refused, shown
 from woodrat.ledger import collector, entry_index
 from woodrat.ledger import report as reports
@@ -469,7 +469,8 @@ def prove_order(context: Context, shuffles: object, progress: Progress | None = 
             chance = random.Random(seed)
             order = [*meanings, *chance.sample(list(meanings), min(len(meanings), 10))]
             chance.shuffle(order)
-            writer = Writer(Context(MemoryEngine(), TenantId("order"), context.policies, context.clock, "prove-order"))
+            engine, tenant = InMemoryEngine(), TenantId("order")
+            writer = Writer(Context(engine, tenant, context.policies, context.clock, "prove-order"))
             start = 0
             while start < len(order):
                 cancellation.check()
@@ -477,8 +478,9 @@ def prove_order(context: Context, shuffles: object, progress: Progress | None = 
                 start += len(batch)
                 writer.write("admit", {}, lambda draft, batch=batch: admit(draft, batch))  # type: ignore[misc]
                 part_is_done()
-            with writer.context.engine.view(writer.context.tenant) as view:
+            with engine.view(tenant) as view:
                 root = Reader(view, AsOf(view.head().position), context.policies).fingerprint().root()
+            engine.close()
             if root != expected:
                 differing.append(seed)
             if progress is not None:

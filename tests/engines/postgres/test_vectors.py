@@ -16,12 +16,12 @@ from tests.recall.test_reader import Counting, apply, forget_in_memory, opened
 
 import woodrat
 from woodrat.canon.ids import TenantId
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import VECTORS, Engine, IndexRow, Products
 from woodrat.engines.postgres import vectors as pgvector
 from woodrat.engines.postgres.distribution import violations
 from woodrat.engines.postgres.engine import PostgresEngine
 from woodrat.engines.postgres.migration import migrate
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.errors import Refused
 from woodrat.proofs.verbs.keys import make as make_keys
 from woodrat.recall import index as recall_index
@@ -150,7 +150,7 @@ def test_recall_is_the_same_whoever_multiplies(
     """At every moment, in new processes, after a reindex and an erasure: the answers and their order are memory's."""
     make_keys(tmp_path / "keys", FixedClock())
     monkeypatch.setenv("WOODRAT_SIGNING_KEYS", str(tmp_path / "keys"))
-    embedder, memory = Counting(), MemoryEngine()
+    embedder, memory = Counting(), InMemoryEngine()
     pair = [(each, opened(each)) for each in (memory, engine)]
 
     def same() -> None:
@@ -182,7 +182,7 @@ def test_rows_without_a_vector_are_compared_by_words(
     engine: PostgresEngine, apart: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As long as vectors are lacking, and where they can be kept nowhere, the answers are those of memory."""
-    embedder, memory = Counting(), MemoryEngine()
+    embedder, memory = Counting(), InMemoryEngine()
     monkeypatch.setattr(recall_index, "CHUNK_PASSAGES", 4)
     monkeypatch.setattr(recall_index, "CATCH_UP_MAX", 10_000)
     pair = [opened(memory), opened(engine)]
@@ -210,7 +210,7 @@ def test_rows_without_a_vector_are_compared_by_words(
 
 def test_an_index_that_grows_is_handed_over(engine: PostgresEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that held the vectors lets them go once there are too many, and answers as before."""
-    embedder, memory = Counting(), MemoryEngine()
+    embedder, memory = Counting(), InMemoryEngine()
     pair = [opened(memory), opened(engine)]
     for ledger in pair:
         tell(ledger)

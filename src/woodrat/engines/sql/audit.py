@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form
 from woodrat.canon.digest import digest as digest_of
 from woodrat.canon.ids import Ref
-from woodrat.engines import elements
 from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, IndexRow, Keeping, Mismatch, Told
-from woodrat.engines.sql import codec
+from woodrat.engines.sql import codec, elements
 from woodrat.engines.sql.nodes import NODE_STEP
 from woodrat.merge import fold, packed_state
 from woodrat.merge.fold import MergeState

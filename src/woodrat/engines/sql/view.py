@@ -514,19 +514,21 @@ class SqlView(Indexes):
             return None
         return state, known.last
 
-    def kept_by(self, root: Ref, effective: str, through: int, rules: Rules) -> Kept | None:
+    def kept_by(self, root: Ref, effective: str, through: int, rules: Rules) -> tuple[Kept, Sequence[Stored]] | None:
         known = self.known_entity(root.digest)
         if known is None:
             return None
         if known.until <= effective:
-            return self.kept(root, through, rules)
-        row = self.first_row("kept_by", entity=known.number, effective=effective, through=through)
-        state = None if row is None else self._unpacked(row[1], root, rules, known.number, row[0])
-        return None if row is None or state is None or len(state.members) > 1 else Kept(row[0], state)
+            kept = self.kept(root, through, rules)
+        else:
+            row = self.first_row("kept_by", entity=known.number, effective=effective, through=through)
+            state = None if row is None else self._unpacked(row[1], root, rules, known.number, row[0])
+            kept = None if row is None or state is None or len(state.members) > 1 else Kept(row[0], state)
+        return None if kept is None else (kept, self._true_by(known, effective, kept.position, through))
 
-    def true_by(self, entity: bytes, effective: str, after: int, through: int) -> Sequence[Stored]:
-        known = self.known_entity(entity)
-        if known is None or known.last <= after:
+    def _true_by(self, known: Known, effective: str, after: int, through: int) -> Sequence[Stored]:
+        """Return the observations of an entity after a state was kept that were true by a time, and retractions."""
+        if known.last <= after:
             return []
         # Up to the next state kept every observation is looked at; what was said later and is true by then is late.
         row = self.first_row("next_kept", entity=known.number, after=after)

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import moment
 from woodrat.canon.ids import Ref, TenantId
-from woodrat.engines import elements
 from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Head, IndexRow, Kept, LastKept, Receipt, next_prefix
-from woodrat.engines.sql import codec
+from woodrat.engines.sql import codec, elements
 from woodrat.engines.sql.cache import UNASKED, Known
 from woodrat.engines.sql.nodes import NODE_STEP, Nodes, damaged
 from woodrat.engines.sql.view import LARGE_BYTES, NOWHERE, SqlView

@@ -5,6 +5,7 @@ A change by anybody else is seen by the data version.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 import apsw
@@ -44,6 +45,15 @@ class Connected(Memories):
         """Return what looks at entities through this connection; `schemas` are those in force in a tenant."""
         self.looking = Glancing(self.connection, named, schemas)
         return self.looking
+
+    def begin(self) -> None:
+        """Begin what one view reads."""
+        self.connection.execute("BEGIN")
+
+    def end(self) -> None:
+        """End it."""
+        with suppress(apsw.SQLError):  # an error has ended it already
+            self.connection.execute("ROLLBACK")
 
     def remember(self, tenant: TenantId) -> Memory:
         """Return what is known of a tenant; nothing when someone else has written since."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import cache
 
 import apsw
 
@@ -122,26 +123,32 @@ def connect(
     flags = apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     connection = apsw.Connection(path, flags=flags, vfs=vfs) if unchanging is None else unchanging.connect()
     try:
-        _set_up(connection, path, readonly=readonly)
+        connection.set_busy_timeout(BUSY_MILLISECONDS)
+        if not readonly:
+            _layout(connection, path)  # before the mode is set, which would change a file of another program
+            _keep_log(connection, path)
+        set_up(connection)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _set_up(connection: apsw.Connection, path: str, *, readonly: bool) -> None:
-    connection.set_busy_timeout(BUSY_MILLISECONDS)
+def _keep_log(connection: apsw.Connection, path: str) -> None:
+    """Have a file keep a write-ahead log that is flushed at every commit."""
+    mode = connection.execute("PRAGMA journal_mode = WAL").get
+    if mode != "wal":
+        problem = f"{path} cannot keep a write-ahead log (journal mode {mode})"
+        raise Refused([Fault("db", problem, "Put the file on a local disk.")], outcome="Nothing was opened.")
+    connection.execute("PRAGMA synchronous = FULL")
+
+
+def set_up(connection: apsw.Connection) -> None:
+    """Give a connection the settings that all have, and close every way around them."""
     # Without it each new bound of a range makes SQLite plan the statement again, which costs more than running it.
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     run = connection.execute
-    if not readonly:
-        _layout(connection, path)  # before the mode is set, which would change a file of another program
-        mode = run("PRAGMA journal_mode = WAL").get
-        if mode != "wal":
-            problem = f"{path} cannot keep a write-ahead log (journal mode {mode})"
-            raise Refused([Fault("db", problem, "Put the file on a local disk.")], outcome="Nothing was opened.")
-        run("PRAGMA synchronous = FULL")
-        run("PRAGMA secure_delete = ON")  # what is freed is overwritten, from the first write on
+    run("PRAGMA secure_delete = ON")  # what is freed is overwritten, from the first write on
     run("PRAGMA recursive_triggers = ON")
     run("PRAGMA trusted_schema = OFF")
     run("PRAGMA temp_store = MEMORY")
@@ -292,6 +299,7 @@ def sql(name: str) -> str:
     return statements.text("sqlite", name)
 
 
+@cache
 def queries(name: str = "queries.sql") -> dict[str, str]:
     """Return the named queries of one of the engine's SQL files, and those that all SQL engines share."""
     shared = statements.text("sql", name) if name in statements.SHARED else ""
@@ -317,7 +325,6 @@ class translated:
 _READING = (
     __name__.rpartition(".")[0] + ".",
     "woodrat.engines.sql.",
-    "woodrat.engines.elements",
     *(
         f"woodrat.merge.{name}"
         for name in (

@@ -125,7 +125,7 @@ class SqliteEngine:
                     return connection
         raise _deleted(self.path, "Nothing was opened.")
 
-    def elsewhere(self) -> Callable[[], Engine]:
+    def elsewhere(self) -> Callable[[], Engine] | None:
         return partial(SqliteEngine, os.path.abspath(self.path), readonly=True)
 
     def view(self, tenant: TenantId) -> _Viewing:
@@ -178,10 +178,12 @@ class SqliteEngine:
     def _glancing(self, reader: Connected) -> Glancing:
         """Return what looks at entities through a connection, which has not looked yet."""
 
-        def schemas(tenant: TenantId) -> dict[str, tuple[int, Schema]]:
-            return SqliteView(reader.connection, self.queries, tenant, Memory()).schemas_in_force()
+        connection, named = reader.connection, self.queries
 
-        return reader.glancing(self.queries, schemas)
+        def schemas(tenant: TenantId) -> dict[str, tuple[int, Schema]]:
+            return SqliteView(connection, named, tenant, Memory()).schemas_in_force()
+
+        return reader.glancing(named, schemas)
 
     def stamp(self) -> bytes | None:
         with self._pool, translated(self.path):
@@ -470,7 +472,7 @@ class _Viewing:
         try:
             self._reader = reader = engine.take()
             try:
-                reader.connection.execute("BEGIN")
+                reader.begin()
                 self._memory = memory = reader.remember(self._tenant)
                 return SqliteView(reader.connection, engine.queries, self._tenant, memory)
             except BaseException:
@@ -495,9 +497,7 @@ class _Viewing:
 
     def _leave(self) -> None:
         try:
-            self._reader.connection.execute("ROLLBACK")
-        except apsw.SQLError:
-            pass  # an error has ended it already
+            self._reader.end()
         finally:
             self._engine.give_back(self._reader)
 

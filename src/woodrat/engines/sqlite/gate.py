@@ -36,11 +36,11 @@ PATIENCE_SECONDS = 10.0
 
 
 class Gate:
-    """A fair lock for the writers of one file."""
+    """A fair lock for the writers of one file; without a file it lets everybody through."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str] | None) -> None:
         # As SQLite does with its own files, so that a link to the file leads to the same queue.
-        self._queue: _Queue | None = _queue_of(os.path.realpath(path) + SUFFIX)
+        self._queue: _Queue | None = None if path is None else _queue_of(os.path.realpath(path) + SUFFIX)
 
     def turn(self) -> _Turn:
         """Wait for this writer's turn, and pass it on afterwards, as a context."""

@@ -47,7 +47,7 @@ def backup(context: Context, out: object, *, force: bool, progress: Progress | N
 
     engine = context.engine
     path = files.path_in(out, "out", NO_BACKUP)
-    if not isinstance(engine, SqliteEngine):
+    if not isinstance(engine, SqliteEngine) or engine.name != SqliteEngine.name:
         problem = f"a ledger of the {engine.name} engine is not in a file"
         raise Refused([Fault("backup", problem, "Export its log, or copy it into a file.")], NO_BACKUP)
     if same_file(path, engine.path):

@@ -13,10 +13,10 @@ import pytest
 
 from woodrat import Ledger, NotFound, Refused
 from woodrat.canon import form
-from woodrat.engines.memory import MemoryEngine
 from woodrat.engines.port import (
     Engine,
 )
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
 from woodrat.state.asof import AsOf
@@ -44,7 +44,7 @@ LONG: Final = 220
 
 def log_that_repeats() -> bytes:
     """Return an exported log, sound in all its parts, in which one observation stands at positions 0 and 2."""
-    ledger = ledger_on(MemoryEngine(), agent="elsewhere", clock=FixedClock(seed="repeats"))
+    ledger = ledger_on(InMemoryEngine(), agent="elsewhere", clock=FixedClock(seed="repeats"))
     for key in "ab":
         ledger.store({"entity_type": "memo", "id": key, "x": 1}, observed_at=EARLY)
     out = io.BytesIO()

@@ -1,4 +1,4 @@
-"""The memory engine keeps the contract; it is the reference for the others."""
+"""SQLite in memory keeps the contract: views and writes share one connection there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from woodrat.engines.memory import MemoryEngine
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 
 # Before the first import, so that a failing assertion of the suite shows its values.
 if "woodrat.testing.contract" not in sys.modules:
@@ -15,8 +15,8 @@ if "woodrat.testing.contract" not in sys.modules:
 from woodrat.testing.contract import EngineContract
 
 
-class TestMemoryEngine(EngineContract):
-    """The contract, on the memory engine."""
+class TestInMemoryEngine(EngineContract):
+    """The contract, in memory."""
 
-    def make_engine(self) -> MemoryEngine:
-        return MemoryEngine()
+    def make_engine(self) -> InMemoryEngine:
+        return InMemoryEngine()
