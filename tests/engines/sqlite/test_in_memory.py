@@ -146,8 +146,11 @@ def test_an_erasure_is_finished_and_compacts_in_memory(tmp_path: Path) -> None:
         ledger.store({"entity_type": "memo", "id": "1", "text": "secret " * 20_000})
         assert ledger.erase("memo/1", reason="asked").complete
         finished = ledger.finish_erasure(compact=True)
-        assert finished.compaction is not None
-        assert (finished.compaction.size_after_bytes or 0) < finished.compaction.size_bytes
+        found = finished.compaction
+        assert found is not None
+        assert found.size_bytes is not None
+        assert found.size_after_bytes is not None
+        assert found.size_after_bytes < found.size_bytes
         assert ledger.verify(deep=True).sound
     ledger_on(engine).store({"entity_type": "memo", "id": "2"})
     with engine.view(T) as view:
