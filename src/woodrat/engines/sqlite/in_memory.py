@@ -13,11 +13,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
-from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 import apsw
 
+from woodrat.clock import monotonic
 from woodrat.engines.sqlite.connected import Connected
 from woodrat.engines.sqlite.connection import authorize, check_version, pid, prepare, queries, set_up, translated
 from woodrat.engines.sqlite.engine import SqliteEngine
