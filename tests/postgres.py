@@ -301,6 +301,6 @@ def _empty(url: str) -> None:
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
         tables = connection.execute(
-            "SELECT tablename FROM pg_tables WHERE schemaname = 'woodrat' AND tablename <> 'migration'"
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'woodrat' AND tablename <> 'layout'"
         )
         connection.execute("TRUNCATE " + ", ".join(f"woodrat.{name}" for (name,) in tables))

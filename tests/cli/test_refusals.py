@@ -261,16 +261,19 @@ def test_a_file_of_another_program_is_left_alone(cli: Cli, tmp_path: Path) -> No
         assert file.read_bytes() == before
 
 
-def test_a_newer_layout_asks_for_a_newer_version(ana: Cli, db: Path) -> None:
-    """A database that a later version wrote is refused, by every verb, with the remedy."""
+@pytest.mark.parametrize("number", [8, 99])
+def test_another_layout_asks_for_the_version_that_wrote_it(ana: Cli, db: Path, number: int) -> None:
+    """A database that another version wrote is refused, by every verb, with what to do."""
     connection = sqlite3.connect(db)
-    connection.execute("PRAGMA user_version = 99")
+    connection.execute(f"PRAGMA user_version = {number}")
     connection.close()
     for words in (("show", ANA), ("migrate",), ("store", f"--json={RECORD}")):
         ran = ana(*words)
         assert ran.code == 2
-        assert "Use a newer version of woodrat." in ran.err
-    assert "layout 99" in json.loads(ana("doctor").out)["problem"]
+        assert f"has layout {number}" in ran.err
+        assert "Use the version that wrote it, or run `woodrat export log`" in ran.err
+        assert "Nothing was changed." in ran.err
+    assert f"layout {number}" in json.loads(ana("doctor").out)["problem"]
 
 
 def test_a_damaged_file_is_corrupt(ana: Cli, db: Path) -> None:

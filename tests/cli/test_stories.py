@@ -498,11 +498,14 @@ def test_doctor_names_everything_it_uses(cli: Cli, db: Path) -> None:
     assert str(db) in text
 
 
-def test_migrate_says_the_layout(ana: Cli, db: Path) -> None:
-    """A database of this version stays as it is, and its layout is named."""
+def test_migrate_says_the_layout(ana: Cli, db: Path, tmp_path: Path) -> None:
+    """A database of this version stays as it is, and its layout is named; an empty file gets its tables."""
     found = ana("migrate").json
     assert found["before"] == found["layout"]
-    assert f"{db} already has layout {found['layout']}" in ana("migrate", "-o", "table").out
+    assert f"{db} already has layout {found['layout']}. Nothing was changed." in ana("migrate", "-o", "table").out
+    new = tmp_path / "new.db"
+    new.touch()
+    assert f"Made the tables of {new}, layout {found['layout']}." in ana("migrate", "--db", str(new), "-o", "table").out
 
 
 def test_the_demonstration_tells_its_story(cli: Cli, db: Path) -> None:

@@ -27,7 +27,7 @@ import woodrat
 from woodrat import Ledger, Unavailable
 from woodrat.canon.ids import TenantId
 from woodrat.engines.sqlite import compaction, connection, gate, hold
-from woodrat.engines.sqlite.connection import APPLICATION_ID, MIGRATIONS, connect
+from woodrat.engines.sqlite.connection import APPLICATION_ID, LAYOUT, connect
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.gate import Gate
 from woodrat.erasure.index import Concerned
@@ -124,7 +124,7 @@ CREATE TABLE plain (id INTEGER PRIMARY KEY, short BLOB, long BLOB);
 CREATE INDEX plain_short ON plain (short);
 CREATE TABLE keyed (short BLOB, id INTEGER, long BLOB, PRIMARY KEY (short, id)) WITHOUT ROWID;
 PRAGMA application_id = {APPLICATION_ID};
-PRAGMA user_version = {len(MIGRATIONS)};
+PRAGMA user_version = {LAYOUT};
 """
 
 

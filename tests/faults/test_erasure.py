@@ -20,7 +20,7 @@ import pytest
 import woodrat
 from woodrat import Ledger, NotFound, Refused, Rule
 from woodrat.canon.ids import TenantId
-from woodrat.engines.sqlite import compaction, connection
+from woodrat.engines.sqlite import compaction
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.storage import FILES
 from woodrat.erasure import rewrite
@@ -779,48 +779,6 @@ def test_bodies_go_only_by_this_path(ledger: Ledger, db: Path) -> None:
         with pytest.raises(apsw.ConstraintError):
             raw.execute(statement)
     raw.close()
-
-
-def put_back_values(raw: apsw.Connection | sqlite3.Connection) -> None:
-    """Put identifying values where files of before layout 8 have them."""
-    for tenant, key in list(raw.execute("SELECT tenant, key FROM index_row WHERE name = 'sharing'")):
-        type, rule, value, entity = (name.decode() for name in key[:-1].split(b"\0"))
-        query = "INSERT INTO sharing SELECT ?, ?, ?, ?, id FROM entity WHERE tenant = ? AND type = ? AND key = ?"
-        raw.execute(query, (tenant, type, rule, value, tenant, type, entity))
-
-
-def test_a_file_of_the_first_layout_can_forget_too(ledger: Ledger, db: Path, keys: Path) -> None:
-    """A file from before erasure existed is brought to the present layout when it is opened, with all it holds."""
-    tell(ledger)
-    ledger.close()
-    raw = apsw.Connection(str(db))
-    for (name,) in list(raw.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'")):
-        raw.execute(f'DROP TRIGGER "{name}"')
-    first = connection.sql("0001.sql")
-    raw.execute(first[first.index("-- Identifying values") : first.index("-- Sources by digest")])
-    put_back_values(raw)
-    for table in ("purge", "origin", "clone", "index_row", "index_past", "meta"):
-        raw.execute(f"DROP TABLE {table}")
-    raw.execute(first[first.index("-- Shelves of other") : first.index("-- Complete subtrees")])
-    raw.execute(first[first.index("CREATE TABLE edge") : first.index("-- Identifying values")])
-    raw.execute(first[first.index("-- Sources by digest") : first.index("-- Shelves of other")])
-    raw.execute("DROP INDEX entity_digest; CREATE INDEX entity_digest ON entity (digest)")
-    raw.execute("ALTER TABLE receipt RENAME TO newer")
-    raw.execute(first[first.index("CREATE TABLE receipt") : first.index("-- Append-only, whatever")])
-    raw.execute("INSERT INTO receipt SELECT tenant, agent, key, request, report FROM newer; DROP TABLE newer")
-    for line in first.splitlines():
-        if line.startswith("CREATE TRIGGER"):
-            raw.execute(line)
-    raw.execute("PRAGMA user_version = 1")
-    raw.close()
-    with woodrat.open(db, keys=keys) as opened:
-        assert opened.show(PERSON).fields["name"] == "Zoe Zweigmann"
-        certificate = opened.erase(PERSON, reason="a request")
-        assert certificate.purged
-        # The writes of that layout committed to their requests by the nonce of an entry that stays: it says so.
-        assert not certificate.complete
-        assert set(certificate.hits) == {db.name}
-    assert hits(db.parent) == {}
 
 
 @pytest.mark.parametrize(

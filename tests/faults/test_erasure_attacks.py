@@ -18,7 +18,6 @@ from typing import Any, Final
 
 import apsw
 import pytest
-from tests.faults.test_erasure import put_back_values
 
 import woodrat
 from woodrat import Ledger, Refused
@@ -347,33 +346,6 @@ def test_verify_knows_that_a_write_that_lost_an_entry_has_no_receipt(ledger: Led
     with woodrat.open(db, keys=keys, readonly=True) as opened:
         (damage,) = opened.verify(jobs=1).damage
         assert "is still there, and the entry at" in damage.problem
-
-
-def test_receipts_of_an_older_layout_still_answer(db: Path, keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of layout 5, whose writes committed by the nonce of their first entry, opens, verifies and answers."""
-    from woodrat.engines.sqlite import connection
-
-    with monkeypatch.context() as patch:
-        _salt_with_the_first_entry(patch)
-        with on("sqlite", db, keys) as ledger:
-            ledger.store(request(PIN), idempotency_key=KEY)
-    first, second = connection.sql("0001.sql"), connection.sql("0002.sql")
-    raw = sqlite3.connect(db)
-    raw.executescript(first[first.index("-- Relations by the entities") : first.index("-- Complete subtrees")])
-    put_back_values(raw)
-    raw.commit()
-    raw.executescript(
-        "DROP TRIGGER receipt_no_update; DROP TRIGGER receipt_no_delete; ALTER TABLE receipt RENAME TO newer;"
-        + first[first.index("CREATE TABLE receipt") : first.index("-- Append-only, whatever")]
-        + "INSERT INTO receipt SELECT tenant, agent, key, request, report FROM newer; DROP TABLE newer;"
-        "DROP TABLE index_row; DROP TABLE index_past; DROP TABLE meta; DROP TABLE purge;"
-        + second[second.index("CREATE TABLE purge") : second.index("DROP TRIGGER body_no_update")]
-        + "PRAGMA user_version = 5"
-    )
-    raw.close()
-    with on("sqlite", db, keys, "b") as ledger:
-        assert ledger.store(request(PIN), idempotency_key=KEY).repeated
-        assert ledger.verify(jobs=1).sound
 
 
 # The rest of what is stored

@@ -6,10 +6,12 @@ import os
 import random
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +22,7 @@ from tests.faults.processes import FULL, PATIENCE, ROOT, check_derived, check_lo
 import woodrat
 from woodrat.context import Context
 from woodrat.engines.sqlite import connection
-from woodrat.engines.sqlite.connection import APPLICATION_ID, MIGRATIONS, check_version
+from woodrat.engines.sqlite.connection import APPLICATION_ID, LAYOUT, check_version
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import Corrupt, Refused, Unavailable, WoodratError
 from woodrat.ledger.write import Draft, Writer
@@ -93,15 +95,33 @@ def test_a_database_of_another_program_is_refused(file: Path, readonly: bool, mo
     assert bytes_of(file.parent) == before
 
 
+@pytest.mark.parametrize("mark", ["application_id", "user_version"])
 @pytest.mark.parametrize("readonly", [False, True])
-def test_a_newer_layout_is_refused(file: Path, readonly: bool) -> None:
-    """A file a later version has written is refused with both layouts, and left as it is."""
-    told(file)
-    raw(file, f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+def test_a_database_that_another_program_has_only_marked_is_refused(file: Path, readonly: bool, mark: str) -> None:
+    """A database that has no tables yet, and the mark of another program, is not taken for an empty file."""
+    raw(file, f"PRAGMA {mark} = 7")
     before = bytes_of(file.parent)
-    with pytest.raises(Refused, match=f"has layout {len(MIGRATIONS) + 1}.*up to {len(MIGRATIONS)}"):
+    with pytest.raises(Refused, match=r"database of another program[\s\S]*Nothing was changed"):
         woodrat.open(file, readonly=readonly)
     assert bytes_of(file.parent) == before
+
+
+@pytest.mark.parametrize("number", [0, 1, LAYOUT - 1, LAYOUT + 1])
+@pytest.mark.parametrize("readonly", [False, True])
+def test_another_layout_is_refused(file: Path, readonly: bool, number: int) -> None:
+    """A file of an older or a newer version is refused with both layouts and what to do, and left as it is."""
+    with woodrat.open(file) as ledger:
+        ledger.store(RECORD)
+    raw(file, f"PRAGMA user_version = {number}")
+    before = bytes_of(file.parent)
+    with pytest.raises(Refused, match=f"has layout {number}, and .* knows layout {LAYOUT} alone") as refused:
+        woodrat.open(file, readonly=readonly)
+    for words in ("the version that wrote it", "`woodrat export log`", "`woodrat import log`", "Nothing was changed."):
+        assert words in str(refused.value)
+    assert bytes_of(file.parent) == before
+    raw(file, f"PRAGMA user_version = {LAYOUT}")
+    with woodrat.open(file, readonly=readonly) as ledger:
+        assert ledger.show("memo/1").fields["text"] == "x"
 
 
 @pytest.mark.parametrize("readonly", [False, True])
@@ -136,10 +156,105 @@ def test_a_missing_file_is_not_made_by_reading(file: Path) -> None:
 def test_an_empty_file_is_a_new_ledger(file: Path) -> None:
     """An empty file may become a ledger; read-only it is none yet."""
     file.touch()
-    with pytest.raises(Refused, match="Open it for writing once"):
+    with pytest.raises(Refused, match=r"has no tables yet\. Open it for writing once"):
         woodrat.open(file, readonly=True)
     with woodrat.open(file) as ledger:
         assert ledger.store(RECORD).position == 0
+
+
+# Setting up
+
+
+@pytest.fixture
+def before_each(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[str], object]], None]:
+    """What has a call made with each statement that a connection is about to run."""
+
+    def have(call: Callable[[str], object]) -> None:
+        def trace(cursor: object, statement: str, values: object) -> bool:
+            call(statement)
+            return True
+
+        monkeypatch.setattr(apsw, "connection_hooks", [lambda made: setattr(made, "exec_trace", trace)])
+
+    return have
+
+
+def test_a_set_up_that_is_cut_off_leaves_an_empty_file(
+    tmp_path: Path, before_each: Callable[[Callable[[str], object]], None]
+) -> None:
+    """A process that is killed before any statement of the set-up leaves no table; the next one sets the file up."""
+    statements: list[str] = []
+    before_each(statements.append)
+    woodrat.open(tmp_path / "whole.db").close()
+    first, last = statements.index("BEGIN IMMEDIATE"), statements.index("COMMIT")
+    assert last - first > 40
+    for number in (*range(first), *range(first, last, 1 if FULL else 9), last - 1, last):
+        file = tmp_path / f"{number}.db"
+        if (child := os.fork()) == 0:
+            before_each(partial(_end_after, iter(range(number))))
+            try:
+                woodrat.open(file)
+            finally:
+                os._exit(0)
+        assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+        with pytest.raises(Refused, match="has no tables yet"):
+            woodrat.open(file, readonly=True)
+        with woodrat.open(file) as ledger:
+            assert ledger.store(RECORD).position == 0
+            assert ledger.verify(jobs=1).sound
+
+
+def _end_after(left: Iterator[int], statement: str) -> None:
+    if next(left, None) is None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("number", [LAYOUT, LAYOUT + 1])
+def test_a_file_that_is_set_up_meanwhile(
+    tmp_path: Path, before_each: Callable[[Callable[[str], object]], None], number: int
+) -> None:
+    """Whoever finds tables where there were none a statement ago takes them as they are, or refuses their layout."""
+    for place in range(1_000):
+        file, left, turns = tmp_path / f"{place}.db", iter(range(place)), list[str]()
+
+        def other(statement: str, file: Path = file, left: Iterator[int] = left, turns: list[str] = turns) -> None:
+            if not turns and next(left, None) is None:
+                turns.append(statement)
+                with woodrat.open(file) as ledger:
+                    ledger.store(RECORD)
+                raw(file, f"PRAGMA user_version = {number}")
+
+        before_each(other)
+        if number == LAYOUT:
+            with woodrat.open(file) as ledger:
+                assert ledger.store({**RECORD, "id": "2"}).position == 1
+                assert ledger.verify(jobs=1).sound
+        else:
+            with pytest.raises(Refused, match=f"has layout {number}"):
+                woodrat.open(file)
+        if turns == ["BEGIN IMMEDIATE"]:
+            return
+    raise AssertionError("nothing was set up")
+
+
+def test_processes_that_set_up_a_file_at_once(file: Path) -> None:
+    """Of several processes that open a new file at the same time one makes its tables, and all write."""
+    code = (
+        "import sys, woodrat; input(); ledger = woodrat.open(sys.argv[1], agent=sys.argv[2]); "
+        "ledger.store({'entity_type': 'memo', 'id': sys.argv[2], 'text': 'x'}); ledger.close()"
+    )
+    running = [
+        subprocess.Popen([sys.executable, "-c", code, str(file), str(number)], cwd=ROOT, stdin=subprocess.PIPE)
+        for number in range(4)
+    ]
+    for each in running:
+        assert each.stdin is not None
+        each.stdin.write(b"go\n")
+        each.stdin.close()
+    assert [each.wait(PATIENCE) for each in running] == [0] * 4
+    with woodrat.open(file) as ledger:
+        assert {ledger.show(f"memo/{number}").fields["text"] for number in range(4)} == {"x"}
+        assert ledger.verify(jobs=1).sound
 
 
 @pytest.mark.parametrize(
@@ -208,7 +323,7 @@ def test_what_an_open_file_is(file: Path) -> None:
     engine._writer.connection.authorizer = None
     settings = {
         "application_id": APPLICATION_ID,
-        "user_version": len(MIGRATIONS),
+        "user_version": LAYOUT,
         "journal_mode": "wal",
         "synchronous": 2,
         "recursive_triggers": 1,

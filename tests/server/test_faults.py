@@ -325,8 +325,8 @@ def of_another_program(path: Path) -> None:
     connection.close()
 
 
-def of_a_newer_version(path: Path) -> None:
-    """Make a database that a later version of woodrat wrote."""
+def of_another_version(path: Path) -> None:
+    """Make a database that another version of woodrat wrote."""
     woodrat.open(path).close()
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version = 99")
@@ -339,10 +339,10 @@ def of_a_newer_version(path: Path) -> None:
         (Path.mkdir, "is a directory. Name a file in it."),
         (lambda path: path.write_bytes(b"These are my notes. " * 300), "is not a SQLite database. Name another file."),
         (of_another_program, "another program"),
-        (of_a_newer_version, "Use a newer version of woodrat."),
+        (of_another_version, "Use the version that wrote it"),
         (os.mkfifo, "is not a file. Name a file."),
     ],
-    ids=["a directory", "a text", "another program's", "a newer version's", "a pipe"],
+    ids=["a directory", "a text", "another program's", "another version's", "a pipe"],
 )
 @pytest.mark.parametrize("words", [("show", ANA), ("store", "--json", RECORD)], ids=["show", "store"])
 def test_what_is_no_ledger_is_left_alone(tmp_path: Path, make: Any, says: str, words: tuple[str, ...]) -> None:

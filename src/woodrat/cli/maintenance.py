@@ -188,7 +188,7 @@ def prove_order(call: Call) -> Answer:
 
 
 def migrate(call: Call) -> Answer:
-    """Bring the database to the present layout."""
+    """Set the database up."""
     from woodrat.engines.open import is_postgres
 
     if is_postgres(call.db):
@@ -206,15 +206,15 @@ def migrate(call: Call) -> Answer:
         if after is None:
             paper.line(f"{found['db']} has no layout: it is not a file.")
         elif before == after:
-            paper.line(f"{path} already has layout {after}, the newest one. Nothing was changed.", GREEN)
+            paper.line(f"{path} already has layout {after}. Nothing was changed.", GREEN)
         else:
-            paper.line(f"Migrated {path} from layout {before} to layout {after}.", GREEN)
+            paper.line(f"Made the tables of {path}, layout {after}.", GREEN)
 
     return Answer(found, text)
 
 
 def _migrate_server(url: str) -> Answer:
-    """Bring a database of a PostgreSQL server to the present layout."""
+    """Set a database of a PostgreSQL server up."""
     from woodrat.engines.open import check_driver
 
     check_driver()
@@ -225,7 +225,6 @@ def _migrate_server(url: str) -> Answer:
         "db": done.db,
         "before": done.before,
         "layout": done.after,
-        "applied": done.applied,
         "roles": done.roles,
         "pgvector": done.pgvector,
     }
@@ -233,12 +232,10 @@ def _migrate_server(url: str) -> Answer:
     def text(paper: Paper) -> None:
         if done.roles:
             paper.line(f"Made the roles {', '.join(done.roles)}.", GREEN)
-        for step in done.applied:
-            paper.line(f"Applied {step}.", GREEN)
-        if done.applied:
-            paper.line(f"Migrated {done.db} from layout {done.before} to layout {done.after}.", GREEN)
+        if done.before == done.after:
+            paper.line(f"{done.db} already has layout {done.after}.", GREEN)
         else:
-            paper.line(f"{done.db} already has layout {done.after}, the newest one.", GREEN)
+            paper.line(f"Made the schema and the tables of {done.db}, layout {done.after}.", GREEN)
         paper.line(f"pgvector: {done.pgvector}.")
 
     return Answer(found, text)

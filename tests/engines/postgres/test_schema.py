@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
@@ -10,10 +11,10 @@ import pytest
 from psycopg import errors
 from tests import postgres
 
-from woodrat import Refused
+from woodrat import Refused, Unavailable
 from woodrat.canon.ids import TenantId
 from woodrat.engines.postgres import vectors
-from woodrat.engines.postgres.connection import MIGRATIONS, ROLES, WRITER
+from woodrat.engines.postgres.connection import LAYOUT, ROLES, WRITER
 from woodrat.engines.postgres.engine import PostgresEngine
 from woodrat.engines.postgres.migration import migrate
 from woodrat.testing.ledgers import ledger_on, told_on
@@ -44,7 +45,7 @@ def rows(url: str, statement: str) -> list[tuple[Any, ...]]:
 
 
 def tables(url: str) -> list[str]:
-    found = rows(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'woodrat' AND tablename <> 'migration'")
+    found = rows(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'woodrat' AND tablename <> 'layout'")
     return sorted(name for (name,) in found)
 
 
@@ -62,33 +63,97 @@ def catalogue(url: str) -> list[tuple[Any, ...]]:
             "WHERE relnamespace = 'woodrat'::regnamespace ORDER BY 1",
             "SELECT proname, pg_get_functiondef(oid), proowner::regrole::text FROM pg_proc "
             "WHERE pronamespace = 'woodrat'::regnamespace ORDER BY 1",
-            "SELECT number, file FROM woodrat.migration ORDER BY 1",
+            "SELECT number, made_at FROM woodrat.layout ORDER BY 1",
         )
         for row in rows(url, statement)
     ]
 
 
 @pytest.mark.parametrize("pgvector", [True, False])
-def test_migrating_step_by_step_gives_the_fresh_layout(
-    empty: Callable[[], str], pgvector: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A database that came through every layout is the one that is made at once; a second time changes nothing."""
+def test_a_database_is_set_up_once(empty: Callable[[], str], pgvector: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A set-up says what it made; a second time changes nothing."""
     if not pgvector:
         monkeypatch.setattr(vectors, "_IS_AVAILABLE", "SELECT 1 WHERE false")
-    at_once, stepwise = empty(), empty()
-    done = migrate(at_once)
-    assert (done.before, done.after, done.applied) == (0, len(MIGRATIONS), MIGRATIONS)
-    for number in range(1, len(MIGRATIONS) + 1):
-        assert migrate(stepwise, number).applied == (MIGRATIONS[number - 1],)
-        if number < len(MIGRATIONS):
-            with pytest.raises(Refused, match="woodrat migrate"):
-                PostgresEngine(stepwise)
-    assert catalogue(stepwise) == catalogue(at_once)
-    assert (("index_row", "vector", "halfvec") in [row[:3] for row in catalogue(at_once)]) is (done.pgvector == "used")
+    url = empty()
+    done = migrate(url)
+    assert (done.before, done.after) == (0, LAYOUT)
+    made = catalogue(url)
+    assert (("index_row", "vector", "halfvec") in [row[:3] for row in made]) is (done.pgvector == "used")
     assert pgvector or done.pgvector == "not used: the server does not have it"
-    again = migrate(at_once)
-    assert (again.applied, again.roles, again.after) == ((), (), len(MIGRATIONS))
-    assert catalogue(stepwise) == catalogue(at_once)
+    again = migrate(url)
+    assert (again.before, again.after, again.roles) == (LAYOUT, LAYOUT, ())
+    assert catalogue(url) == made
+
+
+@pytest.mark.parametrize("number", [0, 1, LAYOUT - 1, LAYOUT + 1])
+def test_another_layout_is_refused(empty: Callable[[], str], number: int) -> None:
+    """A database of an older or a newer version is refused with both layouts and what to do, and left as it is."""
+    url = empty()
+    migrate(url)
+    engine = PostgresEngine(url)
+    ledger_on(engine, "t").store({"entity_type": "memo", "id": "1", "x": 1})
+    engine.close()
+    set_layout(url, f"UPDATE woodrat.layout SET number = {number}")
+    made = catalogue(url)
+    tries: tuple[Callable[[], object], ...] = (
+        lambda: PostgresEngine(url),
+        lambda: PostgresEngine(url, readonly=True),
+        lambda: migrate(url),
+    )
+    for opened in tries:
+        with pytest.raises(Refused, match=f"has layout {number}, and .* knows layout {LAYOUT} alone") as refused:
+            opened()
+        for words in ("the version that wrote it", "woodrat export log", "woodrat import log", "Nothing was changed."):
+            assert words in str(refused.value)
+    assert catalogue(url) == made
+    set_layout(url, f"UPDATE woodrat.layout SET number = {LAYOUT}")
+    engine = PostgresEngine(url)
+    assert ledger_on(engine, "t").show("memo/1").fields["x"] == 1
+    engine.close()
+
+
+def set_layout(url: str, *statements: str) -> None:
+    with psycopg.connect(url) as connection:
+        for statement in statements:
+            connection.execute(statement.encode())
+
+
+def test_tables_of_others_are_refused(empty: Callable[[], str]) -> None:
+    """A schema of our name with tables that do not say their layout is refused, and left as it is."""
+    url = empty()
+    set_layout(url, "CREATE SCHEMA woodrat", "CREATE TABLE woodrat.entry (name text)")
+    tries: tuple[Callable[[], object], ...] = (lambda: PostgresEngine(url), lambda: migrate(url))
+    for opened in tries:
+        with pytest.raises(Refused, match=r"has layout 0[\s\S]*Nothing was changed\."):
+            opened()
+    assert tables(url) == ["entry"]
+
+
+def test_a_set_up_that_is_cut_off_leaves_nothing(empty: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A set-up whose connection is ended after its last table leaves no schema; the next one makes it all."""
+    url = empty()
+
+    def cut(connection: psycopg.Connection[Any]) -> str:
+        connection.execute("RESET ROLE")
+        connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        return "never"
+
+    with monkeypatch.context() as patch:
+        patch.setattr(vectors, "add", cut)
+        with pytest.raises(Unavailable, match=r"Nothing was changed\."):
+            migrate(url)
+    assert rows(url, "SELECT to_regnamespace('woodrat')") == [(None,)]
+    with pytest.raises(Refused, match="has no tables of woodrat"):
+        PostgresEngine(url)
+    assert migrate(url).before == 0
+
+
+def test_two_that_set_up_at_once(empty: Callable[[], str]) -> None:
+    """Of two that set one database up at the same time one makes the tables, and the other finds them."""
+    url = empty()
+    with ThreadPoolExecutor(2) as threads:
+        done = list(threads.map(migrate, (url, url)))
+    assert sorted((each.before, each.after) for each in done) == [(0, LAYOUT), (LAYOUT, LAYOUT)]
 
 
 def test_a_database_without_tables_is_refused(empty: Callable[[], str]) -> None:

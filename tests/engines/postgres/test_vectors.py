@@ -320,7 +320,7 @@ def test_a_database_without_pgvector_is_whole_and_takes_it_later(
 
 
 def test_who_may_not_create_the_extension_goes_on_without(empty: str, postgres_server: str) -> None:
-    """A migration that is refused the extension is whole, and says what the server said."""
+    """A set-up that is refused the extension is whole, and says what the server said."""
     role = "woodrat_test_migrator"
     with psycopg.connect(postgres_server, autocommit=True) as connection:
         name = empty.split("/")[3].split("?")[0]

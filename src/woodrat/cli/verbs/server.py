@@ -174,7 +174,7 @@ COMMANDS: tuple[Command, ...] = (
         "migrate",
         "maintenance:migrate",
         ("woodrat migrate --db agents.db", "woodrat migrate --db postgresql://db.example.com/agents"),
-        what="Migrate the database to the layout of this version.",
+        what="Set a database up: its tables, and on PostgreSQL its roles and schema.",
         own=(
             argument(
                 "--distributed",

@@ -16,6 +16,7 @@ from psycopg.types.string import BytesBinaryDumper, StrBinaryDumper
 from psycopg_pool import PoolClosed, PoolTimeout
 
 from woodrat.engines.postgres import statements
+from woodrat.engines.sql import layout as layouts
 from woodrat.engines.sql import statements as files
 from woodrat.engines.sql.cache import Memories
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable, WoodratError
@@ -30,8 +31,8 @@ ROLES: Final = (OWNER, WRITER, READER, ERASER)
 """Who owns the tables, who adds to the log, who only reads, and who removes what is to be erased."""
 REPLICA: Final = "replica"
 """The parameter of an address that names a replica."""
-MIGRATIONS: Final = ("0001.sql", "0002.sql")
-"""The steps by which a database came to its present layout."""
+LAYOUT: Final = 3
+"""The number of the tables in `tables.sql`; a database has it in `layout`."""
 
 CONNECT_SECONDS: Final = 10
 """How long to wait for a server to answer."""
@@ -137,30 +138,31 @@ def check(connection: psycopg.Connection[Any], url: str, role: str) -> None:
         faults.append(Fault("db", problem, "Make a database with ENCODING 'UTF8'."))
     if version < 150000:
         faults.append(Fault("db", f"{shown} runs PostgreSQL {version // 10000}", "Use PostgreSQL 15 or newer."))
+    remedy = f"Run `woodrat migrate --db {shown}` as someone who may create roles and schemas."
+    without = Fault("db", f"the database at {shown} has no tables of woodrat", remedy)
     if _one(connection, f"SELECT to_regnamespace('{SCHEMA}')")[0] is None:
-        remedy = f"Run `woodrat migrate --db {shown}` as someone who may create roles and schemas."
-        faults.append(Fault("db", f"the database at {shown} has no tables of woodrat", remedy))
+        faults.append(without)
     elif not _one(connection, f"SELECT pg_has_role(current_user, '{role}', 'MEMBER')")[0]:
         problem = f"{user} is not a member of {role} at {shown}"
         faults.append(Fault("db", problem, f'Have an administrator run `GRANT {role} TO "{user}"`.'))
     else:
         connection.execute(f"SET ROLE {role}")
-        number = layout(connection) or 0
-        if number < len(MIGRATIONS):
-            problem = f"the database at {shown} has layout {number} of {len(MIGRATIONS)}"
-            faults.append(Fault("db", problem, f"Run `woodrat migrate --db {shown}`."))
-        elif number > len(MIGRATIONS):
-            problem = f"{shown} has layout {number}, and this version knows layouts up to {len(MIGRATIONS)}"
-            faults.append(Fault("db", problem, "Use a newer version of woodrat."))
+        number = layout(connection)
+        if number is None:
+            faults.append(without)
+        elif number != LAYOUT:
+            faults.append(layouts.other(shown, number, LAYOUT))
     if faults:
-        raise Refused(faults, "Nothing was opened.")
+        raise Refused(faults, "Nothing was changed.")
 
 
 def layout(connection: psycopg.Connection[Any]) -> int | None:
-    """Return how many migrations were applied; none where there are no tables of ours."""
-    if _one(connection, f"SELECT to_regclass('{SCHEMA}.migration')")[0] is None:
-        return None
-    return int(_one(connection, f"SELECT coalesce(max(number), 0) FROM {SCHEMA}.migration")[0])
+    """Return the layout of a database, 0 where its tables do not say; none where there are no tables."""
+    tables = "SELECT count(*), count(*) FILTER (WHERE relname = 'layout' AND relkind = 'r') FROM pg_class"
+    there, say = _one(connection, f"{tables} WHERE relnamespace = to_regnamespace('{SCHEMA}')")
+    if not say:
+        return 0 if there else None
+    return int(_one(connection, f"SELECT coalesce(max(number), 0) FROM {SCHEMA}.layout")[0])
 
 
 def _one(connection: psycopg.Connection[Any], statement: str) -> tuple[Any, ...]:

@@ -24,7 +24,7 @@ from woodrat.errors import Fault, Refused
 
 FIRST: Final = "head"
 """The table that all others are placed with."""
-EVERYWHERE: Final = ("migration",)
+EVERYWHERE: Final = ("layout",)
 """Tables without a tenant: small, and the same on every node."""
 
 _WITHIN: Final = f"'{SCHEMA}'::regnamespace"

@@ -1,4 +1,4 @@
-"""Migration: the roles, the schema and the numbered steps by which a database comes to its present layout."""
+"""Migration: the roles, the schema and the tables that a database is set up with."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import psycopg
 from woodrat.engines.postgres import vectors
 from woodrat.engines.postgres.connection import (
     CONNECT_SECONDS,
-    MIGRATIONS,
+    LAYOUT,
     OWNER,
     ROLES,
     SCHEMA,
@@ -19,6 +19,7 @@ from woodrat.engines.postgres.connection import (
     sql,
     translation,
 )
+from woodrat.engines.sql import layout as layouts
 from woodrat.errors import Fault, Refused
 from woodrat.records import dataclass
 
@@ -36,43 +37,31 @@ class Migrated:
     """The layout it had; 0 for none."""
     after: int
     """The layout it has."""
-    applied: tuple[str, ...]
-    """The steps that were taken, by file."""
     roles: tuple[str, ...]
     """The roles that were made."""
     pgvector: str
     """Whether the server multiplies vectors; if not, why not."""
 
 
-def migrate(url: str, through: int = len(MIGRATIONS)) -> Migrated:
-    """Bring a database to the present layout, all of it in one transaction; return what was done."""
+def migrate(url: str) -> Migrated:
+    """Set a database up, all of it in one transaction; return what was done. Refuse one of another layout."""
     url, _ = addresses(url)  # a replica follows by itself
     try:
         with psycopg.connect(url, connect_timeout=CONNECT_SECONDS, application_name="woodrat migrate") as connection:
             run = connection.execute
             run("SELECT pg_advisory_xact_lock(%s)", (_TURN,))
-            before = layout(connection) or 0
-            if before > len(MIGRATIONS):
-                problem = f"{shown_address(url)} has layout {before}, and this version knows up to {len(MIGRATIONS)}"
-                raise Refused([Fault("db", problem, "Use a newer version of woodrat.")], "Nothing was changed.")
+            before = layout(connection)
+            if before not in (None, LAYOUT):
+                raise Refused([layouts.other(shown_address(url), before, LAYOUT)], "Nothing was changed.")
             roles = _make_roles(connection)
-            applied = MIGRATIONS[before:through]
-            if applied:
+            if before is None:
                 run(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA} AUTHORIZATION {OWNER}")
                 run(f"SET LOCAL ROLE {OWNER}")
                 run(f"SET LOCAL search_path = {SCHEMA}")
-                run(
-                    "CREATE TABLE IF NOT EXISTS migration ("
-                    "number integer PRIMARY KEY, file text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
-                )
                 run(f"GRANT USAGE ON SCHEMA {SCHEMA} TO {', '.join(ROLES[1:])}")
-                run(f"GRANT SELECT ON migration TO {', '.join(ROLES[1:])}")
-                for number, name in enumerate(applied, before + 1):
-                    run(sql(name).encode())
-                    run("INSERT INTO migration (number, file) VALUES (%s, %s)", (number, name))
-            after = before + len(applied)
-            pgvector = vectors.add(connection) if after == len(MIGRATIONS) else "not used: the layout is an older one"
-            return Migrated(shown_address(url), before, after, applied, roles, pgvector)
+                run(sql(layouts.TABLES).encode())
+                run("INSERT INTO layout (number) VALUES (%s)", (LAYOUT,))
+            return Migrated(shown_address(url), before or 0, LAYOUT, roles, vectors.add(connection))
     except psycopg.Error as error:
         ours = translation(error, url, "Nothing was changed.")
         if ours is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Protocol
 
-from woodrat.engines.postgres.connection import MIGRATIONS, SCHEMA, Connection, layout
+from woodrat.engines.postgres.connection import SCHEMA, Connection, layout
 from woodrat.engines.postgres.vectors import EXTENSION, is_there
 
 _SHOWN: Final = (
@@ -20,7 +20,7 @@ _SHOWN: Final = (
 _PGVECTOR: Final = f"SELECT extversion FROM pg_extension WHERE extname = '{EXTENSION}'"
 _UNFORCED: Final = (
     f"SELECT coalesce(string_agg(relname, ', ' ORDER BY relname), '') FROM pg_class "
-    f"WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind = 'r' AND relname <> 'migration' "
+    f"WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind = 'r' AND relname <> 'layout' "
     "AND NOT (relrowsecurity AND relforcerowsecurity)"
 )
 
@@ -49,7 +49,7 @@ def settings(connection: Connection, pool: Pool) -> dict[str, Any]:
         "role": one("SELECT current_user"),
         **{name: one(f"SHOW {name}") for name in _SHOWN},
         "replica": one("SELECT pg_is_in_recovery()"),
-        "layout": f"{layout(connection) or 0} of {len(MIGRATIONS)}",
+        "layout": layout(connection),
         "pgvector": one(_PGVECTOR) if is_there(connection) else "not used",
         "row_level_security": f"not forced on {unforced}" if unforced else "forced on every table",
         "connections": one(

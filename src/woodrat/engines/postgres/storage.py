@@ -55,7 +55,7 @@ class PostgresStorage:
             for table, column, kind in connection.execute(
                 "SELECT table_name, column_name, data_type FROM information_schema.columns "
                 "JOIN information_schema.tables USING (table_schema, table_name) "
-                f"WHERE table_schema = '{SCHEMA}' AND table_type = 'BASE TABLE' AND table_name <> 'migration' "
+                f"WHERE table_schema = '{SCHEMA}' AND table_type = 'BASE TABLE' AND table_name <> 'layout' "
                 "ORDER BY 1, 2"
             ):
                 if kind == "bytea":

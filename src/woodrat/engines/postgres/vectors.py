@@ -1,6 +1,6 @@
 """Vectors: where the extension pgvector is there, the server multiplies, and no process needs to hold them.
 
-It is no step of the layout, since a database may be without it. `migrate` adds it where it can, whenever it is run.
+It is no part of the layout, since a database may be without it. `migrate` adds it where it can, whenever it is run.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from functools import cache
 import apsw
 
 from woodrat.engines import private
-from woodrat.engines.sql import statements
+from woodrat.engines.sql import layout, statements
 from woodrat.engines.sqlite.fence import is_flush
 from woodrat.engines.sqlite.medium import Unchanging
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable, WoodratError, shown
@@ -21,10 +21,8 @@ from woodrat.merge.packing import UNREADABLE
 
 APPLICATION_ID = 0x57524154
 """`WRAT`: marks a file as ours."""
-MIGRATIONS = tuple(f"{number:04}.sql" for number in range(1, 9))
-"""The steps by which a file came to its present layout; `user_version` counts them."""
-MOVES_ROWS = "0008.sql"
-"""The step before which rows of tables that it drops are put into the ordered indexes."""
+LAYOUT = 9
+"""The number of the tables in `tables.sql`; a file has it as `user_version`."""
 ROOM_BYTES = 65_536
 """What SQLite needs beside a file to read it: its shared memory of 32 KiB, and some."""
 BUSY_MILLISECONDS = 10_000
@@ -125,7 +123,7 @@ def connect(
     try:
         connection.set_busy_timeout(BUSY_MILLISECONDS)
         if not readonly:
-            _layout(connection, path)  # before the mode is set, which would change a file of another program
+            _is_set_up(connection, path)  # before the mode is set, which would change a file of another program
             _keep_log(connection, path)
         set_up(connection)
     except BaseException:
@@ -162,18 +160,24 @@ def bound_caches(size: int) -> None:
     apsw.soft_heap_limit(size)
 
 
-def _layout(connection: apsw.Connection, path: str) -> int:
-    """Return the layout of a file; refuse one that is not ours or is newer than we are."""
-    run = connection.execute
-    tables = run("SELECT count(*) FROM sqlite_schema").get
-    application, version = run("PRAGMA application_id").get, int(run("PRAGMA user_version").get)
-    if tables and application != APPLICATION_ID:
+def _is_set_up(connection: apsw.Connection, path: str) -> bool:
+    """Return whether a file has our tables, and not nothing; refuse one that is not ours or has another layout."""
+    tables, application, version = connection.execute(_MARKS).get
+    if not (tables or application or version):
+        return False
+    if application != APPLICATION_ID:
         problem = f"{path} is a database of another program"
         raise Refused([Fault("db", problem, "Name another file.")], outcome="Nothing was changed.")
-    if version > len(MIGRATIONS):
-        problem = f"{path} has layout {version}, and this version knows layouts up to {len(MIGRATIONS)}"
-        raise Refused([Fault("db", problem, "Use a newer version of woodrat.")], outcome="Nothing was changed.")
-    return version
+    if version != LAYOUT:
+        raise Refused([layout.other(path, version, LAYOUT)], outcome="Nothing was changed.")
+    return True
+
+
+_MARKS = """
+SELECT (SELECT count(*) FROM sqlite_schema), (SELECT application_id FROM pragma_application_id),
+    (SELECT user_version FROM pragma_user_version)
+"""
+"""In one statement, so that they are of one moment: another process may be setting the file up."""
 
 
 def authorize(action: int, first: str | None, second: str | None, database: str | None, trigger: str | None) -> int:
@@ -245,28 +249,24 @@ def is_purged(connection: apsw.Connection) -> bool:
 
 
 def prepare(connection: apsw.Connection, path: str, *, readonly: bool) -> None:
-    """Bring a file to the present layout, or refuse one that is not ours or is newer than we are."""
+    """Make the tables of a file that has none; refuse one that is not ours or has another layout."""
     run = connection.execute
     connection.authorizer = None
     try:
-        version = _layout(connection, path)
+        is_set_up = _is_set_up(connection, path)
         if not readonly and (foreign := _foreign_triggers(connection)):
             raise _hindered(path, foreign)
-        if version == len(MIGRATIONS):
+        if is_set_up:
             return
         if readonly:
-            problem = f"{path} has layout {version} of {len(MIGRATIONS)}"
+            problem = f"{path} has no tables yet"
             raise Refused([Fault("db", problem, "Open it for writing once.")], outcome="Nothing was changed.")
         run("BEGIN IMMEDIATE")
         try:
-            for name in MIGRATIONS[run("PRAGMA user_version").get :]:
-                if name == MOVES_ROWS and version:
-                    from woodrat.engines.sqlite.migration import move_rows
-
-                    move_rows(connection)
-                run(sql(name))
-            run(f"PRAGMA application_id = {APPLICATION_ID}")
-            run(f"PRAGMA user_version = {len(MIGRATIONS)}")
+            if not _is_set_up(connection, path):  # another process may have been first
+                run(sql(layout.TABLES))
+                run(f"PRAGMA application_id = {APPLICATION_ID}")
+                run(f"PRAGMA user_version = {LAYOUT}")
             run("COMMIT")
         except BaseException:
             if not connection.getautocommit():  # a full disk has undone it already

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import apsw
 
-from woodrat.engines.sql import codec
+from woodrat.engines.sql import codec, layout
 from woodrat.engines.sql.audit import SqlAudit
-from woodrat.engines.sqlite.connection import MIGRATIONS, queries, sql
+from woodrat.engines.sqlite.connection import queries, sql
 
 if TYPE_CHECKING:
     from woodrat.engines.sql.view import SqlView
@@ -78,8 +78,7 @@ class SqliteAudit(SqlAudit):
         """Compare tables, indexes and triggers with those of a new file; return the table of each page and name."""
         fresh = apsw.Connection(":memory:")
         try:
-            for migration in MIGRATIONS:
-                fresh.execute(sql(migration))
+            fresh.execute(sql(layout.TABLES))
             wanted = {(kind, name): text for kind, name, _, _, text in self._objects(fresh.execute)}
         finally:
             fresh.close()

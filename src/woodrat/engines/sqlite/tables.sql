@@ -1,4 +1,4 @@
--- Migration 1: the log, and what is derived from it.
+-- The tables of a file: the log, and what is derived from it.
 --
 -- An entry's id is (tenant << 40) + position: one integer, so that a tenant's log is one run of the table, appending
 -- writes to its end, and no index stands beside it.
@@ -45,24 +45,55 @@ CREATE TABLE receipt (
     key      TEXT NOT NULL,
     request  BLOB NOT NULL,
     report   BLOB NOT NULL,
+    nonce    BLOB NOT NULL,  -- the request nonce
     PRIMARY KEY (tenant, agent, key)
 ) STRICT, WITHOUT ROWID;
 
+-- Where an entry that was merged in was first written. Entries that begin here have no row.
+CREATE TABLE origin (
+    id        INTEGER PRIMARY KEY,
+    log       INTEGER NOT NULL REFERENCES log (id),
+    position  INTEGER NOT NULL
+) STRICT;
+CREATE INDEX origin_place ON origin (log, position);
+
+-- Last entries of what was taken over from another ledger as it was, and the log they were written under.
+CREATE TABLE clone (
+    id   INTEGER PRIMARY KEY,
+    log  INTEGER NOT NULL REFERENCES log (id)
+) STRICT;
+
+-- A row says that bytes of what was erased may still stand in free pages or in the write-ahead log. It is added in the
+-- transaction that erases, and taken away when the file has been made anew.
+CREATE TABLE purge (
+    id  INTEGER PRIMARY KEY CHECK (id = 1)
+) STRICT;
+
 -- Append-only, whatever a statement tries. With recursive_triggers INSERT OR REPLACE fires the delete trigger too.
+-- Bodies and nonces go together, and receipts with them, while a purge is due and at no other time.
 CREATE TRIGGER entry_no_update BEFORE UPDATE ON entry BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER entry_no_delete BEFORE DELETE ON entry BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
-CREATE TRIGGER body_no_update BEFORE UPDATE ON body BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER body_no_update BEFORE UPDATE ON body
+WHEN NEW.id <> OLD.id OR NEW.nonce IS NOT NULL OR NEW.body IS NOT NULL OR NOT EXISTS (SELECT 1 FROM purge)
+BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER body_no_delete BEFORE DELETE ON body BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER tenant_no_update BEFORE UPDATE ON tenant BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER tenant_no_delete BEFORE DELETE ON tenant BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER log_no_update BEFORE UPDATE ON log BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER log_no_delete BEFORE DELETE ON log BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER receipt_no_update BEFORE UPDATE ON receipt BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
-CREATE TRIGGER receipt_no_delete BEFORE DELETE ON receipt BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER receipt_no_delete BEFORE DELETE ON receipt WHEN NOT EXISTS (SELECT 1 FROM purge)
+BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER origin_no_update BEFORE UPDATE ON origin BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER origin_no_delete BEFORE DELETE ON origin BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER clone_no_update BEFORE UPDATE ON clone BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER clone_no_delete BEFORE DELETE ON clone BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER purge_no_update BEFORE UPDATE ON purge BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 
 -- Everything below is derived: it can be dropped and made again from entry and body.
 
--- Entities anything was ever said of, with their present merge state.
+-- Entities anything was ever said of, with their present merge state. What is looked up by a digest is looked up within
+-- its tenant: what another tenant has then costs no step more than what is not there.
 CREATE TABLE entity (
     id        INTEGER PRIMARY KEY,
     tenant    INTEGER NOT NULL,
@@ -76,7 +107,7 @@ CREATE TABLE entity (
     state     BLOB               -- merge state of the fold this entity is the smallest of
 ) STRICT;
 CREATE UNIQUE INDEX entity_key ON entity (tenant, type, key);
-CREATE INDEX entity_digest ON entity (digest);
+CREATE INDEX entity_digest ON entity (tenant, digest);
 
 -- Observations: whom they speak of, and the one before. Following `previous` reads a history without an index.
 CREATE TABLE said (
@@ -94,15 +125,16 @@ CREATE TABLE naming (
     PRIMARY KEY (target, id)
 ) STRICT, WITHOUT ROWID;
 
--- Merge state along the history.
+-- Merge state along the history, in rows of its own that an index finds: as part of a key a state would make the tree
+-- deep, and one of more than a quarter of a page would take a whole one.
 CREATE TABLE kept (
     entity    INTEGER NOT NULL,
     position  INTEGER NOT NULL,  -- position the state is true for
     last      INTEGER NOT NULL,  -- position of the entity's last observation at that time
     until     TEXT NOT NULL,     -- the latest valid_from of an observation at that time, retractions aside
-    state     BLOB NOT NULL,
-    PRIMARY KEY (entity, position)
-) STRICT, WITHOUT ROWID;
+    state     BLOB NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX kept_at ON kept (entity, position, last);
 CREATE INDEX kept_until ON kept (entity, until, position);
 
 -- Observations that a walk back along an entity may begin at, about one in eight from the first `same_as` of a tenant on:
@@ -132,85 +164,33 @@ CREATE TABLE late (
     PRIMARY KEY (entity, valid_from, id)
 ) STRICT, WITHOUT ROWID;
 
--- Relations by the entities they name.
-CREATE TABLE edge (
-    endpoint  INTEGER NOT NULL,  -- first 8 bytes of the endpoint's digest, signed
-    relation  INTEGER NOT NULL,  -- the entity that stands for the relation
-    PRIMARY KEY (endpoint, relation)
-) STRICT, WITHOUT ROWID;
-
--- Identifying values, to hint at entities that share one.
-CREATE TABLE sharing (
+-- Named ordered indexes. What the log makes true is listed under a key, from a position on; what is no longer true is
+-- kept apart with the position it ended at, so that the present is one run of rows and the past can be read too.
+CREATE TABLE index_row (
     tenant  INTEGER NOT NULL,
-    type    TEXT NOT NULL,
-    rule    TEXT NOT NULL,
-    value   TEXT NOT NULL,
-    entity  INTEGER NOT NULL,
-    PRIMARY KEY (tenant, type, rule, value, entity)
+    name    TEXT NOT NULL,     -- of the index
+    key     BLOB NOT NULL,
+    since   INTEGER NOT NULL,  -- the position it is true from
+    value   BLOB NOT NULL,
+    PRIMARY KEY (tenant, name, key)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE index_past (
+    tenant  INTEGER NOT NULL,
+    name    TEXT NOT NULL,
+    key     BLOB NOT NULL,
+    since   INTEGER NOT NULL,
+    until   INTEGER NOT NULL,  -- the position it is no longer true from
+    value   BLOB NOT NULL,
+    PRIMARY KEY (tenant, name, key, since)
 ) STRICT, WITHOUT ROWID;
 
--- Sources by digest.
-CREATE TABLE source (
-    digest  INTEGER NOT NULL,  -- first 8 bytes, signed
-    id      INTEGER NOT NULL,  -- the entry that holds the content
-    PRIMARY KEY (digest, id)
-) STRICT, WITHOUT ROWID;
-
--- Entries of runs, by run.
-CREATE TABLE step (
-    run  INTEGER NOT NULL,  -- first 8 bytes of the SHA-256 of the run's id, signed
-    id   INTEGER NOT NULL,  -- the entry
-    PRIMARY KEY (run, id)
-) STRICT, WITHOUT ROWID;
-
--- Beginnings of runs, by the entity they are about.
-CREATE TABLE about (
-    subject  INTEGER NOT NULL,  -- first 8 bytes of the entity's digest, signed
-    id       INTEGER NOT NULL,  -- the entry
-    PRIMARY KEY (subject, id)
-) STRICT, WITHOUT ROWID;
-
--- Shelves of other derived data, such as vectors: values by position, and the position a shelf is true for.
-CREATE TABLE shelf (
-    tenant    INTEGER NOT NULL,
-    name      TEXT NOT NULL,
-    position  INTEGER NOT NULL,
-    value     BLOB NOT NULL,
-    PRIMARY KEY (tenant, name, position)
-) STRICT;
-CREATE TABLE shelved (
-    tenant    INTEGER NOT NULL,
-    name      TEXT NOT NULL,
-    position  INTEGER NOT NULL,
+-- What else is to be known about derived data, such as how far an index goes.
+CREATE TABLE meta (
+    tenant  INTEGER NOT NULL,
+    name    TEXT NOT NULL,
+    value   BLOB NOT NULL,
     PRIMARY KEY (tenant, name)
 ) STRICT, WITHOUT ROWID;
-
--- Leaves of the fingerprint: a digest of the values of every fold, and the position they are true for.
-CREATE TABLE imprint (
-    tenant  INTEGER NOT NULL,
-    entity  BLOB NOT NULL,
-    value   BLOB NOT NULL,
-    PRIMARY KEY (tenant, entity)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE imprinted (
-    tenant    INTEGER PRIMARY KEY,
-    position  INTEGER NOT NULL
-) STRICT;
-
--- The search index: tokens of every fold, under its smallest entity, and the position they are true for. Tokens are bytes,
--- since no UTF-8 holds FF: everything that begins with a prefix stands before the prefix and FF.
-CREATE TABLE word (
-    tenant  INTEGER NOT NULL,
-    token   BLOB NOT NULL,
-    entity  INTEGER NOT NULL,
-    fields  TEXT NOT NULL,     -- JSON array of the fields it stands in
-    PRIMARY KEY (tenant, token, entity)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX word_entity ON word (entity);
-CREATE TABLE worded (
-    tenant    INTEGER PRIMARY KEY,
-    position  INTEGER NOT NULL
-) STRICT;
 
 -- Complete subtrees of the log's tree, by height above the leaves: what a proof needs, and the frontier at any size.
 CREATE TABLE node (

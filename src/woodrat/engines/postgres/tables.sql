@@ -1,9 +1,15 @@
--- Migration 1: the log, and what is derived from it.
+-- The tables of a database: the log, what is derived from it, and who may do what.
 --
 -- Rules that keep the door to distributed PostgreSQL open: the tenant leads every primary key and unique index, nothing
--- refers across tenants, and there are no triggers. The log is append-only by privileges (roles.sql). Every text is
--- compared byte by byte, as in every other engine. An `id` is a position of the tenant's log. Tables whose rows change
--- all the time leave half of each page free: the new row stands beside the old one, and no index hears of it.
+-- refers across tenants, and there are no triggers. The log is append-only by the privileges below. Every text is compared
+-- byte by byte, as in every other engine. An `id` is a position of the tenant's log. Tables whose rows change all the time
+-- leave half of each page free: the new row stands beside the old one, and no index hears of it.
+
+-- The number of the layout these tables are; one row.
+CREATE TABLE layout (
+    number   integer PRIMARY KEY,
+    made_at  timestamptz NOT NULL DEFAULT now()
+);
 
 -- The end of each log. Whoever writes locks its row: positions are taken in the order of commits.
 CREATE TABLE head (
@@ -208,3 +214,51 @@ CREATE TABLE node (
 CREATE VIEW state WITH (security_invoker = true) AS
 SELECT tenant, type, key, fields, more, greatest(last, version) AS version FROM entity
 WHERE jsonb_typeof(fields) = 'object';
+
+-- Row-level security. Whoever reads or writes says in its transaction for which tenant it does so (`woodrat.tenant`), and
+-- there is nothing else for it, owner of the tables or not. The owner may read all of them, to list tenants and to look for
+-- what was erased.
+DO $$
+DECLARE
+    name text;
+BEGIN
+    FOREACH name IN ARRAY ARRAY[
+        'head', 'log', 'entry', 'body', 'origin', 'clone', 'receipt', 'purge', 'entity', 'said', 'naming', 'kept', 'anchor',
+        'element', 'late', 'index_row', 'index_past', 'meta', 'node'
+    ] LOOP
+        EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
+        EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', name);
+        EXECUTE format(
+            'CREATE POLICY own_tenant ON %I USING (tenant = current_setting(''woodrat.tenant'', true))'
+            ' WITH CHECK (tenant = current_setting(''woodrat.tenant'', true))', name);
+        EXECUTE format('CREATE POLICY owner_reads ON %I FOR SELECT TO woodrat_owner USING (true)', name);
+    END LOOP;
+END
+$$;
+CREATE POLICY owner_purges ON purge FOR DELETE TO woodrat_owner USING (true);
+
+-- Privileges. The log can be added to and read; derived data can be changed; what was erased is gone by the eraser's hand.
+GRANT SELECT ON ALL TABLES IN SCHEMA woodrat TO woodrat_reader, woodrat_writer;
+GRANT INSERT ON log, entry, body, origin, clone, receipt, purge TO woodrat_writer;
+GRANT INSERT, UPDATE ON head TO woodrat_writer;
+GRANT INSERT, UPDATE, DELETE ON entity, said, naming, kept, anchor, element, late, index_row, index_past, meta, node
+    TO woodrat_writer;
+GRANT SELECT ON layout, body, receipt TO woodrat_eraser;
+GRANT UPDATE (nonce, body) ON body TO woodrat_eraser;
+GRANT DELETE ON receipt TO woodrat_eraser;
+
+-- Values are never sampled: ANALYZE would keep some in the catalogue, where no erasure finds them. Statements go by keys,
+-- so that plans need none of it.
+DO $$
+DECLARE
+    one record;
+BEGIN
+    FOR one IN
+        SELECT attrelid::regclass AS name, attname FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+        WHERE relnamespace = 'woodrat'::regnamespace AND relkind = 'r' AND relname <> 'layout' AND attnum > 0
+          AND attname <> 'tenant' AND atttypid IN ('text'::regtype, 'bytea'::regtype, 'jsonb'::regtype)
+    LOOP
+        EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET STATISTICS 0', one.name, one.attname);
+    END LOOP;
+END
+$$;
