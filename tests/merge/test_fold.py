@@ -9,6 +9,16 @@ from woodrat.state.observation import ASSERT, say
 from woodrat.state.schema import parse_schema
 
 
+class _Unnamed:
+    """Knows of observations that nothing names."""
+
+    def find(self, digest: bytes) -> None:
+        return None
+
+    def namers(self, digest: bytes) -> tuple[()]:
+        return ()
+
+
 def test_a_value_that_loses_alone_leaves_only_its_count() -> None:
     """An assertion of nothing but a value that loses under `max` is counted, and leaves nothing else."""
     ref, schema = Ref("thing", "one"), {"title": "thing", "properties": {"top": {"x-woodrat-merge": "max"}}}
@@ -20,5 +30,5 @@ def test_a_value_that_loses_alone_leaves_only_its_count() -> None:
     state: fold.MergeState | None = fold.empty((ref,), rules)
     for one in said:
         assert state is not None
-        state = fold.extend(state, one, rules, fold.UNNAMED)
+        state = fold.extend(state, one, rules, _Unnamed())
     assert state == fold.fold(said, (ref,), rules)

@@ -43,7 +43,7 @@ def test_every_answer_is_what_the_library_tells(engine: SqliteEngine) -> None:
             for _ in range(2):
                 shown = spelling.show(one, str(snapshot.entity))
                 if shown is None:
-                    assert reads.glance(one.context, snapshot.entity) is None, "a reader has to look"
+                    assert reads.show_soon(one.context, snapshot.entity) is None, "a reader has to look"
                     continue
                 assert shown == plainly(one.show(snapshot.entity))
                 assert shown.body == expected
@@ -71,13 +71,13 @@ def test_what_other_tenants_write_takes_one_look(engine: SqliteEngine, monkeypat
     spelling = Spelling(engine.stamp)
     told = [shown_by(spelling, ledger, f"person/{name}") for name in "abc"]
     looks: list[str] = []
-    glance = reads.glance
+    show_soon = reads.show_soon
 
     def looking(context: Context, ref: str) -> Snapshot | None:
         looks.append(ref)
-        return glance(context, ref)
+        return show_soon(context, ref)
 
-    monkeypatch.setattr(reads, "glance", looking)
+    monkeypatch.setattr(reads, "show_soon", looking)
     other.store(person("x"))
     assert [shown_by(spelling, ledger, f"person/{name}") for name in "abc"] == told
     assert looks == ["person/a"]

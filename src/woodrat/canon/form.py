@@ -79,6 +79,15 @@ class Spelled(bytes):
     """Canonical bytes that stand for a value."""
 
 
+def copied(value: Json) -> Json:
+    """Return a value that whoever gets it may change, and nobody else sees it."""
+    if type(value) is list:
+        return [copied(item) for item in value]
+    if type(value) is dict:
+        return {name: copied(item) for name, item in value.items()}
+    return value
+
+
 def serialise(value: object) -> bytes:
     """Return the RFC 8785 bytes of a value that we built ourselves: no door, no limit of size or depth.
 

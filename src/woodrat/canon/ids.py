@@ -139,16 +139,6 @@ def _quick_ref(text: str) -> Ref | None:
     return Ref(kind, key) if slash and not ref_faults(kind, key) else None
 
 
-def likely_ref(ref: object) -> Ref | str | None:
-    """Return what a reference or an entity id looks like, unchecked: good enough to look for, and for nothing else."""
-    if isinstance(ref, Ref):
-        return ref
-    if type(ref) is not str:
-        return None
-    kind, slash, key = ref.partition("/")
-    return Ref(kind, key) if slash else ref if is_id("entity", ref) else None
-
-
 def parse_ref(text: object, path: str = "") -> Ref:
     """Return the reference that `text` writes as type, `/`, key; raise `Refused` with everything wrong with it.
 

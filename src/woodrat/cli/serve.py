@@ -117,12 +117,12 @@ def application(call: Call, ring: Keyring, limits: Limits, compact_window: Windo
     """Return what a server serves: the ledgers of a database, with all that answers beside the routes."""
     from woodrat.clock import SystemClock
     from woodrat.inspector.site import InspectorSite
-    from woodrat.ledger import quick_reads
     from woodrat.ledger.own_policy import registry
     from woodrat.proofs.verbs.folder import keys_for
     from woodrat.server import logs
     from woodrat.server.app import App
     from woodrat.server.deliveries import Deliveries
+    from woodrat.server.indexing import has_duty
     from woodrat.server.keys import OpenAtFirst
 
     clock = SystemClock()
@@ -143,7 +143,7 @@ def application(call: Call, ring: Keyring, limits: Limits, compact_window: Windo
             lambda tenant: _ledger(call, CREATE, tenant),
             clock,
             lambda event, told: logs.event(event, **told),
-            partial(quick_reads.has_duty, call.engine(CREATE), "webhooks"),
+            partial(has_duty, call.engine(CREATE), "webhooks"),
         ),
     )
 

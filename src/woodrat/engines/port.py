@@ -23,7 +23,6 @@ from woodrat.records import dataclass
 from woodrat.state.asof import Stored
 from woodrat.state.meaning import Meaning
 from woodrat.state.observation import Observation
-from woodrat.state.schema import Schema
 
 if TYPE_CHECKING:
     from woodrat.log.check import Row
@@ -106,6 +105,17 @@ class Standing(NamedTuple):
     """The latest merge state kept under it, as `kept` returns it."""
 
 
+class Current(NamedTuple):
+    """A lone entity as nothing said since has changed it."""
+
+    state: MergeState
+    """Its merge state."""
+    version: int
+    """The position of its last observation."""
+    packed: bytes | None = None
+    """The state as `merge.pack` made it, where it was read from that."""
+
+
 class LastKept(NamedTuple):
     """The last merge state kept along a history, by its amounts."""
 
@@ -115,23 +125,6 @@ class LastKept(NamedTuple):
     """How many bytes their bodies have."""
     state_bytes: int
     """How many bytes it was packed in, without the parts of collections that are kept one by one."""
-
-
-class Glance(NamedTuple):
-    """A lone entity as it is now, or as it was, as an engine keeps it."""
-
-    ref: Ref
-    """The entity."""
-    position: int
-    """The end of the log, or the position it was so at."""
-    version: int
-    """The last position that speaks of it."""
-    packed: bytes | None
-    """Its merge state as `merge.pack` made it, of all its observations but those `since`; none if it had no others."""
-    schema: Schema | None
-    """The schema in force for its type."""
-    since: Sequence[Observation] = ()
-    """Observations of it that count and are not in that state, by position. No observation names any of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,10 +384,10 @@ class View(Protocol):
         `rules` are those of each type. `None` stands for an entity of which nothing was said.
         """
 
-    def current(self, ref: Ref, through: int, rules: Rules) -> tuple[MergeState, int] | None:
+    def current(self, ref: Ref, through: int, rules: Rules) -> Current | None:
         """Return the merge state kept of an entity, if it was folded alone and nothing was said of it since.
 
-        With it comes the position of its last observation. `None` says nothing; `kept` and `observations` always do.
+        `None` says nothing; `kept` and `observations` always do.
         """
 
     def kept_by(self, root: Ref, effective: str, through: int, rules: Rules) -> tuple[Kept, Sequence[Stored]] | None:
@@ -533,7 +526,7 @@ class Engine(Protocol):
         """Give up what the engine holds; nothing that was acknowledged is lost."""
 
 
-# What an engine may answer besides; `ledger/quick_reads.py` says what holds where it does not.
+# What an engine may answer besides.
 
 
 @runtime_checkable
@@ -549,23 +542,6 @@ class Products(Protocol):
 
     def squares(self, index: str, after: bytes = b"") -> tuple[bytes, bytes]:
         """Return the keys of an index of vectors after one of them, and the dot product of each vector with itself."""
-
-
-@runtime_checkable
-class Glances(Protocol):
-    """An engine that finds one entity without opening a view."""
-
-    def glance(self, tenant: TenantId, entity: Ref | str) -> Glance | None:
-        """Return a lone entity, or one by its id, as it is now, in one look; `None` where only a view can tell."""
-
-    def glance_back(self, tenant: TenantId, entity: Ref, position: int | None, effective: str | None) -> Glance | None:
-        """Return a lone entity as it was at a position, or at the log's end, of what was true by an effective time.
-
-        `None` where only a view can tell.
-        """
-
-    def schemas(self, tenant: TenantId) -> Mapping[str, Schema] | None:
-        """Return the schemas in force now, by type, in one look; `None` where only a view can tell."""
 
 
 @runtime_checkable

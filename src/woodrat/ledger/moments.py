@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import BEFORE_ALL, View
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.ledger import entry_index, quick_reads
+from woodrat.ledger import entry_index
 from woodrat.ledger.read import Reader
 from woodrat.log import erasure
 from woodrat.log.entry import Entry
@@ -20,10 +20,13 @@ from woodrat.state.run_owner import owned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
+    from woodrat.canon.ids import TenantId
     from woodrat.canon.moment_words import Time
     from woodrat.clock import Clock
     from woodrat.context import Context
+    from woodrat.engines.port import Engine, Replicas
 
 Moment = int | str | date
 """A position, a timestamp, a date or `datetime`, words such as `yesterday`, `2d` or `last monday`, `now`, a tag as
@@ -39,7 +42,7 @@ _A_MOMENT = (
 @contextmanager
 def open_reader(context: Context) -> Iterator[Reader]:
     """Give a reader at the context's moment; what is not there because it was erased is said to be."""
-    with quick_reads.view_at(context.engine, context.tenant, context.moment) as view:
+    with _view_at(context.engine, context.tenant, context.moment) as view:
         try:
             position = resolve_moment(view, context.moment, clock=context.clock)
             yield Reader(view, AsOf(position, context.valid_at), context.policies)
@@ -49,6 +52,13 @@ def open_reader(context: Context) -> Iterator[Reader]:
             from woodrat.ledger.erasures import told
 
             raise told(view, context.erasures, missing) from None
+
+
+def _view_at(engine: Engine, tenant: TenantId, through: int | str) -> AbstractContextManager[View]:
+    """Open a view to read as of a position: it has all entries up to there, and maybe not the latest ones."""
+    if isinstance(through, int) and hasattr(engine, "view_at"):
+        return cast("Replicas", engine).view_at(tenant, through)
+    return engine.view(tenant)
 
 
 def at(context: Context, moment: Moment | None = None, *, valid_at: Time | None = None) -> Context:

@@ -10,16 +10,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from woodrat.canon import ids
-from woodrat.canon.ids import Ref, TenantId
+from woodrat.canon.ids import Ref
 from woodrat.engines import cancellation
-from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Engine, Kept, Standing, View
+from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Current, Kept, Standing, View
 from woodrat.errors import NotFound
-from woodrat.ledger import entry_index, quick_reads
+from woodrat.ledger import entry_index
 from woodrat.ledger.before import Before, extend_all
 from woodrat.ledger.spacing import Spacing
-from woodrat.merge import Policy, fold, packed_state, snapshot
+from woodrat.merge import Policy, fold, snapshot
 from woodrat.merge.fold import MergeState
-from woodrat.merge.packing import UNREADABLE
 from woodrat.merge.rules import Rules, rules_of
 from woodrat.merge.snapshot import Snapshot
 from woodrat.state import relation, schema
@@ -63,7 +62,7 @@ class Reader:
         self._rules: dict[str, Rules] = {}
         self._current_of = view.current
         self._states: dict[tuple[Ref, ...], MergeState] = {}
-        self._gathered: dict[Ref, tuple[MergeState, int]] = {}
+        self._gathered: dict[Ref, Current] = {}
         """Of lone entities that are to be read, what `current` would tell."""
         self._standings: dict[Ref, Standing] = {}
         """Of other lone entities that are to be read, where they stand at the as-of."""
@@ -254,13 +253,13 @@ class Reader:
                     if state is None:
                         self._standings[ref] = standing
                     else:
-                        self._gathered[ref] = state, standing.version
+                        self._gathered[ref] = Current(state, standing.version)
 
     def state(self, ref: Ref) -> MergeState:
         """Return the merge state of an entity with all that it is joined with."""
         gathered = self._gathered.get(ref)
         if gathered is not None:
-            return gathered[0]
+            return gathered.state
         cancellation.check()
         if self.asof.effective is None:  # as `_current`, which costs a call more
             view, digest, position = self.view, ref.digest, self.asof.position
@@ -268,13 +267,13 @@ class Reader:
                 rules = self.rules(ref.type)
                 current = self._current_of(ref, position, rules)
                 if current is not None:
-                    return current[0]
+                    return current.state
                 if view.version(digest, position) is None:  # nobody ever spoke of it
                     return fold.empty((ref,), rules)
         return self._fold(self.group(ref))
 
-    def _current(self, ref: Ref) -> tuple[MergeState, int] | None:
-        """Return the state kept of a lone entity and its version, if that is the present."""
+    def _current(self, ref: Ref) -> Current | None:
+        """Return what is kept of a lone entity, if that is the present."""
         gathered = self._gathered.get(ref)
         if gathered is not None:
             return gathered
@@ -354,7 +353,7 @@ class Reader:
         """Return the position of the last entry that touched an entity or its group; the one before all if none did."""
         gathered = self._gathered.get(ref)
         if gathered is not None:
-            return gathered[1]
+            return gathered.version
         standing = self._standings.get(ref)
         if standing is not None:
             return standing.version
@@ -406,11 +405,20 @@ class Reader:
     def find(self, ref: Ref) -> Snapshot | None:
         """Return what is believed about an entity, or `None` when nothing live is said of it."""
         current = self._current(ref)
-        state = self._fold(self.group(ref)) if current is None else current[0]
-        if not state.live:
-            return None
-        version = self.version(ref) if current is None else current[1]
-        return Snapshot(ref, state, self.rules(ref.type), self.asof.position, version)
+        if current is not None:
+            return self._shown(ref, current)
+        state = self._fold(self.group(ref))
+        return self._shown(ref, Current(state, self.version(ref))) if state.live else None
+
+    def soon(self, ref: Ref) -> Snapshot | None:
+        """Return what `snapshot` returns where nothing has to be folded and no large collection read; else `None`."""
+        current = self._current(ref)
+        found = None if current is None or fold.is_spread(current.state) else self._shown(ref, current)
+        return None if found is None else self.with_reasons(found)
+
+    def _shown(self, ref: Ref, current: Current) -> Snapshot | None:
+        state, version, packed = current
+        return Snapshot(ref, state, self.rules(ref.type), self.asof.position, version, packed) if state.live else None
 
     def roots(self, type: str | None = None) -> Iterator[tuple[Ref, MergeState]]:
         """Yield every fold that exists, under its smallest entity; the order is that of their first members."""
@@ -435,50 +443,6 @@ class Reader:
             (ref.digest, snapshot.value_digest(state, self.rules(ref.type), provenance=provenance))
             for ref, state in self.roots()
         )
-
-
-def glanced(engine: Engine, tenant: TenantId, ref: object, policies: Mapping[str, Policy]) -> Snapshot | None:
-    """Return what is believed of an entity now where one look at the engine tells; `None` asks for a reader."""
-    entity = ids.likely_ref(ref)
-    seen = None if entity is None else quick_reads.glance(engine, tenant, entity)
-    if seen is None:
-        return None
-    found, position, version, packed, known, _ = seen
-    assert packed is not None, "what is there now has a state"
-    rules = rules_of(known or schema.OPEN(found.type), policies)
-    state = _plain_state(packed, found, rules)
-    return None if state is None else Snapshot(found, state, rules, position, version, packed)
-
-
-def glanced_back(
-    engine: Engine,
-    tenant: TenantId,
-    ref: object,
-    policies: Mapping[str, Policy],
-    position: int | None,
-    effective: str | None,
-) -> Snapshot | None:
-    """Return what is believed of an entity at a position, or now, of what was true by a time; `None` as `glanced`."""
-    entity = ids.likely_ref(ref)
-    seen = quick_reads.glance_back(engine, tenant, entity, position, effective) if type(entity) is Ref else None
-    if seen is None:
-        return None
-    found, at, version, packed, known, since = seen
-    rules = rules_of(known or schema.OPEN(found.type), policies)
-    state = fold.empty((found,), rules) if packed is None else _plain_state(packed, found, rules)
-    for observation in since:
-        # An engine answers at a glance only where nothing names what was said since.
-        state = None if state is None else fold.extend(state, observation, rules, fold.UNNAMED)
-    return None if state is None or not state.live else Snapshot(found, state, rules, at, version)
-
-
-def _plain_state(packed: bytes, root: Ref, rules: Rules) -> MergeState | None:
-    """Return packed state that is whole by itself; `None` asks a reader, which finds the rest or says what is wrong."""
-    try:
-        state = packed_state.unpack(packed, root, rules)
-    except UNREADABLE:
-        return None
-    return state if state is not None and state.live and len(state.members) == 1 else None
 
 
 def lone_state(standing: Standing) -> MergeState | None:

@@ -13,7 +13,7 @@ from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import entry_index
 from woodrat.ledger.matches import find_ref
 from woodrat.ledger.moments import NO_READ, open_reader, resolve_moment, resolve_ref, timestamp
-from woodrat.ledger.read import Reader, glanced, glanced_back
+from woodrat.ledger.read import Reader
 from woodrat.merge.packing import garbled
 from woodrat.merge.snapshot import Contender
 from woodrat.record_json import Record
@@ -77,26 +77,18 @@ class EntityConflict(Deferrable, Record):
 
 def show(context: Context, ref: str | Ref) -> Snapshot:
     """Return what is believed about an entity; `NotFound` when nothing live is said of it."""
-    snapshot = glance(context, ref)
-    if snapshot is not None:
-        return snapshot
     with open_reader(context) as reader:
         return reader.snapshot(find_ref(reader, ref)).matched_by(reader.matched)
 
 
-def glance(context: Context, ref: str | Ref) -> Snapshot | None:
-    """Return what `show` returns where one look at the engine tells it; `None` where it takes longer."""
-    if context.moment == "now" and context.valid_at is None:
-        found = glanced(context.engine, context.tenant, ref, context.policies)
-    elif context.moment == "now" or type(context.moment) is int:
-        position = context.moment if type(context.moment) is int else None
-        found = glanced_back(context.engine, context.tenant, ref, context.policies, position, context.valid_at)
-    else:
-        return None
-    if found is None or not found.corrections():
-        return found
+def show_soon(context: Context, ref: str | Ref) -> Snapshot | None:
+    """Return what `show` returns where that is kept as it is; `None` where `show` takes longer, or refuses."""
     with open_reader(context) as reader:
-        return reader.with_reasons(found)
+        try:
+            entity = resolve_ref(reader, ref)
+        except (NotFound, Refused):
+            return None
+        return reader.soon(entity)
 
 
 def elements(

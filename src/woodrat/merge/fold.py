@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cmp_to_key
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
@@ -467,19 +467,6 @@ def _standing_markers(acting: Mapping[bytes, Observation], live: set[bytes]) -> 
         if standing:
             found[member] = tuple(sorted(standing, key=lambda marker: marker.digest))
     return found
-
-
-class _Unnamed:
-    """Knows of observations that nothing names, and of no others: enough for assertions."""
-
-    def find(self, digest: bytes) -> None:
-        return None
-
-    def namers(self, digest: bytes) -> tuple[()]:
-        return ()
-
-
-UNNAMED: Final[Known] = _Unnamed()
 
 
 class Folding:

@@ -135,13 +135,16 @@ class Snapshot:
             more={},
             _state=fold.in_memory(state),
             _rules=rules,
-            _packed=packed,
+            _packed=None if fold.is_spread(state) else packed,  # it tells all but the parts that are kept apart
         )
 
     @cached_property
     def fields(self) -> Mapping[str, Json]:
         """The value of each field, by name."""
-        return {} if self.deleted else dict(sorted(fold.values(self._state, self._rules).items()))
+        if self.deleted:
+            return {}
+        found = fold.values(self._state, self._rules)
+        return {name: form.copied(found[name]) for name in sorted(found)}
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a snapshot is not changed; {name} stays as it is")
@@ -269,8 +272,8 @@ class Snapshot:
 
     def _contender(self, claim: Claim) -> Contender:
         said = claim.said
-        id = self._id(said.digest)
-        return Contender(id, said.agent, said.observed_at, claim.value, said.corrects, said.assigned, claim.removed)
+        id, value = self._id(said.digest), form.copied(claim.value)
+        return Contender(id, said.agent, said.observed_at, value, said.corrects, said.assigned, claim.removed)
 
     @cached_property
     def problem(self) -> str | None:

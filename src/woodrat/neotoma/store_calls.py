@@ -97,7 +97,7 @@ def is_one_entity(given: Given) -> bool:
 def soon(ledger: Ledger, given: Given, named: list[Named], report: Report) -> dict[str, Any] | None:
     """Return the answer to a call that stored one entity, where one look at it tells; `None` where it takes longer."""
     (ref,) = report.entities
-    snapshot = reads.glance(ledger.context, ref)
+    snapshot = reads.show_soon(ledger.context, ref)
     if snapshot is None:
         return None
     done = stored_one(named, report)

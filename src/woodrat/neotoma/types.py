@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from woodrat.api.ledger import with_first_schemas
-from woodrat.engines.port import BEFORE_ALL
-from woodrat.ledger import entry_index, quick_reads
+from woodrat.ledger import entry_index, growth
 from woodrat.state import builtin, packs
 from woodrat.state.packs import NEOTOMA
 from woodrat.state.schema import winning
@@ -77,23 +76,19 @@ def _types(ledger: Past) -> Types:
     by_tenant = _by_engine.get(context.engine)
     if by_tenant is None:
         by_tenant = _by_engine[context.engine] = {}
-    stamp = quick_reads.stamp(context.engine)
+    stamp = growth.stamp(context.engine)
     found = by_tenant.get(context.tenant)
     if found is not None and stamp is not None and found.stamp == stamp:
         return found
-    in_force = quick_reads.schemas(context.engine, context.tenant)
-    if in_force is not None:
-        found = Types(stamp, BEFORE_ALL, in_force)
-    else:
-        with context.engine.view(context.tenant) as view:
-            head = view.head().position
-            stands = found is not None and found.position <= head
-            if found is not None and stands and next(view.entries(found.position, kinds={"schema"}), None) is None:
-                found = Types(stamp, head, found.in_force)
-            else:
-                named = entry_index.schema_types(view, head)
-                schemas = {name: winning(entry_index.schemas(view, name, head)) for name in named}
-                found = Types(stamp, head, {name: schema for name, schema in schemas.items() if schema is not None})
+    with context.engine.view(context.tenant) as view:
+        head = view.head().position
+        stands = found is not None and found.position <= head
+        if found is not None and stands and next(view.entries(found.position, kinds={"schema"}), None) is None:
+            found = Types(stamp, head, found.in_force)
+        else:
+            named = entry_index.schema_types(view, head)
+            schemas = {name: winning(entry_index.schemas(view, name, head)) for name in named}
+            found = Types(stamp, head, {name: schema for name, schema in schemas.items() if schema is not None})
     by_tenant[context.tenant] = found
     return found
 

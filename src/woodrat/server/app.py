@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from woodrat.api.ledger import Ledger
 from woodrat.engines.cancellation import RightOfWay
 from woodrat.errors import Forbidden, NotFound, WoodratError, shown
-from woodrat.ledger import quick_reads
+from woodrat.ledger import growth
 from woodrat.ledger.committer import Committer
-from woodrat.ledger.growth import growth_of
 from woodrat.runs.relay import Relay
 from woodrat.server import access, docs_page, host, logs, problems, requests
 from woodrat.server.audit import AUDIT_TENANT, DENIED, SUCCESS, Audit
@@ -118,7 +117,7 @@ class App:
         """The ledgers."""
         self.audit = Audit(self.tenants.open(AUDIT_TENANT, "server"), clock, logs.failed)
         """Who looked at what."""
-        self.spelling = Spelling(partial(quick_reads.stamp, engine))
+        self.spelling = Spelling(partial(growth.stamp, engine))
         """Answers to `show` that are kept at hand."""
         self._committer, self._relay = Committer(engine, callers=lambda: self.measures.calls_open), Relay()
         self.sessions = Sessions(self.tenants.open(SESSIONS_TENANT, "server"), clock)
@@ -140,7 +139,7 @@ class App:
             self.intake,
             self.reads,
             self.writes,
-            LogStreams(self.reads, self._callers, self.threads["streams"], growth_of(engine), self._closing),
+            LogStreams(self.reads, self._callers, self.threads["streams"], growth.growth_of(engine), self._closing),
             self.audit,
             self.turns,
             self.measures,

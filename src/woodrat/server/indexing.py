@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from woodrat.errors import WoodratError
-from woodrat.ledger import indexer, quick_reads
+from woodrat.ledger import growth, indexer
 from woodrat.server import logs
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from woodrat.api.ledger import Ledger
-    from woodrat.engines.port import Engine, View
+    from woodrat.engines.port import Engine, Shared, View
 
 QUIET_SECONDS: Final = 0.5
 """How often it is looked whether anything was written; a log is quiet that was not written to in between."""
@@ -29,6 +29,11 @@ DUTY: Final = "indexing"
 """What one of several servers does."""
 OWN: Final = "woodrat."
 """What the names of the server's own tenants begin with; nobody searches them."""
+
+
+def has_duty(engine: Engine, name: str) -> bool:
+    """Return whether a duty that one server has at a time is this process's; where there is only one, it always is."""
+    return cast("Shared", engine).has_duty(name) if hasattr(engine, "has_duty") else True
 
 
 class Indexing:
@@ -59,12 +64,12 @@ class Indexing:
         loop = asyncio.get_running_loop()
         seen: object = self  # nothing was looked at yet
         while not self._closing.is_set():
-            if not quick_reads.has_duty(self._engine, DUTY):
+            if not has_duty(self._engine, DUTY):
                 seen, self._found, self._due = self, {}, set()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._closing.wait(), QUIET_SECONDS)
                 continue
-            stamp = quick_reads.heard(self._engine)
+            stamp = growth.heard(self._engine)
             if stamp is None or stamp != seen or self._due or self._waits:
                 seen = stamp
                 await loop.run_in_executor(self._thread, self._go_on)

@@ -100,7 +100,7 @@ class Spelling:
             found = self.answers[tenant][1].get(ref)
             if found is not None:
                 return found
-        snapshot = reads.glance(ledger.context, ref)
+        snapshot = reads.show_soon(ledger.context, ref)
         if snapshot is None:
             return None
         position, told = self.answers.get(tenant) or (None, {})

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import moment
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import BEFORE_ALL, Head, Kept, KindedBody, Receipt, Standing
+from woodrat.engines.port import BEFORE_ALL, Current, Head, Kept, KindedBody, Receipt, Standing
 from woodrat.engines.sql import codec
 from woodrat.engines.sql.cache import Known, Memory
 from woodrat.engines.sql.indexes import Indexes
@@ -497,7 +497,7 @@ class SqlView(Indexes):
                 found.append(None if version is None else Standing(version, self.kept(ref, through, rules[ref.type])))
         return found
 
-    def current(self, ref: Ref, through: int, rules: Rules) -> tuple[MergeState, int] | None:
+    def current(self, ref: Ref, through: int, rules: Rules) -> Current | None:
         digest, entities = ref.digest, self.memory.entities
         known = entities.get(digest)
         if known is None:
@@ -512,7 +512,7 @@ class SqlView(Indexes):
             state = known.state = self._unpacked(known.packed, ref, rules, known.number, known.at)
         if state is None or state.merging != rules.merging or len(state.members) > 1:
             return None
-        return state, known.last
+        return _MAKE(Current, (state, known.last, known.packed))
 
     def kept_by(self, root: Ref, effective: str, through: int, rules: Rules) -> tuple[Kept, Sequence[Stored]] | None:
         known = self.known_entity(root.digest)

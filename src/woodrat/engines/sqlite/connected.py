@@ -11,13 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 import apsw
 
 from woodrat.engines.sql.cache import Memories, Memory
-from woodrat.engines.sqlite.peek import Glancing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from woodrat.canon.ids import TenantId
-    from woodrat.state.schema import Schema
 
 
 class Change(Protocol):
@@ -38,13 +34,6 @@ class Connected(Memories):
         """For statements that are done with once they return; a new cursor for each would cost half as much again."""
         self._version: object = None
         self._closed = False
-        self.looking: Glancing | None = None
-        """What looks at entities through it, once something did."""
-
-    def glancing(self, named: dict[str, str], schemas: Callable[[TenantId], dict[str, tuple[int, Schema]]]) -> Glancing:
-        """Return what looks at entities through this connection; `schemas` are those in force in a tenant."""
-        self.looking = Glancing(self.connection, named, schemas)
-        return self.looking
 
     def begin(self) -> None:
         """Begin what one view reads."""

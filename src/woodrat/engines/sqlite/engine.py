@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 
-from woodrat.canon.ids import Ref, TenantId
-from woodrat.engines.port import Glance
-from woodrat.engines.sql.cache import Memory
+from woodrat.canon.ids import TenantId
 from woodrat.engines.sqlite.connected import Connected
 from woodrat.engines.sqlite.connection import (
     check_place,
@@ -40,16 +38,13 @@ from woodrat.engines.sqlite.medium import Unchanging, check_writable
 from woodrat.engines.sqlite.tables import SqliteView
 from woodrat.engines.sqlite.write_ahead_log import WriteAheadLog
 from woodrat.errors import Unavailable
-from woodrat.merge.packing import UNREADABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from woodrat.engines.port import Compaction, Engine
-    from woodrat.engines.sqlite.peek import Glancing
     from woodrat.engines.sqlite.storage import SqliteStorage
     from woodrat.engines.sqlite.transaction import SqliteTransaction
-    from woodrat.state.schema import Schema
 
 
 _T = TypeVar("_T")
@@ -131,59 +126,6 @@ class SqliteEngine:
     def view(self, tenant: TenantId) -> _Viewing:
         self._check()
         return _Viewing(self, tenant)
-
-    def glance_back(self, tenant: TenantId, entity: Ref, position: int | None, effective: str | None) -> Glance | None:
-        if self.closed or self._process != pid():
-            self._check()
-        try:
-            reader = self.take()
-            try:
-                looking = reader.looking or self._glancing(reader)
-                return looking.look_back(tenant, entity, position, effective)
-            finally:
-                self.give_back(reader)
-        except UNREADABLE:
-            return None
-        except apsw.Error as error:
-            raise translation(error, self.path) or error from error
-
-    def glance(self, tenant: TenantId, entity: Ref | str) -> Glance | None:
-        if self.closed or self._process != pid():
-            self._check()
-        try:
-            reader = self.take()
-            try:
-                return (reader.looking or self._glancing(reader)).look(tenant, entity)
-            finally:
-                self.give_back(reader)
-        except UNREADABLE:
-            return None  # half a surrogate pair, which no name has, or a row that nobody wrote: a view says so
-        except apsw.Error as error:
-            raise translation(error, self.path) or error from error
-
-    def schemas(self, tenant: TenantId) -> Mapping[str, Schema] | None:
-        if self.closed or self._process != pid():
-            self._check()
-        try:
-            reader = self.take()
-            try:
-                return (reader.looking or self._glancing(reader)).schemas(tenant)
-            finally:
-                self.give_back(reader)
-        except UNREADABLE:
-            return None  # a view says what is wrong
-        except apsw.Error as error:
-            raise translation(error, self.path) or error from error
-
-    def _glancing(self, reader: Connected) -> Glancing:
-        """Return what looks at entities through a connection, which has not looked yet."""
-
-        connection, named = reader.connection, self.queries
-
-        def schemas(tenant: TenantId) -> dict[str, tuple[int, Schema]]:
-            return SqliteView(connection, named, tenant, Memory()).schemas_in_force()
-
-        return reader.glancing(named, schemas)
 
     def stamp(self) -> bytes | None:
         with self._pool, translated(self.path):

@@ -183,52 +183,6 @@ WHERE chain.id <= :base + :through;
 SELECT entity.id, entity.type, entity.key, first, last, until, state_at, state
 FROM json_each(:digests) AS sought CROSS JOIN entity ON entity.digest = sought.value AND entity.tenant = :tenant;
 
--- name: glance
--- What a current read of an entity needs of its row.
-SELECT last, state_at, state FROM entity WHERE tenant = ?1 AND type = ?2 AND key = ?3;
-
--- name: glance_by_digest
--- The same by the beginning of the entity's digest, with its type and key.
-SELECT last, state_at, state, type, key FROM entity WHERE digest = ?1 AND tenant = ?2;
-
--- name: glance_at
--- What a read of an entity at a position needs: its row, the state kept last before, and where a walk back may begin.
-SELECT entity.last, CASE WHEN entity.last <= entity.state_at AND entity.state_at <= ?4 THEN entity.state END,
-       base.position, base.last, base.state,
-       (SELECT last FROM kept WHERE entity = entity.id AND position >= ?4 ORDER BY position LIMIT 1)
-FROM entity LEFT JOIN kept AS base ON base.rowid = (
-    SELECT rowid FROM kept WHERE entity = entity.id AND position <= ?4 ORDER BY position DESC LIMIT 1
-)
-WHERE entity.tenant = ?1 AND entity.type = ?2 AND entity.key = ?3;
-
--- name: glance_by
--- What a read of an entity at an effective time needs: its row, the state kept last that was true by then, the next one.
-SELECT entity.last, CASE WHEN entity.last <= entity.state_at AND entity.until <= ?4 THEN entity.state END,
-       base.position, base.state, entity.id,
-       (SELECT position FROM kept WHERE entity = entity.id AND position > base.position ORDER BY position LIMIT 1),
-       (SELECT last FROM kept WHERE entity = entity.id AND position > base.position ORDER BY position LIMIT 1)
-FROM entity LEFT JOIN kept AS base ON base.rowid = (
-    SELECT rowid FROM kept INDEXED BY kept_until WHERE entity = entity.id AND until <= ?4
-    ORDER BY until DESC, position DESC LIMIT 1
-)
-WHERE entity.tenant = ?1 AND entity.type = ?2 AND entity.key = ?3;
-
--- name: are_named
--- Whether observations name any of these digests, by their beginnings.
-SELECT 1 FROM json_each(?1) AS sought CROSS JOIN naming ON naming.target = sought.value LIMIT 1;
-
--- name: present
--- Where a tenant's log ends, whether any relation of a type was ever said, whether schemas or erasures came lately, and
--- whether any observation names another.
-SELECT (SELECT id FROM entry WHERE id BETWEEN ?3 AND ?4 ORDER BY id DESC LIMIT 1),
-       (SELECT 1 FROM entity WHERE tenant = ?1 AND type = ?2 LIMIT 1),
-       (SELECT 1 FROM entry INDEXED BY entry_kind WHERE kind IN (2, 7) AND kind <> 1 AND id BETWEEN ?5 AND ?4 LIMIT 1),
-       (SELECT 1 FROM naming LIMIT 1);
-
--- name: is_joined
--- Whether an index has a row that is true now between two keys.
-SELECT 1 FROM index_row WHERE tenant = ?1 AND name = ?2 AND key >= ?3 AND key < ?4 LIMIT 1;
-
 -- name: last_entity
 -- The highest number an entity has.
 SELECT max(id) FROM entity;
@@ -312,10 +266,6 @@ SELECT position, last FROM kept WHERE entity = :entity AND position > :after ORD
 SELECT late.id, body.body, said.digest
 FROM late JOIN said ON said.id = late.id LEFT JOIN body ON body.id = late.id
 WHERE late.entity = :entity AND late.valid_from <= :effective AND late.id BETWEEN :low AND :high ORDER BY late.id;
-
--- name: is_late
--- Whether an observation in a run of the log holds since a time or before and was said late, or is a retraction.
-SELECT 1 FROM late WHERE entity = ?1 AND valid_from <= ?2 AND id BETWEEN ?3 AND ?4 LIMIT 1;
 
 -- name: add_late
 -- Note an observation that holds since before something said earlier, or a retraction.

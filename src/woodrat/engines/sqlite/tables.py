@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -11,8 +10,6 @@ import orjson
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.engines.sql import codec
 from woodrat.engines.sql.view import SqlView
-from woodrat.state import schema
-from woodrat.state.schema import Schema
 
 if TYPE_CHECKING:
     import apsw
@@ -20,9 +17,6 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import Ref, TenantId
     from woodrat.engines.port import Audit, View
     from woodrat.engines.sql.cache import Memory
-
-SCHEMAS_MAX = 1_024
-"""How many schemas a process keeps parsed."""
 
 
 class SqliteView(SqlView):
@@ -84,21 +78,3 @@ class SqliteView(SqlView):
 
         assert isinstance(old, SqliteView)
         return unlike(SqliteKeptStates(self), SqliteKeptStates(old))
-
-    def schemas_in_force(self) -> dict[str, tuple[int, Schema]]:
-        """Return the schema in force of every type that has one, with the position of the last one of the type."""
-        found: dict[str, list[tuple[int, Schema]]] = {}
-        for entry in self.entries(kinds={"schema"}):
-            assert entry.body is not None
-            registered = _schema(entry.body)
-            found.setdefault(registered.type, []).append((entry.position, registered))
-        return {
-            type: (known[-1][0], highest)
-            for type, known in found.items()
-            if (highest := schema.winning(one for _, one in known)) is not None
-        }
-
-
-@lru_cache(maxsize=SCHEMAS_MAX)
-def _schema(body: bytes) -> Schema:
-    return schema.stored(body)

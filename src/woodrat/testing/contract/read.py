@@ -15,13 +15,12 @@ from woodrat.engines.port import (
     BEFORE_ALL,
     KEPT_EVERY,
     Engine,
-    Glances,
     Kept,
     Receipt,
     Stamps,
 )
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
-from woodrat.ledger import entry_index, identifying_values, reads, refold
+from woodrat.ledger import entry_index, identifying_values, refold
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
 from woodrat.ledger.spacing import ENTRY_BYTES
@@ -413,6 +412,7 @@ class ReadingContract(Contract):
                         core += 1
                         assert found[1] == view.version(ref.digest, through)
                         assert same_state(found[0], fold_at(view, (ref,), rules, through), rules)
+                        assert found.packed == packed_state.pack(found.state, rules, apart=True)
                     for effective in (moment.parse(one) for one in (EARLY, LATE, LATEST)):
                         quick = view.kept_by(ref, effective, through, rules)
                         if quick is not None and quick[0].state.merging == rules.merging:
@@ -423,45 +423,6 @@ class ReadingContract(Contract):
                             since = view.observations(ref.digest, kept.position, through)
                             assert list(quick[1]) == [one for one in since if true.selects(one)]
             assert core, "the present of lone entities is found so"
-
-    def test_a_glance_is_what_a_view_shows(self, engine: Engine) -> None:
-        """Where an engine finds an entity without a view, it is the state that a view folds, now and at a position."""
-        ledger = told_on(engine)
-        if not isinstance(engine, Glances):
-            assert reads.glance(ledger.context, Ref("thing", "1")) is None
-            return
-        with engine.view(ledger.tenant) as view:
-            head, seen = view.head().position, 0
-            reader = Reader(view, AsOf(head), registry(()))
-            for ref in view.entities(None, head):
-                found = reads.glance(ledger.context, ref)
-                if found is not None:
-                    seen += 1
-                    assert dict(found.fields) == dict(reader.snapshot(ref).fields)
-                    assert (found.position, found.version) == (head, view.version(ref.digest, head))
-        assert seen, "some entity is found so"
-
-    def test_schemas_are_seen_at_once(self, engine: Engine) -> None:
-        """Where an engine tells the schemas in force without a view, they are those of a view, after any write."""
-        ledger = told_on(engine)
-        if not isinstance(engine, Glances):
-            return
-
-        def in_force() -> dict[str, schema.Schema | None]:
-            with engine.view(ledger.tenant) as view:
-                head = view.head().position
-                return {type: entry_index.schema_of(view, type, head) for type in entry_index.schema_types(view, head)}
-
-        assert engine.schemas(TenantId("nobody")) is None
-        for number in range(3):
-            assert in_force() == engine.schemas(ledger.tenant), "asked again after each of these writes"
-            ledger.store({"entity_type": "memo", "id": f"schema-{number}"})
-            assert in_force() == engine.schemas(ledger.tenant)
-            ledger.schemas.register(
-                {"title": "glanced", "x-woodrat-version": number + 1, "properties": {f"p{number}": {}}}
-            )
-        found = engine.schemas(ledger.tenant)
-        assert found is not None and found["glanced"].version == 3
 
     def test_a_stamp_is_another_after_a_commit(self, engine: Engine) -> None:
         """Where an engine has stamps, one stays while things are read and is another after a write."""

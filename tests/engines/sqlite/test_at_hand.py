@@ -1,29 +1,27 @@
-"""Glancing: a current read is one statement, one of the past two or three; each sees whatever was committed before."""
+"""At hand: a read sees whatever was committed before, and a connection keeps no more of it than a bound."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 import woodrat
-from woodrat.canon.ids import Ref, TenantId
+from woodrat import Snapshot
+from woodrat.canon.ids import Ref
 from woodrat.engines.port import KEPT_EVERY, Kept
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import NotFound, Refused, Unavailable
-from woodrat.ledger import quick_reads, refold
-from woodrat.ledger import read as read_path
-from woodrat.ledger.own_policy import registry
+from woodrat.ledger import growth, reads, refold
 from woodrat.merge.rules import rules_of
 from woodrat.state.schema import OPEN
 from woodrat.testing.ledgers import ledger_on
 
 ANA = "person/Ana"
-POLICIES = registry(())
 
 
 @pytest.fixture
@@ -33,29 +31,8 @@ def engine(tmp_path: Path) -> Iterator[SqliteEngine]:
     engine.close()
 
 
-def glanced(engine: SqliteEngine, ref: str = ANA, tenant: str = "t") -> Any:
-    """Return what one look tells."""
-    return read_path.glanced(engine, TenantId(tenant), ref, POLICIES)
-
-
 def person(name: str = "Ana", **fields: Any) -> dict[str, Any]:
     return {"entity_type": "person", "name": name, **fields}
-
-
-def traced(engine: SqliteEngine) -> list[str]:
-    """Return a list that every statement of the one idle reader is added to."""
-    reader = engine.take()
-    said: list[str] = []
-
-    def note(cursor: object, sql: str, bindings: object) -> bool:
-        said.append(sql)
-        return True
-
-    reader.connection.exec_trace = note
-    if reader.looking is not None:
-        reader.looking._run.__self__.exec_trace = note  # type: ignore[attr-defined]
-    engine.give_back(reader)
-    return said
 
 
 def refold_all(ledger: woodrat.Ledger) -> None:
@@ -64,112 +41,89 @@ def refold_all(ledger: woodrat.Ledger) -> None:
         pass
 
 
-def test_a_current_read_is_one_statement(engine: SqliteEngine) -> None:
-    """Once the tenant is known, showing an entity runs one statement, whoever it is."""
+def test_what_another_process_writes_is_seen(engine: SqliteEngine) -> None:
+    """A read sees what was committed through another connection at once, schemas and joins included."""
+    ledger, other = ledger_on(engine), ledger_on(SqliteEngine(engine.path))
+    ledger.store([person(age=1), person("A.")])
+    assert ledger.show(ANA).fields == {"age": 1, "name": "Ana"}
+    other.store({**person(age=3), "$": {"observed_at": "2020-01-01T00:00:00Z"}})
+    assert ledger.show(ANA).position == other.position
+    assert ledger.show(ANA).version == other.show(ANA).version
+    assert ledger.show(ANA).fields["age"] == 1
+    other.schemas.register({"title": "person", "properties": {"age": {"type": "integer", "x-woodrat-merge": "max"}}})
+    assert ledger.show(ANA).fields["age"] == 3, "it waits to be folded again, and is folded for whoever asks"
+    refold_all(other)
+    assert ledger.show(ANA).fields["age"] == 3
+    assert ledger.show(ANA).blame["age"].policy == other.show(ANA).blame["age"].policy == "max"
+    other.merge(ANA, "person/A.")
+    assert len(ledger.show(ANA).members) == 2
+    other.store(person("Cy"))
+    assert ledger.show("person/Cy").fields == {"name": "Cy"}
+    other.delete("person/Cy")
+    assert ledger.show("person/Cy").deleted
+    other.context.engine.close()
+
+
+def test_a_read_of_an_entity_looks_it_up_once(engine: SqliteEngine) -> None:
+    """Once the tenant is known, showing an entity asks for its row, and what is at hand is not asked for again."""
     ledger = ledger_on(engine)
     ledger.store([person(), person("Bo")])
     assert ledger.show(ANA).fields == {"name": "Ana"}
-    said = traced(engine)
+    reader = engine.take()
+    said: list[str] = []
+
+    def note(cursor: object, sql: str, bindings: object) -> bool:
+        said.append(sql)
+        return True
+
+    reader.connection.exec_trace = note
+    engine.give_back(reader)
     assert ledger.show("person/Bo").fields == {"name": "Bo"}
-    assert said == [engine.queries["glance"]]
-
-
-def test_what_another_process_writes_is_seen(engine: SqliteEngine) -> None:
-    """A read sees what was committed through another connection, schemas and joins included."""
-    ledger, other = ledger_on(engine), ledger_on(SqliteEngine(engine.path))
-    ledger.store([person(age=1), person("A.")])
-    assert glanced(engine).fields == {"age": 1, "name": "Ana"}
-    other.store({**person(age=3), "$": {"observed_at": "2020-01-01T00:00:00Z"}})
-    assert glanced(engine).position == other.position
-    assert glanced(engine).version == other.show(ANA).version
-    other.schemas.register({"title": "person", "properties": {"age": {"type": "integer", "x-woodrat-merge": "max"}}})
-    assert glanced(engine) is None, "it waits to be folded again"
-    refold_all(other)
-    assert glanced(engine).blame["age"].policy == other.show(ANA).blame["age"].policy
-    other.merge(ANA, "person/A.")
-    assert glanced(engine) is None
-    assert len(ledger.show(ANA).members) == 2
-    other.store(person("Cy"))
-    assert glanced(engine, "person/Cy").fields == {"name": "Cy"}, "those who are not joined are still told at a glance"
-    other.context.engine.close()
+    frame = ["BEGIN", "ROLLBACK"]
+    assert [sql for sql in said if not sql.startswith("PRAGMA")] == [frame[0], engine.queries["entity"], frame[1]]
+    said.clear()
+    assert ledger.show("person/Bo").fields == {"name": "Bo"}
+    assert [sql for sql in said if not sql.startswith("PRAGMA")] == frame
 
 
 def test_the_past_is_not_the_present(engine: SqliteEngine) -> None:
-    """A read of the past is answered for its moment, whatever the present is."""
-    ledger = ledger_on(engine)
-    first = ledger.store(person(age=1)).position
-    ledger.store(person(age=2))
-    assert ledger.show(ANA).fields["age"] == 2
-    assert ledger.at(first).show(ANA).fields["age"] == 1
-
-
-def aged(ledger: woodrat.Ledger, count: int) -> list[int]:
-    """Store so many ages of Ana, one each day, and return the positions."""
-    ages = range(1, count + 1)
-    return [
-        ledger.store(person(age=age), observed_at=f"2020-{age // 28 + 1:02d}-{age % 28 + 1:02d}T00:00:00Z").position
-        for age in ages
+    """A read of the past is answered for its moment, on either clock, whatever the present is and whoever wrote it."""
+    ledger, other = ledger_on(engine), ledger_on(SqliteEngine(engine.path))
+    days = [f"2020-{age // 28 + 1:02d}-{age % 28 + 1:02d}T00:00:00Z" for age in range(1, 3 * KEPT_EVERY + 1)]
+    positions = [
+        (ledger if age % 2 else other).store(person(age=age), observed_at=day).position
+        for age, day in enumerate(days, 1)
     ]
-
-
-def test_a_read_of_the_past_is_two_statements(engine: SqliteEngine) -> None:
-    """A read at a position asks for the state kept before it and what was said since; by a time, for what came late."""
-    ledger = ledger_on(engine)
-    positions = aged(ledger, 3 * KEPT_EVERY)
-    past = {position: ledger.at(position) for position in positions}
-    then = ledger.at(valid_at="2020-01-12T12:00:00Z")
-    assert ledger.show(ANA).fields["age"] == 3 * KEPT_EVERY
-    said = traced(engine)
-    assert past[positions[0]].show(ANA).fields["age"] == 1, "before any state was kept"
-    assert past[positions[10]].show(ANA).fields["age"] == 11
-    assert said == [engine.queries["glance_at"], engine.queries["chain"]] * 2
-    said.clear()
-    assert past[positions[-1]].show(ANA).fields["age"] == 3 * KEPT_EVERY
-    assert said == [engine.queries["glance_at"]], "what was not spoken of since is as it is now"
-    said.clear()
-    assert then.show(ANA).fields["age"] == 11
-    assert said == [engine.queries["glance_by"], engine.queries["chain"], engine.queries["is_late"]]
-
-
-def test_a_past_that_is_not_plain_is_left_to_a_view(engine: SqliteEngine) -> None:
-    """Nothing is told by looking back of what others name, of what is joined, and of the time before the schema."""
-    ledger = ledger_on(engine)
-    positions = aged(ledger, 10)
-
-    def back(at: int, ref: str = ANA) -> Any:
-        return read_path.glanced_back(engine, TenantId("t"), ref, POLICIES, at, None)
-
-    assert back(positions[8]).fields["age"] == 9
-    assert back(positions[-1] + 1) is None, "the log ends before"
-    assert back(positions[0], "person/Bo") is None
+    assert ledger.show(ANA).fields["age"] == len(days)
+    for age, (position, day) in enumerate(zip(positions, days, strict=True), 1):
+        assert ledger.at(position).show(ANA).fields["age"] == age
+        assert ledger.at(valid_at=day).show(ANA).fields["age"] == age
     ledger.retract(ledger.observations(ANA).items[8].observation.id)
-    assert back(positions[8]) is None
     assert ledger.at(positions[8]).show(ANA).fields["age"] == 9
-    assert back(positions[2]).fields["age"] == 3
-    other = ledger_on(SqliteEngine(engine.path))
     registered = other.schemas.register({"title": "person", "properties": {"age": {"x-woodrat-merge": "min"}}}).position
-    assert back(positions[2]) is None
-    assert back(registered) is None, "it waits to be folded again"
-    refold_all(other)
-    assert back(registered).fields["age"] == 1
-    other.store(person("A."))
+    assert ledger.at(positions[2]).show(ANA).fields["age"] == 3, "under the schema of then"
+    for _ in range(2):
+        assert ledger.at(registered).show(ANA).fields["age"] == 1
+        refold_all(other)
+    other.store(person("A.", age=0))
     other.merge(ANA, "person/A.")
-    assert back(ledger.position) is None
+    assert ledger.show(ANA).fields["age"] == 0
+    assert ledger.at(registered).show(ANA).fields["age"] == 1
     other.context.engine.close()
 
 
-def test_what_is_not_plain_is_left_to_a_view(engine: SqliteEngine) -> None:
-    """Nothing is told at a glance of what is not there, withdrawn or another tenant's."""
+def test_what_is_not_there_is_not_shown(engine: SqliteEngine) -> None:
+    """What nobody spoke of, what is another tenant's, what is withdrawn and what cannot be a name has its answer."""
     ledger = ledger_on(engine)
-    said = ledger.store(person())
-    assert glanced(engine, "person/Bo") is None
-    assert glanced(engine, tenant="u") is None
-    for wrong in ("nothing like it", "person/\ud800", "Person/Ana", "person/", "/", "ent_" + "a" * 26, ""):
-        assert glanced(engine, wrong) is None
+    ledger.store(person())
+    with pytest.raises(NotFound):
+        ledger_on(engine, tenant="u").show(ANA)
+    names = ("nothing like it", "person/\ud800", "Person/Ana", "person/", "/", "ent_" + "a" * 26, "", "person/Bo")
+    for wrong in names:
+        assert reads.show_soon(ledger.context, wrong) is None
         with pytest.raises((Refused, NotFound)):
             ledger.show(wrong)
     ledger.delete(ANA)
-    assert glanced(engine).deleted
     assert ledger.show(ANA).deleted
     ledger.restore(ANA)
     assert ledger.show(ANA).fields == {"name": "Ana"}
@@ -177,18 +131,30 @@ def test_what_is_not_plain_is_left_to_a_view(engine: SqliteEngine) -> None:
     ledger.retract(ledger.observations("person/Bo").items[0].observation.id)
     with pytest.raises(NotFound):
         ledger.show("person/Bo")
-    assert said.observations
 
 
 def test_what_a_caller_changes_stays_with_the_caller(engine: SqliteEngine) -> None:
     """Values taken out of a snapshot can be changed, and no later read shows it."""
     ledger = ledger_on(engine)
     ledger.store(person(tags=["a"], home={"city": "Vic"}))
-    found: Any = ledger.show(ANA).fields
-    found["tags"].append("b")
-    found["home"]["city"] = "Olot"
-    found["name"] = "Bo"
-    assert ledger.show(ANA).fields == {"home": {"city": "Vic"}, "name": "Ana", "tags": ["a"]}
+    looks: list[Callable[[], Snapshot]] = [
+        lambda: ledger.show(ANA),
+        lambda: ledger.at(ledger.position).show(ANA),
+        lambda: ledger.query(entity_type="person").items[0],
+    ]
+    for look in looks:
+        found: Any = look().fields
+        found["tags"].append("b")
+        found["home"]["city"] = "Olot"
+        found["name"] = "Bo"
+        for again in looks:
+            assert again().fields == {"home": {"city": "Vic"}, "name": "Ana", "tags": ["a"]}
+    same = "2020-01-01T00:00:00Z"
+    ledger.store(person(tags=["b"]), observed_at=same)
+    ledger_on(engine, agent="other").store(person(tags=["c"]), observed_at=same)
+    for claim in ledger.show(ANA).conflicts[0].claims:
+        cast("list[str]", claim.value).append("z")
+    assert all("z" not in cast("list[str]", claim.value) for claim in ledger.show(ANA).conflicts[0].claims)
 
 
 def test_a_closed_engine_is_not_looked_at(engine: SqliteEngine) -> None:
@@ -198,9 +164,7 @@ def test_a_closed_engine_is_not_looked_at(engine: SqliteEngine) -> None:
     assert ledger.show(ANA)
     engine.close()
     with pytest.raises(Unavailable, match="closed"):
-        engine.glance(TenantId("t"), Ref("person", "Ana"))
-    with pytest.raises(Unavailable, match="closed"):
-        engine.glance_back(TenantId("t"), Ref("person", "Ana"), 0, None)
+        ledger.show(ANA)
     with pytest.raises(Unavailable, match="closed"):
         engine.stamp()
 
@@ -211,7 +175,7 @@ def test_a_stamp_changes_with_every_commit_and_with_nothing_else(engine: SqliteE
     ledger.store(person())
     seen = [engine.stamp()]
     assert seen[0] is not None
-    others = quick_reads.stamp(other.context.engine)
+    others = growth.stamp(other.context.engine)
     assert others is not None
     ledger.show(ANA)
     ledger.store(person("Bo"), dry_run=True)
@@ -220,7 +184,7 @@ def test_a_stamp_changes_with_every_commit_and_with_nothing_else(engine: SqliteE
         (ledger if number % 2 else other).store(person(age=number))
         seen.append(engine.stamp())
     assert len(set(seen)) == len(seen)
-    assert quick_reads.stamp(other.context.engine) != others
+    assert growth.stamp(other.context.engine) != others
     other.context.engine.close()
 
 
