@@ -27,6 +27,15 @@ const bytes = (text) => Buffer.from(text, "base64");
 console.log(JSON.stringify(cases.map(([data, key, against]) => outcome(bytes(data), key, against))));
 """
 
+_ASK_FITS = """
+import { Subschema } from %s;
+import { readFileSync } from "node:fs";
+const cases = JSON.parse(readFileSync(0, "utf8"));
+const told = { fits: true, misfit: false, "not evaluated": null };
+const ask = ([schema, field, value]) => told[new Subschema({ body: { schema } }, field).fit(value)];
+console.log(JSON.stringify(cases.map(ask)));
+"""
+
 
 class Case(NamedTuple):
     """One file to be verified."""
@@ -47,15 +56,26 @@ def python(cases: Iterable[Case]) -> list[dict[str, Any]]:
         woodrat_verify.ed25519 = slow
 
 
-def javascript(cases: Iterable[Case]) -> list[dict[str, Any]]:
-    """Return the verdicts of the verifier in JavaScript, all from one process."""
+def _node(script: str, asked: Any) -> Any:
+    """Return what a script that imports the verifier in JavaScript answers."""
     assert NODE is not None
-    asked = [[base64.b64encode(case.data).decode(), case.key, case.against] for case in cases]
-    script = _ASK % json.dumps(JAVASCRIPT.as_uri())
-    command = [NODE, "--input-type=module", "--eval", script]
+    command = [NODE, "--input-type=module", "--eval", script % json.dumps(JAVASCRIPT.as_uri())]
     ran = subprocess.run(command, input=json.dumps(asked).encode(), capture_output=True, timeout=240)
     assert ran.returncode == 0, ran.stderr.decode()
-    found: list[dict[str, Any]] = json.loads(ran.stdout)
+    return json.loads(ran.stdout)
+
+
+def javascript(cases: Iterable[Case]) -> list[dict[str, Any]]:
+    """Return the verdicts of the verifier in JavaScript, all from one process."""
+    found: list[dict[str, Any]] = _node(
+        _ASK, [[base64.b64encode(case.data).decode(), case.key, case.against] for case in cases]
+    )
+    return found
+
+
+def javascript_fits(cases: Iterable[tuple[Any, str, Any]]) -> list[bool | None]:
+    """Return what the verifier in JavaScript says of (schema, field, value), all from one process."""
+    found: list[bool | None] = _node(_ASK_FITS, list(cases))
     return found
 
 

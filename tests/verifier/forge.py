@@ -17,7 +17,7 @@ from random import Random
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from tests.verifier.oracle_fold import Fold, fits, group, is_own, policy_of, said, takes
+from tests.verifier.oracle_fold import Fold, fits, group, is_own, policy_of, removal_fits, said, takes
 from tests.verifier.oracle_values import ERASED, REDACTED, canonical, name, sha
 
 from woodrat.log import tree
@@ -649,6 +649,17 @@ MEMBERS: list[dict[str, Any]] = [{}, {"s": 1}, {"s": True, "t": None}, {"t": [1]
 """Members of objects, but for the one that tells them apart."""
 
 
+BEYOND: list[dict[str, Any]] = [
+    {"unevaluatedProperties": False},
+    {"patternProperties": {"a": {}, "b": {}, "c": {}}},
+    {"allOf": [{"anyOf": [{"maxLength": 9}] * 20}] * 10},
+    {"not": {"$ref": "#/not/items"}},
+    {"additionalProperties": {"enum": [1, 2]}},
+    {"definitions": {"t": {"items": {"$dynamicRef": "#t"}}}},
+]
+"""Members of schemas that no verifier evaluates: nothing fits them, or they may lead back to themselves."""
+
+
 def field_story(rng: Random, policy: Any = None, plain: bool = False) -> Story:
     """Tell a field: claims, corrections, retractions and markers on an entity or a group of two."""
     names = ["latest", "highest_priority", "first", "max", "min", "union", "sum", "append", "by_key", "own"]
@@ -673,6 +684,8 @@ def field_story(rng: Random, policy: Any = None, plain: bool = False) -> Story:
         "x-woodrat-version": 1,
         "$defs": {"d": {"anyOf": [{"maximum": 3}, {"maxItems": 3}]}, "e": {"enum": [3, "a", [1]], "maxItems": 2}},
     }
+    if not plain and rng.random() < 0.1:
+        schema |= rng.choice(BEYOND)
     shown = plain or rng.random() < 0.85
     if shown:
         story.add("schema", {"schema": schema, "type": TYPE}, "schema")
@@ -730,7 +743,7 @@ def field_story(rng: Random, policy: Any = None, plain: bool = False) -> Story:
     rule_by = policy_of(document, "f")
     for one in observations:
         if one.entity in members and one.states("f"):
-            fit = fits(document, "f", one.fields["f"]) if "f" in one.fields else True
+            fit = fits(document, "f", one.fields["f"]) if "f" in one.fields else removal_fits(document)
             if fit is None:
                 story.lower("subschema")
             if fit is False or not takes(rule_by, one, "f"):

@@ -487,6 +487,12 @@ def subschema_not_evaluated(story: Story, rng: Random) -> None:
     story.claim |= {"misfits": ["won", "aside"], "value": 700}
 
 
+@on_story("F5", "+subschema", base=winner_base)
+def schema_beyond_its_limits(story: Story, rng: Random) -> None:
+    story.body("schema")["schema"] |= rng.choice(forge.BEYOND)
+    story.claim |= rng.choice([{"misfits": ["aside"]}, {"misfits": [], "value": "high"}])
+
+
 @on_story("F6", "claim", base=winner_base)
 def another_value(story: Story, rng: Random) -> None:
     story.claim["value"] = rng.choice([700, 581, "580", None, "high"])
@@ -817,6 +823,11 @@ def collection_of_one_observation_with_another_element(story: Story, rng: Random
     second = observation("loan/42", 3, fields={field: ["c"]})
     story.drafts[story.at["spare"]] = Draft("observation", second)
     story.body("read")["fields"][field] = {"observation": obs_id(second), "value": ["forged"]}
+
+
+@on_story("R10", "+subschema")
+def read_by_a_schema_beyond_its_limits(story: Story, rng: Random) -> None:
+    story.renamed("schema", lambda body: body["schema"].update(rng.choice(forge.BEYOND)))
 
 
 @on_story("R10", "evidence")

@@ -23,6 +23,7 @@ from tests.verifier.oracle_fold import (
     is_own,
     is_policy,
     policy_of,
+    removal_fits,
     said,
     takes,
 )
@@ -534,7 +535,7 @@ class Oracle(RunItems):
         for one in self.observations:
             if one.entity not in self.members or not one.states(field):
                 continue
-            fit = fits(self.schema, field, one.fields[field]) if field in one.fields else True
+            fit = fits(self.schema, field, one.fields[field]) if field in one.fields else removal_fits(self.schema)
             if fit is None:
                 self.lowers("subschema")
                 may.add(one.position)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Context, Decimal
 from typing import Any, NamedTuple
 
@@ -17,7 +17,6 @@ from tests.verifier.oracle_values import (
     REF_TYPE,
     canonical,
     digest,
-    everything,
     is_integer,
     is_number,
     is_text,
@@ -540,68 +539,114 @@ class Evaluation:
         return True
 
 
-def is_small(schema: dict[str, Any]) -> bool:
-    """Whether a schema is within the limits of schema.md by its size alone, references followed."""
-    for part in everything(schema):
-        if isinstance(part, dict):
-            if part.keys() & {"$dynamicRef", "multipleOf", "uniqueItems"}:
-                return False
-            if any(member.startswith(("pattern", "unevaluated")) for member in part):
-                return False
-    defs = schema.get("$defs")
-    sizes: dict[str, int] = {}
+WEIGHTS = {"pattern": 80, "patternProperties": 80, "uniqueItems": 80, "dependentRequired": 2}
+IN_ELEMENTS = {"items", "contains", "additionalProperties", "patternProperties", "propertyNames"}
+SUBSCHEMAS: dict[str, type] = {
+    **dict.fromkeys(("not", "if", "then", "else", "contentSchema", *IN_ELEMENTS), object),
+    **dict.fromkeys(("properties", "patternProperties", "dependentSchemas", "dependencies"), dict),
+    **dict.fromkeys(("$defs", "definitions"), dict),
+    **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), list),
+}
+"""Keywords that hold a subschema, an object of them, or a list of them."""
 
-    def targets(part: Any) -> list[str] | None:
-        found = [each["$ref"] for each in everything(part) if isinstance(each, dict) and "$ref" in each]
-        if not isinstance(defs, dict) and found:
-            return None
-        names = [ref.removeprefix("#/$defs/") for ref in found if isinstance(ref, str) and ref.startswith("#/$defs/")]
-        sound = len(names) == len(found) and all(name in (defs or {}) and not set(name) & set("/~%") for name in names)
-        return names if sound else None
 
-    first = targets(schema)
-    if first is None or len(canonical(schema)) > 20_000:
+def parts_of(subschema: dict[str, Any], keyword: str) -> list[Any]:
+    """Return the subschemas under one keyword."""
+    kind, given = SUBSCHEMAS[keyword], subschema.get(keyword)
+    if kind is object:
+        return [given] if keyword in subschema else []
+    if isinstance(given, dict) and kind is dict:
+        return list(given.values())
+    return given if isinstance(given, list) and kind is list else []
+
+
+def table(subschema: dict[str, Any], elements: bool) -> int:
+    """Return the checks of a subschema alone, by the table of schema.md."""
+    found = 1
+    for keyword, weight in WEIGHTS.items():
+        given = subschema.get(keyword)
+        times = len(given) if isinstance(given, dict) else keyword == "pattern" or given is True
+        found += weight * times if keyword in subschema else 0
+    listed = subschema["enum"] if isinstance(subschema.get("enum"), list) else []
+    numbers = [each for each in listed if is_number(each) or isinstance(each, (list, dict))]
+    found += len(listed) if numbers else 0
+    if elements:
+        const = subschema.get("const")
+        compared = len(numbers) + (is_number(const) or isinstance(const, (list, dict)))
+        kinds = subschema.get("type", "number")
+        whole = ("integer", "null", "boolean", "string")
+        fractions = any(each not in whole for each in (kinds if isinstance(kinds, list) else [kinds]))
+        found += compared * (150 if fractions else 20)
+        limits = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"} & subschema.keys()
+        found += len(limits) * (80 if fractions else 20)
+        divisor = subschema.get("multipleOf")
+        found += 30 if is_number(divisor) and not is_of_type(divisor, "integer") else 0
+    return found
+
+
+def is_within(schema: dict[str, Any]) -> bool:
+    """Whether each subschema of a document, taken by itself, is within the subset and limits of schema.md."""
+    counted: dict[tuple[int, bool], tuple[int, int] | None] = {}
+
+    def checks(part: Any, elements: bool) -> tuple[int, int]:
+        """Return the checks in all and at one value; what is asked for while it is being counted leads back."""
+        if not isinstance(part, dict):
+            return 1, 1
+        key = id(part), elements
+        if key in counted:
+            found = counted[key]
+            if found is None:
+                raise NotEvaluated
+            return found
+        counted[key] = None
+        inner = {
+            keyword: [checks(each, elements or keyword in IN_ELEMENTS) for each in parts_of(part, keyword)]
+            for keyword in SUBSCHEMAS.keys() - {"$defs", "definitions", "contentSchema"}
+        }
+        if "$ref" in part:
+            target = referred(schema, part["$ref"])
+            if not target:
+                raise NotEvaluated
+            inner["$ref"] = [checks(target[0], elements)]
+        alone = table(part, elements)
+        together = [one for word, ones in inner.items() if word not in ("properties", "prefixItems") for _, one in ones]
+        apart = [one for word in ("properties", "prefixItems") for _, one in inner[word]]
+        total = alone + sum(each for ones in inner.values() for each, _ in ones)
+        found = counted[key] = total, alone + sum(together) + max(apart, default=0)
+        if found[0] > 20_000 or found[1] > 200:
+            raise NotEvaluated
+        return found
+
+    def all_of(part: Any) -> Iterator[Any]:
+        yield part
+        for keyword in SUBSCHEMAS if isinstance(part, dict) else ():
+            for each in parts_of(part, keyword):
+                yield from all_of(each)
+
+    refused = {"$dynamicRef", "$dynamicAnchor", "$recursiveRef", "unevaluatedProperties", "unevaluatedItems"}
+    try:
+        return all(
+            checks(part, False) and not (isinstance(part, dict) and refused & part.keys()) for part in all_of(schema)
+        )
+    except (NotEvaluated, RecursionError):
         return False
-    waiting: list[tuple[str, ...]] = [(name,) for name in first]
-    while waiting:
-        *above, name = chain = waiting.pop()
-        if name in above or len(chain) > 100:
-            return False
-        if name in sizes:
-            continue
-        assert isinstance(defs, dict)
-        inner = targets(defs[name])
-        if inner is None:
-            return False
-        unknown = [each for each in inner if each not in sizes]
-        if unknown:
-            waiting += [chain, *((*chain, each) for each in unknown)]
-            continue
-        sizes[name] = len(canonical(defs[name])) + sum(sizes[each] for each in inner)
-    longest = longest_chain(first, {name: targets(defs[name]) or [] for name in sizes} if defs else {})
-    return longest <= 100 and len(canonical(schema)) + sum(sizes[name] for name in first) <= 20_000
 
 
-def longest_chain(names: list[str], inner: dict[str, list[str]]) -> int:
-    """Return how many references follow one another at the most."""
-    found: dict[str, int] = {}
-
-    def deep(name: str) -> int:
-        if name not in found:
-            found[name] = 1 + max(map(deep, inner[name]), default=0)
-        return found[name]
-
-    return max(map(deep, names), default=0)
+def removal_fits(schema: dict[str, Any] | None) -> bool | None:
+    """Whether a claim that removes fits, as far as the schema goes; None is: not evaluated."""
+    return True if schema is None or is_within(schema) else None
 
 
 def fits(schema: dict[str, Any] | None, field: str, value: Any) -> bool | None:
     """Whether a value fits the subschema of its field; None is: not evaluated."""
     found = property_of(schema, field)
+    if schema is not None and not is_within(schema):
+        return None
     if schema is None or found is None:
         return True
     if value == REDACTED and is_hidden_field(schema, field):
         return True
-    if not is_small(schema) or not is_known(found, schema):
+    if len(canonical(schema)) > 20_000 or not is_known(found, schema):
         return None
     try:
         return Evaluation(schema).apply(found, value)

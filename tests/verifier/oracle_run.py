@@ -19,6 +19,7 @@ from tests.verifier.oracle_fold import (
     is_policy,
     key_member,
     policy_of,
+    removal_fits,
     takes,
 )
 from tests.verifier.oracle_values import (
@@ -430,7 +431,7 @@ class RunItems:
         fitting = {}
         for one in seen:
             if one.states(field):
-                fit = fits(schema, field, one.fields[field]) if field in one.fields else True
+                fit = fits(schema, field, one.fields[field]) if field in one.fields else removal_fits(schema)
                 fitting[one.name] = None if fit is None else fit and takes(policy, one, field)
         if None in fitting.values():
             self.lowers("subschema", r)

@@ -266,6 +266,31 @@ def test_a_subschema_that_is_not_known_lowers_the_verdict() -> None:
         assert (found["verdict"], found["parts"]) == ("consistent", ["subschema"])
 
 
+def test_a_winner_that_no_ledger_shows_is_never_proven() -> None:
+    """Nothing fits a schema beyond its limits, so a verdict under it is lowered, whatever the claim sets aside."""
+    forger = Forger()
+    heavy = {"anyOf": [{"pattern": "a"}, {"pattern": "b"}, {"pattern": "c"}]}
+    described = {"score": {"type": "integer"}, "tags": {"x-woodrat-merge": "union"}, "heavy": heavy}
+    at = forger.add("schema", {"schema": {"properties": described, "x-woodrat-version": 1}, "type": "loan"})
+    said, _ = forger.observe({"score": 580, "open": 1, "tags": ["a", "b"]})
+    removed, _ = forger.observe({}, remove={"tags": ["b"]}, at="2026-02-01T00:00:00.000000Z")
+    assert not forger.ledger.show("loan/42").fields
+    claims: list[dict[str, Any]] = [
+        {"field": "score", "value": 580, "misfits": []},
+        {"field": "open", "value": 1, "misfits": []},
+        {"field": "tags", "value": ["a"], "misfits": []},
+        {"field": "tags", "value": ["a", "b"], "misfits": [removed]},
+    ]
+    for claim in claims:
+        found = forger.verdict({"kind": "field", "entity": "loan/42", "schema": at, **claim})
+        assert (found["verdict"], found["parts"]) == ("consistent", ["subschema"])
+    all_aside = {"field": "score", "value": 580, "misfits": [said]}
+    assert refused(forger.verdict({"kind": "field", "entity": "loan/42", "schema": at, **all_aside})) == (
+        "claim",
+        "claim",
+    )
+
+
 def test_a_field_without_a_schema_is_never_proven() -> None:
     """A schema that was dropped looks like a type without one, so the verdict names it."""
     forger = Forger()

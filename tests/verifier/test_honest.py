@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.golden.make_capsules import signed_ledger
+from tests.state.test_schema_limit import export
+from tests.state.test_schema_subset import BOMBS
 from tests.verifier.both import Case, verdicts
 
 import woodrat
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
-from woodrat.errors import Refused
+from woodrat.errors import NotFound, Refused
 from woodrat.proofs import reader as proofs_reader
 from woodrat.proofs.verbs.keys import Keys, make
 from woodrat.testing.clock import FixedClock
@@ -239,6 +242,28 @@ def test_a_later_schema_does_not_break_an_older_decision(desk: Desk) -> None:
         later.decide("s", later.show("loan/42"), [RULE])
     assert desk.ask(f"{run.id}#s")["verdict"] == "proven"
     assert desk.ask(later.id)["verdict"] == "proven"
+
+
+@pytest.mark.parametrize("bomb", ["allOf", "many patterns", "numbers", "unique"])
+def test_a_schema_from_elsewhere_that_nothing_fits_refuses_no_capsule(desk: Desk, bomb: str) -> None:
+    """What was read before it came is proven, what is read under it has no fields, and a later version ends that."""
+    thing: dict[str, Any] = {"title": "thing", "properties": {"score": {"type": "integer"}}}
+    desk.ledger.schemas.register(thing)
+    kept = desk.ledger.store({"entity_type": "thing", "id": "1", "score": 580}).observations[0]
+    with desk.ledger.run("?") as before:
+        before.decide("s", before.show("thing/1"), [RULE])
+    desk.ledger.log.import_(io.BytesIO(export(BOMBS[bomb])))
+    with desk.ledger.run("?") as under:
+        assert under.show("thing/1").fields == {}
+        under.decide("s", {"score": 580}, [RULE])
+    with pytest.raises(NotFound, match="it has no value"):
+        desk.ledger.proofs.capsule("thing/1#score")
+    assert {desk.ask(what)["verdict"] for what in (kept, before.id, f"{before.id}#s", under.id)} == {"proven"}
+    desk.ledger.schemas.register({**thing, "properties": {**thing["properties"], "x": {"pattern": "^[A-Z]"}}})
+    with desk.ledger.run("?") as after:
+        after.decide("s", after.show("thing/1"), [RULE])
+    assert desk.ask("thing/1#score")["verdict"] == desk.ask(f"{after.id}#s")["verdict"] == "proven"
+    assert desk.parts("thing/1#x") == {"subschema"}
 
 
 def test_hidden_keys_are_named(desk: Desk) -> None:

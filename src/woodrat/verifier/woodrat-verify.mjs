@@ -715,7 +715,7 @@ class Capsule {
     for (const { body, position } of claims) {
       const inside = has(get(body, "fields"), field);
       const value = inside ? body.fields[field] : null;
-      const fit = inside ? checker.fit(value) : FITS;
+      const fit = inside ? checker.fit(value) : checker.removal;
       const misfit = policyMisfit(body, field, policy) || fit === MISFIT;
       if (fit === UNKNOWN) this.found.lower("subschema");
       if (misfit && !misfits.has(position)) problem(position, "does not fit, and is not listed as such");
@@ -814,46 +814,95 @@ const LIMITS = {
   maxItems: [Array.isArray, (value, limit) => value.length <= limit],
 };
 
-const SCHEMA_SIZE_MAX = 20_000;
-const REFERENCES_DEEP_MAX = 100;
-const COSTLY = /^([$]dynamicRef|multipleOf|uniqueItems|pattern.*|unevaluated.*)$/s;
 const REFERENCE = /^#\/[$]defs\/([^/~%]*)$/;
+const SCHEMA_SIZE_MAX = 20_000;
+const CHECKS_MAX = 20_000;
+const CHECKS_AT_ONE_VALUE_MAX = 200;
+const REFUSED = ["$dynamicRef", "$dynamicAnchor", "$recursiveRef", "unevaluatedProperties", "unevaluatedItems"];
+const HOLD_ONE = [
+  ...["additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then"],
+];
+const HOLD_NAMED = ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"];
+const HOLD_LISTED = ["allOf", "anyOf", "oneOf", "prefixItems"];
+const NOT_APPLIED = ["$defs", "definitions", "contentSchema"];
+const OF_ELEMENTS = ["additionalProperties", "contains", "items", "patternProperties", "propertyNames"];
+const SIZES = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
 
-// Whether a schema is within the limits of docs/formats/schema.md for certain
-function isSmall(document) {
+// The subschemas that stand directly in one, with their keyword
+const below = (schema) =>
+  Object.entries(schema).flatMap(([keyword, value]) => {
+    if (HOLD_ONE.includes(keyword)) return [[keyword, value]];
+    const several =
+      (HOLD_NAMED.includes(keyword) && isObject(value)) || (HOLD_LISTED.includes(keyword) && Array.isArray(value));
+    return several ? Object.values(value).map((each) => [keyword, each]) : [];
+  });
+
+// Whether a schema is for certain within the subset and the limits of docs/formats/schema.md
+function isWithin(document) {
   const defs = get(document, "$defs");
-  const known = new Map();
-  const tooLarge = [SCHEMA_SIZE_MAX + 1, 0];
-  // The size of a schema, and the length of the longest chain of references in it
-  const measured = (schema, within) => {
-    const parts = references(schema).map((one) => followed(one, within));
-    const size = parts.reduce((sum, [part]) => sum + part, Buffer.byteLength(spell(schema)));
-    return [size, parts.reduce((most, [, deep]) => Math.max(most, deep), 0)];
-  };
-  const followed = (reference, within) => {
-    const name = isText(reference) ? (reference.match(REFERENCE)?.[1] ?? null) : null;
-    if (name === null || within.includes(name) || within.length >= REFERENCES_DEEP_MAX) return tooLarge;
-    if (!has(defs, name)) return tooLarge;
-    if (!known.has(name)) {
-      const [size, deep] = measured(defs[name], [...within, name]);
-      known.set(name, [size, deep + 1]);
+  const known = [new Map(), new Map()];
+  // The checks of a subschema, and the most of them that may meet at one value
+  const count = (schema, elements, depth) => {
+    if (!isObject(schema)) return [1, 1];
+    if (depth > CHECKS_AT_ONE_VALUE_MAX) throw new TooLong(); // so it is where references lead back
+    const counted = known[elements ? 1 : 0];
+    if (!counted.has(schema)) {
+      const own = ownChecks(schema, elements);
+      let [total, most, apart] = [own, own, 0];
+      const inner = below(schema).filter(([keyword]) => !NOT_APPLIED.includes(keyword));
+      if (has(schema, "$ref")) inner.push(["$ref", target(schema.$ref)]);
+      for (const [keyword, each] of inner) {
+        const [checks, atOne] = count(each, elements || OF_ELEMENTS.includes(keyword), depth + 1);
+        total += checks;
+        if (["properties", "prefixItems"].includes(keyword)) apart = Math.max(apart, atOne);
+        else most += atOne;
+      }
+      counted.set(schema, [total, most + apart]);
     }
-    return known.get(name);
+    return counted.get(schema);
   };
-  const costly = (value) => isObject(value) && Object.keys(value).some((name) => COSTLY.test(name));
-  if (anywhere(document, costly) || Buffer.byteLength(spell(document)) > SCHEMA_SIZE_MAX) return false;
-  const [size, deep] = measured(document, []);
-  return size <= SCHEMA_SIZE_MAX && deep <= REFERENCES_DEEP_MAX;
+  const target = (reference) => {
+    const name = isText(reference) ? (reference.match(REFERENCE)?.[1] ?? null) : null;
+    if (name === null || !has(defs, name)) throw new TooLong();
+    return defs[name];
+  };
+  const isGood = (schema) => {
+    const [total, most] = count(schema, false, 1);
+    if (total > CHECKS_MAX || most > CHECKS_AT_ONE_VALUE_MAX) return false;
+    if (!isObject(schema)) return true;
+    return !REFUSED.some((keyword) => has(schema, keyword)) && below(schema).every(([, each]) => isGood(each));
+  };
+  try {
+    return isGood(document);
+  } catch (problem) {
+    if (problem instanceof TooLong) return false;
+    throw problem;
+  }
 }
 
-// What stands under the name `$ref` anywhere in a value
-function references(value) {
-  if (Array.isArray(value)) return value.flatMap(references);
-  if (!isObject(value)) return [];
-  return [...(has(value, "$ref") ? [value.$ref] : []), ...Object.values(value).flatMap(references)];
+// The checks of a subschema without those of others
+function ownChecks(schema, elements) {
+  const [names, needs, options] = ["patternProperties", "dependentRequired", "enum"].map((name) => get(schema, name));
+  let count = 1 + (has(schema, "pattern") ? 80 : 0) + (get(schema, "uniqueItems") === true ? 80 : 0);
+  if (isObject(names)) count += 80 * Object.keys(names).length;
+  if (isObject(needs)) count += 2 * Object.keys(needs).length;
+  const slow = Array.isArray(options) ? options.filter(isSlow).length : 0;
+  if (slow) count += options.length;
+  if (!elements) return count;
+  const whole = [get(schema, "type")].flat().every((name) => ["integer", "null", "boolean", "string"].includes(name));
+  const divisor = get(schema, "multipleOf");
+  if (isNumber(divisor) && !Number.isInteger(divisor)) count += 30;
+  const sizes = SIZES.filter((name) => has(schema, name)).length;
+  const compared = slow + (isSlow(get(schema, "const")) ? 1 : 0);
+  return count + (whole ? 20 : 80) * sizes + (whole ? 20 : 150) * compared;
 }
 
-class Subschema {
+// Whether a comparison with a value may be one with numbers
+const isSlow = (value) => value !== null && typeof value !== "boolean" && !isText(value);
+
+const WITHIN = new WeakMap();
+
+export class Subschema {
   constructor(schema, field) {
     const document = schema === null ? {} : schema.body.schema;
     this.defs = get(document, "$defs");
@@ -862,7 +911,11 @@ class Subschema {
     this.property = this.there ? properties[field] : true;
     this.redacted = get(this.property, "x-woodrat-redact") === true;
     this.fitting = new Map();
-    this.known = !this.there || (isSmall(document) && this.isKnown(this.property, new Set()));
+    if (!WITHIN.has(document)) WITHIN.set(document, isWithin(document));
+    this.within = WITHIN.get(document);
+    const small = this.within && Buffer.byteLength(spell(document)) <= SCHEMA_SIZE_MAX;
+    this.known = small && this.isKnown(this.property, new Set());
+    this.removal = this.within ? FITS : UNKNOWN; // one that only removes has no value to ask about
   }
 
   // Whether the claim of an observation fits, worked out once
@@ -872,6 +925,7 @@ class Subschema {
   }
 
   fit(value) {
+    if (!this.within) return UNKNOWN;
     if (!this.there || (value === REDACTED && this.redacted)) return FITS;
     if (!this.known) return UNKNOWN;
     this.steps = 0;
@@ -1554,7 +1608,7 @@ class RunCapsule {
       if (missing && (states || !["assert", "correct"].includes(body.op))) this.found.lower(`named ${position}`);
       if (!states) continue;
       const inside = has(get(body, "fields"), field);
-      const fit = inside ? checker.fitOf(name, body.fields[field]) : FITS;
+      const fit = inside ? checker.fitOf(name, body.fields[field]) : checker.removal;
       if (fit === UNKNOWN) open = true;
       if (fit === MISFIT || policyMisfit(body, field, policy)) misfits.push(position);
     }

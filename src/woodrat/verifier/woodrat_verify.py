@@ -22,7 +22,7 @@ import json
 import os
 import re
 import sys
-from typing import Any, Callable, Dict, Iterable, NoReturn, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, NoReturn, Tuple
 
 FORMAT = 0
 DEPTH_MAX = 100
@@ -937,76 +937,135 @@ def is_all_known(subschema: Any, defs: Any) -> bool:
     return True
 
 
-SCHEMA_SIZE_MAX = 20_000
-REFERENCES_DEEP_MAX = 100
-
-
-def is_small(document: Any) -> bool:
-    """Say whether a schema is within the limits of docs/formats/schema.md for certain."""
-    defs = get(document, "$defs")
-    known: Dict[str, Tuple[int, int]] = {}
-
-    def measured(schema: Any, within: Tuple[str, ...]) -> Tuple[int, int]:
-        """Return the size of a schema, and the length of the longest chain of references in it."""
-        parts = [followed(reference, within) for reference in references(schema)]
-        return len(spell(schema).encode()) + sum(size for size, _ in parts), max([deep for _, deep in parts] + [0])
-
-    def followed(reference: Any, within: Tuple[str, ...]) -> Tuple[int, int]:
-        name = reference[len("#/$defs/") :] if isinstance(reference, str) and _REFERENCE.fullmatch(reference) else None
-        if name is None or name in within or len(within) >= REFERENCES_DEEP_MAX:
-            return SCHEMA_SIZE_MAX + 1, 0
-        if not isinstance(defs, dict) or name not in defs:
-            return SCHEMA_SIZE_MAX + 1, 0
-        if name not in known:
-            size, deep = measured(defs[name], (*within, name))
-            known[name] = size, deep + 1
-        return known[name]
-
-    if occurs(document, has_costly_name) or len(spell(document).encode()) > SCHEMA_SIZE_MAX:
-        return False
-    size, deep = measured(document, ())
-    return size <= SCHEMA_SIZE_MAX and deep <= REFERENCES_DEEP_MAX
-
-
 _REFERENCE = re.compile(r"#/\$defs/[^/~%]*")
-_COSTLY = re.compile("[$]dynamicRef|multipleOf|uniqueItems|(pattern|unevaluated).*", re.DOTALL)
+SCHEMA_SIZE_MAX = 20_000
+CHECKS_MAX = 20_000
+CHECKS_AT_ONE_VALUE_MAX = 200
+REFUSED = ("$dynamicRef", "$dynamicAnchor", "$recursiveRef", "unevaluatedProperties", "unevaluatedItems")
+HOLD_ONE = ("contentSchema", "else", "if", "not", "then", "additionalProperties", "contains", "items", "propertyNames")
+HOLD_NAMED = ("$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties")
+HOLD_LISTED = ("allOf", "anyOf", "oneOf", "prefixItems")
+NOT_APPLIED = ("$defs", "definitions", "contentSchema")
+OF_ELEMENTS = ("additionalProperties", "contains", "items", "patternProperties", "propertyNames")
+SIZES = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 
 
-def has_costly_name(value: Any) -> bool:
-    return isinstance(value, dict) and any(_COSTLY.fullmatch(name) for name in value)
+def below(schema: dict[str, Any]) -> Iterator[Tuple[str, Any]]:
+    """Yield the subschemas that stand directly in one, with their keyword."""
+    for keyword, value in schema.items():
+        if keyword in HOLD_ONE:
+            yield keyword, value
+        elif keyword in HOLD_NAMED and isinstance(value, dict):
+            yield from ((keyword, each) for each in value.values())
+        elif keyword in HOLD_LISTED and isinstance(value, list):
+            yield from ((keyword, each) for each in value)
 
 
-def references(value: Any) -> list[Any]:
-    """Return what stands under the name `$ref` anywhere in a value."""
-    if isinstance(value, list):
-        return [found for item in value for found in references(item)]
-    if not isinstance(value, dict):
-        return []
-    here = [value["$ref"]] if "$ref" in value else []
-    return here + [found for item in value.values() for found in references(item)]
+def is_within(document: Any) -> bool:
+    """Say whether a schema is for certain within the subset and the limits of docs/formats/schema.md."""
+    defs = get(document, "$defs")
+    known: Dict[Tuple[int, bool], Tuple[int, int]] = {}
+
+    def count(schema: Any, elements: bool, depth: int) -> Tuple[int, int]:
+        """Return the checks of a subschema, and the most of them that may meet at one value."""
+        if not isinstance(schema, dict):
+            return 1, 1
+        if depth > CHECKS_AT_ONE_VALUE_MAX:  # so it is where references lead back
+            raise NotEvaluated
+        if (id(schema), elements) not in known:
+            total = most = own_checks(schema, elements)
+            apart, inner = 0, [part for part in below(schema) if part[0] not in NOT_APPLIED]
+            if "$ref" in schema:
+                inner.append(("$ref", target(schema["$ref"])))
+            for keyword, each in inner:
+                checks, at_one = count(each, elements or keyword in OF_ELEMENTS, depth + 1)
+                total += checks
+                if keyword in ("properties", "prefixItems"):
+                    apart = max(apart, at_one)
+                else:
+                    most += at_one
+            known[id(schema), elements] = total, most + apart
+        return known[id(schema), elements]
+
+    def target(reference: Any) -> Any:
+        name = reference[len("#/$defs/") :] if isinstance(reference, str) and _REFERENCE.fullmatch(reference) else None
+        if name is None or not isinstance(defs, dict) or name not in defs:
+            raise NotEvaluated
+        return defs[name]
+
+    waiting = [document]
+    try:
+        while waiting:
+            schema = waiting.pop()
+            total, most = count(schema, False, 1)
+            if total > CHECKS_MAX or most > CHECKS_AT_ONE_VALUE_MAX:
+                return False
+            if isinstance(schema, dict):
+                if any(keyword in schema for keyword in REFUSED):
+                    return False
+                waiting += [each for _, each in below(schema)]
+    except NotEvaluated:
+        return False
+    return True
 
 
-def is_evaluated(document: Any, field: str) -> bool:
-    """Say whether the subschema of a field is evaluated at all."""
+def own_checks(schema: dict[str, Any], elements: bool) -> int:
+    """Return the checks of a subschema without those of others."""
+    names, needs, options = (get(schema, name) for name in ("patternProperties", "dependentRequired", "enum"))
+    count = 1 + 80 * ("pattern" in schema) + 80 * (schema.get("uniqueItems") is True)
+    count += (80 * len(names) if isinstance(names, dict) else 0) + (2 * len(needs) if isinstance(needs, dict) else 0)
+    slow = [each for each in options if is_slow(each)] if isinstance(options, list) else []
+    count += len(options) if slow else 0
+    slow += [schema["const"]] if is_slow(schema.get("const")) else []
+    if not elements:
+        return count
+    types, divisor = get(schema, "type"), get(schema, "multipleOf")
+    listed = types if isinstance(types, list) else [types]
+    whole = all(name in ("integer", "null", "boolean", "string") for name in listed)
+    count += 30 if is_number(divisor) and divisor != int(divisor) else 0
+    sizes = sum(name in schema for name in SIZES)
+    return count + (20 if whole else 80) * sizes + (20 if whole else 150) * len(slow)
+
+
+def is_slow(value: Any) -> bool:
+    """Say whether a comparison with a value may be one with numbers."""
+    return value is not None and not isinstance(value, (bool, str))
+
+
+def readiness(document: Any, field: str, within: bool | None = None) -> Tuple[bool, bool]:
+    """Say whether a schema is within its limits, and whether values are evaluated by the subschema of a field."""
+    if document is None:
+        return True, True
+    within = is_within(document) if within is None else within
     subschema = get(get(document, "properties"), field)
-    return subschema is None or (is_small(document) and is_all_known(subschema, get(document, "$defs")))
+    small = within and len(spell(document).encode()) <= SCHEMA_SIZE_MAX
+    return within, small and is_all_known(subschema, get(document, "$defs"))
 
 
-def fits(document: Any, field: str, value: Any, evaluated: bool | None = None) -> bool | None:
+def fits(document: Any, field: str, value: Any, ready: Tuple[bool, bool] | None = None) -> bool | None:
     """Say whether a value fits the subschema of a field; None where that is not evaluated."""
-    properties = get(document, "properties")
+    within, known = readiness(document, field) if ready is None else ready
+    properties, defs = get(document, "properties"), get(document, "$defs")
+    if not within:
+        return None
     if not isinstance(properties, dict) or field not in properties:
         return True
     subschema = properties[field]
     if is_redacted(value) and get(subschema, "x-woodrat-redact") is True:
         return True
-    defs = get(document, "$defs")
-    if not (is_evaluated(document, field) if evaluated is None else evaluated):
+    if not known:
         return None
     try:
         return applied(subschema, value, defs, [0], 1, False)
     except NotEvaluated:
         return None
+
+
+def claim_fits(document: Any, field: str, body: Any, ready: Tuple[bool, bool]) -> bool | None:
+    """Say whether a claim on a field fits; one that only removes has no value to ask about."""
+    if field in body.get("fields", {}):
+        return fits(document, field, body["fields"][field], ready)
+    return True if ready[0] else None
 
 
 def applied(schema: Any, value: Any, defs: Any, steps: list[int], depth: int, whole: bool) -> bool:
@@ -1832,14 +1891,13 @@ def check_misfits(capsule: Capsule, said: list[Any], schema: Any, policy: Any) -
     """F5: the claims set aside are those that do not fit, as far as that can be evaluated."""
     claim, field = capsule.claim, capsule.claim["field"]
     document = None if schema is None else schema["body"]["schema"]
-    evaluated = is_evaluated(document, field)
+    ready = readiness(document, field)
     least, most = set(), set()
     for entry in said:
         body, position = entry["body"], entry["position"]
-        stated = field in body.get("fields", {})
-        if not stated and field not in body.get("remove", {}):
+        if field not in body.get("fields", {}) and field not in body.get("remove", {}):
             continue
-        fit = fits(document, field, body["fields"][field], evaluated) if stated else True
+        fit = claim_fits(document, field, body, ready)
         if fit is None:
             capsule.lower("subschema")
         if misfits_policy(body, field, policy) or fit is False:
@@ -1891,19 +1949,22 @@ class Run:
             self.by_ref.setdefault(ref_of(entry["body"]), []).append(entry)
         self.folds: Dict[Tuple[str, int], Fold | None] = {}
         """What was merged again so far, by entity and position; None where that cannot be."""
-        self.known: Dict[Any, bool | None] = {}
-        """Which subschemas are evaluated, and which claims fit them."""
+        self.known: Dict[Any, Any] = {}
+        """Which schemas are within their limits, which subschemas are evaluated, and which claims fit them."""
 
-    def fit(self, schema: dict[str, Any] | None, field: str, name: str, value: Any) -> bool | None:
+    def fit(self, schema: dict[str, Any] | None, field: str, name: str, body: Any) -> bool | None:
         """Say whether the claim of an observation fits a field; None where that is not evaluated."""
         if schema is None:
             return True
         document, place = schema["body"]["schema"], (schema["name"], field)
+        if schema["name"] not in self.known:
+            self.known[schema["name"]] = is_within(document)
         if place not in self.known:
-            self.known[place] = is_evaluated(document, field)
+            self.known[place] = readiness(document, field, self.known[schema["name"]])
         if (*place, name) not in self.known:
-            self.known[(*place, name)] = fits(document, field, value, bool(self.known[place]))
-        return self.known[(*place, name)]
+            self.known[(*place, name)] = claim_fits(document, field, body, self.known[place])
+        fit: bool | None = self.known[(*place, name)]
+        return fit
 
     def hidden(self, *entries: dict[str, Any]) -> list[str]:
         """Return the hidden keys of entries of the run."""
@@ -2183,7 +2244,7 @@ def check_read(run: Run, read: dict[str, Any], field: str) -> None:
             what = f"it read {spell(item['value'])} from {item['observation']}, which says {spell(stated)}"
             refuse_read(read, f"{what} of {field}")
         run.lower_all(reasons, position)
-        if "erased" not in reasons and run.fit(schema, field, cited[0]["name"], stated) is False:
+        if "erased" not in reasons and run.fit(schema, field, cited[0]["name"], cited[0]["body"]) is False:
             refuse_read(read, f"it read {field} from a claim that does not fit the schema")
     else:
         check_elements(read, field, item, policy, cited)
@@ -2223,9 +2284,7 @@ def check_merge(
             said.get("replaces", ())
         ):
             run.lower("named", said["place"])
-        fit = (
-            run.fit(schema, field, name, said["fields"][field]) if states and field in said.get("fields", {}) else True
-        )
+        fit = run.fit(schema, field, name, said) if states else True
         evaluated = evaluated and fit is not None
         if states and (fit is False or misfits_policy(said, field, policy)):
             misfits.add(said["place"])
