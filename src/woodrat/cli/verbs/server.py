@@ -174,7 +174,7 @@ COMMANDS: tuple[Command, ...] = (
         "migrate",
         "maintenance:migrate",
         ("woodrat migrate --db agents.db", "woodrat migrate --db postgresql://db.example.com/agents"),
-        what="Set a database up: its tables, and on PostgreSQL its roles and schema.",
+        what="Set a database up: its tables, and its roles on PostgreSQL.",
         own=(
             argument(
                 "--distributed",
