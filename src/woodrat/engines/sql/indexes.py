@@ -35,6 +35,13 @@ class Indexes(Tables):
         rows = self.select(query, tenant=self.tenant_number, name=index, limit=count, **asked)
         return _read(index, rows)
 
+    def count(self, index: str, prefix: bytes = b"", *, through: int | None = None) -> int:
+        asked = _within(prefix)
+        if through is not None:
+            asked["through"] = through
+        query = "count" if through is None else "count_past"
+        return int(self.value(query, tenant=self.tenant_number, name=index, **asked))
+
     def find(self, index: str, prefixes: Sequence[bytes]) -> Sequence[tuple[bytes, bytes]]:
         if len(prefixes) == 1:
             return self.scan(index, prefixes[0])
