@@ -32,7 +32,6 @@ from woodrat.server.reads import Reads
 from woodrat.server.requests import Exchange, Gone, Receive, Scope, Send
 from woodrat.server.routes import ROUTES
 from woodrat.server.sessions import SESSIONS_TENANT, Sessions
-from woodrat.server.show_cache import Spelling
 from woodrat.server.sign_in import SignIn
 from woodrat.server.status import Measures, Status, without_path
 from woodrat.server.streams import LogStreams
@@ -58,7 +57,7 @@ if TYPE_CHECKING:
     from woodrat.server.route import Route
 
 TEND_SECONDS: Final = 1.0
-"""How often keys are read anew, the audit is written down, and answers kept at hand are looked at anew."""
+"""How often keys are read anew, and the audit is written down."""
 ASK_AGAIN: Final = (b"cache-control", b"no-cache")
 """That a cache may keep an answer, and asks about it before it is used again: for what holds no data."""
 ID_BYTES: Final = 8
@@ -117,8 +116,6 @@ class App:
         """The ledgers."""
         self.audit = Audit(self.tenants.open(AUDIT_TENANT, "server"), clock, logs.failed)
         """Who looked at what."""
-        self.spelling = Spelling(partial(growth.stamp, engine))
-        """Answers to `show` that are kept at hand."""
         self._committer, self._relay = Committer(engine, callers=lambda: self.measures.calls_open), Relay()
         self.sessions = Sessions(self.tenants.open(SESSIONS_TENANT, "server"), clock)
         """Who signed in with a browser."""
@@ -143,9 +140,8 @@ class App:
             self.audit,
             self.turns,
             self.measures,
-            # A reader of SQLite waits for nobody, so that it may read on the loop.
-            self.spelling if engine.name == "sqlite" else None,
             local=limits.local,
+            reads_soon=engine.name == "sqlite",  # a reader of SQLite waits for nobody, so that it may read on the loop
         )
         self._indexing = Indexing(
             engine, lambda tenant: self.tenants.open(tenant, "server"), self.threads["indexes"], self._closing
@@ -254,13 +250,12 @@ class App:
             await loop.run_in_executor(self.threads["keys"], self._refresh_keys)
 
     async def _tend(self) -> None:
-        """Write the audit down, and look after what is kept at hand, time and again; writing waits for writers."""
+        """Write the audit down, and let go of quiet runs, time and again; writing waits for writers."""
         loop = asyncio.get_running_loop()
         while not self._closing.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), TEND_SECONDS)
                 return
-            self.spelling.forget()
             await loop.run_in_executor(self.threads["audit"], self._write_down)
             if len(self._relay) and not self._closing.is_set():
                 await self._committer.carry_out(lambda: self._relay.let_go_of_quiet(self._clock.now()))
