@@ -239,34 +239,22 @@ class Exchange:
         stated = self.headers.get(b"content-length", b"")
         if stated.isdigit() and int(stated) > limits.bytes_max:
             raise too_large(limits.bytes_max, int(stated))
-        parts: list[bytes] = []
+        taken, unpacker = TakenBody(limits, lines=lines), Unpacker() if packed == b"gzip" else None
         try:
             async with asyncio.timeout(self._wait_seconds):
-                if packed == b"gzip":
-                    await self._take_packed(parts, limits, lines=lines)
-                else:
-                    await self._take_plain(parts, limits, lines=lines)
+                async for part in self._parts():
+                    for step in (part,) if unpacker is None else unpacker.take(part):
+                        taken.add(step)
+                        self._hold(taken.size)
+                        if unpacker is not None:  # a small part may come to much, and others are to be answered
+                            await asyncio.sleep(0)
         except TimeoutError:
             raise self._too_slow() from None
         except zlib.error as error:
             raise Rejected(400, f"The body is not gzip ({error}). {NOTHING_DONE} Send it as it was packed.") from None
-        return parts[0] if len(parts) == 1 else b"".join(parts)
-
-    async def _take_plain(self, parts: list[bytes], limits: BodyLimits, *, lines: bool) -> None:
-        taken = TakenBody(parts, limits, lines=lines)
-        async for part in self._parts():
-            taken.add(part)
-            self._hold(taken.size)
-
-    async def _take_packed(self, parts: list[bytes], limits: BodyLimits, *, lines: bool) -> None:
-        taken, unpacker = TakenBody(parts, limits, lines=lines), Unpacker()
-        async for part in self._parts():
-            for step in unpacker.take(part):
-                taken.add(step)
-                self._hold(taken.size)
-                await asyncio.sleep(0)  # a small part may come to much, and others are to be answered meanwhile
-        if not unpacker.whole:
+        if unpacker is not None and not unpacker.whole:
             raise Rejected(400, f"The body ends in the middle of its gzip. {NOTHING_DONE} Send all of it.")
+        return b"".join(taken.parts)
 
     def _hold(self, size: int) -> None:
         """Take the room that a long body needs, which is given back when the request was answered."""
