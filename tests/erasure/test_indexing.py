@@ -14,7 +14,7 @@ from woodrat import Ledger
 from woodrat.api.trailing_indexes import TRAILING
 from woodrat.canon.ids import TenantId
 from woodrat.engines.port import Transaction
-from woodrat.ledger import fingerprint_index, indexer, refold, state_steps
+from woodrat.ledger import fingerprint_index, indexer, refold, state_rows, state_steps
 from woodrat.ledger import index as log_index
 from woodrat.recall import index as recall_index
 
@@ -62,7 +62,7 @@ def rows_with_the_secret(ledger: Ledger) -> set[str]:
     """Return the indexes that hold it, in words as search has them or as it was written."""
     forms = (SECRET.encode(), SECRET.lower().encode())
     with ledger.context.engine.view(ledger.tenant) as view:
-        names = {name for index in indexer.STATE for name in index.indexes} | set(view.audit().notes())
+        names = set(state_rows.INDEXES) | set(view.audit().notes())
         rows = ((name, row) for name in names for row in view.lives(name))
         return {name for name, row in rows if any(form in row.key or form in row.value for form in forms)}
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from woodrat.explain import index as trace_index
 from woodrat.ledger import identity_backlog, observed_time, refold, source_index
-from woodrat.ledger.indexer import STATE, Trailing, of_log, of_state
+from woodrat.ledger.indexer import STATE, Trailing, of_log
 from woodrat.recall import index as recall_index
 from woodrat.runs import index as run_index
 
 TRAILING: tuple[Trailing, ...] = (
-    *map(of_state, STATE),
+    STATE,
     of_log(run_index.INDEX),
     of_log(run_index.LIST_INDEX),
     of_log(observed_time.INDEX),

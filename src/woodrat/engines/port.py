@@ -353,10 +353,13 @@ class View(Protocol):
         returns and, for a position of the past, what it passes that was not true then.
         """
 
-    def find(self, index: str, prefixes: Sequence[bytes]) -> Sequence[tuple[bytes, bytes]]:
+    def count(self, index: str, prefix: bytes = b"", *, through: int | None = None) -> int:
+        """Return how many rows of an index have keys that begin with a prefix, now or at a position."""
+
+    def find(self, index: str, prefixes: Sequence[bytes], *, limit: int | None = None) -> Sequence[tuple[bytes, bytes]]:
         """Return the rows of an index that are true now and begin with any of these prefixes, as (key, value), by key.
 
-        No prefix begins another.
+        With `limit`, at most so many for each prefix. No prefix begins another.
         """
 
     def lives(self, index: str, prefix: bytes = b"") -> Sequence[IndexRow]:

@@ -1,10 +1,9 @@
 """The indexer: brings everything that trails the log up to date, a bounded step at a time.
 
-There are three ways to trail the log, and one to be brought up to date: a `Trailing`, which says how far it goes and
-takes a step. Whoever knows the rooms lists them all (`api/trailing_indexes.py`); `doctor` and `/metrics` show them.
+Each is a `Trailing`, which says how far it goes and takes a step. Whoever knows the rooms lists them all
+(`api/trailing_indexes.py`); `doctor` and `/metrics` show them.
 
-- An index of state has rows for every fold: declare a `StateIndex` (`state_index.py`) and add it to `STATE` here. One
-  pass over the log feeds all of them, and folds each entity once.
+- The state index has rows for every entity (`state_rows.py` says which).
 - An index of the log lists entries by what they say: declare an `Index` (`index.py`), and list `of_log(INDEX)`.
 - Anything else, such as the vectors of an embedder, is a `Trailing` of its own: a `position` that reads how far it goes
   from a view (`index.covered`, where `index.cover` noted it), and a `go_on` that takes in about so many entries more.
@@ -23,8 +22,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from woodrat.errors import Unavailable
-from woodrat.ledger import fingerprint_index, search_index, state_index, state_rows, state_steps
 from woodrat.ledger import index as log_index
+from woodrat.ledger import state_index, state_steps
 from woodrat.ledger.state_redo import redo as redo
 from woodrat.ledger.state_redo import rows_about as rows_about
 from woodrat.record_json import Record
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
 
 STEP_ENTRIES: Final = 1_000
 """About how many entries one step takes in."""
-STATE: Final = (search_index.INDEX, state_rows.INDEX, fingerprint_index.INDEX)
-"""The indexes of state."""
 
 
 def _always(_: Context) -> bool:
@@ -59,16 +56,12 @@ class Trailing:
     """Whether to bring it on before somebody asks: what is held in memory as a whole waits for a first question."""
 
 
-def of_state(index: state_index.StateIndex) -> Trailing:
-    """Return an index of state as something that trails the log; the others that stand where it does go on with it."""
+def _state_goes_on(context: Context, entries_max: int) -> bool:
+    return state_steps.go_on(context.engine, context.tenant, context.policies, entries_max)
 
-    def go_on(context: Context, entries_max: int) -> bool:
-        engine, tenant = context.engine, context.tenant
-        went_on = state_steps.go_on(engine, tenant, context.policies, STATE, entries_max)
-        fingerprint_index.renew(engine, tenant)  # once the leaves are those of the end of the log
-        return went_on
 
-    return Trailing(index.name, partial(_reached, index.name), go_on)
+STATE: Final = Trailing(state_index.NAME, state_index.reached, _state_goes_on)
+"""The state index."""
 
 
 def of_log(index: Index) -> Trailing:
@@ -80,10 +73,6 @@ def of_log(index: Index) -> Trailing:
         return log_index.go_on(context.engine, context.tenant, index, entries_max) != before
 
     return Trailing(index.name, partial(_covered, index.name), go_on)
-
-
-def _reached(name: str, view: View) -> int:
-    return state_index.reached(view, name)
 
 
 def _covered(name: str, view: View) -> int:

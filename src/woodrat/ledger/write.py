@@ -45,6 +45,9 @@ KEY_BYTES_MAX = 256
 
 _make: Final = tuple.__new__
 
+SHARING_MAX: Final = 64
+"""Among how many entities that have an identifying value a hint looks for one that is not joined."""
+
 WRITE_ENTRIES_MAX = 1_000_000
 """Most entries one write may have."""
 
@@ -448,7 +451,7 @@ def _shared(draft: Draft, news: transitions.News, *, about_to: bool = False) -> 
     if identity_backlog.is_due(draft.view):
         news, waiting = identity_backlog.settled(draft.view, news)
         draft.hints += identity_backlog.hints(waiting)
-    return identifying_values.sharing(draft.view, news, about_to=about_to)
+    return identifying_values.sharing(draft.view, news, about_to=about_to, limit=SHARING_MAX)
 
 
 def nothing_new(draft: Draft) -> Report:

@@ -9,11 +9,9 @@ from woodrat.engines.port import BEFORE_ALL, Audit, IndexRow, Mismatch, View
 from woodrat.erasure.index import BY_ENTRY
 from woodrat.errors import Corrupt
 from woodrat.exchange import index as exchange_index
-from woodrat.ledger import fingerprint_index, identity_backlog, refold, search_index
+from woodrat.ledger import fingerprint_index, identity_backlog, refold, state_index, state_rows
 from woodrat.ledger import index as log_index
 from woodrat.ledger.identifying_values import SHARING, prefix_of_rule
-from woodrat.ledger.indexer import STATE
-from woodrat.ledger.state_index import progress_of
 from woodrat.recall import index as recall_index
 from woodrat.state import fingerprint
 
@@ -31,7 +29,6 @@ def check_notes(view: View, audit: Audit) -> None:
     """Compare what is noted of indexes and of other logs with the end of the log, which may have been cut back."""
     end = view.head().position
     names = {*(index.name for index in INDEXES), recall_index.PASSAGES}
-    of_state = {index.name for index in STATE}
     for name, noted in audit.notes().items():
         try:
             if name.startswith(exchange_index.TAKEN):
@@ -41,8 +38,10 @@ def check_notes(view: View, audit: Audit) -> None:
                 if name == refold.NAME
                 else any(one.position > end for one in identity_backlog.backlogs(view))
                 if name == identity_backlog.NAME
-                else progress_of(view, name).position > end
-                if name in of_state
+                else state_index.reached(view) > end
+                if name == state_index.NAME
+                else fingerprint_index.position(view) > end
+                if name == fingerprint_index.NAME
                 else (name in names or name.startswith(recall_index.VECTORS)) and log_index.covered(view, name) > end
             ):
                 problem = f"the index {name} speaks of a position after the end of the log"
@@ -61,7 +60,13 @@ def pass_over_backlog(view: View, audit: Audit) -> None:
 
 def pass_over(audit: Audit) -> None:
     """Leave the indexes that trail the log as they are, uncompared."""
-    trailing = {*(index.name for index in INDEXES), *search_index.INDEX.indexes, recall_index.PASSAGES}
+    trailing = {
+        *(index.name for index in INDEXES),
+        state_rows.WORD,
+        state_rows.RELATION_WORD,
+        state_rows.ROOT,
+        recall_index.PASSAGES,
+    }
     for name in audit.indexes():
         if name in trailing or name.startswith(recall_index.VECTORS):
             audit.pass_over(name)

@@ -22,13 +22,12 @@ from woodrat.ledger import (
     fingerprint_index,
     identifying_values,
     identity_backlog,
-    search_index,
+    state_index,
     state_rows,
 )
 from woodrat.ledger.before import Before
 from woodrat.ledger.read import Reader
-from woodrat.ledger.state_index import StateIndex, progress_of
-from woodrat.ledger.state_redo import StateAudit, leaf_position
+from woodrat.ledger.state_redo import StateAudit
 from woodrat.log import check as log_check
 from woodrat.log.check import PART, Checked, Row, Walk
 from woodrat.merge import Policy, snapshot
@@ -85,7 +84,7 @@ class Refolder:
         self._view, self._audit, self._policies, self._deep = view, audit, policies, deep
         self._head = view.head().position
         self._versions = _versions(view)
-        self._imprint = progress_of(view, fingerprint_index.NAME)
+        self._imprint = fingerprint_index.position(view)
         self._readers: dict[int, Reader] = {}
         self._rules: dict[tuple[str, int], Rules] = {}
         self.found = Refolded()
@@ -93,22 +92,23 @@ class Refolder:
         self._waiting = {one.type: one.rules for one in identity_backlog.backlogs(view)}
         """Identity rules by which values are still being noted, by type."""
 
-    def _state_audits(self) -> list[tuple[StateAudit, StateIndex]]:
-        """Return what works out the rows of state indexes again, those of words only in depth."""
-        found: list[tuple[StateAudit, StateIndex]] = []
-        for index in (state_rows.INDEX, search_index.INDEX) if self._deep else (state_rows.INDEX,):
-            try:
-                audit = StateAudit(self._view, self._policies, (index,))
-            except UNREADABLE as error:
-                problem = f"how far the index {index.name} goes: {error}"
-                self.found.wrong.append(Mismatch("index", None, None, problem))
-                continue
-            if audit.progress.position > self._head:
-                problem = f"the index {index.name} speaks of a position after the end of the log"
-                self.found.wrong.append(Mismatch("truncated", self._head + 1, None, problem, log=True))
-            else:
-                found.append((audit, index))
-        return found
+    def _state_audits(self) -> list[StateAudit]:
+        """Return what works out the rows of the state index again; nothing while a schema is taken in."""
+        try:
+            audit = StateAudit(self._view, self._policies)
+        except UNREADABLE as error:
+            problem = f"how far the index {state_index.NAME} goes: {error}"
+            self.found.wrong.append(Mismatch("index", None, None, problem))
+            return []
+        if audit.progress.position > self._head:
+            problem = f"the index {state_index.NAME} speaks of a position after the end of the log"
+            self.found.wrong.append(Mismatch("truncated", self._head + 1, None, problem, log=True))
+            return []
+        if audit.progress.filling:
+            for name in state_rows.INDEXES:
+                self._audit.pass_over(name)
+            return []
+        return [audit]
 
     def fold(self, within: tuple[int, int], tell: Callable[[int], object]) -> Refolded:
         """Fold the entities of a slice; `tell` is told of how many observations at a time."""
@@ -158,7 +158,7 @@ class Refolder:
         ref = told.ref
         rules = self._rules_at(ref.type, self._head)
         values = Identifying(ref, rules.identifying, partial(shared_values, rules.schema))
-        for rows, _ in self._audits:
+        for rows in self._audits:
             told = told._replace(observations=rows.follow(ref, told.observations))
         first = _First(told.observations) if endpoints(ref) is not None else None
         if first is not None:
@@ -170,10 +170,11 @@ class Refolder:
         if first is not None and first.position >= 0:
             for name, key, value in entry_rows.relation_rows(ref, first.position):
                 self._audit.listed(IndexRow(name, key, first.position, value), ref)
-        for rows, index in self._audits:
-            part = "search" if index is search_index.INDEX else "index"
+        for rows in self._audits:
             for row in rows.rows():
-                self._audit.listed(row, ref, part)
+                is_word = row.name in (state_rows.WORD, state_rows.RELATION_WORD, state_rows.ROOT)
+                if self._deep or not is_word:
+                    self._audit.listed(row, ref, "search" if is_word else "index")
         return count
 
     def _lone(self, told: Told, values: Identifying) -> int:
@@ -276,10 +277,8 @@ class Refolder:
         digest = snapshot.value_digest(state, rules) if is_root and state.exists else None
         if digest is not None:
             self.found.now.add(ref.digest, digest)
-        then = self._imprint.position
+        then = self._imprint
         if then >= 0:
-            if self._imprint.filling:
-                then = leaf_position(self._imprint, self._view, self._policies, ref)
             if joined or last > then or self._rules_at(ref.type, then) is not rules:
                 reader = self._reader(then)
                 before = reader.state(ref) if reader.group(ref)[0] == ref else None

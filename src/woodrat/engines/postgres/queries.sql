@@ -459,6 +459,14 @@ SELECT found.key, found.value FROM unnest(:firsts::bytea[], :lasts::bytea[]) AS 
 ) AS found
 ORDER BY found.key;
 
+-- name: find_some
+-- The same, at most so many rows of each pair.
+SELECT found.key, found.value FROM unnest(:firsts::bytea[], :lasts::bytea[]) AS sought (first, last) CROSS JOIN LATERAL (
+    SELECT key, value FROM index_row
+    WHERE tenant = :tenant AND name = :name AND key >= sought.first AND key < sought.last ORDER BY key LIMIT :limit
+) AS found
+ORDER BY found.key;
+
 -- name: products
 -- The keys of an index of vectors, one after the other, and for each the dot product with a vector, in four bytes.
 SELECT string_agg(key, ''::bytea), string_agg(int4send(product(vector, (SELECT vector_of(:vector)))), ''::bytea)

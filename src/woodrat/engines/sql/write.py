@@ -440,18 +440,12 @@ class SqlTransaction(SqlView):
         )
 
     def put(self, rows: Iterable[IndexRow]) -> None:
-        tenant = self.tenant_number
-        present: list[tuple[Any, ...]] = []
-        past: list[tuple[Any, ...]] = []
-        at_hand = self.memory.at_hand
-        for index, key, since, value, until in rows:
-            assert not key.startswith(b"\xff"), "no key begins so"
-            if index in at_hand:
-                del at_hand[index]
-            if until is None:
-                present.append((tenant, index, key, since, value))
-            else:
-                past.append((tenant, index, key, since, until, value))
+        tenant, rows, at_hand = self.tenant_number, list(rows), self.memory.at_hand
+        for index in {row[0] for row in rows}:
+            at_hand.pop(index, None)
+        assert not any(row[1].startswith(b"\xff") for row in rows), "no key begins so"
+        present = [(tenant, name, key, since, value) for name, key, since, value, until in rows if until is None]
+        past = [(tenant, *row[:3], row[4], row[3]) for row in rows if row[4] is not None]
         if present:
             present.sort()  # the index is in this order
             self.many("add_index_row", present)

@@ -316,6 +316,16 @@ SELECT index_row.key, index_row.value FROM json_each(:sought) AS sought
 CROSS JOIN index_row ON index_row.tenant = :tenant AND index_row.name = :name
     AND index_row.key >= unhex(sought.value ->> 0) AND index_row.key < unhex(sought.value ->> 1);
 
+-- name: find_some
+-- The same, at most so many rows of each pair.
+SELECT index_row.key, index_row.value FROM json_each(:sought) AS sought
+CROSS JOIN index_row ON index_row.tenant = :tenant AND index_row.name = :name
+    AND index_row.key >= unhex(sought.value ->> 0) AND index_row.key < ifnull(
+        (SELECT later.key FROM index_row AS later WHERE later.tenant = :tenant AND later.name = :name
+            AND later.key >= unhex(sought.value ->> 0) AND later.key < unhex(sought.value ->> 1)
+         ORDER BY later.key LIMIT 1 OFFSET :limit),
+        unhex(sought.value ->> 1));
+
 -- name: add_index_row
 -- Add a row to an index, unless its key has one.
 INSERT OR IGNORE INTO index_row (tenant, name, key, since, value) VALUES (?, ?, ?, ?, ?);

@@ -26,7 +26,7 @@ from woodrat.engines.port import (
     View,
 )
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
-from woodrat.ledger import entry_index, state_rows, state_steps
+from woodrat.ledger import entry_index, state_steps
 from woodrat.ledger.derived_part import DerivedPart
 from woodrat.ledger.read import Reader
 from woodrat.ledger.spacing import ENTRY_BYTES
@@ -483,10 +483,9 @@ class DerivingContract(Contract):
 
         moments = range(BEFORE_ALL, ledger.position + 1, 5)
         folded = [lists(ledger.at(moment)) for moment in moments]
-        indexes = (state_rows.INDEX,)
-        while state_steps.go_on(engine, ledger.tenant, ledger.context.policies, indexes):
+        while state_steps.go_on(engine, ledger.tenant, ledger.context.policies):
             with engine.view(ledger.tenant) as view:
-                filling = progress_of(view, state_rows.INDEX.name).filling
+                filling = progress_of(view).filling
             if filling:
                 assert [lists(ledger.at(moment)) for moment in (moments[3], moments[-1])] == [folded[3], folded[-1]]
         assert [lists(ledger.at(moment)) for moment in moments] == folded

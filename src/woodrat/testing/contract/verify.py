@@ -18,7 +18,6 @@ from woodrat.engines.port import (
 )
 from woodrat.ledger import fingerprint_index, identifying_values
 from woodrat.ledger.read import Reader
-from woodrat.ledger.state_index import Progress
 from woodrat.merge import BUILTIN, packed_state
 from woodrat.merge.elements import INSIDE_MAX
 from woodrat.state.asof import AsOf
@@ -190,10 +189,10 @@ class VerifyingContract(Contract):
         )
         for values, entity in wrong:
             with engine.transaction(ledger.tenant) as write:
-                fingerprint_index.take_in(write, values, Progress(position))
+                fingerprint_index.put_leaves(write, values, position)
             assert [(one.damage, one.entity) for one in ledger.verify().damage] == [("fingerprint", entity)]
             with engine.transaction(ledger.tenant) as write:
-                fingerprint_index.take_in(write, {digest: right.get(digest) for digest in values}, Progress(position))
+                fingerprint_index.put_leaves(write, {digest: right.get(digest) for digest in values}, position)
             assert ledger.verify().sound
         with engine.transaction(ledger.tenant) as write:
             write.drop(fingerprint_index.NAME, b"n")
