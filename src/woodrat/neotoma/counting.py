@@ -1,14 +1,12 @@
-"""Counting: how many entities there are, without reading what is believed of each."""
+"""Counting: how many entities there are, from the rows of what lists show."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from woodrat.ledger.find import folds
+from woodrat.ledger.find import count_relations, count_shown, types_in_order
 from woodrat.ledger.moments import open_reader
-from woodrat.state.relation import endpoints
 
 if TYPE_CHECKING:
     from woodrat.context import Context
@@ -20,16 +18,14 @@ def entities(context: Context, entity_type: str | None, is_wanted: Callable[[str
     return sum(count for kind, count in counts.items() if is_wanted(kind))
 
 
-def by_type(context: Context, entity_type: str | None = None) -> tuple[Counter[str], int]:
+def by_type(context: Context, entity_type: str | None = None) -> tuple[dict[str, int], int]:
     """Return how many entities there are of each type, or of one, and how many relations; deleted ones do not count."""
-    counts: Counter[str] = Counter()
-    relations = 0
+    counts: dict[str, int] = {}
+    all_relations = 0
     with open_reader(context) as reader:
-        for ref, state in folds(reader, entity_type):
-            if state.deleted:
-                continue
-            if endpoints(ref) is None:
-                counts[ref.type] += 1
-            else:
-                relations += 1
-    return counts, relations
+        for kind in types_in_order(reader, entity_type):
+            relations = count_relations(reader, kind)
+            all_relations += relations
+            if found := count_shown(reader, kind) - relations:
+                counts[kind] = found
+    return counts, all_relations
