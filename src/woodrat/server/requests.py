@@ -10,7 +10,16 @@ import asyncio
 import gzip
 import re
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from contextlib import aclosing
 from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast
@@ -314,11 +323,10 @@ class Exchange:
 
         async def send(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                self.started, self.status = True, message["status"]
-                own = ((b"x-request-id", self.id.encode()), NOSNIFF, NO_STORE, *self._extra, self._vary)
                 theirs = [item for item in message.get("headers", ()) if item[0].lower() != NO_STORE[0]]
-                message["headers"] = [*theirs, *own]
-            await self._send(message)
+                await self._begin(message["status"], (*theirs, NO_STORE))
+            else:
+                await self._send(message)
 
         await answering({**scope, **said}, receive, send)
 
@@ -389,23 +397,26 @@ class Exchange:
         if b"if-none-match" in self.headers and status == 200 and self._has(headers):
             await self._unchanged((*headers, cached))
             return
-        sent = [(b"content-type", media), (b"x-request-id", self.id.encode()), NOSNIFF, cached]
-        sent += (*self._extra, *headers)
+        sent = [(b"content-type", media), cached, *headers]
         if (ready := next((pair for pair in packed if self._takes(pair[0])), None)) is not None:
             sent.append((b"content-encoding", ready[0]))
             body = ready[1]
         elif len(body) >= GZIP_FROM_BYTES and self._takes(b"gzip"):
             body = gzip.compress(body, 1, mtime=0) if len(body) < LONG_BYTES else await asyncio.to_thread(_packed, body)
             sent.append((b"content-encoding", b"gzip"))
-        sent += (self._vary, (b"content-length", str(len(body)).encode()))
-        self.started, self.status = True, status
-        await self._send({"type": "http.response.start", "status": status, "headers": sent})
+        await self._begin(status, (*sent, (b"content-length", str(len(body)).encode())))
         if self.method == "HEAD":
             body = b""
         if len(body) >= LONG_ANSWER_BYTES:
             await self._hand_over_pieces(body)
             body = b""
         await self._send({"type": "http.response.body", "body": body})
+
+    async def _begin(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Send the beginning of an answer: its status and headers, and those that every answer has."""
+        self.started, self.status = True, status
+        every = ((b"x-request-id", self.id.encode()), NOSNIFF, *self._extra, self._vary)
+        await self._send({"type": "http.response.start", "status": status, "headers": [*headers, *every]})
 
     async def while_here(self, doing: Awaitable[T]) -> T:
         """Return the result of something for a caller who waits; who goes away ends it at once, and that is `Gone`.
@@ -449,17 +460,13 @@ class Exchange:
 
     async def _unchanged(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
         """Answer that what the reader has is still so."""
-        sent = [(b"x-request-id", self.id.encode()), NOSNIFF, *self._extra, *headers, self._vary]
-        self.started, self.status = True, 304
-        await self._send({"type": "http.response.start", "status": 304, "headers": sent})
+        await self._begin(304, headers)
         await self._send({"type": "http.response.body", "body": b""})
 
     async def stream(self, media: bytes, parts: AsyncGenerator[bytes, None]) -> None:
         """Answer with parts as they come, to a caller who is there and reads them."""
-        headers = [(b"content-type", media), (b"x-request-id", self.id.encode()), NOSNIFF, NO_STORE]
-        headers += (*self._extra, self._vary)
-        self.started, self.status, self._streams = True, 200, media
-        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+        self._streams = media
+        await self._begin(200, ((b"content-type", media), NO_STORE))
         if self.method != "HEAD":
             await self.while_here(self._hand_over_parts(parts))
         await self._send({"type": "http.response.body", "body": b""})
