@@ -17,7 +17,7 @@ from woodrat.canon.ids import Ref
 from woodrat.engines import cancellation
 from woodrat.engines.port import BEFORE_ALL, IndexRow
 from woodrat.errors import Unavailable
-from woodrat.ledger import entry_index, refold, state_index, state_rows
+from woodrat.ledger import collector, entry_index, refold, state_index, state_rows
 from woodrat.ledger.before import Before, extend_all
 from woodrat.ledger.erasures import erased_since
 from woodrat.ledger.read import Reader
@@ -395,10 +395,13 @@ def go_on(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy], entr
     """
     with _turn(engine, tenant):
         with engine.view(tenant) as view:
-            if progress_of(view).position >= view.head().position:
-                return False
-            step = Step(view, policies, entries_max)
-        return step.write(engine, tenant)
+            lacking = view.head().position - progress_of(view).position
+        if lacking <= 0:
+            return False
+        with collector.held_off(min(lacking, STEP_ENTRIES)):  # it makes some dozens of rows for each entity
+            with engine.view(tenant) as view:
+                step = Step(view, policies, entries_max)
+            return step.write(engine, tenant)
 
 
 _TURNS: weakref.WeakKeyDictionary[Engine, dict[TenantId, threading.Lock]] = weakref.WeakKeyDictionary()
