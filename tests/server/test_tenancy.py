@@ -161,7 +161,7 @@ def outcome(app: App, route: Route, given: dict[str, Any]) -> str:
 
     ledger = app.tenants.ledger(Caller("mine", "me"))
     try:
-        soon = None if route.soon is None else route.soon(app.spelling, ledger, **given)
+        soon = None if route.soon is None else route.soon(ledger, **given)
         if soon is not None:
             return str(soon)
         answer = route.answer(ledger, **given) if route.writes else read(route, ledger, dict(given)).body

@@ -36,6 +36,8 @@ READER_FOLDS: Final = 1_000
 """After so many folds a walk begins with a fresh reader, since a reader keeps all it has folded."""
 GATHERED: Final = 64
 """How many entities are looked up at once: a page of the usual length and a few more."""
+RELATION_BEGINS: Final = b'["'
+"""What the key of a relation begins with; so do keys that identity rules make of several values."""
 WALK_ENTITIES: Final = 128
 """How many entities a walk asks the engine for at first; each time it asks for twice as many, up to `READER_FOLDS`."""
 
@@ -233,6 +235,17 @@ def count_shown(reader: Reader, type: str | None) -> int:
     found -= sum(view.count(SHOWN, key, through=rows.through) for key in keys)
     states = (reader.state(root) for root in rows.roots if root.type in types)
     return found + sum(1 for state in states if state.exists and not state.deleted)
+
+
+def count_relations(reader: Reader, type: str) -> int:
+    """Return how many of the entities that lists show of a type are relations: their keys name two entities."""
+    rows = coverage(reader)
+    if rows is None or not rows.covers(type):
+        return sum(1 for ref, _, _ in folds_in_order(reader, type) if relation.endpoints(ref) is not None)
+    listed = (shown_ref(key) for key, _ in scan_all(reader, rows, SHOWN, type_prefix(type) + RELATION_BEGINS))
+    found = sum(1 for ref in listed if ref not in rows.laid_over and relation.endpoints(ref) is not None)
+    roots = (root for root in rows.roots if root.type == type and relation.endpoints(root) is not None)
+    return found + sum(1 for state in map(reader.state, roots) if state.exists and not state.deleted)
 
 
 def _said(reader: Reader, type: str, after: Ref | None, reverse: bool) -> Iterator[Ref]:

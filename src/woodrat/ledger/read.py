@@ -417,8 +417,8 @@ class Reader:
         return None if found is None else self.with_reasons(found)
 
     def _shown(self, ref: Ref, current: Current) -> Snapshot | None:
-        state, version, packed = current
-        return Snapshot(ref, state, self.rules(ref.type), self.asof.position, version, packed) if state.live else None
+        state, version, _ = current
+        return Snapshot(ref, state, self.rules(ref.type), self.asof.position, version) if state.live else None
 
     def roots(self, type: str | None = None) -> Iterator[tuple[Ref, MergeState]]:
         """Yield every fold that exists, under its smallest entity; the order is that of their first members."""

@@ -49,7 +49,7 @@ class NeotomaEndpoint:
     async def answer(self, exchange: Exchange, gateway: HttpGateway) -> None:
         """Answer one call of a client; who it is is asked first."""
         try:
-            found = await _called(exchange, gateway.caller(exchange), gateway)
+            found = await _called(exchange, gateway.callers.of(exchange), gateway)
             if isinstance(found, bytes):
                 await exchange.send(found, OCTETS)  # a file: data, whatever it looks like
             else:
@@ -93,8 +93,8 @@ async def _called(exchange: Exchange, caller: Caller, gateway: HttpGateway) -> A
     if exchange.method == "GET":
         said: Any = from_query(requests.query(exchange.query_string))
     else:
-        limits = gateway.body_limits(verb.write is not None)
-        said = await gateway.take(exchange, caller, limits, _document)
+        limits = gateway.intake.limits_of(verb.write is not None)
+        said = await gateway.intake.take(exchange, caller, limits, _document)
     given = checked(verb, {**said, **found.arguments} if isinstance(said, dict) else said)
     ledger, change = gateway.ledger(caller), verb.write
     ledger = ledger if change is None else types.offered(ledger)
@@ -151,7 +151,7 @@ async def _written(caller: Caller, gateway: HttpGateway, ledger: Ledger, verb: V
         named[:] = store_calls.names_of(ledger, given)
         return store_calls.store(into, given, named)
 
-    report = await gateway.write_report(caller, ledger, write)
+    report = await gateway.writes.write_report(caller, ledger, write)
     if gateway.reads_soon and (answer := store_calls.soon(ledger, given, named, report)) is not None:
         return answer
     done = store_calls.stored_one(named, report)

@@ -49,8 +49,8 @@ class Reads:
         self._switching = Switching(SWITCH_SECONDS)
         self._awaited: set[asyncio.Future[Any]] = set()
         """What is being read for somebody who waits."""
-        self._catching_up: set[tuple[str, str]] = set()
-        """Tenants, and which indexes of theirs are being brought up to date."""
+        self._recall_indexing: set[str] = set()
+        """Tenants whose index of recall is being brought up to date."""
 
     async def read(self, caller: Caller, call: Callable[[], Any], job: Job | None = None) -> Any:
         """Do something that reads; where the `job` is heavy, another process does that instead."""
@@ -61,7 +61,7 @@ class Reads:
                     try:
                         return await self._read_in_thread("recalls", caller, call)
                     finally:
-                        self._bring_on(ledger, heavy_reads.RECALL, lambda: heavy_reads.recall_go_on(ledger))
+                        self._index_recall(ledger)
                 if job is None or not await self._is_heavy(job, ledger):
                     return await self._read_in_thread("reads", caller, call)
                 async with self.reading(caller, call, job) as work:
@@ -97,9 +97,6 @@ class Reads:
         async with self._turns["heavy_reads"].turn(caller) as place:
             workers, threads = self.workers, self._threads["heavy"]
             place.work = work = threads.submit(call) if workers is None else threads.submit(workers.ask, job, tell)
-            if workers is not None and job.verb in heavy_reads.INDEXED:
-                ledger = self._tenants.ledger(caller)
-                self._bring_on(ledger, "indexes", lambda: heavy_reads.catch_up(ledger))
             with self._awaiting(asyncio.wrap_future(work)) as reading:
                 reading.add_done_callback(lambda _: place.give_back())
                 yield reading
@@ -114,9 +111,9 @@ class Reads:
             reading.cancel()
 
     async def _is_heavy(self, job: Job, ledger: Ledger) -> bool:
-        if job.verb in heavy_reads.ALWAYS:
+        if heavy_reads.is_heavy(job.verb, job.given):
             return True
-        return bool(await self.look_up(lambda: heavy_reads.is_heavy(job.verb, job.given, ledger)))
+        return bool(await self.look_up(lambda: ledger.position) >= heavy_reads.LONG_LOG_ENTRIES)
 
     @contextmanager
     def _awaiting(self, reading: asyncio.Future[Any]) -> Iterator[asyncio.Future[Any]]:
@@ -127,25 +124,25 @@ class Reads:
             self._awaited.discard(reading)
             reading.cancel()
 
-    def _bring_on(self, ledger: Ledger, what: str, step: Callable[[], bool | None]) -> None:
-        """Have indexes of a tenant brought on in the background, a step at a time, unless that is being done."""
-        doing = (str(ledger.tenant), what)
-        if doing in self._catching_up or self._closing.is_set():
+    def _index_recall(self, ledger: Ledger) -> None:
+        """Have the index that recalls look at brought on in the background, a step at a time, unless it is being."""
+        if ledger.tenant in self._recall_indexing or self._closing.is_set():
             return
-
-        def go_on() -> None:
-            has_more = None
-            try:
-                has_more = step()
-            except WoodratError as error:  # it is tried again with the next such question
-                logs.failed(error)
-            finally:
-                self._catching_up.discard(doing)
-            if has_more:
-                self._bring_on(ledger, what, step)  # behind the steps of other tenants
-
-        self._catching_up.add(doing)
+        self._recall_indexing.add(ledger.tenant)
         try:
-            self._threads["indexes"].submit(go_on)
+            self._threads["indexes"].submit(self._step_recall, ledger)
         except (Full, RuntimeError):  # too much waits there, or the server ends
-            self._catching_up.discard(doing)
+            self._recall_indexing.discard(ledger.tenant)
+
+    def _step_recall(self, ledger: Ledger) -> None:
+        from woodrat.recall import index as recall_index
+
+        has_more = False
+        try:
+            has_more = recall_index.go_on(ledger.context)
+        except WoodratError as error:  # it is tried again with the next recall
+            logs.failed(error)
+        finally:
+            self._recall_indexing.discard(ledger.tenant)
+        if has_more:
+            self._index_recall(ledger)  # behind the steps of other tenants
