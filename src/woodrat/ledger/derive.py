@@ -15,7 +15,7 @@ from typing import Final
 
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import KEPT_EVERY, Kept, Transaction, View
-from woodrat.ledger import collector, entry_index, fingerprint_index, identifying_values, identity_backlog
+from woodrat.ledger import collector, entry_index, fingerprint_index, identifying_values, identity_backlog, log_rows
 from woodrat.ledger import find as finder
 from woodrat.ledger.before import Before
 from woodrat.ledger.erasures import UNFINISHED
@@ -64,6 +64,8 @@ def derive_again(
                 progress(done, size)
             part_is_done()
         folds.put_down()
+        log_rows.follow_all(write)
+        part_is_done()
         return observations, _finish(write, policies, size - 1, part_is_done)
 
 

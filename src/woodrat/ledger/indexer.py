@@ -1,11 +1,10 @@
 """The indexer: brings everything that trails the log up to date, a bounded step at a time.
 
-There are three ways to trail the log, and one to be brought up to date: a `Trailing`, which says how far it goes and
+There are two ways to trail the log, and one to be brought up to date: a `Trailing`, which says how far it goes and
 takes a step. Whoever knows the rooms lists them all (`api/trailing_indexes.py`); `doctor` and `/metrics` show them.
 
 - An index of state has rows for every fold: declare a `StateIndex` (`state_index.py`) and add it to `STATE` here. One
   pass over the log feeds all of them, and folds each entity once.
-- An index of the log lists entries by what they say: declare an `Index` (`index.py`), and list `of_log(INDEX)`.
 - Anything else, such as the vectors of an embedder, is a `Trailing` of its own: a `position` that reads how far it goes
   from a view (`index.covered`, where `index.cover` noted it), and a `go_on` that takes in about so many entries more.
   `go_on` works in a view and writes in a short transaction that does nothing if the position is another by then, or if
@@ -24,7 +23,6 @@ from typing import TYPE_CHECKING, Final
 
 from woodrat.errors import Unavailable
 from woodrat.ledger import fingerprint_index, search_index, state_index, state_rows, state_steps
-from woodrat.ledger import index as log_index
 from woodrat.ledger.state_redo import redo as redo
 from woodrat.ledger.state_redo import rows_about as rows_about
 from woodrat.record_json import Record
@@ -33,7 +31,6 @@ from woodrat.records import dataclass
 if TYPE_CHECKING:
     from woodrat.context import Context
     from woodrat.engines.port import View
-    from woodrat.ledger.index import Index
 
 STEP_ENTRIES: Final = 1_000
 """About how many entries one step takes in."""
@@ -71,23 +68,8 @@ def of_state(index: state_index.StateIndex) -> Trailing:
     return Trailing(index.name, partial(_reached, index.name), go_on)
 
 
-def of_log(index: Index) -> Trailing:
-    """Return an index of the log as something that trails it."""
-
-    def go_on(context: Context, entries_max: int) -> bool:
-        with context.engine.view(context.tenant) as view:
-            before = log_index.covered(view, index.name)
-        return log_index.go_on(context.engine, context.tenant, index, entries_max) != before
-
-    return Trailing(index.name, partial(_covered, index.name), go_on)
-
-
 def _reached(name: str, view: View) -> int:
     return state_index.reached(view, name)
-
-
-def _covered(name: str, view: View) -> int:
-    return log_index.covered(view, name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,8 +41,6 @@ ON_LONG_LOGS: Final = frozenset(
 """Reads that work through the whole log once, so that they are heavy on a log of some length."""
 BY_VALID_TIME: Final = frozenset({"conflicts", "duplicates"})
 """Lists that an index answers, unless they are asked by effective time: then every entity is folded."""
-INDEXED: Final = frozenset({"bisect", "impact", "lineage", "runs_diff", "runs_group", "stale", "what_if"})
-"""Those that read indexes of the log, which a process that only reads cannot bring up to date."""
 _COMPARED: Final = ("first", "second")
 """The two runs that are compared; a document of a run is as long as its sender likes."""
 RECALL: Final = "recall"
@@ -97,12 +95,3 @@ def recall_go_on(ledger: Ledger) -> bool:
     from woodrat.recall import index as recall_index
 
     return recall_index.go_on(ledger.context)
-
-
-def catch_up(ledger: Ledger) -> None:
-    """Bring the indexes of the log that heavy reads use up to date, so that the next of them reads less of the log."""
-    from woodrat.explain import index as trace_index
-    from woodrat.runs import index as run_index
-
-    run_index.catch_up(ledger.context.engine, ledger.tenant, lists=True)
-    trace_index.catch_up(ledger.context)

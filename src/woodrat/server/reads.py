@@ -97,9 +97,6 @@ class Reads:
         async with self._turns["heavy_reads"].turn(caller) as place:
             workers, threads = self.workers, self._threads["heavy"]
             place.work = work = threads.submit(call) if workers is None else threads.submit(workers.ask, job, tell)
-            if workers is not None and job.verb in heavy_reads.INDEXED:
-                ledger = self._tenants.ledger(caller)
-                self._bring_on(ledger, "indexes", lambda: heavy_reads.catch_up(ledger))
             with self._awaiting(asyncio.wrap_future(work)) as reading:
                 reading.add_done_callback(lambda _: place.give_back())
                 yield reading
