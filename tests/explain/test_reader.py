@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import pytest
@@ -11,11 +10,8 @@ from tests.runs.story import loan, write
 
 import woodrat
 from woodrat.canon.ids import TenantId
-from woodrat.context import Context
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
-from woodrat.explain import index
-from woodrat.ledger import index as log_index
 from woodrat.ledger.own_policy import registry
 from woodrat.runs.rules import Rule
 from woodrat.testing.clock import FixedClock
@@ -359,21 +355,15 @@ def test_unknown_ids_are_not_found(ledger: woodrat.Ledger) -> None:
 # The index
 
 
-def test_the_index_and_the_log_give_the_same_answers(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is read from the log where the index has not come is what it says afterwards, also after a rebuild."""
+def test_a_rebuild_leads_to_the_same_answers(ledger: woodrat.Ledger) -> None:
+    """What is found by rows of the write is found by those of a rebuild, now and at a moment of the past."""
     bad = store(ledger, creditScore=580)
     run = decide(ledger)
     past = ledger.at(ledger.position)
-    unindexed = past.impact(bad), past.lineage(run), past.impact(agent="loan-officer")
-    with ledger.context.engine.view(TenantId("lending")) as view:
-        assert log_index.covered(view, index.INDEX.name) == -1
-    monkeypatch.setattr(log_index.catch_up, "__defaults__", (3,))
-    assert (ledger.impact(bad), ledger.lineage(run), ledger.impact(agent="loan-officer")) == unindexed
-    with ledger.context.engine.view(TenantId("lending")) as view:
-        assert log_index.covered(view, index.INDEX.name) == view.head().position
-    assert past.impact(bad) == unindexed[0]
+    found = past.impact(bad), past.lineage(run), past.impact(agent="loan-officer")
+    assert (ledger.impact(bad), ledger.lineage(run), ledger.impact(agent="loan-officer")) == found
     ledger.rebuild()
-    assert ledger.impact(bad) == unindexed[0]
+    assert (past.impact(bad), ledger.impact(bad)) == (found[0], found[0])
 
 
 def test_a_hidden_value_stays_hidden(ledger: woodrat.Ledger) -> None:
@@ -385,21 +375,3 @@ def test_a_hidden_value_stays_hidden(ledger: woodrat.Ledger) -> None:
     (found,) = ledger.stale().items
     assert found.outcome == "unknown"
     assert (found.beliefs[0].before, found.beliefs[0].now) == ("[REDACTED]", "[REDACTED]")
-
-
-def test_a_long_index_tells_how_far_it_is(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first question about a long log is told of as it goes on; one that has nothing to wait for is not."""
-    said = store(ledger, creditScore=580)
-    for _ in range(4):
-        decide(ledger)
-    told: list[tuple[int, int]] = []
-    monkeypatch.setattr(index, "catch_up", partial(_catch_up_by, 5))
-    ledger.impact(said, progress=lambda *done: told.append(done))
-    size = ledger.position + 1
-    assert told == [(done, size) for done in range(0, size, 5)]
-    ledger.impact(said, progress=lambda *done: told.append((-1, -1)))
-    assert told[-1] != (-1, -1)
-
-
-def _catch_up_by(entries: int, context: Context, progress: Any = None) -> None:
-    log_index.catch_up(context.engine, context.tenant, index.INDEX, entries, progress=progress)

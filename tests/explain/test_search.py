@@ -20,11 +20,7 @@ from woodrat.explain.remake import SAME
 from woodrat.explain.stale import Stale
 from woodrat.explain.workers import search
 from woodrat.explain.workers.search import ChangedFields, StaleSearch, newly_stale
-from woodrat.ledger import index as log_index
-from woodrat.ledger.index import Tail
 from woodrat.ledger.read import Reader
-from woodrat.runs import index as run_index
-from woodrat.runs.index import DECISIONS
 from woodrat.runs.reader.recounter import Recounter
 from woodrat.runs.rules import Rule
 from woodrat.state.asof import AsOf
@@ -65,12 +61,9 @@ def writes(ledger: woodrat.Ledger, after: int = -1) -> list[tuple[int, int]]:
 
 def check(ledger: woodrat.Ledger) -> int:
     """Compare the search with the definition, write by write and over ranges; return how many decisions were found."""
-    every, tail = writes(ledger), Tail(DECISIONS)
+    every = writes(ledger)
     spans = every + [(every[at][0], every[min(at + 3, len(every) - 1)][1]) for at in range(0, len(every), 3)]
     expected = {span: by_definition(ledger, *span) for span in spans if interesting(ledger, *span)}
-    for span, decisions in expected.items():
-        assert list(newly_stale(ledger.context, *span, tail)) == decisions
-    run_index.catch_up(ledger.context.engine, ledger.tenant)
     for span, decisions in expected.items():
         assert list(newly_stale(ledger.context, *span)) == decisions
     with pytest.MonkeyPatch.context() as patch:
@@ -231,30 +224,4 @@ def test_only_the_fields_that_rules_ask_for_count(ledger: woodrat.Ledger) -> Non
         position = ledger.store({"entity_type": "loan", "id": "1", **fields}).position
         return len(StaleSearch(ledger.context, position, position).candidates())
 
-    for _ in range(2):
-        assert [candidates(note="y"), candidates(other=1), candidates(income=1), candidates(score=5)] == [0, 0, 1, 2]
-        run_index.catch_up(ledger.context.engine, ledger.tenant)
-
-
-def test_the_index_is_brought_along(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many decisions that are not indexed yet are indexed after they were read once; a dropped index is noticed."""
-    monkeypatch.setattr(search, "UNINDEXED_MAX", 2)
-    ledger.store({"entity_type": "loan", "id": "1", "score": 1}, observed_at=MONDAY)
-    tail = Tail(DECISIONS)
-
-    def candidates() -> int:
-        position = ledger.store({"entity_type": "loan", "id": "1", "score": 5}).position
-        return len(StaleSearch(ledger.context, position, position, tail=tail).candidates())
-
-    def indexed() -> bool:
-        with ledger.context.engine.view(ledger.tenant) as view:
-            return log_index.covered(view, run_index.INDEX.name) >= 0
-
-    decide(ledger, 1, 0)
-    assert (candidates(), len(tail), indexed()) == (1, 1, False)
-    for _ in range(2):
-        decide(ledger, 1, 0)
-    assert (candidates(), len(tail), indexed()) == (3, 3, True)
-    assert (candidates(), len(tail)) == (3, 0)
-    ledger.rebuild()
-    assert (candidates(), len(tail)) == (3, 3)
+    assert [candidates(note="y"), candidates(other=1), candidates(income=1), candidates(score=5)] == [0, 0, 1, 2]

@@ -16,7 +16,7 @@ from tests.explain.test_reader import RULES, counted, decide, engine, ledger, op
 import woodrat
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.explain.stale import Stale
-from woodrat.explain.workers import follower, search
+from woodrat.explain.workers import follower
 from woodrat.runs.rules import Rule
 
 __all__ = ["engine", "ledger"]  # fixtures
@@ -262,9 +262,8 @@ def test_other_writers_are_followed(tmp_path: Path) -> None:
 
 
 def test_a_long_write_is_followed_whole(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A write longer than what is looked at in one go is one write, and the index is brought along with it."""
+    """A write longer than what is looked at in one go is one write."""
     monkeypatch.setattr(follower, "_WINDOW", 3)
-    monkeypatch.setattr(search, "BEHIND_MAX", 2)
     for number in range(10):
         store(ledger, number, creditScore=580)
     runs = [decide(ledger, number) for number in range(10)]

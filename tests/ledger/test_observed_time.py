@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 import woodrat
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
-from woodrat.ledger import index as log_index
-from woodrat.ledger import observed_time, reads
+from woodrat.ledger import reads
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.pages import make_cursor
 from woodrat.merge.timeline import Event
+from woodrat.state import entry_rows
 from woodrat.testing.clock import FixedClock
 
 TIMES = [f"2026-01-0{day}T00:00:00.000000Z" for day in range(1, 6)]
@@ -22,11 +22,6 @@ def opened() -> woodrat.Ledger:
     """Return an empty ledger."""
     clock = FixedClock("2026-01-09T09:00:00.000000Z")
     return woodrat.Ledger(InMemoryEngine(), tenant="t", agent="ann", clock=clock, policies=registry(()))
-
-
-def catch_up(ledger: woodrat.Ledger, part: int) -> None:
-    """Bring the index up to date."""
-    log_index.catch_up(ledger.context.engine, ledger.context.tenant, observed_time.INDEX, part)
 
 
 def pages(past: woodrat.Past, since: str | None, until: str | None, limit: int) -> list[Event]:
@@ -48,36 +43,27 @@ def pages(past: woodrat.Past, since: str | None, until: str | None, limit: int) 
     since=st.none() | st.sampled_from(TIMES),
     until=st.none() | st.sampled_from(TIMES),
     limit=st.integers(1, 4),
-    part=st.integers(1, 5),
-    covered=st.integers(0, 10),
 )
 def test_a_timeline_by_index_is_all_that_was_seen_sorted(
-    said: list[tuple[str, str, int]], since: str | None, until: str | None, limit: int, part: int, covered: int
+    said: list[tuple[str, str, int]], since: str | None, until: str | None, limit: int
 ) -> None:
-    """At every position the pages of a timeline are all observations by then, sorted, wherever the index has come."""
+    """At every position the pages of a timeline are all observations by then, sorted."""
     ledger = opened()
-    for number, (id, time, value) in enumerate(said):
+    for id, time, value in said:
         ledger.store({"entity_type": "sensor", "id": id, "value": value}, observed_at=time, valid_from=TIMES[value])
-        if number == covered:
-            catch_up(ledger, part)
     for position in range(ledger.position + 1):
         for past in (ledger.at(position), ledger.at(position, valid_at=TIMES[1])):
             expected = list(reads.timeline(past.context, since=since, until=until))
             assert pages(past, since, until, limit) == expected
-    catch_up(ledger, part)
-    for position in range(ledger.position + 1):
-        past = ledger.at(position)
-        assert pages(past, since, until, limit) == list(reads.timeline(past.context, since=since, until=until))
     assert ledger.verify(deep=True).sound
 
 
 def test_a_planted_fault_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A row that is not what the log says is found by verify."""
     ledger = opened()
-    ledger.store({"entity_type": "sensor", "id": "a", "value": 1}, observed_at=TIMES[0])
     with monkeypatch.context() as patch:
-        patch.setattr(observed_time, "_key", lambda observed_at, digest: b"2020\0" + digest)
-        catch_up(ledger, 10)
+        patch.setattr(entry_rows, "observed_key", lambda observed_at, digest: b"2020\0" + digest)
+        ledger.store({"entity_type": "sensor", "id": "a", "value": 1}, observed_at=TIMES[0])
     assert not ledger.verify(deep=True).sound
 
 

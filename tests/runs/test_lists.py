@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,13 @@ from tests.runs.story import at, write_entry
 
 import woodrat
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
-from woodrat.ledger import index as log_index
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.pages import make_cursor
 from woodrat.proofs.verbs.keys import make as make_keys
 from woodrat.runs import index as run_index
-from woodrat.runs.index import decisions, listing
+from woodrat.runs.index import listing
+from woodrat.runs.index.terms import LISTS
 from woodrat.runs.reader import lists as run_lists
-from woodrat.runs.reader import recounter as recounter_module
 from woodrat.runs.reader import why as why_reader
 from woodrat.runs.reader.lists import ask_runs, matching, summaries
 from woodrat.runs.reader.recounter import open_recounter
@@ -177,12 +175,11 @@ def lists(ledger: woodrat.Past, position: int) -> list[list[str]]:
     return found
 
 
-def read(ledger: woodrat.Past, position: int, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+def read(ledger: woodrat.Past, position: int) -> list[list[str]]:
     """Return what every question finds at a position when every record is read."""
-    with monkeypatch.context() as patch:
-        patch.setattr(recounter_module, "TAIL_MAX", -(1 << 40))
-        patch.setattr(run_lists, "TAIL_MAX", -(1 << 40))
-        return lists(ledger, position)
+    with open_recounter(ledger.context, position) as recounter:
+        asked = [ask_runs(**filters) for filters in FILTERS]
+        return [list(dict.fromkeys(found.id for _, found in matching(recounter, one, only=RUNS))) for one in asked]
 
 
 def decided(ledger: woodrat.Past, position: int) -> None:
@@ -211,45 +208,25 @@ def _told(found: why_reader._Decided) -> tuple[Any, ...]:
     return found.place, list(found.grounds), why_reader._reason(found, lambda decision: decision)
 
 
-def agree(acts: list[Act], part: int, behind: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check that what the index finds is what the records say, at every position, with and without a tail."""
+def agree(acts: list[Act]) -> None:
+    """Check that what the index finds is what the records say, at every position, as written and as rebuilt."""
     ledger = opened()
-    for number, (kind, said) in enumerate(acts):
+    for kind, said in acts:
         act(ledger, kind, said)
-        if number == len(acts) - behind:
-            _catch_up(ledger, part)
-    for position in range(ledger.position + 1):
-        expected = read(ledger.at(position), position, monkeypatch)
-        assert lists(ledger.at(position), position) == expected, position
-        decided(ledger.at(position), position)
-    _catch_up(ledger, part)
-    for position in range(ledger.position + 1):
-        expected = read(ledger.at(position), position, monkeypatch)
-        assert lists(ledger.at(position), position) == expected, position
-        decided(ledger.at(position), position)
-    report = ledger.verify(deep=True)
-    assert report.sound, report
-
-
-def _catch_up(ledger: woodrat.Ledger, part: int) -> None:
-    for index in (run_index.INDEX, run_index.LIST_INDEX):
-        log_index.catch_up(ledger.context.engine, ledger.context.tenant, index, part)
-
-
-@pytest.fixture(scope="module")
-def patch() -> Iterator[pytest.MonkeyPatch]:
-    """What changes a limit, for a law that Hypothesis calls again and again."""
-    with pytest.MonkeyPatch.context() as patch:
-        yield patch
+    for _ in range(2):
+        for position in range(ledger.position + 1):
+            assert lists(ledger.at(position), position) == read(ledger.at(position), position), position
+            decided(ledger.at(position), position)
+        report = ledger.verify(deep=True)
+        assert report.sound, report
+        ledger.rebuild()
 
 
 @settings(max_examples=15, deadline=None, phases=[Phase.generate, Phase.shrink])
-@given(acts=st.lists(_acts, min_size=1, max_size=14), part=st.integers(1, 9), behind=st.integers(0, 5))
-def test_the_index_lists_what_the_records_say(
-    acts: list[Act], part: int, behind: int, patch: pytest.MonkeyPatch
-) -> None:
-    """Every list at every position is what reading all records gives, however the index came to be there."""
-    agree(acts, part, behind, patch)
+@given(acts=st.lists(_acts, min_size=1, max_size=14))
+def test_the_index_lists_what_the_records_say(acts: list[Act]) -> None:
+    """Every list at every position is what reading all records gives."""
+    agree(acts)
 
 
 @pytest.mark.parametrize("term", [b"list/status/done", b"list/line/"])
@@ -259,9 +236,8 @@ def test_verify_finds_rows_that_the_log_does_not_ask_for(fault: str, term: bytes
     ledger = opened()
     for kind, said in STORY[:10]:
         act(ledger, kind, said)
-    _catch_up(ledger, 4)
     assert ledger.verify(deep=True).sound
-    name, context = run_index.LIST_INDEX.name, ledger.context
+    name, context = LISTS, ledger.context
     with context.engine.transaction(context.tenant) as write:
         if fault == "ended later" and b"done" in term:
             term = b"list/status/interrupted"
@@ -291,7 +267,7 @@ def test_the_terms_of_lists_spell_no_values() -> None:
     (run,) = ledger.runs.list(conversation="Zoe", verdict="kind to Zoe").items
     assert (run.id, run.answer) == (RUNS[0], "With Zoe.")
     with ledger.context.engine.view(ledger.context.tenant) as view:
-        rows = view.lives(run_index.LIST_INDEX.name)
+        rows = view.lives(LISTS)
     assert len(rows) > 5
     assert [row.key.partition(b"/run_")[0] for row in rows if b"Zoe" in row.key + row.value] == [b"list/line"]
 
@@ -334,7 +310,7 @@ def test_what_was_erased_is_in_no_line(tmp_path: Path) -> None:
         context = ledger.context
         for _ in range(2):
             with context.engine.view(context.tenant) as view:
-                assert not [row for row in view.lives(run_index.LIST_INDEX.name) if b"Zweigmann" in row.value]
+                assert not [row for row in view.lives(LISTS) if b"Zweigmann" in row.value]
             listed = ledger.runs.list().items
             assert listed[0].answer == "nobody"
             assert [run.answer for run in listed] == [ledger.runs.show(run.id).answer for run in listed]
@@ -386,9 +362,9 @@ STORY: list[Act] = [
 """A history in which every part of a listing changes."""
 
 
-def test_the_story_holds(patch: pytest.MonkeyPatch) -> None:
+def test_the_story_holds() -> None:
     """Without a fault, the index and the records agree about a history in which every part changes."""
-    agree(STORY, 3, 4, patch)
+    agree(STORY)
 
 
 def _deaf(kind: str) -> Any:
@@ -424,18 +400,18 @@ def test_a_planted_fault_is_caught(name: str, fault: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(listing.Changes, name, fault)
         with pytest.raises(AssertionError):
-            agree(STORY, 3, 4, patch)
+            agree(STORY)
 
 
 def test_decisions_by_subject_that_are_left_out_are_missed() -> None:
     """An index that does not list decisions by the subject of their run is told from the records."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decisions, "runs_of", lambda entries: {})
+        patch.setattr(run_index, "follow", lambda *given: ())
         with pytest.raises(AssertionError):
-            agree(STORY, 3, 4, patch)
+            agree(STORY)
 
 
-def test_lists_after_an_erasure_are_what_the_records_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_after_an_erasure_are_what_the_records_say(tmp_path: Path) -> None:
     """Once a person and the runs about them are erased, lists of every moment are those of what is left."""
     make_keys(tmp_path / "keys", FixedClock())
     with woodrat.open(tmp_path / "a.db", agent="ann", keys=tmp_path / "keys") as ledger:
@@ -447,7 +423,7 @@ def test_lists_after_an_erasure_are_what_the_records_say(tmp_path: Path, monkeyp
         for _ in range(2):
             for position in range(ledger.position + 1):
                 past = ledger.at(position)
-                assert lists(past, position) == read(past, position, monkeypatch)
+                assert lists(past, position) == read(past, position)
                 decided(past, position)
-            _catch_up(ledger, 5)
+            ledger.rebuild()
         assert ledger.verify(deep=True, jobs=1).sound

@@ -10,13 +10,10 @@ import pytest
 from tests.runs.story import RUN, Said, at, body, condition, loan, origin, write, write_entry
 
 import woodrat
-from woodrat.canon.ids import TenantId
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
-from woodrat.ledger import index as log_index
 from woodrat.ledger.own_policy import registry
-from woodrat.runs import index as run_index
 from woodrat.runs.projection import project
 from woodrat.runs.reader.recounter import open_recounter
 from woodrat.runs.recorder import current
@@ -361,21 +358,17 @@ def test_a_reference_at_fault_is_refused(ledger: woodrat.Ledger) -> None:
 # The index
 
 
-def test_the_index_and_the_log_give_the_same_answers(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is read from the log where the index has not come is what the index says afterwards, part by part."""
-    monkeypatch.setattr(run_index, "INDEX_ENTRIES", 3)
+def test_a_rebuild_leads_to_the_same_answers(ledger: woodrat.Ledger) -> None:
+    """What is found by rows of the write is found by those of a rebuild, now and at a moment of the past."""
     write(ledger, loan())
     ledger.store({"entity_type": "loan", "id": "42", "status": "rejected"}, run=RUN, step=4)
     ledger.store({"entity_type": "evaluation", "name": "n", "subject": RUN, "verdict": "failed"})
     write(ledger, leaning())
-    past = ledger.at(ledger.position)  # a moment in the past does not bring the index up to date
-    unindexed = past.runs.show(RUN), past.why("loan/42"), past.runs.list()
-    with ledger.context.engine.view(TenantId("lending")) as view:
-        assert log_index.covered(view, run_index.INDEX.name) == -1
-    assert (ledger.runs.show(RUN), ledger.why("loan/42"), ledger.runs.list()) == unindexed
-    with ledger.context.engine.view(TenantId("lending")) as view:
-        assert log_index.covered(view, run_index.INDEX.name) == view.head().position
-    assert (past.runs.show(RUN), past.why("loan/42"), past.runs.list()) == unindexed
+    past = ledger.at(ledger.position)
+    found = past.runs.show(RUN), past.why("loan/42"), past.runs.list()
+    assert (ledger.runs.show(RUN), ledger.why("loan/42"), ledger.runs.list()) == found
+    ledger.rebuild()
+    assert (past.runs.show(RUN), past.why("loan/42"), past.runs.list()) == found
 
 
 def test_a_rebuild_loses_nothing(ledger: woodrat.Ledger) -> None:
@@ -479,15 +472,12 @@ def test_a_run_is_running_until_its_block_is_left(ledger: woodrat.Ledger) -> Non
 
 
 def test_decisions_are_found_by_entity_and_field(ledger: woodrat.Ledger) -> None:
-    """Decisions with evidence from an entity are found, or those from one field of it, with and without the index."""
+    """Decisions with evidence from an entity are found, or those from one field of it."""
     write(ledger, loan())
     write(ledger, leaning())
-    past = ledger.at(ledger.position)
-    for _ in range(2):
-        with open_recounter(past.context) as recounter:
-            ref = recounter.members("loan/42")[0]
-            every = [entry.position for entry in recounter.leaning_on(ref)]
-            assert len(every) == 2
-            assert [entry.position for entry in recounter.leaning_on(ref, "creditScore")] == every
-            assert recounter.leaning_on(ref, "credit") == []
-        run_index.catch_up(ledger.context.engine, ledger.context.tenant)
+    with open_recounter(ledger.context) as recounter:
+        ref = recounter.members("loan/42")[0]
+        every = [entry.position for entry in recounter.leaning_on(ref)]
+        assert len(every) == 2
+        assert [entry.position for entry in recounter.leaning_on(ref, "creditScore")] == every
+        assert recounter.leaning_on(ref, "credit") == []

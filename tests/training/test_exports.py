@@ -15,9 +15,7 @@ from tests.explain.test_reader import RULES, counted, decide, engine, ledger, op
 
 import woodrat
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
-from woodrat.ledger import index as log_index
 from woodrat.training import exports
-from woodrat.training import index as training_index
 
 __all__ = ["engine", "ledger"]  # fixtures: each engine
 
@@ -174,18 +172,6 @@ def test_impact_counts_what_the_files_hold(acts: list[tuple[str, int, int]], thr
         assert {one.id: one.leaning for one in past.impact(id).exports} == {e: n for e, n in wanted.items() if n}
 
 
-def test_the_index_of_pairs_verifies(ledger: woodrat.Ledger) -> None:
-    """A ledger whose exports paired runs, and whose impact was asked, is sound down to its indexes."""
-    said = store(ledger, creditScore=580)
-    for verdict in ("good", "bad"):
-        ledger.runs.judge(decide(ledger), verdict)
-    exported(ledger, "process-rl")
-    ledger.impact(said)
-    with ledger.context.engine.view(ledger.tenant) as view:
-        assert log_index.covered(view, training_index.INDEX.name) == ledger.position
-    assert ledger.verify(deep=True).sound
-
-
 def test_only_the_runs_concerned_are_looked_at(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it costs to look through an export does not grow with the runs in it that do not matter, nor with events."""
     bad = store(ledger, creditScore=580)
@@ -196,7 +182,6 @@ def test_only_the_runs_concerned_are_looked_at(ledger: woodrat.Ledger, monkeypat
         ledger.store({"entity_type": "audit_event", "id": str(number), "action": "login", "actor": "ann"})
     for kind in ("sft", "dpo"):
         exported(ledger, kind)
-    ledger.impact(bad)  # the index has caught up
     read = counted(ledger.context.engine, monkeypatch)
     assert len(ledger.impact(bad).exports) == 1
     assert read() < 100, "a question reads what it finds, and no more"

@@ -123,7 +123,6 @@ class Interpretations(PastInterpretations):
         from woodrat.ledger.moments import open_reader
         from woodrat.ledger.sources import Reading
 
-        source_index.catch_up(self.context)
         with open_reader(self.context) as reader:
             position = reader.asof.position
             begun = source_index.SourceLookup(reader.view, position).reading(interpretation)

@@ -231,7 +231,6 @@ class RemotePast(Past):
         import json
         from tempfile import TemporaryFile
 
-        from woodrat.engines.port import BEFORE_ALL
         from woodrat.engines.sqlite.in_memory import InMemoryEngine
         from woodrat.ledger.own_policy import registry
         from woodrat.replay.verbs import look_around
@@ -253,7 +252,7 @@ class RemotePast(Past):
                 lines.seek(0)
                 copy.log.import_(lines)
         wanted = list(runs)
-        inside = look_around(copy.context, wanted, BEFORE_ALL).kin if wanted else {}
+        inside = look_around(copy.context, wanted).kin if wanted else {}
         while wanted:
             run = wanted.pop(0)
             relay.claim(copy.context, self.link.transport.get(f"/v1/runs/{run}/receipts")["items"])

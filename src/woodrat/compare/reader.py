@@ -45,11 +45,11 @@ def runs_diff(
     A run is an id, or a document that holds one run in the neutral format. `other` at another moment of the same log
     is of no account. With a page, only its rows are returned; the comparison is of the whole runs.
     """
-    with open_recounter(context, lists=True) as recounter:
+    with open_recounter(context) as recounter:
         if other is None or (other.engine is context.engine and other.tenant == context.tenant):
             found = _compared(recounter, first, second, None)
         else:
-            with open_recounter(other, lists=True) as elsewhere:
+            with open_recounter(other) as elsewhere:
                 found = _compared(recounter, first, second, elsewhere)
     return found if page is None else page_of(found, page)
 
@@ -90,7 +90,7 @@ def runs_group(
     reward_min: float | None = None,
 ) -> Crowd:
     """Return runs clustered by what they did: those named, those a question fits, or those with the inputs of one."""
-    with open_recounter(context, lists=True) as recounter:
+    with open_recounter(context) as recounter:
         chosen = _Chosen(recounter, runs, like, asked, attributes)
         return gather(chosen.records(), LogLineage(recounter), find=chosen.find, reward_min=reward_min)
 

@@ -1,44 +1,31 @@
 """What an erasure makes of the derived data: just what it concerns is forgotten, and derived again.
 
-Merge states, search, the rows of state and the fingerprint are derived again by entity (`ledger/derived_part.py`); the
-indexes of the log by entry, by run and by decision, as listed here. An erasure of a large part of a log derives
-everything again instead. Either way the same is derived, and `verify` and a rebuild find nothing to say.
+Merge states, search, the rows of state and of entries and the fingerprint are derived again by entity
+(`ledger/derived_part.py`); the rows that depend on several entries by run and by decision, here. An erasure of a large
+part of a log derives everything again instead. Either way the same is derived, and `verify` and a rebuild find nothing
+to say.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from woodrat.explain import index as trace_index
 from woodrat.explain.index import touched
-from woodrat.ledger import body_index, entry_index, observed_time, source_index
+from woodrat.ledger import entry_index
 from woodrat.ledger import index as log_index
 from woodrat.ledger.derived_part import DerivedPart, replace_rows
 from woodrat.ledger.index import Lookup
 from woodrat.recall import index as recall_index
 from woodrat.runs import index as run_index
-from woodrat.runs.index import decisions, listing
+from woodrat.runs.index import listing
+from woodrat.runs.index.terms import NAME
 from woodrat.state.meaning import Step
-from woodrat.training import index as training_index
 
 if TYPE_CHECKING:
     from woodrat.engines.port import IndexRow, Transaction
-    from woodrat.ledger.index import Index
     from woodrat.log.entry import Entry
     from woodrat.merge import Policy
-
-BY_ENTRY: Final[Sequence[Index]] = (
-    observed_time.INDEX,
-    run_index.INDEX,
-    run_index.LIST_INDEX,
-    trace_index.INDEX,
-    training_index.INDEX,
-    body_index.INDEX,
-    source_index.INDEX,
-    source_index.SAID,
-)
-"""The indexes that list entries. `verify` goes by the same list."""
 
 
 class Concerned:
@@ -55,17 +42,16 @@ class Concerned:
         gone = set(positions)
         entries = [write.entry(position) for position in positions]
         self._entries: list[Entry] = [entry for entry in entries if entry is not None and entry.body is not None]
-        self._reaches = {index.name: log_index.covered(write, index.name) for index in BY_ENTRY}
         steps = [
             meaning
             for row, meaning in zip(self._part.rows, self._part.meanings, strict=True)
             if row.position in gone and isinstance(meaning, Step)
         ]
         self._runs = sorted({step.run for step in steps})
-        through = self._reaches[run_index.LIST_INDEX.name]
-        self._listed = sorted(listing.touched_runs(write, through, self._entries, self._part.entities))
+        self._through = write.head().position
+        self._listed = sorted(listing.touched_runs(write, self._through, self._entries, self._part.entities))
         self._decisions = self._leaning()
-        self._rows = [*self._entry_rows(), *self._followed()]
+        self._rows = list(self._followed())
 
     def derive_again(self) -> None:
         """Derive it again, now that the entries are gone."""
@@ -78,24 +64,16 @@ class Concerned:
             if name == recall_index.PASSAGES or name.startswith(recall_index.VECTORS):
                 log_index.forget(write, name)
 
-    def _entry_rows(self) -> Iterator[IndexRow]:
-        """Yield the rows that the entries make by themselves."""
-        for index in BY_ENTRY:
-            for entry in self._entries:
-                if entry.kind in index.kinds and entry.position <= self._reaches[index.name]:
-                    yield from log_index.rows_of(index, entry)
-
     def _followed(self) -> Iterator[IndexRow]:
-        """Yield the rows that depend on other entries too, as the log has them now."""
-        write, reaches = self._write, self._reaches
-        yield from decisions.lives(write, self._runs, reaches[run_index.INDEX.name])
-        yield from listing.lives(write, self._listed, reaches[run_index.LIST_INDEX.name])
-        yield from touched.lives(write, self._decisions, reaches[trace_index.INDEX.name])
+        """Yield the rows that depend on several entries, as the log has them now."""
+        yield from run_index.lives(self._write, self._runs, self._through)
+        yield from listing.lives(self._write, self._listed, self._through)
+        yield from touched.lives(self._write, self._decisions, self._through)
 
     def _leaning(self) -> list[int]:
         """Return the positions of decisions that go, that rest on the entities, or whose runs lose a read."""
         write = self._write
-        lookup = Lookup(write, write.head().position, run_index.DECISIONS)
+        lookup = Lookup(write, self._through, NAME)
         found: set[int] = {entry.position for entry in self._entries if entry.kind == "run.decided"}
         for ref in self._part.entities:
             found.update(lookup.positions_below(run_index.evidence_term(ref)))

@@ -6,14 +6,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Fault, NotFound, shown
-from woodrat.explain import index
 from woodrat.explain.reader import searches
 from woodrat.explain.reader import stale as stale_reader
 from woodrat.explain.reader.gathered import Gathered
 from woodrat.explain.reader.impact import ImpactSearch, direct_place, impact_page
 from woodrat.explain.reader.lineage import PLACE, LineageSearch, cut_of, lineage_page, reaches
 from woodrat.explain.reader.tracer import Tracer, depth_faults, open_tracer, text_faults
-from woodrat.ledger import source_index
 from woodrat.ledger.moments import here
 from woodrat.ledger.pages import page_request
 from woodrat.ledger.read import Reader
@@ -24,7 +22,6 @@ from woodrat.runs.step_order import numbered_steps
 from woodrat.runs.step_page import STEP_KINDS, step_kind, steps_page
 from woodrat.runs.steps import Decision, Read
 from woodrat.state.asof import AsOf
-from woodrat.training import index as training_index
 
 if TYPE_CHECKING:
     from woodrat.context import Context
@@ -48,9 +45,8 @@ def lineage(context: Context, what: object, *, depth: object, limit: object, cur
     question: Any = ["lineage", what, depth]
     request = page_request(context, question, limit, cursor, faults)
     assert depth is None or isinstance(depth, int)
-    bare = isinstance(what, str) and not what.startswith("run_")
     cut = cut_of(request.place_of(*PLACE))
-    with open_tracer(context, request.position, back=True, bare=bare) as tracer:
+    with open_tracer(context, request.position) as tracer:
         answer = None
         search = None if request.place is None else searches.find(context, tracer, request, LineageSearch)
         with suppress(searches.RanOut):
@@ -85,10 +81,6 @@ def impact(
     A page costs what it shows while it shows runs that leaned on it directly. What is further away is found distance by
     distance, and shown from what was found, also when it is asked for by a cursor, as long as the search is remembered.
     """
-    if context.moment == "now":
-        index.catch_up(context, progress)
-        training_index.catch_up(context, progress)
-    source_index.catch_up(context, said=agent is not None or str(what).startswith(("src_", "int_")), progress=progress)
     faults = [*text_faults(what=what, agent=agent), *depth_faults(depth)]
     question: Any = ["impact", what, agent, depth]
     request = page_request(context, question, limit, cursor, faults)

@@ -15,7 +15,7 @@ from typing import Final
 
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import KEPT_EVERY, Kept, Transaction, View
-from woodrat.ledger import collector, entry_index, fingerprint_index, identifying_values, identity_backlog
+from woodrat.ledger import collector, entry_index, fingerprint_index, identifying_values, identity_backlog, log_rows
 from woodrat.ledger.before import Before
 from woodrat.ledger.erasures import UNFINISHED
 from woodrat.ledger.read import Reader, lone_state
@@ -63,6 +63,7 @@ def derive_again(
                 progress(done, size)
             part_is_done()
         folds.put_down()
+        log_rows.follow_all(write)
         part_is_done()
         return observations, fingerprint_index.build(write, policies)
 

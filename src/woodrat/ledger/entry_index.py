@@ -1,6 +1,7 @@
 """Entry index: runs, sources, schemas and relations, found by the rows that entries ask for (`state/entry_rows.py`).
 
-Rows are put with their entries, in one transaction, so that these indexes never trail the log. What is made of an index
+Rows are put with their entries, in one transaction, and so are those that rooms list (`log_rows.py`). Nothing else
+appends to the log, so that neither ever trails it. What is made of an index
 again and again, such as the schema in force, is kept at hand as long as no row of it changes.
 """
 
@@ -15,18 +16,21 @@ from typing import Any, Final
 from woodrat.canon import ids
 from woodrat.canon.digest import unbase32
 from woodrat.engines.port import BEFORE_ALL, IndexRow, Transaction, View
+from woodrat.ledger.log_rows import Concerned
 from woodrat.log.check import Row
 from woodrat.log.entry import Entry, Write
 from woodrat.merge.packing import garbled
 from woodrat.state import entry_rows, schema
 from woodrat.state.entry_rows import (
+    OBSERVED,
     POSITION_BYTES,
     RELATION,
     RUN,
+    SAID,
     SCHEMA,
     SOURCE,
+    SOURCES,
     SUBJECT,
-    EntryRow,
     position_key,
     position_of,
     relation_index,
@@ -35,7 +39,7 @@ from woodrat.state.meaning import RUN_KINDS, Meaning
 from woodrat.state.relation import SAME_AS
 from woodrat.state.schema import Schema
 
-INDEXES: Final = (RUN, SUBJECT, SOURCE, SCHEMA, RELATION, SAME_AS)
+INDEXES: Final = (RUN, SUBJECT, SOURCE, SCHEMA, RELATION, SAME_AS, OBSERVED, SAID, SOURCES)
 """The indexes that the rows of entries are in."""
 SCHEMAS_MAX: Final = 1_024
 """How many schemas a process keeps parsed."""
@@ -50,7 +54,7 @@ _JOINS: Final = None
 
 
 def append(write: Transaction, writes: Sequence[Write], meanings: Sequence[Meaning]) -> None:
-    """Add writes at the end of the log, with the rows that their entries ask for."""
+    """Add writes at the end of the log, with the rows that their entries ask for, and those that rooms list."""
     write.append(writes, meanings)
     if len(writes) == 1:
         kinds: Sequence[str] = writes[0].kinds
@@ -59,30 +63,53 @@ def append(write: Transaction, writes: Sequence[Write], meanings: Sequence[Meani
         kinds = [kind for one in writes for kind in one.kinds]
         bodies = [body for one in writes for body in one.bodies]
     first = writes[0].first
-    _put(write, entry_rows.rows_of_all(range(first, first + len(kinds)), kinds, bodies, meanings))
+    last = first + len(kinds) - 1
+    concerned = _put(write, range(first, last + 1), kinds, bodies, meanings)
+    concerned.follow(write, first - 1, last)
 
 
 def derive(write: Transaction, rows: Sequence[Row], meanings: Sequence[Meaning]) -> None:
-    """Note again what rows of the log mean, as `append` did."""
+    """Note again what rows of the log mean, as `append` did; `log_rows.follow_all` comes after the last of them."""
     write.derive(rows, meanings)
-    _put(write, _rows(rows, meanings))
+    _put(write, *_columns(rows), meanings)
 
 
 def forget(write: Transaction, rows: Sequence[Row], meanings: Sequence[Meaning]) -> None:
     """Forget the rows that entries asked for, before what is left of them is derived again."""
-    for _, (name, key, _) in _rows(rows, meanings):
-        write.drop(name, key)
+    for row in _rows(write, *_columns(rows), meanings)[0]:
+        write.drop(row.name, row.key)
 
 
-def _rows(rows: Sequence[Row], meanings: Sequence[Meaning]) -> list[tuple[int, EntryRow]]:
-    return entry_rows.rows_of_all(
-        [row.position for row in rows], [row.kind for row in rows], [row.body for row in rows], meanings
-    )
+def _columns(rows: Sequence[Row]) -> tuple[list[int], list[str], list[bytes | None]]:
+    return [row.position for row in rows], [row.kind for row in rows], [row.body for row in rows]
 
 
-def _put(write: Transaction, rows: Sequence[tuple[int, EntryRow]]) -> None:
+def _rows(
+    view: View,
+    positions: Sequence[int],
+    kinds: Sequence[str],
+    bodies: Sequence[bytes | None],
+    meanings: Sequence[Meaning],
+) -> tuple[list[IndexRow], Concerned]:
+    """Return the rows that entries ask for by themselves, and which of them concern rooms."""
+    own = entry_rows.rows_of_all(positions, kinds, bodies, meanings)
+    rows = [IndexRow(name, key, position, value) for position, (name, key, value) in own]
+    concerned = Concerned(view, zip(positions, kinds, bodies, meanings, strict=True))
+    rows += concerned.rows()
+    return rows, concerned
+
+
+def _put(
+    write: Transaction,
+    positions: Sequence[int],
+    kinds: Sequence[str],
+    bodies: Sequence[bytes | None],
+    meanings: Sequence[Meaning],
+) -> Concerned:
+    rows, concerned = _rows(write, positions, kinds, bodies, meanings)
     if rows:
-        write.put([IndexRow(name, key, position, value) for position, (name, key, value) in rows])
+        write.put(rows)
+    return concerned
 
 
 def _positions(view: View, index: str, prefix: bytes) -> list[int]:

@@ -236,6 +236,8 @@ def redo(write: Transaction, policies: Mapping[str, Policy], refs: Iterable[Ref]
 
 def build(write: Transaction, policies: Mapping[str, Policy]) -> bytes:
     """Make the fingerprint of the end of the log from all entities, and return its root."""
+    if write.head().position == BEFORE_ALL:
+        return fingerprint.whole(None)
     write.drop(NAME)
     write.set_meta(NAME, None)
     put_leaves(write, changed_leaves(write, policies), write.head().position)

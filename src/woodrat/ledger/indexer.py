@@ -4,7 +4,6 @@ Each is a `Trailing`, which says how far it goes and takes a step. Whoever knows
 (`api/trailing_indexes.py`); `doctor` and `/metrics` show them.
 
 - The state index has rows for every entity (`state_rows.py` says which).
-- An index of the log lists entries by what they say: declare an `Index` (`index.py`), and list `of_log(INDEX)`.
 - Anything else, such as the vectors of an embedder, is a `Trailing` of its own: a `position` that reads how far it goes
   from a view (`index.covered`, where `index.cover` noted it), and a `go_on` that takes in about so many entries more.
   `go_on` works in a view and writes in a short transaction that does nothing if the position is another by then, or if
@@ -18,11 +17,9 @@ Whoever changes the past of some entities, as an erasure does, calls `rows_about
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from woodrat.errors import Unavailable
-from woodrat.ledger import index as log_index
 from woodrat.ledger import state_index, state_steps
 from woodrat.ledger.state_redo import redo as redo
 from woodrat.ledger.state_redo import rows_about as rows_about
@@ -32,7 +29,6 @@ from woodrat.records import dataclass
 if TYPE_CHECKING:
     from woodrat.context import Context
     from woodrat.engines.port import View
-    from woodrat.ledger.index import Index
 
 STEP_ENTRIES: Final = 1_000
 """About how many entries one step takes in."""
@@ -62,21 +58,6 @@ def _state_goes_on(context: Context, entries_max: int) -> bool:
 
 STATE: Final = Trailing(state_index.NAME, state_index.reached, _state_goes_on)
 """The state index."""
-
-
-def of_log(index: Index) -> Trailing:
-    """Return an index of the log as something that trails it."""
-
-    def go_on(context: Context, entries_max: int) -> bool:
-        with context.engine.view(context.tenant) as view:
-            before = log_index.covered(view, index.name)
-        return log_index.go_on(context.engine, context.tenant, index, entries_max) != before
-
-    return Trailing(index.name, partial(_covered, index.name), go_on)
-
-
-def _covered(name: str, view: View) -> int:
-    return log_index.covered(view, name)
 
 
 @dataclass(frozen=True, slots=True)

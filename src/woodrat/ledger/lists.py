@@ -191,6 +191,7 @@ def observations(
     """
     from woodrat.ledger import history as entity_history
     from woodrat.ledger import source_index, sources
+    from woodrat.state.entry_rows import SAID_FROM
 
     faults = [
         *([] if ref is None else ref_faults(ref)),
@@ -198,8 +199,6 @@ def observations(
     ]
     question: list[Json] = ["observations", None if ref is None else str(ref), source, interpretation]
     request = page_request(context, question, limit, cursor, faults)
-    if source is not None or interpretation is not None:
-        source_index.catch_up(context, said=True)
 
     def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Stored]]:
         after = BEFORE_ALL if place is None else place[0]
@@ -208,7 +207,7 @@ def observations(
             found = entity_history.observations_after(reader, reads.spoken_of(reader, find_ref(reader, ref)), after)
         elif origin:
             # A reading says less than its source does.
-            term = source_index.SAID_FROM + (origin.get("interpretation") or origin["source"])
+            term = SAID_FROM + (origin.get("interpretation") or origin["source"])
             walked = source_index.said_after(reader.view, reader.asof.position, term, after)
             found = (stored for stored in walked if reader.asof.selects(stored))
         else:
@@ -267,7 +266,6 @@ def timeline(
     asked, told = spoken_times.resolved({"since": since, "until": until}, context.clock)
     begin, end = (_time(name, value, faults) for name, value in asked.items())
     request = page_request(context, ["timeline", begin, end], limit, cursor, faults)
-    observed_time.catch_up(context)
     page = walked_page(
         context, request, (str, str), lambda reader, place: observed_time.walk(reader, begin, end, place)
     )
@@ -336,10 +334,9 @@ def deliveries(context: Context, *, limit: int = LIMIT, cursor: str | None = Non
 
 def interpretations(context: Context, *, limit: int = LIMIT, cursor: str | None = None) -> Page[Interpretation]:
     """Return every reading of a source, by position."""
-    from woodrat.ledger import source_index, sources
+    from woodrat.ledger import sources
 
     request = page_request(context, ["interpretations"], limit, cursor)
-    source_index.catch_up(context)
 
     def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Interpretation]]:
         for position, reading in sources.interpretations_after(reader, BEFORE_ALL if place is None else place[0]):

@@ -1,99 +1,47 @@
 """Where sources and their readings are found: deliveries, readings, and the observations that name where they are from.
 
-Two indexes that trail the log. That of deliveries and readings takes in their entries alone, so that it costs what they
-are, whatever else the log holds. That of observations lists each by its agent, its source and its reading.
+Their rows are put with their entries (`state/entry_rows.py`).
 """
 
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from woodrat.canon import form, ids
-from woodrat.ledger import index as log_index
-from woodrat.ledger.index import WALK_ROWS, WALK_ROWS_MIN, Index, Lookup, term_key, term_prefix
+from woodrat.canon import ids
+from woodrat.ledger.index import WALK_ROWS, WALK_ROWS_MIN, Lookup
 from woodrat.merge.packing import garbled
 from woodrat.state import interpretation, observation, source
 from woodrat.state.asof import Stored
-from woodrat.state.entry_rows import POSITION_BYTES, position_of
+from woodrat.state.entry_rows import (
+    BEGUN,
+    DELIVERED,
+    ENDED,
+    LINE,
+    MARKS,
+    POSITION_BYTES,
+    READING,
+    SAID,
+    SOURCES,
+    STARTED,
+    position_of,
+    term_key,
+    text_prefix,
+)
 from woodrat.state.interpretation import Interpretation
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from woodrat.context import Context
     from woodrat.engines.port import View
-    from woodrat.ledger.progress import Progress
     from woodrat.log.entry import Entry
     from woodrat.state.source import Delivery
 
-DELIVERED: Final = "delivered/"
-"""Deliveries of a source; its name follows."""
-READING: Final = "reading/"
-"""The beginning and the end of a reading; its id follows."""
-BEGUN: Final = "begun"
-"""Where readings begin; the rows hold their ids."""
-LINE: Final = "line/"
-"""What is recorded of a reading; its id follows, and the rows hold the bodies of its beginning and of its end."""
-SAID_FROM: Final = "from/"
-"""Observations that name a source or a reading; its name follows."""
-SAID_BY: Final = "by/"
-"""Observations of an agent; its name follows."""
-
 SAID_ROWS: Final = 128
 """How many rows are asked for at once where observations are walked."""
-
-STARTED: Final = "interpretation.started"
-ENDED: Final = "interpretation.ended"
-RECEIVED: Final = "received"
-
-
-def _terms(entry: Entry) -> tuple[str, ...]:
-    if entry.body is None:
-        return ()
-    body: Any = form.decode(entry.body)
-    return (DELIVERED + body["source"] if entry.kind == RECEIVED else READING + body["interpretation"],)
-
-
-def _pairs(entry: Entry) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the rows by which a list tells of a reading without looking at its entries."""
-    if entry.body is None or entry.kind == RECEIVED:
-        return
-    id = form.decode(entry.body)["interpretation"]
-    if entry.kind == STARTED:
-        yield term_key(BEGUN, entry.position), id.encode()
-    yield term_key(LINE + id, entry.position), _MARKS[entry.kind] + entry.body
-
-
-def _said_terms(entry: Entry) -> set[str]:
-    if entry.body is None:
-        return set()
-    body: Any = form.decode(entry.body)
-    terms = {SAID_BY + body["agent"]}
-    terms.update(SAID_FROM + body[name] for name in ("source", "interpretation") if isinstance(body.get(name), str))
-    return terms
-
-
-_MARKS: Final = {STARTED: b"+", ENDED: b"-"}
-_KINDS: Final = {mark: kind for kind, mark in _MARKS.items()}
-"""What stands before a body in a row."""
 READINGS_GATHERED: Final = 64
 """How many readings are looked up at once."""
-INDEX: Final = Index("sources", frozenset({RECEIVED, STARTED, ENDED}), _terms, _pairs)
-"""Where deliveries and readings are found."""
-SAID: Final = Index("said", frozenset({"observation"}), _said_terms)
-"""Where observations are found by who said them, and from which source or reading."""
-
-
-def catch_up(context: Context, *, said: bool = False, progress: Progress | None = None) -> None:
-    """Bring the index of sources up to date for a question about the present, and that of observations with `said`.
-
-    One that cannot be written to now stays behind.
-    """
-    if context.moment == "now":
-        log_index.catch_up(context.engine, context.tenant, INDEX, progress=progress)
-        if said:
-            log_index.catch_up(context.engine, context.tenant, SAID, progress=progress)
+_KINDS: Final = {mark: kind for kind, mark in MARKS.items()}
 
 
 def said(view: View, through: int, term: str) -> list[Stored]:
@@ -119,7 +67,7 @@ class SourceLookup:
     def __init__(self, view: View, through: int) -> None:
         self._view = view
         self._through = through
-        self._index = Lookup(view, through, INDEX)
+        self._index = Lookup(view, through, SOURCES)
 
     def entries_of_reading(self, id: str) -> list[Entry]:
         """Return how a reading began and ended, by position."""
@@ -149,38 +97,32 @@ class SourceLookup:
                     try:
                         found = interpretation.stored(bodies[STARTED], bodies.get(ENDED))
                     except (AssertionError, AttributeError, KeyError, TypeError, ValueError) as error:
-                        raise garbled(f"The index {INDEX.name}") from error
+                        raise garbled(f"The index {SOURCES}") from error
                     yield position, found
 
     def _begun_after(self, after: int) -> Iterator[tuple[int, str]]:
         """Yield where readings began after a position, with their ids; one that came twice comes twice."""
-        prefix = term_prefix(BEGUN)
+        prefix = text_prefix(BEGUN)
         last, size = None if after < 0 else term_key(BEGUN, after), WALK_ROWS_MIN
         while True:
             rows = self._index.scan(prefix, after=last, limit=size)
             yield from ((position_of(key), _id_in(value)) for key, value in rows)
             if len(rows) < size:
-                break
+                return
             last, size = rows[-1][0], min(size * 4, WALK_ROWS)
-        for entry in self._index.tail:
-            if entry.kind == STARTED and entry.position > after:
-                yield from (
-                    (position_of(key), value.decode()) for key, value in _pairs(entry) if key.startswith(prefix)
-                )
 
     def _lines(self, ids: Collection[str]) -> dict[str, list[tuple[int, str, bytes]]]:
         """Return how some readings began and ended, by position: where, which of both, and the body."""
-        sought = {term_prefix(LINE + id): id for id in ids}
+        sought = {text_prefix(LINE + id): id for id in ids}
         # Rows go with their entries and end by nothing else, so the past has those of the present up to there.
-        rows = list(self._view.find(INDEX.name, sorted(sought)))
-        rows += (pair for entry in self._index.tail for pair in _pairs(entry))
+        rows = self._view.find(SOURCES, sorted(sought)) if sought else ()
         found: dict[str, list[tuple[int, str, bytes]]] = {id: [] for id in ids}
         for key, value in rows:
             id, position = sought.get(key[:-POSITION_BYTES]), position_of(key)
             if id is not None and position <= self._through:
                 kind = _KINDS.get(value[:1])
                 if kind is None:
-                    raise garbled(f"The index {INDEX.name}")
+                    raise garbled(f"The index {SOURCES}")
                 found[id].append((position, kind, value[1:]))
         return found
 
@@ -189,7 +131,7 @@ def _id_in(value: bytes) -> str:
     try:
         return value.decode()
     except ValueError as error:
-        raise garbled(f"The index {INDEX.name}") from error
+        raise garbled(f"The index {SOURCES}") from error
 
 
 def _reading(entries: list[Entry]) -> Interpretation | None:

@@ -19,10 +19,11 @@ from woodrat.ledger import entry_index, facts, plans, redaction, source_index
 from woodrat.ledger.arguments import Arguments
 from woodrat.ledger.facts import write
 from woodrat.ledger.moments import NO_READ, open_reader
-from woodrat.ledger.source_index import ENDED, SAID_FROM, STARTED, SourceLookup
+from woodrat.ledger.source_index import SourceLookup
 from woodrat.ledger.write import Writer
 from woodrat.records import replace
 from woodrat.state import source as source_form
+from woodrat.state.entry_rows import ENDED, SAID_FROM, STARTED
 from woodrat.state.interpretation import Interpretation
 from woodrat.state.observation import REASON_BYTES_MAX
 from woodrat.state.source import SOURCE_BYTES_MAX, Delivery, source_digest
@@ -101,7 +102,6 @@ def deliveries(context: Context) -> tuple[Delivery, ...]:
 def deliveries_of(context: Context, source_id: object) -> tuple[Delivery, ...]:
     """Return the deliveries of one source, by position; `NotFound` when there is none."""
     digest = _digest_named(source_id)
-    source_index.catch_up(context)
     with open_reader(context) as reader:
         digest = digest or entry_index.source_by_id(reader.view, str(source_id))
         lookup = SourceLookup(reader.view, reader.asof.position)
@@ -328,7 +328,6 @@ def interpretation_named(context: Context, id: object) -> Interpretation:
     """Return one reading of a source; `NotFound` when there is none."""
     _check_ids(interpretation=id)
     assert isinstance(id, str)
-    source_index.catch_up(context)
     with open_reader(context) as reader:
         return _named(SourceLookup(reader.view, reader.asof.position), id)
 
@@ -348,7 +347,6 @@ def interpretations_diff(context: Context, before: str, after: str) -> ReadingsD
     from woodrat.ledger.known_state import readings_diff
 
     _check_ids(before=before, after=after)
-    source_index.catch_up(context, said=True)
     with open_reader(context) as reader:
         lookup = SourceLookup(reader.view, reader.asof.position)
         compared = [_named(lookup, id) for id in (before, after)]

@@ -14,15 +14,16 @@ from woodrat.canon import form, ids, moment
 from woodrat.canon.digest import base32, digest
 from woodrat.canon.ids import ID_CHARACTERS, Ref
 from woodrat.errors import NotFound, Refused
-from woodrat.ledger import entry_index, redaction, source_index
+from woodrat.ledger import entry_index, redaction
 from woodrat.ledger import schemas as ledger_schemas
-from woodrat.ledger.source_index import ENDED, STARTED, SourceLookup
+from woodrat.ledger.source_index import SourceLookup
 from woodrat.ledger.write import Writer
 from woodrat.neotoma import names, registry, types
 from woodrat.neotoma.database import NEEDED, OPTIONAL, Database, parsed
 from woodrat.record_json import Record
 from woodrat.records import dataclass, replace
 from woodrat.state import relation
+from woodrat.state.entry_rows import ENDED, STARTED
 from woodrat.state.interpretation import Interpretation
 from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, Observation, say
 from woodrat.state.packs import COLLECTIONS, NEOTOMA
@@ -186,7 +187,6 @@ class Importer:
         return found, content
 
     def _import_interpretations(self) -> None:
-        source_index.catch_up(self._ledger.context)
         for rows in _batches(self._database.rows("interpretations", "started_at, id")):
 
             def plan(draft: Draft, rows: list[dict[str, Any]] = rows) -> None:

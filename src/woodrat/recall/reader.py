@@ -26,7 +26,6 @@ from woodrat.records import dataclass, field, replace
 from woodrat.runs import projection as projections
 from woodrat.runs import words
 from woodrat.runs.account import INTERRUPTED, RUNNING
-from woodrat.runs.index import catch_up
 from woodrat.runs.index.listing import ANCESTORS_MAX
 from woodrat.runs.reader.recounter import Recounter
 from woodrat.runs.record import RunRecord
@@ -373,8 +372,6 @@ def _recall(context: Context, asked: RecallRequest, now: str | None, run: Asking
         else:
             recall_index.follow(context, embedder, cached)
             is_followed = True
-        if is_followed and context.moment == "now":
-            catch_up(context.engine, context.tenant)
         index = cached.index
         packed = b"" if embedder is None else embedders.embed(embedder, [text])[0]
         vector = vectors.as_numpy(packed) if packed else None

@@ -10,14 +10,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from woodrat.canon import form
-from woodrat.engines.port import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import entry_index
-from woodrat.ledger import index as log_index
 from woodrat.ledger.moments import open_reader
-from woodrat.replay.reader import Around, Session, basis_of, replay_one
+from woodrat.replay.reader import Around, Session, replay_one
 from woodrat.replay.result import Replayed, ReplayedRun
-from woodrat.runs import index as run_index
 from woodrat.runs import values
 from woodrat.runs.reader import lists as run_lists
 from woodrat.runs.reader.recounter import Recounter
@@ -83,7 +80,8 @@ def replay(
         faults += replay_workers.plan_faults(log.context, function, log.opener)
     if faults:
         raise Refused(faults, NOTHING_REPLAYED)
-    around = look_around(log.context, ids, _first_basis(log.context, ids))
+    _check(log.context, ids)
+    around = look_around(log.context, ids)
     if apart:
         from woodrat.replay.workers import processes as replay_workers
 
@@ -149,9 +147,8 @@ def ids_of(runs: object) -> list[str]:
     return list(found)
 
 
-def _first_basis(context: Context, ids: Sequence[str]) -> int:
-    """Return the earliest position any of these runs began at; refuse those that are not here."""
-    first: int | None = None
+def _check(context: Context, ids: Sequence[str]) -> None:
+    """Refuse runs that are not here, or whose beginning is not."""
     unknown: list[str] = []
     faults: list[Fault] = []
     with context.engine.view(context.tenant) as view:
@@ -162,9 +159,6 @@ def _first_basis(context: Context, ids: Sequence[str]) -> int:
                 unknown.append(id)
             elif steps[0][0] != "run.started":
                 faults.append(Fault(f"run {id}", "its start is not in the log", "Leave it out."))
-            else:
-                position = basis_of(steps[0][1])
-                first = position if first is None else min(first, position)
     if unknown:
         named = ", ".join(values.text(id, 64) for id in unknown[:UNKNOWN_SAID_MAX]) + (
             " …" if len(unknown) > UNKNOWN_SAID_MAX else ""
@@ -173,16 +167,11 @@ def _first_basis(context: Context, ids: Sequence[str]) -> int:
         raise NotFound(f"{told}. {NOTHING_REPLAYED} `runs list` lists them.", {"runs": unknown})
     if faults:
         raise Refused(faults, NOTHING_REPLAYED)
-    return BEFORE_ALL if first is None else first
 
 
-def look_around(context: Context, ids: Sequence[str], after: int) -> Around:
-    """Find what the runs wrote and started: by the index of runs, or in the log from where the first of them began."""
-    if not getattr(context.engine, "readonly", False):
-        run_index.catch_up(context.engine, context.tenant)
+def look_around(context: Context, ids: Sequence[str]) -> Around:
+    """Find what the runs wrote and started, and the runs that these started."""
     with open_reader(context) as reader:
-        if log_index.covered(reader.view, run_index.INDEX.name) < after:
-            return read_around(reader.view, after)
         recounter, names = Recounter(reader), list(ids)
         kin: dict[str, Sequence[str]] = {}
         writes: dict[str, dict[int, int]] = {}
@@ -213,21 +202,3 @@ def _written(view: View, run: str, entries: Sequence[Entry]) -> dict[int, int]:
         if form.decode(entry.body or b"{}").get("agent") == owner:
             found.setdefault(entry.envelope.write, entry.position)
     return found
-
-
-def read_around(view: View, after: int) -> Around:
-    """Find what runs wrote and started in the log after a position."""
-    kin: dict[str, list[str]] = {}
-    said: dict[str, list[Entry]] = {}
-    for entry in view.entries(after, kinds={"run.started", "observation"}):
-        if entry.kind == "observation" and entry.body is not None and b'"run":"' in entry.body:
-            run = form.decode(entry.body).get("run")
-            if isinstance(run, str):
-                said.setdefault(run, []).append(entry)
-        elif entry.kind == "run.started" and entry.body is not None and b'"parent"' in entry.body:
-            body = form.decode(entry.body)
-            parent = body.get("parent")
-            if isinstance(parent, dict) and isinstance(parent.get("run"), str):
-                kin.setdefault(parent["run"], []).append(body["run"])
-    writes = {run: _written(view, run, entries) for run, entries in said.items()}
-    return Around(kin, {run: written for run, written in writes.items() if written})

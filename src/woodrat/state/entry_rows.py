@@ -8,15 +8,20 @@ One table says it, for whoever appends, for whoever makes everything again, and 
     schema    type, position               every schema
     relation  digest, type, key            every relation, under each entity it names; but for `same_as`
     same_as   digest, type, key            every `same_as`, under each entity it names
+    observed  time, digest, position       every observation, by when things were seen; of one time by their digests
+    said      agent | source, position     every observation, under its agent, its source and its reading
+    sources   source | reading, position   every delivery of a source, and every beginning and end of a reading
 
-The value of a row is empty, but for relations: it says where one was first spoken of. What was erased asks for no rows.
+The value of a row is empty, but for relations: it says where one was first spoken of; and for readings. What was erased
+asks for no rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
+from woodrat.canon import form
 from woodrat.canon.ids import Ref
 from woodrat.state.meaning import Meaning, Step
 from woodrat.state.observation import Observation
@@ -26,10 +31,29 @@ from woodrat.state.source import source_digest
 
 RUN, SUBJECT, SOURCE, SCHEMA = "run", "subject", "source", "schema"
 RELATION = "relation"
+OBSERVED, SAID, SOURCES = "observed", "said", "sources"
 POSITION_BYTES: Final = 8
 DIGEST_BYTES: Final = 32
 _DIGEST: Final = b"#"
 """Stands before a digest in a key: no key begins with the byte FF, and a digest may."""
+
+DELIVERED: Final = "delivered/"
+"""Deliveries of a source; its name follows."""
+READING: Final = "reading/"
+"""The beginning and the end of a reading; its id follows."""
+BEGUN: Final = "begun"
+"""Where readings begin; the rows hold their ids."""
+LINE: Final = "line/"
+"""What is recorded of a reading; its id follows, and the rows hold the bodies of its beginning and of its end."""
+SAID_FROM: Final = "from/"
+"""Observations that name a source or a reading; its name follows."""
+SAID_BY: Final = "by/"
+"""Observations of an agent; its name follows."""
+RECEIVED: Final = "received"
+STARTED: Final = "interpretation.started"
+ENDED: Final = "interpretation.ended"
+MARKS: Final = {STARTED: b"+", ENDED: b"-"}
+"""What stands before a body in a row of a reading."""
 
 EntryRow = tuple[str, bytes, bytes]
 """A row: its index, its key, its value. It is true from the position of its entry on."""
@@ -46,8 +70,18 @@ def position_of(key: bytes) -> int:
 
 
 def text_prefix(text: str) -> bytes:
-    """Return what the keys of `run` and `schema` of a run or a type begin with."""
+    """Return what the keys of a text begin with: a run, a type, or any term; no text holds what ends it."""
     return b"%b\0" % text.encode()
+
+
+def term_key(term: str, position: int) -> bytes:
+    """Return the key under which a position is listed under a term."""
+    return text_prefix(term) + position_key(position)
+
+
+def observed_key(observed_at: str, digest: bytes) -> bytes:
+    """Return what the keys of `observed` begin with for an observation; its position follows."""
+    return b"%b\0%b" % (observed_at.encode(), digest)
 
 
 def digest_prefix(digest: bytes) -> bytes:
@@ -89,7 +123,7 @@ def relation_named(name: bytes) -> Ref:
 def rows_of(kind: str, body: bytes | None, meaning: Meaning, position: int) -> list[EntryRow]:
     """Return the rows that an entry asks for; `meaning` is what its body means."""
     if isinstance(meaning, Observation):
-        return relation_rows(meaning.entity, position)
+        return [*observation_rows(meaning, position), *relation_rows(meaning.entity, position)]
     if isinstance(meaning, Step):
         at = position_key(position)
         rows = [(RUN, text_prefix(meaning.run) + at, b"")]
@@ -98,9 +132,43 @@ def rows_of(kind: str, body: bytes | None, meaning: Meaning, position: int) -> l
         return rows
     if isinstance(meaning, Schema):
         return [(SCHEMA, text_prefix(meaning.type) + position_key(position), b"")]
-    if kind == "source" and body is not None:
+    if body is None:
+        return []
+    if kind == "source":
         return [(SOURCE, digest_prefix(source_digest(body)) + position_key(position), b"")]
-    return []
+    return source_rows(kind, body, position) if kind in (RECEIVED, STARTED, ENDED) else []
+
+
+def observation_rows(said: Observation, position: int) -> list[EntryRow]:
+    """Return the rows of an observation by its time, its agent, and the source and the reading it names."""
+    at = position_key(position)
+    rows = [
+        (OBSERVED, observed_key(said.observed_at, said.digest) + at, b""),
+        (SAID, b"%b%b\0%b" % (b"by/", said.agent.encode(), at), b""),
+    ]
+    for name in ("source", "interpretation") if said.optional else ():
+        named = said.optional.get(name)
+        if isinstance(named, str):
+            rows.append((SAID, text_prefix(SAID_FROM + named) + at, b""))
+    return rows
+
+
+def source_rows(kind: str, body: bytes, position: int) -> list[EntryRow]:
+    """Return the rows of a delivery, or of the beginning or the end of a reading.
+
+    A list tells of readings by them, without looking at their entries.
+    """
+    value: Any = form.decode(body)
+    id = value.get("source" if kind == RECEIVED else "interpretation") if isinstance(value, dict) else None
+    if not isinstance(id, str):
+        return []
+    if kind == RECEIVED:
+        return [(SOURCES, term_key(DELIVERED + id, position), b"")]
+    rows = [
+        (SOURCES, term_key(READING + id, position), b""),
+        (SOURCES, term_key(LINE + id, position), MARKS[kind] + body),
+    ]
+    return [*rows, (SOURCES, term_key(BEGUN, position), id.encode())] if kind == STARTED else rows
 
 
 def relation_rows(ref: Ref, first: int) -> list[EntryRow]:
@@ -119,9 +187,8 @@ def rows_of_all(
     positions: Iterable[int], kinds: Iterable[str], bodies: Iterable[bytes | None], meanings: Iterable[Meaning]
 ) -> list[tuple[int, EntryRow]]:
     """Return the rows that entries ask for, each with the position of its entry."""
-    found: list[tuple[int, EntryRow]] = []
-    for position, kind, body, meaning in zip(positions, kinds, bodies, meanings, strict=True):
-        # Nearly all are observations of entities that are no relations: they are passed over here.
-        if type(meaning) is not Observation or meaning.entity[1][:2] == '["':
-            found += [(position, row) for row in rows_of(kind, body, meaning, position)]
-    return found
+    return [
+        (position, row)
+        for position, kind, body, meaning in zip(positions, kinds, bodies, meanings, strict=True)
+        for row in rows_of(kind, body, meaning, position)
+    ]

@@ -9,14 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.record_json import WHEN_SET, Record, derived
 from woodrat.records import dataclass, field
 from woodrat.training.rows import LeftOut
 
+if TYPE_CHECKING:
+    from woodrat.state.observation import Observation
+
 ACTION: Final = "export.training"
 """What an export of training rows is called in the log."""
+EXPORTS: Final = "exported"
+"""The term under which all exports are listed."""
 FILTERS: Final = ("agent", "since", "until", "verdict")
 """What an export can be narrowed by."""
 
@@ -121,3 +126,8 @@ def export_event(
         "outcome": "success",
         "details": {name: value for name, value in details.items() if value is not None},
     }
+
+
+def is_export(said: Observation) -> bool:
+    """Return whether an observation is the record of an export."""
+    return said.entity.type == "audit_event" and said.fields.get("action") == ACTION

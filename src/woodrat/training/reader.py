@@ -24,7 +24,6 @@ from woodrat.runs.reader.recounter import Recounter
 from woodrat.state.asof import AsOf
 from woodrat.state.observation import RETRACT
 from woodrat.training import exports
-from woodrat.training import index as training_index
 from woodrat.training import rows as training_rows
 from woodrat.training.exports import Export, Exported
 from woodrat.training.rows import DPO, KTO, PROCESS, SFT, LeftOut, Lesson
@@ -403,14 +402,13 @@ def leaning_exports(
 ) -> Iterator[Export]:
     """Yield the exports with rows of runs that leaned on something by then, by position; `traces` holds the exports."""
     named = list(runs)
-    inputs = Lookup(view, through, training_index.INDEX)
-    for entry in traces.entries(training_index.EXPORTS) if named else ():
+    for entry in traces.entries(exports.EXPORTS) if named else ():
         assert entry.body is not None
         body: Any = form.decode(entry.body)
         details = body["fields"].get("details")
         if not isinstance(details, dict) or here(view, details.get("log"), details.get("position")) is None:
             continue  # it was made from another log, whose positions are not ours
-        count, used = _rows_made_of(view, inputs, policies, entry, details, named, leans)
+        count, used = _rows_made_of(view, policies, entry, details, named, leans)
         if count:
             yield Export(
                 id=f"audit_event/{body['entity']['key']}",
@@ -430,7 +428,6 @@ def leaning_exports(
 
 def _rows_made_of(
     view: View,
-    inputs: Lookup,
     policies: Mapping[str, Policy],
     entry: Entry,
     details: Mapping[str, Any],
@@ -451,13 +448,10 @@ def _rows_made_of(
     records = [record for id in runs if (record := recounter.find(id)) is not None and leans(record)]
     concerned = {record.id for record in records}
     among = set(concerned)
-    if details["kind"] in training_index.PAIRING:
+    if details["kind"] in (DPO, PROCESS):
         # Whom a run is paired with depends on the runs alone that have the same key.
-        for key in {training_rows.pair_key(record, pair_by) for record in records} - {None}:
-            assert key is not None
-            for began in inputs.entries(training_index.pair_term(key)):
-                assert began.body is not None
-                among.add(str(form.decode(began.body)["run"]))
+        for record in records:
+            among.update(_runs_like(recounter, record, pair_by))
     count = 0
     used: set[str] = set()
     for row in Course(recounter, asked, details["kind"], details["flavour"], pair_by, among).rows(None):
@@ -465,3 +459,22 @@ def _rows_made_of(
         count += bool(shared)
         used |= shared
     return count, tuple(id for id in runs if id in used)
+
+
+def _runs_like(recounter: Recounter, record: RunRecord, pair_by: str) -> Iterator[str]:
+    """Yield the runs that may have the same key as a run (`pair_key`): by its question or another thing lists know.
+
+    By an attribute, the beginnings of all runs are read.
+    """
+    names = ("query", "subject") if pair_by == training_rows.INPUT else (pair_by,)
+    name = next((name for name in names if name in training_rows.PAIR_FIELDS and getattr(record, name)), None)
+    if name is not None:
+        asked = run_lists.ask_runs(**{name: getattr(record, name)})
+        yield from (found.id for _, found in run_lists.matching(recounter, asked))
+        return
+    value = record.attributes.get(pair_by)
+    for id, began in recounter.begun(recounter.through + 1):
+        attributes = began.get("attributes")
+        told = attributes.get(pair_by) if isinstance(attributes, dict) else None
+        if pair_by == training_rows.INPUT or (told is not None and form.same(told, value)):
+            yield id

@@ -47,7 +47,7 @@ def export_training(
     alone.
     """
     asked = ask_runs(**filters)
-    with open_recounter(context, lists=True) as recounter:
+    with open_recounter(context) as recounter:
         exported = training_reader.export(
             recounter, asked, kind, out, flavour=flavour, pair_by=pair_by, metadata=metadata, progress=progress
         )

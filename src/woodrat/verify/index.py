@@ -6,29 +6,29 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from woodrat.engines.port import BEFORE_ALL, Audit, IndexRow, Mismatch, View
-from woodrat.erasure.index import BY_ENTRY
 from woodrat.errors import Corrupt
 from woodrat.exchange import index as exchange_index
-from woodrat.ledger import fingerprint_index, identity_backlog, refold, state_index, state_rows
+from woodrat.explain.index import TRACES, touched
+from woodrat.ledger import fingerprint_index, identity_backlog, log_rows, refold, state_index, state_rows
 from woodrat.ledger import index as log_index
 from woodrat.ledger.identifying_values import SHARING, prefix_of_rule
 from woodrat.recall import index as recall_index
-from woodrat.state import fingerprint
+from woodrat.runs.index.terms import LISTS, NAME
+from woodrat.state import entry_rows, fingerprint, observation
 
 if TYPE_CHECKING:
-    from woodrat.ledger.index import Index
     from woodrat.merge import Policy
     from woodrat.recall.embedders import Embedder
     from woodrat.verify.leaves import Leaves
 
-INDEXES: Final = BY_ENTRY
-"""The indexes of the log that are made of its entries alone."""
+
+LISTED: Final = (entry_rows.OBSERVED, entry_rows.SAID, NAME, LISTS, TRACES, touched.NAME)
+"""The indexes of observations and of rooms, which a deep check compares."""
 
 
 def check_notes(view: View, audit: Audit) -> None:
     """Compare what is noted of indexes and of other logs with the end of the log, which may have been cut back."""
     end = view.head().position
-    names = {*(index.name for index in INDEXES), recall_index.PASSAGES}
     for name, noted in audit.notes().items():
         try:
             if name.startswith(exchange_index.TAKEN):
@@ -42,7 +42,8 @@ def check_notes(view: View, audit: Audit) -> None:
                 if name == state_index.NAME
                 else fingerprint_index.position(view) > end
                 if name == fingerprint_index.NAME
-                else (name in names or name.startswith(recall_index.VECTORS)) and log_index.covered(view, name) > end
+                else (name == recall_index.PASSAGES or name.startswith(recall_index.VECTORS))
+                and log_index.covered(view, name) > end
             ):
                 problem = f"the index {name} speaks of a position after the end of the log"
                 audit.wrong.append(Mismatch("truncated", end + 1, None, problem, log=True))
@@ -59,16 +60,10 @@ def pass_over_backlog(view: View, audit: Audit) -> None:
 
 
 def pass_over(audit: Audit) -> None:
-    """Leave the indexes that trail the log as they are, uncompared."""
-    trailing = {
-        *(index.name for index in INDEXES),
-        state_rows.WORD,
-        state_rows.RELATION_WORD,
-        state_rows.ROOT,
-        recall_index.PASSAGES,
-    }
+    """Leave the indexes that only a deep check compares as they are."""
+    deep = {state_rows.WORD, state_rows.RELATION_WORD, state_rows.ROOT, *LISTED, recall_index.PASSAGES}
     for name in audit.indexes():
-        if name in trailing or name.startswith(recall_index.VECTORS):
+        if name in deep or name.startswith(recall_index.VECTORS):
             audit.pass_over(name)
 
 
@@ -113,8 +108,7 @@ def compare(view: View, audit: Audit, embedder: Embedder | None, policies: Mappi
     Vectors are made again with the embedder given; those of others are left out.
     """
     unchecked: set[str] = set()
-    for index in INDEXES:
-        _compare_rows(view, audit, index)
+    _compare_rows(view, audit)
     for row in recall_index.kept_passages(view, policies, log_index.covered(view, recall_index.PASSAGES)):
         audit.listed(row)
     for name in audit.indexes():
@@ -130,22 +124,26 @@ def compare(view: View, audit: Audit, embedder: Embedder | None, policies: Mappi
     return unchecked
 
 
-def _compare_rows(view: View, audit: Audit, index: Index) -> None:
-    """Compare the rows of an index with those that the log asks for, a part of the log at a time.
+def _compare_rows(view: View, audit: Audit) -> None:
+    """Compare the rows of observations, and those that rooms list, with those that the log asks for, part by part.
 
     Where a row ends may only be known parts later: it is taken as it is listed, and its end is compared when it comes.
     """
-    end = log_index.covered(view, index.name)
+    end = view.head().position
     ends = 0
-    for after in range(BEFORE_ALL, end, log_index.INDEX_ENTRIES):
-        through = min(after + log_index.INDEX_ENTRIES, end)
-        entries = list(view.entries(after, through, index.kinds))
-        for entry in entries:
-            for row in sorted(log_index.rows_of(index, entry)):
-                audit.listed(row)
-        for row in () if index.follow is None else index.follow(view, after, through, entries):
+    for after in range(BEFORE_ALL, end, log_rows.PASS_ENTRIES):
+        through = min(after + log_rows.PASS_ENTRIES, end)
+        entries = log_rows.entries_between(view, after, through)
+        for position, kind, body, _ in entries:
+            if kind == "observation" and body is not None:
+                for name, key, value in entry_rows.observation_rows(observation.stored(body), position):
+                    audit.listed(IndexRow(name, key, position, value))
+        concerned = log_rows.Concerned(view, entries)
+        for row in concerned.rows():
+            audit.listed(row)
+        for row in concerned.followed(view, after, through):
             lives = view.lives(row.name, row.key)
-            if row.since == log_index.STANDING:
+            if row.since == log_rows.STANDING:
                 ends -= 1
                 if not any(life.until == row.until and life.value == row.value for life in lives):
                     problem = f"a row of the index {row.name} does not end where the log says"
@@ -157,5 +155,5 @@ def _compare_rows(view: View, audit: Audit, index: Index) -> None:
             else:
                 audit.listed(row)
     if ends:
-        problem = f"rows of the index {index.name} end where the log does not say so"
+        problem = "rows of indexes end where the log does not say so"
         audit.wrong.append(Mismatch("index", None, None, problem))

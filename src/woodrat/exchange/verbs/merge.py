@@ -5,25 +5,26 @@ Bodies stay as they are; position, time and nonce are this log's, and the envelo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
+from woodrat.canon import form
 from woodrat.canon.digest import digest
 from woodrat.engines.port import View
 from woodrat.erasure.verbs import arrivals
 from woodrat.exchange.lines import Arrived
 from woodrat.ledger import entry_index, state_steps
-from woodrat.ledger import index as log_index
-from woodrat.ledger.body_index import INDEX, body_term
+from woodrat.ledger.source_index import SourceLookup
 from woodrat.ledger.write import Draft, Writer
 from woodrat.log.entry import Entry, Origin
+from woodrat.state.entry_rows import ENDED, RECEIVED, STARTED
+from woodrat.state.meaning import RUN_KINDS, Step
 from woodrat.state.observation import Observation
 from woodrat.state.schema import Schema
 from woodrat.state.source import source_digest
 
 if TYPE_CHECKING:
     from woodrat.context import Context
-    from woodrat.ledger.progress import Progress
 
 
 def _digest(entry: Entry) -> bytes:
@@ -34,14 +35,9 @@ def _digest(entry: Entry) -> bytes:
 class Merger:
     """Merges entries of other logs into this one."""
 
-    def __init__(self, context: Context, progress: Progress | None = None) -> None:
+    def __init__(self, context: Context) -> None:
         self._context = context
         self._writer = Writer(context)
-        log_index.catch_up(context.engine, context.tenant, INDEX, progress=progress)
-        with context.engine.view(context.tenant) as view:
-            self._through = self._covered = log_index.covered(view, INDEX.name)
-        self._recent: set[bytes] = set()
-        """Digests of what the log holds beyond its index."""
 
     def merge(self, arrived: Sequence[Arrived]) -> tuple[int, int, int]:
         """Take in what is not known yet, in one write.
@@ -72,7 +68,7 @@ class Merger:
         observations, late = arrivals.said_otherwise(self._context, draft, meant)
         known = view.known(observations) if observations else ()
         admitted = {one.digest for one in observations}
-        self._follow(view)
+        held = _Held(view)
         if late is not None:
             draft.add(arrivals.KIND, late)
             for observation in observations:
@@ -88,24 +84,47 @@ class Merger:
                     draft.say(meaning, origin)
                 continue
             name = source_digest(entry.body) if entry.kind == "source" else _digest(entry)
-            if name not in planned and not self._holds(view, entry, meaning, name):
+            if name not in planned and not held.has(entry, meaning, name):
                 draft.add(entry.kind, entry.body, meaning, origin)
             planned.add(name)
 
-    def _holds(self, view: View, entry: Entry, meaning: object, name: bytes) -> bool:
-        if isinstance(meaning, Schema):
-            return meaning in entry_index.schemas(view, meaning.type, view.head().position)
-        if entry.kind == "source":
-            return entry_index.source_position(view, name) is not None
-        assert entry.body is not None
-        return name in self._recent or log_index.is_listed(view, INDEX.name, body_term(entry.kind, entry.body))
 
-    def _follow(self, view: View) -> None:
-        """Take in the digests of what was appended since, by whomever."""
-        head, covered = view.head().position, log_index.covered(view, INDEX.name)
-        if covered < self._covered:  # an erasure drops all that is derived
-            self._covered = self._through = covered
-        self._recent.update(
-            _digest(entry) for entry in view.entries(self._through, head, INDEX.kinds) if entry.body is not None
-        )
-        self._through = head
+class _Held:
+    """The entries that a log holds, as far as they may be equal to those of another."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._through = view.head().position
+        self._digests: dict[str, set[bytes]] = {}
+
+    def has(self, entry: Entry, meaning: object, name: bytes) -> bool:
+        """Return whether the log holds an entry; `name` is its digest."""
+        if isinstance(meaning, Schema):
+            return meaning in entry_index.schemas(self._view, meaning.type, self._through)
+        if entry.kind == "source":
+            return entry_index.source_position(self._view, name) is not None
+        about = _about(entry, meaning)
+        if about not in self._digests:
+            alike = self._alike(entry.kind, about)
+            self._digests[about] = {_digest(one) for one in alike if one.body is not None}
+        return name in self._digests[about]
+
+    def _alike(self, kind: str, about: str) -> Iterable[Entry]:
+        """Return the entries of a run, a source or a reading; or all of a kind."""
+        if about == kind:
+            return self._view.entries(kinds={kind})
+        if kind in RUN_KINDS:
+            return entry_index.run_entries(self._view, about, self._through)
+        lookup = SourceLookup(self._view, self._through)
+        return lookup.entries_of_source(about) if kind == RECEIVED else lookup.entries_of_reading(about)
+
+
+def _about(entry: Entry, meaning: object) -> str:
+    """Return the run, the source or the reading that an entry tells of; of another entry, its kind."""
+    if isinstance(meaning, Step):
+        return meaning.run
+    if entry.kind in (RECEIVED, STARTED, ENDED):
+        body: Any = form.decode(entry.body or b"")
+        named = body.get("source" if entry.kind == RECEIVED else "interpretation") if isinstance(body, dict) else None
+        return named if isinstance(named, str) else entry.kind
+    return entry.kind

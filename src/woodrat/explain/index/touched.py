@@ -8,35 +8,38 @@ list of stale decisions looks at touched ones alone. Being touched is not being 
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
 from woodrat.engines.port import BEFORE_ALL, IndexRow
 from woodrat.errors import Unavailable
-from woodrat.explain.references import evidence, named_observations, read_ref
+from woodrat.explain.references import named_observations, read_ref
 from woodrat.explain.remake import is_whole
 from woodrat.ledger import entry_index
-from woodrat.ledger.index import STANDING, term_key, term_prefix
+from woodrat.ledger.index import Lookup
+from woodrat.ledger.log_rows import STANDING, Listed
 from woodrat.ledger.read import Reader
 from woodrat.ledger.state_redo import component
 from woodrat.merge import BUILTIN
 from woodrat.runs import steps
-from woodrat.runs.steps import Decision, Read
+from woodrat.runs.steps import Read
 from woodrat.state import observation, relation, schema
 from woodrat.state.asof import AsOf
-from woodrat.state.entry_rows import position_of
+from woodrat.state.entry_rows import position_of, term_key, text_prefix
 from woodrat.state.observation import STATING
 from woodrat.state.relation import SAME_AS
-from woodrat.training.index import TRACES as NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
     from woodrat.engines.port import View
-    from woodrat.log.entry import Entry
     from woodrat.merge.snapshot import Snapshot
 
+NAME: Final = "evidence"
+"""Of the index; nothing but these decisions is in it."""
 TOUCHED: Final = "touched"
 """Decisions whose evidence may be believed otherwise than when they were made."""
 UNTOUCHED: Final = "untouched/"
@@ -46,12 +49,30 @@ EFFECTIVE: Final = "effective/"
 _KEY_END: Final = 9
 
 
-def follow(view: View, after: int, through: int, entries: Sequence[Entry]) -> Iterator[IndexRow]:
+def concerns(view: View, entry: Listed) -> bool:
+    """Return whether `follow` has to see an entry that was just written: one that may touch what decisions rest on."""
+    if entry.kind == "observation":
+        return _may_touch(view, entry.said)
+    return entry.kind != "run.read" or b'"effective"' in entry.body
+
+
+def _may_touch(view: View, said: observation.Observation) -> bool:
+    """Return whether any untouched decision may rest on what an observation speaks of."""
+    ref = said.entity
+    if ref.type == SAME_AS or relation.joined(ref) is not None or entry_index.joined(view, ref.digest):
+        return True
+    at_hand = view.at_hand(NAME)
+    some = at_hand.get(ref.type)
+    if some is None:
+        some = at_hand[ref.type] = bool(view.scan(NAME, f"{UNTOUCHED}{ref.type}/".encode(), limit=1))
+    return bool(some) and bool(view.scan(NAME, f"{UNTOUCHED}{ref.type}/{ref.id}/".encode(), limit=1))
+
+
+def follow(view: View, after: int, through: int, entries: Sequence[Listed]) -> Iterator[IndexRow]:
     """Yield the rows of decisions that begin or end with some entries."""
     changes = _Changes(view, after)
     for entry in entries:
-        if entry.body is not None:
-            changes.add(entry)
+        changes.add(entry)
     return changes.rows()
 
 
@@ -61,37 +82,29 @@ def lives(view: View, decided: Iterable[int], through: int) -> Iterator[IndexRow
     They are followed along everything that was said of what they were read from. The rows of the entries themselves
     are listed.
     """
-    decisions = {at: entry for at in decided if at <= through and (entry := view.entry(at)) is not None}
-    entries = {at: entry for at, entry in decisions.items() if entry.body is not None}
+    found = {at: entry for at in decided if at <= through and (entry := view.entry(at)) is not None}
+    entries = {at: Listed.of(entry) for at, entry in found.items() if entry.body is not None}
     refs: set[Ref] = set()
-    for at, entry in list(entries.items()):
-        body: Any = form.decode(entry.body or b"")
-        made = steps.part_of(entry.kind, at, body) if isinstance(body, dict) else None
-        if isinstance(made, Decision):
-            origins = (*made.facts_origin.values(), *evidence(made).values())
-            refs.update(ref for origin in origins if (ref := read_ref(origin)) is not None)
-            for other in (
-                entry_index.run_entries(view, body["run"], through) if isinstance(body.get("run"), str) else ()
-            ):
-                if other.kind == "run.read" and other.body is not None:
-                    entries[other.position] = other
+    for made in list(entries.values()):
+        if made.kind != "run.decided" or made.run is None:
+            continue
+        origins = made.once(steps.decision_facts).origins.values()
+        refs.update(ref for origin in origins if (ref := read_ref(origin)) is not None)
+        for other in entry_index.run_entries(view, made.run, through):
+            if other.kind == "run.read" and other.body is not None:
+                entries[other.position] = Listed.of(other)
     for ref in refs:
         parts = component(view, ref, through) if entry_index.joined(view, ref.digest) else ({ref},)
         for one in {member for part in parts for member in part}:
             for said in view.observations(one.digest, -1, through):
-                entries.setdefault(said.position, _entry(view, said.position))
+                stated = said.observation
+                entries.setdefault(said.position, Listed(said.position, "observation", stated.body, stated))
     types = {ref.type for ref in refs}
-    for entry in view.entries(through=through, kinds={"schema"}) if types else ():
-        if entry.body is not None and schema.stored(entry.body).type in types:
-            entries[entry.position] = entry
+    for registered in view.entries(through=through, kinds={"schema"}) if types else ():
+        if registered.body is not None and schema.stored(registered.body).type in types:
+            entries[registered.position] = Listed.of(registered)
     ordered = [entries[position] for position in sorted(entries)]
-    return (row for row in follow(view, BEFORE_ALL, through, ordered) if position_of(row.key) in decisions)
-
-
-def _entry(view: View, position: int) -> Entry:
-    found = view.entry(position)
-    assert found is not None
-    return found
+    return (row for row in follow(view, BEFORE_ALL, through, ordered) if position_of(row.key) in found)
 
 
 class _Changes:
@@ -109,11 +122,7 @@ class _Changes:
         """Decisions that were touched, with the position that did."""
         self._ended: list[IndexRow] = []
         self._snapshots: dict[Ref, Snapshot | None] = {}
-        self._has_rows = bool(view.scan(NAME, UNTOUCHED.encode(), through=after, limit=1))
-        """Whether any decision was untouched before: in a log without any, an observation costs nothing here."""
         self._effective: dict[str, bool] = {}
-        self._has_effective = bool(view.scan(NAME, EFFECTIVE.encode(), limit=1))
-        """Whether any run ever read what was true by a time: hardly any does."""
 
     def rows(self) -> Iterator[IndexRow]:
         """Yield what began or ended."""
@@ -123,30 +132,38 @@ class _Changes:
                 yield from (IndexRow(NAME, key, since) for key, since in keys.items())
         yield from (IndexRow(NAME, term_key(TOUCHED, made), since) for made, since in self._touched.items())
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: Listed) -> None:
         """Note what becomes of decisions with an entry."""
-        assert entry.body is not None
         if entry.kind == "run.decided":
-            self._decided(entry.position, form.decode(entry.body))
+            self._decided(entry)
         elif entry.kind == "run.read":
-            self._read(entry.position, form.decode(entry.body))
+            if b'"effective"' in entry.body:
+                self._read(entry.position, entry.value)
         elif entry.kind == "schema":
             self._snapshots.clear()
             self._touch(schema.stored(entry.body).type, None, None, entry.position)
         elif entry.kind == "observation" and (self._untouched or self._snapshots or self._has_rows):
-            self._said(entry.position, observation.stored(entry.body))
+            self._said(entry.position, entry.said)
+
+    @cached_property
+    def _has_rows(self) -> bool:
+        """Whether any decision was untouched before: in a log without any, an observation costs nothing here."""
+        return bool(self._view.scan(NAME, UNTOUCHED.encode(), through=self._after, limit=1))
+
+    @cached_property
+    def _has_effective(self) -> bool:
+        """Whether any run ever read what was true by a time: hardly any does."""
+        return bool(self._view.scan(NAME, EFFECTIVE.encode(), limit=1))
 
     # Decisions
 
-    def _decided(self, position: int, body: Any) -> None:
-        made = steps.part_of("run.decided", position, body) if isinstance(body, dict) else None
-        if not isinstance(made, Decision) or not isinstance(body.get("run"), str):
+    def _decided(self, entry: Listed) -> None:
+        run, position = entry.run, entry.position
+        facts = None if run is None else entry.once(steps.decision_facts)
+        read = {} if facts is None else {key: one for key, one in facts.origins.items() if read_ref(one) is not None}
+        if run is None or facts is None or not read:
             return
-        origins: dict[str, Mapping[str, Any]] = {**made.facts_origin, **evidence(made)}
-        read = {key: origin for key, origin in origins.items() if read_ref(origin) is not None}
-        if not read:
-            return
-        if self._is_effective(body["run"], position) or not self._is_believed(made, read, position):
+        if self._is_effective(run, position) or not self._is_believed(facts.values, read, position):
             self._touched.setdefault(position, position)
             return
         for origin in read.values():
@@ -155,9 +172,8 @@ class _Changes:
             key = term_key(f"{UNTOUCHED}{ref.type}/{ref.id}/{origin['field']}", position)
             self._untouched.setdefault(ref.type, {}).setdefault(ref.id, {}).setdefault(key, position)
 
-    def _is_believed(self, made: Decision, origins: Mapping[str, Mapping[str, Any]], position: int) -> bool:
+    def _is_believed(self, values: Mapping[str, Json], origins: Mapping[str, Mapping[str, Any]], position: int) -> bool:
         """Return whether all that a decision was read from is believed as it was, at its own position."""
-        values = made.known_facts
         try:
             for key, origin in origins.items():
                 ref = read_ref(origin)
@@ -196,7 +212,7 @@ class _Changes:
         if not self._has_effective:
             return False
         if run not in self._effective:
-            rows = self._view.scan(NAME, term_prefix(EFFECTIVE + run), limit=1)
+            rows = self._view.scan(NAME, text_prefix(EFFECTIVE + run), limit=1)
             self._effective[run] = bool(rows) and position_of(rows[0][0]) <= position
         return self._effective[run]
 
@@ -248,7 +264,6 @@ class _Changes:
         self._touched[made] = position
 
 
-def touched(rows: Iterable[IndexRow]) -> set[int]:
-    """Return the positions of the decisions among these rows that were touched."""
-    prefix = term_prefix(TOUCHED)
-    return {position_of(row.key) for row in rows if row.key.startswith(prefix)}
+def touched_before(view: View, through: int, before: int) -> Iterator[int]:
+    """Yield the positions, before one, of decisions touched through a position, the latest first."""
+    return Lookup(view, through, NAME).walk_back(TOUCHED, before)

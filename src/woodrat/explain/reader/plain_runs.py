@@ -67,7 +67,7 @@ def _part(entry: tuple[int, str, bytes]) -> steps.Part | None:
 
 def plain_runs(recounter: Recounter, runs: Collection[str], bodies: Mapping[int, KindedBody]) -> Iterator[PlainRun]:
     """Yield those of some runs that need not be read as a whole; `bodies` are at hand already."""
-    if not runs or not recounter.has_lines:
+    if not runs:
         return
     lines = {id: line for id, line in recounter.lines(runs).items() if line.parts is not None and not line["cut"]}
     written = recounter.index.positions_under(WROTE, lines) if lines else {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import groupby, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from woodrat.canon import form
@@ -77,9 +77,9 @@ def stale(tracer: Tracer, request: PageRequest, *, same: bool) -> Page[Stale]:
 
 def _touched(tracer: Tracer, before: int) -> Iterator[int]:
     """Yield the decisions before a position whose evidence may be believed otherwise now, the latest first."""
-    if tracer.reader.asof.effective is not None or tracer.is_behind:
+    if tracer.reader.asof.effective is not None:
         return _decided(tracer, before)
-    return (position for position, _ in groupby(tracer.touched(before)))
+    return tracer.touched(before)
 
 
 def _decided(tracer: Tracer, before: int) -> Iterator[int]:
@@ -298,7 +298,7 @@ class Beliefs:
                     refs[ref] = None
         tracer.reader.gather(refs)
         self._plain = {}
-        lines = tracer.recounter.lines(runs) if tracer.recounter.has_lines else {}
+        lines = tracer.recounter.lines(runs)
         plain = {id: line for id, line in lines.items() if line.plain and not line["cut"]}
         for id in plain.keys() - tracer.with_moments(plain):
             line = plain[id]

@@ -1,14 +1,12 @@
 """The tracer: finds what the log holds of observations, sources, readings and runs, and what names them.
 
-Recorded reads and origins are followed, by an index that trails the log: by observation and decision the reads and
-decisions that name it, by source, interpretation and agent the observations. What a question costs depends on what it
-finds.
+Recorded reads and origins are followed by indexes: by observation and decision the reads and decisions that name it, by
+source, interpretation and agent the observations. What a question costs depends on what it finds.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from heapq import merge
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import ids
@@ -20,12 +18,13 @@ from woodrat.ledger import entry_index, source_index
 from woodrat.ledger.index import Lookup
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.read import Reader
-from woodrat.ledger.source_index import SAID_BY, SAID_FROM, SourceLookup
+from woodrat.ledger.source_index import SourceLookup
 from woodrat.merge import blame
 from woodrat.runs.evidence import Document
-from woodrat.runs.reader.recounter import TAIL_MAX, open_recounter
+from woodrat.runs.reader.recounter import open_recounter
 from woodrat.state import source
 from woodrat.state.asof import AsOf
+from woodrat.state.entry_rows import SAID_BY, SAID_FROM
 from woodrat.training.reader import leaning_exports
 
 if TYPE_CHECKING:
@@ -44,18 +43,9 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def open_tracer(
-    context: Context, position: int | None = None, *, back: bool = False, bare: bool = False
-) -> Iterator[Tracer]:
-    """Give what led to what at the context's moment, or at a position before it; brings the indexes up to date.
-
-    Whoever only asks `back`, for what something came from, does not need to know who read what; `bare` is as for
-    `open_recounter`.
-    """
-    source_index.catch_up(context)
-    if context.moment == "now" and not back:
-        index.catch_up(context)
-    with open_recounter(context, position, lists=not back, bare=bare) as recounter:
+def open_tracer(context: Context, position: int | None = None) -> Iterator[Tracer]:
+    """Give what led to what at the context's moment, or at a position before it."""
+    with open_recounter(context, position) as recounter:
         yield Tracer(recounter)
 
 
@@ -79,7 +69,7 @@ class Tracer:
         self.reader = recounter.reader
         self.view = recounter.view
         self.through = recounter.through
-        self._index = Lookup(self.view, self.through, index.INDEX)
+        self._index = Lookup(self.view, self.through, index.TRACES)
         self._sources = SourceLookup(self.view, self.through)
         self._readers: dict[str | None, Reader] = {}
         self._snapshots: dict[tuple[Ref, str | None], Snapshot | None] = {}
@@ -175,22 +165,13 @@ class Tracer:
         """Return the positions of the entries listed under a term after one, in order, at most so many."""
         return self._index.positions_after(term, after, limit)
 
-    @property
-    def is_behind(self) -> bool:
-        """Whether the index has so far to go that asking it saves nothing."""
-        return self.through - self._index.covered > TAIL_MAX
-
     def with_moments(self, runs: Collection[str]) -> set[str]:
         """Return those of some runs that asked for another moment than the present; hardly any does."""
         return set(self._index.positions_under(index.MOMENT, runs))
 
     def touched(self, before: int) -> Iterator[int]:
         """Yield the positions, before one, of decisions whose evidence something touched since, the latest first."""
-        recent: set[int] = set()
-        if self._index.tail:
-            recent = touched.touched(touched.follow(self.view, self._index.covered, self.through, self._index.tail))
-        rest = sorted((position for position in recent if position < before), reverse=True)
-        yield from merge(self._index.walk_back(touched.TOUCHED, before), rest, reverse=True)
+        return touched.touched_before(self.view, self.through, before)
 
     def exports(self, runs: Iterable[str], leans: Callable[[RunRecord], bool]) -> tuple[Export, ...]:
         """Return the exports with rows of runs that leaned on something by then, by position."""

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 from woodrat.explain.stale import Stale
 from woodrat.explain.workers.search import KINDS, newly_stale
 from woodrat.ledger.growth import growth_of
-from woodrat.ledger.index import Tail
 from woodrat.record_json import Record
 from woodrat.records import dataclass
-from woodrat.runs.index import DECISIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,7 +36,6 @@ class Follower:
 
     def __init__(self, context: Context, after: int) -> None:
         self._context = context
-        self._tail = Tail(DECISIONS)
         self._growth = growth_of(context.engine)
         self._seen: bytes | None = None
         self.position = after
@@ -59,7 +56,7 @@ class Follower:
             head = view.head().position
         while self.position < head:
             for first, last in self._writes(head):
-                yield from newly_stale(self._context, first, last, self._tail)
+                yield from newly_stale(self._context, first, last)
                 self.position = max(self.position, last)
 
     def next(self) -> Newly:
@@ -69,7 +66,7 @@ class Follower:
         found: list[Stale] = []
         if self.position < head:
             for first, last in self._writes(head):
-                found += newly_stale(self._context, first, last, self._tail)
+                found += newly_stale(self._context, first, last)
                 self.position = max(self.position, last)
         return Newly(self.position, tuple(found))
 

@@ -18,19 +18,11 @@ if TYPE_CHECKING:
     from woodrat.context import Context
     from woodrat.engines.port import View
     from woodrat.explain.stale import Stale
-    from woodrat.ledger.index import Tail
     from woodrat.ledger.read import Reader
     from woodrat.state.observation import Observation
 
 KINDS: Final = frozenset({"observation", "schema", "run.decided"})
 """Kinds of entries that can make a decision stale, or be one that is."""
-BEHIND_MAX: Final = 10_000
-"""How far the index of evidence may be behind before it is brought up to date; the rest is read from the log."""
-UNINDEXED_MAX: Final = 250
-"""How many decisions that are not indexed yet are read from the log before the index is brought up to date."""
-CATCH_UP_ENTRIES: Final = 1_000
-"""How much of the log one transaction indexes at most; writers wait no longer than that."""
-
 RUNS_READ_MAX: Final = 16
 """How many decisions are compared by reading their runs; for more, indexes tell of the runs."""
 COMPARED_TOGETHER: Final = 100
@@ -46,41 +38,23 @@ class StaleSearch:
     A decision that was stale before is among them only if it would come out otherwise than it would have before.
     """
 
-    def __init__(
-        self, context: Context, first: int, last: int, *, present: int | None = None, tail: Tail | None = None
-    ) -> None:
-        """`present` is where belief after the writes is read: the last of them, unless later ones are known already.
-
-        `tail` is what earlier searches of the same log read of the part that is not indexed yet.
-        """
+    def __init__(self, context: Context, first: int, last: int, *, present: int | None = None) -> None:
+        """`present` is where belief after the writes is read: the last of them, unless later ones are known already."""
         self._context = context
         self._first = first
         self._last = last
         self._present = last if present is None else max(last, present)
-        self._tail = tail
 
     def candidates(self) -> list[int]:
         """Return the positions of the decisions that have to be compared: their evidence may have changed."""
-        from woodrat.ledger import index as log_index
-        from woodrat.ledger.index import Tail
-        from woodrat.runs import index as run_index
+        with self._context.engine.view(self._context.tenant) as view:
+            return self._candidates(view)
 
-        engine, tenant = self._context.engine, self._context.tenant
-        tail = Tail(run_index.DECISIONS) if self._tail is None else self._tail
-        with engine.view(tenant) as view:
-            behind = self._last - log_index.covered(view, run_index.INDEX.name)
-            positions = self._candidates(view, tail) if behind <= BEHIND_MAX else None
-        if positions is None or len(tail) > UNINDEXED_MAX:
-            run_index.catch_up(engine, tenant, CATCH_UP_ENTRIES)
-        if positions is None:
-            with engine.view(tenant) as view:
-                positions = self._candidates(view, tail)
-        return positions
-
-    def _candidates(self, view: View, tail: Tail) -> list[int]:
+    def _candidates(self, view: View) -> list[int]:
         from woodrat.ledger.index import Lookup
         from woodrat.ledger.read import Reader
-        from woodrat.runs.index import DECISIONS, leaning_positions
+        from woodrat.runs.index import leaning_positions
+        from woodrat.runs.index.terms import NAME
         from woodrat.state.asof import AsOf
 
         changed = ChangedFields(view, self._last)
@@ -94,32 +68,17 @@ class StaleSearch:
         if changed.by_entity:
             policies = self._context.policies
             readers = [Reader(view, AsOf(position), policies) for position in (self._first - 1, self._present)]
-            evidence = Lookup(view, self._last, DECISIONS, tail)
+            evidence = Lookup(view, self._last, NAME)
             for ref, fields in changed.with_groups(readers).items():
                 positions |= leaning_positions(evidence, ref, fields)
         return sorted(positions)
 
     def compare(self, positions: Iterable[int]) -> Iterator[Stale]:
         """Yield those of the decisions at these positions that the writes made stale."""
-        positions = list(positions)
-        has_lines = len(positions) > RUNS_READ_MAX and self._brings_lines_on()
         with self._context.engine.view(self._context.tenant) as view:
-            yield from self._compare(view, positions, has_lines)
+            yield from self._compare(view, list(positions))
 
-    def _brings_lines_on(self) -> bool:
-        """Return whether indexes tell of runs, so that these need not be read; bring them up to date for that."""
-        from woodrat.explain import index as trace_index
-        from woodrat.ledger import index as log_index
-        from woodrat.runs import index as run_index
-
-        engine, tenant = self._context.engine, self._context.tenant
-        indexes = (run_index.INDEX, run_index.LIST_INDEX, trace_index.INDEX)
-        for index in indexes:
-            log_index.catch_up(engine, tenant, index, CATCH_UP_ENTRIES)
-        with engine.view(tenant) as view:
-            return all(self._present - log_index.covered(view, index.name) <= UNINDEXED_MAX for index in indexes)
-
-    def _compare(self, view: View, positions: Sequence[int], has_lines: bool) -> Iterator[Stale]:
+    def _compare(self, view: View, positions: Sequence[int]) -> Iterator[Stale]:
         from woodrat.explain.reader.stale import Beliefs, compare, recorded_decision
         from woodrat.explain.reader.tracer import Tracer
         from woodrat.explain.remake import SAME
@@ -135,7 +94,7 @@ class StaleSearch:
             bodies = view.bodies(some)
             recorded = (recorded_decision(position, *bodies[position]) for position in some if position in bodies)
             found = [made for made in recorded if made is not None]
-            if has_lines:
+            if len(positions) > RUNS_READ_MAX:
                 now.gather(found)
                 then.gather(made for made in found if made.position < self._first)
             for made in found:
@@ -151,9 +110,9 @@ class StaleSearch:
                     yield comparison.stale(now)
 
 
-def newly_stale(context: Context, first: int, last: int, tail: Tail | None = None) -> tuple[Stale, ...]:
+def newly_stale(context: Context, first: int, last: int) -> tuple[Stale, ...]:
     """Return the decisions that a write, by its first and last position, made stale, by position."""
-    search = StaleSearch(context, first, last, tail=tail)
+    search = StaleSearch(context, first, last)
     positions = search.candidates()
     return tuple(search.compare(positions)) if positions else ()
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from woodrat.context import Context
     from woodrat.engines.port import Engine
     from woodrat.explain.workers.subscription import Callback
-    from woodrat.ledger.index import Tail
 
 WAITING_MAX: Final = 256
 """How many ranges wait at most; beyond that the last one grows, and takes in what others wrote in between."""
@@ -68,7 +67,6 @@ class StaleWatcher:
         """The last position that a function wrote while it was told."""
         self._context: Context | None = None
         """That of the last writer; none while nothing waits, so that the engine is not held on to."""
-        self._tail: Tail | None = None
         self._is_idle = False
         self._is_ending = False
         self._hurried = 0
@@ -211,19 +209,15 @@ class StaleWatcher:
 
     def _report(self, context: Context, written: _Range) -> int:
         """Report the decisions that some writes made stale; return the position through which that is done."""
-        from woodrat.explain.workers.search import BEHIND_MAX, StaleSearch
-        from woodrat.ledger.index import Tail
-        from woodrat.runs.index import DECISIONS
+        from woodrat.explain.workers.search import StaleSearch
 
         first, last, audience = written
         audience = tuple(each for each in audience if not each.closed)
         if not audience:
             return last
-        if self._tail is None or len(self._tail) > BEHIND_MAX:  # the index cannot be brought up to date now
-            self._tail = Tail(DECISIONS)
         try:
             last = _end_of_writes(context, first, last)
-            search = StaleSearch(context, first, last, present=self._position, tail=self._tail)
+            search = StaleSearch(context, first, last, present=self._position)
             positions = search.candidates()
             for start in range(0, len(positions), PART_MAX):
                 decisions = tuple(search.compare(positions[start : start + PART_MAX]))
@@ -231,7 +225,6 @@ class StaleWatcher:
                     if not each.closed:
                         each.tell(decisions)
         except BaseException as problem:  # nobody else hears of it, and the thread must go on
-            self._tail = None
             sentence = f"The entries {first} to {last} stand; which decisions they made stale could not be worked out"
             for each in audience:
                 each.note(problem, f"{sentence} (`stale` lists all that are)")

@@ -1,77 +1,70 @@
 """The indexes of runs: what they decided on, wrote and started, and who judged them; and the lists that runs are in.
 
-All about them is declared here: the terms that an entry is listed under by itself, and the rows that depend on earlier
-entries too, of decisions by subject (`decisions.py`) and of lists (`listing.py`). They trail the log and are brought up
-to date before the present is asked about.
+Here are the rows that an entry makes by itself, and those of decisions by the subject of their run; `listing.py` has
+those of lists. The write of an entry puts them (`log_rows.py`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from woodrat.canon import form
-from woodrat.ledger import index as log_index
-from woodrat.ledger.index import INDEX_ENTRIES, Index
-from woodrat.runs import steps, trace
-from woodrat.runs.index import decisions, grounds, listing
+from woodrat.engines.port import BEFORE_ALL, IndexRow
+from woodrat.ledger import entry_index
+from woodrat.ledger.log_rows import Listed
+from woodrat.runs import steps
+from woodrat.runs.index import grounds, listing
 from woodrat.runs.index.terms import (
+    ABOUT,
     DECIDED,
     EVALUATION,
     EVIDENCE,
+    GROUNDS,
     INSIDE,
     JUDGED,
     LEANS,
-    LISTS,
     NAME,
     TRACED,
     WROTE,
 )
-from woodrat.state.meaning import RUN_KINDS
+from woodrat.state.entry_rows import position_key, term_key, text_prefix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from woodrat.canon.ids import Ref, TenantId
-    from woodrat.engines.port import Engine
+    from woodrat.canon.ids import Ref
+    from woodrat.engines.port import View
     from woodrat.ledger.index import Lookup
-    from woodrat.log.entry import Entry
     from woodrat.runs.steps import DecisionOrigins
 
-_KINDS: Final = frozenset({"observation", "run.started", "run.decided"})
-_LIST_KINDS: Final = frozenset({"observation", "schema", *RUN_KINDS})
 
-
-def _terms(entry: Entry) -> set[str]:
-    """Return the terms an entry is listed under."""
-    data = entry.body
-    if data is None:
-        return set()
+def rows(entry: Listed) -> Iterator[IndexRow]:
+    """Yield the rows that an entry makes by itself."""
+    position, at = entry.position, position_key(entry.position)
     if entry.kind == "run.decided":
-        body: Any = form.decode(data)
-        return set(_evidence(body)) if isinstance(body, dict) else set()
-    if entry.kind == "run.started":
-        if b'"parent"' not in data and b'"trace"' not in data:
-            return set()
-        began: Any = form.decode(data)
-        parent, traced = began.get("parent"), trace.trace_of(began.get("trace"))
-        above = parent.get("run") if isinstance(parent, dict) else None
-        terms = {INSIDE + above} if isinstance(above, str) else set()
-        return terms if traced is None else {*terms, TRACED + traced}
-    # Most observations carry no run; looking for the key in the bytes costs a fraction of reading them.
-    terms = set()
-    if b'"run":"' in data or b'"type":"evaluation"' in data:
-        body = form.decode(data)
-        if isinstance(run := body.get("run"), str):
-            terms.add(WROTE + run)
-        subject = body.get("fields", {}).get("subject")
-        if body["entity"]["type"] == EVALUATION and isinstance(subject, str):
-            terms.add(JUDGED + subject)
-    return terms
+        body: Any = entry.value
+        origins = entry.once(steps.decision_origins)
+        for term in set(_evidence(body, origins)):
+            yield IndexRow(NAME, text_prefix(term) + at, position)
+        line = grounds.line_of(body, origins)
+        if line is not None:
+            yield IndexRow(NAME, text_prefix(GROUNDS) + at, position, line)
+    elif entry.kind == "run.started":
+        parent, traced = listing.beginning(entry)
+        if parent is not None:
+            yield IndexRow(NAME, text_prefix(INSIDE + parent) + at, position)
+        if traced is not None:
+            yield IndexRow(NAME, text_prefix(TRACED + traced) + at, position)
+    elif entry.kind == "observation":
+        said = entry.said
+        run, subject = said.optional.get("run"), said.fields.get("subject")
+        if isinstance(run, str):
+            yield IndexRow(NAME, text_prefix(WROTE + run) + at, position)
+        if said.entity.type == EVALUATION and isinstance(subject, str):
+            yield IndexRow(NAME, text_prefix(JUDGED + subject) + at, position)
 
 
-def _evidence(body: Mapping[str, Any]) -> Iterator[str]:
+def _evidence(body: Mapping[str, Any], origins: DecisionOrigins) -> Iterator[str]:
     """Yield the terms of a decision: by entity and field, and by entity and time."""
-    origins = steps.decision_origins(body)
     began = steps.text(body.get("started_at")) or ""
     read = ((origin.get("entity"), origin.get("field")) for origin in origins.all if origin.get("kind") == "read")
     texts = {(entity, field if isinstance(field, str) else "") for entity, field in read if isinstance(entity, str)}
@@ -99,36 +92,50 @@ def _read_fields(origins: DecisionOrigins) -> Iterator[tuple[str, str]]:
             yield entity, field
 
 
+def concerns(view: View, entry: Listed) -> bool:
+    """Return whether `follow` has to see an entry that was just written."""
+    return entry.kind != "observation"
+
+
+def follow(view: View, after: int, through: int, entries: Sequence[Listed]) -> Iterator[IndexRow]:
+    """Yield the rows of decisions by the subjects that their runs were ever said to be about.
+
+    A subject may be said after a decision. Such a row never ends: whoever reads it looks at the run itself.
+    """
+    subjects: dict[str, dict[str, int]] = {}
+    for entry in entries:
+        if entry.kind not in ("run.started", "run.decided") or entry.run is None:
+            continue
+        run = entry.run
+        if run not in subjects:
+            subjects[run] = listing.subjects_of(view, run, through)
+        if entry.kind == "run.decided":
+            started_at = steps.text(entry.value.get("started_at")) or ""
+            for id, said in subjects[run].items():
+                yield _about(id, started_at, entry.position, max(said, entry.position))
+        elif entry.position in subjects[run].values() and entry_index.has_run(view, run, entry.position - 1):
+            ids = [id for id, said in subjects[run].items() if said == entry.position]
+            for step in entry_index.run_entries(view, run, after):
+                if step.kind == "run.decided" and step.body is not None:
+                    started_at = steps.text(Listed.of(step).value.get("started_at")) or ""
+                    yield from (_about(id, started_at, step.position, entry.position) for id in ids)
+
+
+def _about(subject: str, started_at: str, position: int, since: int) -> IndexRow:
+    return IndexRow(NAME, term_key(f"{ABOUT}{subject}/{started_at}", position), since)
+
+
+def lives(view: View, runs: Iterable[str], through: int) -> Iterator[IndexRow]:
+    """Yield every row of the decisions of some runs by their subjects, up to a position, as the log has them now."""
+    for run in runs:
+        entries = entry_index.run_entries(view, run, through)
+        listed = [Listed.of(entry) for entry in entries if entry.body is not None]
+        yield from follow(view, BEFORE_ALL, through, listed)
+
+
 def evidence_term(ref: Ref, field: str = "") -> str:
     """Return the term of the decisions with evidence read from a field of an entity; what those of all begin with."""
     return f"{EVIDENCE}{ref.id}/{field}"
-
-
-def _list_terms(entry: Entry) -> set[str]:
-    """Return the terms of an entry by which it is known which runs it may list otherwise."""
-    data = entry.body
-    if data is None or entry.kind not in ("observation", "run.started"):
-        return set()
-    if entry.kind == "observation" and b'"type":"evaluation"' not in data:
-        return set()
-    return {term for term in _terms(entry) if term.startswith((INSIDE, JUDGED))}
-
-
-INDEX: Final = Index(NAME, _KINDS, _terms, grounds.pairs, decisions.follow)
-"""Where what runs did is found."""
-LIST_INDEX: Final = Index(LISTS, _LIST_KINDS, _list_terms, follow=listing.follow)
-"""Where lists find runs."""
-
-
-DECISIONS: Final = Index(NAME, frozenset({"run.decided"}), _terms, grounds.pairs)
-"""The same, for whoever asks about decisions alone: what is not covered yet is read sooner."""
-
-
-def catch_up(engine: Engine, tenant: TenantId, entries_max: int = INDEX_ENTRIES, *, lists: bool = False) -> None:
-    """Bring the index of runs up to date, and that of their lists; one that cannot be written to now stays behind."""
-    log_index.catch_up(engine, tenant, INDEX, entries_max)
-    if lists:
-        log_index.catch_up(engine, tenant, LIST_INDEX, entries_max)
 
 
 def leaning_positions(lookup: Lookup, ref: Ref, fields: Iterable[str] | None) -> set[int]:

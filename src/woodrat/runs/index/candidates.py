@@ -10,10 +10,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from woodrat.ledger.index import term_prefix
 from woodrat.merge.packing import garbled
 from woodrat.runs.index.terms import BEGAN, EVERY, LISTS
-from woodrat.state.entry_rows import position_key, position_of
+from woodrat.state.entry_rows import position_key, position_of, text_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -71,7 +70,7 @@ class Listed:
 
     def __init__(self, order: Order, term: str) -> None:
         self._order = order
-        self._prefix = term_prefix(term)
+        self._prefix = text_prefix(term)
         self._rows: list[Candidate] = []
         self._at = 0
         self._whole = False

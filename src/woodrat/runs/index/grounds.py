@@ -7,22 +7,19 @@ for it is looked up once for all of them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from woodrat.canon import form
-from woodrat.ledger.index import term_key
 from woodrat.merge.packing import garbled
 from woodrat.runs import steps
 from woodrat.runs.index.terms import GROUNDS, NAME
-from woodrat.state.entry_rows import position_of
+from woodrat.state.entry_rows import position_of, term_key
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from woodrat.ledger.index import Lookup
-    from woodrat.log.entry import Entry
-
-KIND: Final = "run.decided"
+    from woodrat.runs.steps import DecisionOrigins
 
 
 class Grounds(NamedTuple):
@@ -58,29 +55,20 @@ def origin_named(text: str) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def pairs(entry: Entry) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the row of a decision."""
-    found = None if entry.body is None or entry.kind != KIND else grounds_in(form.decode(entry.body))
-    if found is not None:
-        yield term_key(GROUNDS, entry.position), form.serialise(list(found))
-
-
-def grounds_in(body: Any) -> Grounds | None:
-    """Return what the body of a decision says it was made on."""
-    run = body.get("run") if isinstance(body, dict) else None
+def line_of(body: Any, origins: DecisionOrigins) -> bytes | None:
+    """Return what a row says of a decision, by its body and where its facts came from; none of one without a run."""
+    run = body.get("run")
     if not isinstance(run, str):
         return None
-    origins = steps.decision_origins(body)
     texts = dict.fromkeys(text for origin in origins.all if (text := evidence_text(origin)) is not None)
     has_calls = any("span" in origin for origin in origins.all)
-    return Grounds(run, steps.text(body.get("agent")), has_calls, sorted(origins.entities), list(texts))
+    return form.serialise([run, steps.text(body.get("agent")), has_calls, sorted(origins.entities), list(texts)])
 
 
-def grounds_at(lookup: Lookup, positions: Collection[int]) -> dict[int, Grounds]:
-    """Return what the decisions at some positions were made on, as far as they are on record."""
+def grounds_at(lookup: Lookup, positions: Iterable[int]) -> dict[int, Grounds]:
+    """Return what the decisions at some positions were made on."""
     found: dict[int, Grounds] = {}
-    sought = [at for at in positions if at <= lookup.covered]
-    for key, value in lookup.find(sorted(term_key(GROUNDS, at) for at in sought)):
+    for key, value in lookup.find(sorted(term_key(GROUNDS, at) for at in positions)):
         try:
             line = Grounds(*form.decode(value))
         except (TypeError, ValueError) as error:
@@ -88,10 +76,4 @@ def grounds_at(lookup: Lookup, positions: Collection[int]) -> dict[int, Grounds]
         if type(line.run) is not str or type(line.entities) is not list or type(line.texts) is not list:
             raise garbled(f"The index {NAME}")
         found[position_of(key)] = line
-    if len(sought) < len(positions):
-        for entry in lookup.tail:
-            if entry.kind == KIND and entry.position in positions and entry.body is not None:
-                made = grounds_in(form.decode(entry.body))
-                if made is not None:
-                    found[entry.position] = made
     return found

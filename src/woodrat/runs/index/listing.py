@@ -8,17 +8,19 @@ make a record, and compared with what was listed before it. So append, rebuild a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
 from woodrat.engines.port import BEFORE_ALL, IndexRow
 from woodrat.errors import Unavailable
 from woodrat.ledger import entry_index
-from woodrat.ledger.index import STANDING, term_key, term_prefix
+from woodrat.ledger.log_rows import STANDING, Listed
 from woodrat.ledger.read import Reader
 from woodrat.ledger.state_redo import component
 from woodrat.merge import BUILTIN
+from woodrat.runs import trace
 from woodrat.runs.evaluations import evaluations
+from woodrat.runs.index.candidates import run_in
 from woodrat.runs.index.terms import (
     BEGAN,
     EVALUATION,
@@ -28,6 +30,7 @@ from woodrat.runs.index.terms import (
     LINE,
     LISTS,
     STATUS,
+    SUBJECT,
     TALK,
     UNSETTLED,
     subject_term,
@@ -37,11 +40,11 @@ from woodrat.runs.record import OUTLINED, Outline, Statement, outline_of, statem
 from woodrat.runs.summary import ENTRIES_MAX, line_of
 from woodrat.state import observation, relation
 from woodrat.state.asof import AsOf
-from woodrat.state.entry_rows import position_of
+from woodrat.state.entry_rows import position_key, position_of, term_key, text_prefix
 from woodrat.state.meaning import RUN_KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from woodrat.canon.ids import Ref
     from woodrat.engines.port import View
@@ -52,6 +55,12 @@ ANCESTORS_MAX: Final = 16
 """How far up a run looks for the pipeline it is a step of."""
 
 
+AT_HAND_MAX: Final = 10_000
+"""Of how many runs it is remembered what they are about, and that they have no line yet."""
+STARTED: Final = "run.started"
+STEPS: Final = RUN_KINDS - OUTLINED
+"""The kinds of entries of a run that change nothing but its line."""
+
 ListRow = tuple[str, int, bytes]
 """A row of a list: the term, the place of the run, and what the row says."""
 
@@ -60,28 +69,86 @@ def _made(row: ListRow, since: int, until: int | None) -> IndexRow:
     return IndexRow(LISTS, term_key(row[0], row[1]), since, row[2], until)
 
 
-def follow(view: View, after: int, through: int, entries: Sequence[Entry]) -> Iterator[IndexRow]:
+def rows(entry: Listed) -> Iterator[IndexRow]:
+    """Yield the rows that an entry makes by itself: by them it is known which runs an entry may list otherwise."""
+    position, at = entry.position, position_key(entry.position)
+    if entry.kind == STARTED:
+        parent, subject = beginning(entry)[0], getattr(entry.meaning, "subject", None)
+        if parent:
+            yield IndexRow(LISTS, text_prefix(INSIDE + parent) + at, position)
+        if subject is not None:
+            yield IndexRow(LISTS, text_prefix(f"{SUBJECT}{entry.run}") + at, position, subject.id.encode())
+    elif entry.kind == "observation" and entry.said.entity.type == EVALUATION:
+        run = entry.said.fields.get("subject")
+        if isinstance(run, str):
+            yield IndexRow(LISTS, text_prefix(JUDGED + run) + at, position)
+
+
+def beginning(entry: Listed) -> tuple[str | None, str | None]:
+    """Return the run that started a run, and the id of its trace, by its beginning."""
+    if b'"parent"' not in entry.body and b'"trace"' not in entry.body:
+        return None, None
+    parent = entry.value.get("parent")
+    above = parent.get("run") if isinstance(parent, dict) else None
+    return above if isinstance(above, str) else None, trace.trace_of(entry.value.get("trace"))
+
+
+def subjects_of(view: View, run: str, through: int) -> dict[str, int]:
+    """Return the entities that a run was said to be about by a position, by id, and where each was said first."""
+    at_hand = view.at_hand(LISTS)
+    known: list[tuple[int, str]] | None = at_hand.get((SUBJECT, run))
+    if known is None:
+        found = view.scan(LISTS, text_prefix(SUBJECT + run))
+        known = [(position_of(key), run_in(value)) for key, value in found]
+        _note(at_hand, (SUBJECT, run), known)
+    subjects: dict[str, int] = {}
+    for position, id in known:
+        if position <= through:
+            subjects.setdefault(id, position)
+    return subjects
+
+
+def concerns(view: View, entry: Listed) -> bool:
+    """Return whether `follow` has to see an entry that was just written: a step changes no list while its run lasts."""
+    if entry.kind not in STEPS:
+        return True
+    run = entry.run
+    at_hand = view.at_hand(LISTS)
+    if run is None or (LINE, run) in at_hand:
+        return False
+    if view.scan(LISTS, text_prefix(LINE + run), limit=1):
+        return True
+    _note(at_hand, (LINE, run), False)
+    return False
+
+
+def _note(at_hand: dict[Any, Any], key: tuple[str, str], found: object) -> None:
+    if len(at_hand) >= AT_HAND_MAX:
+        at_hand.clear()
+    at_hand[key] = found
+
+
+def follow(view: View, after: int, through: int, entries: Iterable[Listed]) -> Iterator[IndexRow]:
     """Yield the rows of lists that begin or end with some entries."""
-    changes = Changes(view, through, after=after, entries=entries)
+    changes = Changes(view, through)
     touched: dict[str, list[int]] = {}
     outlined: set[str] = set()
     for entry in entries:
         for id in changes.touched_by(entry):
             touched.setdefault(id, []).append(entry.position)
-            if entry.kind not in RUN_KINDS or entry.kind in OUTLINED:
+            if entry.kind not in STEPS:
                 outlined.add(id)
     for id, positions in touched.items():
         # A step changes nothing but a line; a run that goes on is not read for each part of the log.
-        if id in outlined or view.scan(LISTS, term_prefix(LINE + id), through=after, limit=1):
+        if id in outlined or view.scan(LISTS, text_prefix(LINE + id), through=after, limit=1):
             yield from changes.of(id, after, positions)
 
 
 def touched_runs(view: View, through: int, entries: Iterable[Entry], judging: Iterable[Ref]) -> set[str]:
     """Return the runs that some entries may list otherwise, or evaluations among some entities."""
-    entries = list(entries)
-    changes = Changes(view, through, after=through, entries=entries)
+    changes = Changes(view, through)
     evaluations = [ref for ref in judging if ref.type == EVALUATION]
-    found = {id for entry in entries for id in changes.touched_by(entry)}
+    found = {id for entry in entries for id in changes.touched_by(Listed.of(entry))}
     return found | changes.subjects(evaluations, through)
 
 
@@ -90,43 +157,22 @@ def lives(view: View, runs: Iterable[str], through: int) -> Iterator[IndexRow]:
 
     The rows of the entries themselves are listed.
     """
-    changes = Changes(view, through, after=through, entries=())
+    changes = Changes(view, through)
     for id in runs:
         yield from changes.of(id, BEFORE_ALL, changes.moments(id))
 
 
 class Changes:
-    """How the rows of runs change with some entries of a log, those of the index's kinds after a position."""
+    """How the rows of runs change with some entries of a log, up to a position."""
 
-    def __init__(
-        self,
-        view: View,
-        through: int,
-        *,
-        after: int,
-        entries: Iterable[Entry],
-        positions: Callable[[str], list[int]] | None = None,
-    ) -> None:
+    def __init__(self, view: View, through: int) -> None:
         self._view = view
         self._through = through
-        self._after = after
-        self._positions = positions or self._listed
-        """Returns the positions of the entries under a term; by default the index is taken to go far enough."""
         self._listings: dict[str, list[int]] = {}
         self._histories: dict[str, list[Statement]] = {}
         self._told: dict[str, list[Entry]] = {}
         """The entries of runs as far as a line is made of them, and one more."""
-        self._recent: dict[str, list[Entry]] = {}
-        """The entries of runs among them, by run."""
-        self._runs: dict[int, str] = {}
-        """The runs that these are of, by position."""
         self._kinds: dict[str, bool] = {}
-        for entry in entries:
-            if entry.kind in RUN_KINDS and entry.body is not None:
-                run = form.decode(entry.body).get("run")
-                if isinstance(run, str):
-                    self._recent.setdefault(run, []).append(entry)
-                    self._runs[entry.position] = run
 
     def _listed(self, term: str) -> list[int]:
         kind = term[: term.index("/") + 1]
@@ -135,33 +181,31 @@ class Changes:
         if not self._kinds[kind]:
             return []  # asked once, instead of run by run: most logs have none
         if term not in self._listings:
-            self._listings[term] = [position_of(key) for key, _ in self._view.scan(LISTS, term_prefix(term))]
+            self._listings[term] = [position_of(key) for key, _ in self._view.scan(LISTS, text_prefix(term))]
         return self._listings[term]
 
     def _entries(self, term: str, position: int) -> Iterator[Entry]:
         """Yield the entries listed under a term, through a position, that are not erased."""
-        for at in self._positions(term):
+        for at in self._listed(term):
             entry = self._view.entry(at) if at <= position else None
             if entry is not None and entry.body is not None:
                 yield entry
 
     # Which runs an entry may list otherwise
 
-    def touched_by(self, entry: Entry) -> Iterable[str]:
+    def touched_by(self, entry: Listed) -> Iterable[str]:
         """Return the runs that may be listed otherwise because of an entry."""
-        data = entry.body
-        if data is None:
-            return ()
         if entry.kind in RUN_KINDS:
-            run = self._runs.get(entry.position)
-            if run is None:
+            if entry.run is None:
                 return ()
-            return (run, *self._below(run, entry.position)) if entry.kind == "run.started" else (run,)
-        if entry.kind == "schema":
-            return self._judged_at_all() if b'"evaluation"' in data else ()
-        if b'"evaluation' not in data:
+            return (entry.run, *self._below(entry.run, entry.position)) if entry.kind == STARTED else (entry.run,)
+        if b'"evaluation' not in entry.body:
             return ()
-        ref = observation.stored(data).entity
+        if entry.kind == "schema":
+            return self._judged_at_all() if b'"evaluation"' in entry.body else ()
+        if entry.kind != "observation":
+            return ()
+        ref = entry.said.entity
         named = relation.joined(ref) or (ref,)
         return self.subjects(named, entry.position) if named[0].type == EVALUATION else ()
 
@@ -250,7 +294,7 @@ class Changes:
 
     def rows(self, id: str, position: int) -> set[ListRow]:
         """Return the rows by which a run is listed at a position."""
-        if position == BEFORE_ALL:
+        if not any(item.position <= position for item in self._history(id)):
             return set()
         judgements = self._judgements(id, position)
         outline = self._outline(id, position, judgements or ())
@@ -306,7 +350,7 @@ class Changes:
         """Return what is said of how a run began, ended and was judged, in order, as far as the log is read."""
         said = self._histories.get(id)
         if said is None:
-            entries = entry_index.run_entries(self._view, id, self._after) + self._recent.get(id, [])
+            entries = entry_index.run_entries(self._view, id, self._through)
             said = self._histories[id] = statements(id, entries)
             self._told[id] = entries[: ENTRIES_MAX + 1]
         return said

@@ -24,7 +24,7 @@ from woodrat.runs.index.terms import (
     subject_term,
     value_term,
 )
-from woodrat.runs.reader.recounter import TAIL_MAX, Recounter, named_ref, open_recounter
+from woodrat.runs.reader.recounter import Recounter, named_ref, open_recounter
 from woodrat.runs.record import RunRecord, status_of
 from woodrat.runs.recorder import current
 from woodrat.runs.summary import RunSummary, summary_of
@@ -136,7 +136,7 @@ def runs_page(context: Context, *, limit: object, cursor: object, **filters: Any
     asked = ask_runs(faults, **filters)
     request = page_request(context, asked.question, limit, cursor, faults)
     (before,) = request.place_of(int) or (None,)
-    with open_recounter(context, request.position, lists=True) as recounter:
+    with open_recounter(context, request.position) as recounter:
         matches = list(islice(summaries(recounter, asked, before, request.limit + 1), request.limit + 1))
     listed = tuple(summary for _, summary in matches[: request.limit])
     cursor = request.cursor_at([matches[request.limit - 1][0]]) if len(matches) > request.limit else None
@@ -169,13 +169,11 @@ def matching(
     """
     end = recounter.through + 1 if before is None else min(before, recounter.through + 1)
     fits = _Fits(recounter, asked)
-    if only is not None or recounter.through - recounter.lists.covered > TAIL_MAX:
-        subjects = fits.subjects if only is None else None
-        begun = recounter.begun(end, subjects, oldest_first=oldest_first, only=only)
+    if only is not None:
+        begun = recounter.begun(end, oldest_first=oldest_first, only=only)
         candidates: Iterator[tuple[int, str]] = ((body["position"], id) for id, body in begun)
     else:
-        order = Order(recounter.lists, oldest_first)
-        candidates = _listed(recounter, asked, fits, order, end)
+        candidates = _listed(recounter, asked, fits, Order(recounter.lists, oldest_first), end)
     for place, id in candidates:
         record = _looked_at(recounter, fits, place, id)
         if record is not None:
@@ -200,9 +198,6 @@ def _looked_at(recounter: Recounter, fits: _Fits, place: int, id: str) -> RunRec
 
 def summaries(recounter: Recounter, asked: Runs, before: int | None, count: int) -> Iterator[tuple[int, RunSummary]]:
     """Yield what lists say of every run before a place that fits a question, the latest first, so many at a time."""
-    if not recounter.has_lines:
-        yield from ((place, summary_of(record)) for place, record in matching(recounter, asked, before=before))
-        return
     end = recounter.through + 1 if before is None else min(before, recounter.through + 1)
     fits = _Fits(recounter, asked)
     candidates = _listed(recounter, asked, fits, Order(recounter.lists, oldest_first=False), end)
@@ -221,12 +216,10 @@ def summaries(recounter: Recounter, asked: Runs, before: int | None, count: int)
 
 
 def _listed(recounter: Recounter, asked: Runs, fits: _Fits, order: Order, end: int) -> Iterator[tuple[int, str]]:
-    """Yield the runs before a place that may fit a question, by index, and those that it does not cover yet."""
+    """Yield the runs before a place that may fit a question."""
     streams = list(_streams(recounter, asked, fits, order))
     streams = streams or [Listed(order, EVERY)]
     stream: Stream = AllOf(order, streams) if len(streams) > 1 else streams[0]
-    if recounter.recent:
-        stream = AnyOf(order, [stream, Few(order, recounter.candidates(recounter.recent))])
     for place, id in walk(order, stream, 0 if order.oldest_first else end - 1):
         if place < end:
             yield place, id

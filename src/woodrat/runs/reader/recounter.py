@@ -1,8 +1,7 @@
 """The recounter: run records, and what indexes tell of runs, of one tenant at one as-of.
 
 Everything here is exact and needs no model. What a run wrote, who evaluated it, and whose values a decision leaned on
-is found by an index that trails the log: it is brought up to date before the present is asked about, and whatever it
-does not cover is read from the log instead, with the same answer.
+is found by the rows that were put with the entries.
 """
 
 from __future__ import annotations
@@ -10,22 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import contextmanager
 from heapq import merge
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from woodrat.canon import form
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import entry_index
-from woodrat.ledger.index import WALK_ROWS, WALK_ROWS_MIN, Lookup, term_key, term_prefix
+from woodrat.ledger.index import WALK_ROWS, WALK_ROWS_MIN, Lookup
 from woodrat.ledger.matches import find_ref, ref_faults
 from woodrat.ledger.moments import NO_READ, open_reader
 from woodrat.merge.packing import garbled
-from woodrat.runs import steps, trace
+from woodrat.runs import trace
 from woodrat.runs.evaluations import evaluations
-from woodrat.runs.index import INDEX, LIST_INDEX, catch_up, evidence_term
+from woodrat.runs.index import evidence_term
 from woodrat.runs.index.candidates import Candidate
-from woodrat.runs.index.decisions import runs_of
-from woodrat.runs.index.listing import Changes
 from woodrat.runs.index.terms import (
     ABOUT,
     DECIDED,
@@ -33,6 +30,7 @@ from woodrat.runs.index.terms import (
     JUDGED,
     LINE,
     LISTS,
+    NAME,
     TRACED,
     WROTE,
 )
@@ -41,11 +39,11 @@ from woodrat.runs.recorder import current
 from woodrat.runs.steps import Judgement, Write
 from woodrat.runs.summary import Line, read_line
 from woodrat.state import observation
-from woodrat.state.entry_rows import position_of
+from woodrat.state.entry_rows import position_of, term_key, text_prefix
 from woodrat.state.run_owner import owned
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from woodrat.context import Context
     from woodrat.engines.port import View
@@ -53,8 +51,6 @@ if TYPE_CHECKING:
     from woodrat.log.entry import Entry
 
 _WINDOW, _WINDOW_MAX = 1_024, 65_536
-TAIL_MAX: Final = 10_000
-"""Up to how much of the log that the index does not cover yet its runs are looked at beside it, one by one."""
 
 
 class Recounter:
@@ -64,9 +60,8 @@ class Recounter:
         self.reader = reader
         self.view: View = reader.view
         self.through = reader.asof.position
-        self.index = Lookup(self.view, self.through, INDEX)
-        self.lists = Lookup(self.view, self.through, LIST_INDEX)
-        self._recent: dict[str, None] | None = None
+        self.index = Lookup(self.view, self.through, NAME)
+        self.lists = Lookup(self.view, self.through, LISTS)
 
     def find(self, id: str) -> RunRecord | None:
         """Return a run's record; `None` when no entry is part of it."""
@@ -133,13 +128,10 @@ class Recounter:
     def decided(self, members: Iterable[Ref], after: tuple[str, int] | None) -> Iterator[tuple[str, int]]:
         """Yield time and position of the decisions that may be about entities, from after one on, the latest first."""
         beginnings = [f"{term}{ref.id}/" for ref in members for term in (DECIDED, ABOUT)]
-        listed = [self._decided(beginning, after) for beginning in beginnings]
-        recent = sorted(self._decided_recently(), reverse=True)
-        listed.append(place for place in recent if after is None or place < after)
-        yield from merge(*listed, reverse=True)
+        yield from merge(*(self._decided(beginning, after) for beginning in beginnings), reverse=True)
 
     def _decided(self, beginning: str, after: tuple[str, int] | None) -> Iterator[tuple[str, int]]:
-        """Yield time and position of the decisions listed under terms that begin so, as far as the index goes."""
+        """Yield time and position of the decisions listed under terms that begin so."""
         prefix, size = beginning.encode(), WALK_ROWS_MIN
         last = None if after is None else term_key(beginning + after[0], max(0, min(after[1], self.through)))
         while True:
@@ -149,13 +141,6 @@ class Recounter:
             if len(rows) < size:
                 return
             last, size = rows[-1][0], min(size * 4, WALK_ROWS)
-
-    def _decided_recently(self) -> Iterator[tuple[str, int]]:
-        """Yield time and position of the decisions of runs that began or decided where the index has not come."""
-        for id in runs_of(self.index.tail):
-            for entry in entry_index.run_entries(self.view, id, self.through):
-                if entry.kind == "run.decided" and entry.body is not None:
-                    yield steps.text(form.decode(entry.body).get("started_at")) or "", entry.position
 
     def begun(
         self,
@@ -219,8 +204,7 @@ class Recounter:
         """Return the lines of runs, by id, of those that have one which holds at the as-of."""
         if self.reader.asof.effective is not None:
             return {}
-        recent = self.recent
-        prefixes = sorted({term_prefix(LINE + id) for id in runs if id not in recent})
+        prefixes = sorted({text_prefix(LINE + id) for id in runs})
         if self.lists.through is None:
             rows = self.view.find(LISTS, prefixes)
         else:
@@ -231,40 +215,17 @@ class Recounter:
             raise garbled(f"The index {LISTS}") from error
         return {line["id"]: line for line in found}
 
-    @property
-    def has_lines(self) -> bool:
-        """Whether the index of lists goes far enough to ask it."""
-        return self.through - self.lists.covered <= TAIL_MAX
-
-    @property
-    def recent(self) -> Collection[str]:
-        """The runs that what the index of lists does not cover yet may list otherwise."""
-        if self._recent is None:
-            lists, found = self.lists, dict[str, None]()
-            if lists.tail:
-                changes = Changes(
-                    self.view, self.through, after=lists.covered, entries=lists.tail, positions=lists.positions
-                )
-                found = dict.fromkeys(id for entry in lists.tail for id in changes.touched_by(entry))
-            self._recent = found
-        return self._recent
-
     def members(self, ref: str | Ref, path: str = "ref") -> tuple[Ref, ...]:
         """Return an entity with all that it is joined with, by whatever names it; it need not be known."""
         return self.reader.group(find_ref(self.reader, ref, path=path))
 
 
 @contextmanager
-def open_recounter(
-    context: Context, position: int | None = None, *, lists: bool = False, bare: bool = False
-) -> Iterator[Recounter]:
-    """Give the run records of a tenant at the context's moment; for the present their index is brought up to date.
+def open_recounter(context: Context, position: int | None = None) -> Iterator[Recounter]:
+    """Give the run records of a tenant at the context's moment.
 
-    With a `position`, as of that one: a page of a list that began there. With `lists`, their index is, too. With `bare`
-    none is: what is asked of runs stands in their own entries.
+    With a `position`, as of that one: a page of a list that began there.
     """
-    if context.moment == "now" and not bare:
-        catch_up(context.engine, context.tenant, lists=lists)
     with open_reader(context if position is None else context.at(position, context.valid_at)) as reader:
         yield Recounter(reader)
 

@@ -105,7 +105,7 @@ def why_page(
     assert named is not None
 
     after = request.place_of(str, int)
-    with open_recounter(context, request.position, lists=True) as recounter:
+    with open_recounter(context, request.position) as recounter:
         decided = list(islice(_decided_about(recounter, named, after, request.limit + 1), request.limit + 1))
         explainer = explain(recounter)
         reasons = tuple(_reason(each, explainer(each.grounds, each.origins)) for each in decided[: request.limit])
@@ -145,7 +145,7 @@ def _decided_about(
         positions = [position for _, position in some]
         bodies = recounter.view.bodies(positions)
         grounds = grounds_at(recounter.index, positions)
-        lines = recounter.lines({each.run for each in grounds.values()}) if recounter.has_lines else {}
+        lines = recounter.lines({each.run for each in grounds.values()})
         for place in some:
             at = place[1]
             made, body = grounds.get(at), bodies.get(at)

@@ -1,0 +1,49 @@
+"""What rooms list of the entries of the log: which entries concern them; a room is imported once one does."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from woodrat.ledger.log_rows import Listing, Room, declare
+from woodrat.state.meaning import RUN_KINDS
+
+_ANY: Final = (b"",)
+
+
+def _runs() -> Room:
+    from woodrat.runs import index
+
+    return index
+
+
+def _run_lists() -> Room:
+    from woodrat.runs.index import listing
+
+    return listing
+
+
+def _explain() -> Room:
+    from woodrat.explain import index
+
+    return index
+
+
+# Looking for a word in the bytes costs a fraction of reading them.
+declare(
+    Listing(
+        "runs",
+        {"observation": (b'"run":"', b'"type":"evaluation"'), "run.started": _ANY, "run.decided": _ANY},
+        _runs,
+    ),
+    Listing(
+        "run lists",
+        {"observation": (b'"evaluation',), "schema": (b'"evaluation"',), **dict.fromkeys(RUN_KINDS, _ANY)},
+        _run_lists,
+    ),
+    Listing(
+        "explain",
+        {"observation": (b'"audit_event"',), "run.read": _ANY, "run.decided": _ANY},
+        _explain,
+        changing="evidence",
+    ),
+)

@@ -1,0 +1,224 @@
+"""Log rows: what rooms list of the entries of a log, such as decisions by their evidence and runs in lists.
+
+A room says in a `Listing` which entries concern it, and gives two functions: the rows of an entry by itself, and the
+rows that depend on earlier entries, too. The write that appends an entry puts its rows, in one transaction; a rebuild
+derives the same. The rooms are declared by the library (`api/log_listings.py`), without which nothing can be written:
+the ledger does not know them.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
+
+from woodrat.canon import form
+from woodrat.engines.port import BEFORE_ALL
+from woodrat.state.meaning import Step, meaning_of
+from woodrat.state.observation import Observation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from woodrat.engines.port import IndexRow, Transaction, View
+    from woodrat.log.entry import Entry
+    from woodrat.state.meaning import Meaning
+
+STANDING: Final = -2
+"""What `follow` gives as the `since` of a row that was listed before and ends now."""
+PASS_ENTRIES: Final = 10_000
+"""How much of the log a pass over all of it follows at a time."""
+CHANGING: Final = frozenset({"observation", "schema"})
+"""The kinds of entries that change what is believed."""
+_EMPTY: Final = None
+"""Under what it is kept at hand whether an index has any rows."""
+
+
+Made = TypeVar("Made")
+
+
+class Listed:
+    """An entry that rows are made of; it is read once, whoever asks."""
+
+    __slots__ = ("_made", "_meaning", "_value", "body", "kind", "position")
+
+    def __init__(self, position: int, kind: str, body: bytes, meaning: Meaning = None) -> None:
+        self.position, self.kind, self.body = position, kind, body
+        self._meaning = meaning
+        self._value: Any = None
+        self._made: dict[Any, Any] = {}
+
+    @classmethod
+    def of(cls, entry: Entry) -> Listed:
+        """Return an entry of the log that is not erased."""
+        assert entry.body is not None
+        return cls(entry.position, entry.kind, entry.body)
+
+    @property
+    def value(self) -> Any:
+        """Its body, decoded."""
+        if self._value is None:
+            self._value = form.decode(self.body)
+        return self._value
+
+    def once(self, make: Callable[[Any], Made]) -> Made:
+        """Return what a function makes of its body; it is made once."""
+        found: Made | None = self._made.get(make)
+        if found is None:
+            found = self._made[make] = make(self.value)
+        return found
+
+    @property
+    def meaning(self) -> Meaning:
+        """What it means."""
+        if self._meaning is None:
+            self._meaning = meaning_of(self.kind, self.body)
+        return self._meaning
+
+    @property
+    def run(self) -> str | None:
+        """The run that it is an entry of."""
+        return self.meaning.run if isinstance(self.meaning, Step) else None
+
+    @property
+    def said(self) -> Observation:
+        """What it says, if it is an observation."""
+        assert isinstance(self.meaning, Observation)
+        return self.meaning
+
+
+class Room(Protocol):
+    """The functions by which a room lists entries; a module has them."""
+
+    def rows(self, entry: Listed) -> Iterable[IndexRow]:
+        """Return the rows that an entry makes by itself."""
+
+    def concerns(self, view: View, entry: Listed) -> bool:
+        """Return whether `follow` has to see an entry that was just written; wrongly true only costs time."""
+
+    def follow(self, view: View, after: int, through: int, entries: Sequence[Listed]) -> Iterable[IndexRow]:
+        """Return the rows that depend on earlier entries, too, and begin or end with some entries.
+
+        The rows of the entries themselves are in the view. The entries are those of the listing between two positions,
+        in order. Rows that were true before and end here come with `until`, and `STANDING` as their `since`.
+        """
+
+
+class Listing(NamedTuple):
+    """Which entries concern a room."""
+
+    name: str
+    """The room."""
+    kinds: Mapping[str, Sequence[bytes]]
+    """Their kinds, each with bytes of which a body that concerns it contains one."""
+    load: Callable[[], Room]
+    """Imports the room, once an entry concerns it."""
+    changing: str = ""
+    """An index of the room, whose rows any entry of the kinds `CHANGING` may end as long as it has any."""
+
+
+_declared: list[Listing] = []
+
+
+def declare(*listings: Listing) -> None:
+    """Declare the rooms that list entries."""
+    _declared[:] = listings
+    _by_kind.cache_clear()
+
+
+@cache
+def _by_kind(kind: str) -> tuple[tuple[Sequence[bytes], str, Listing], ...]:
+    assert _declared, "the rooms that list entries are declared: import woodrat.api"
+    found = [(one.kinds.get(kind, ()), one.changing if kind in CHANGING else "", one) for one in _declared]
+    return tuple((marks, changing, one) for marks, changing, one in found if marks or changing)
+
+
+def _is_empty(view: View, index: str) -> bool:
+    at_hand = view.at_hand(index)
+    found: bool | None = at_hand.get(_EMPTY)
+    if found is None:
+        found = at_hand[_EMPTY] = not view.scan(index, limit=1)
+    return found
+
+
+class Concerned:
+    """The entries among some, in order, that concern rooms, by room."""
+
+    def __init__(self, view: View, entries: Iterable[tuple[int, str, bytes | None, Meaning]]) -> None:
+        self._by_room: dict[str, tuple[Listing, list[Listed]]] = {}
+        idle: dict[str, list[Listed]] = {}
+        for position, kind, body, meaning in entries:
+            entry: Listed | None = None
+            for marks, changing, listing in _by_kind(kind) if body is not None else ():
+                assert body is not None
+                for mark in marks:
+                    if mark in body:
+                        break
+                else:
+                    if not changing:
+                        continue
+                    if _is_empty(view, changing):
+                        idle.setdefault(listing.name, []).append(Listed(position, kind, body, meaning))
+                        continue
+                entry = entry or Listed(position, kind, body, meaning)
+                self._by_room.setdefault(listing.name, (listing, []))[1].append(entry)
+        for name, rest in idle.items() if self._by_room else ():
+            # Rows that may end with these begin among the others.
+            if name in self._by_room:
+                listing, several = self._by_room[name]
+                self._by_room[name] = listing, sorted([*several, *rest], key=lambda one: one.position)
+
+    def rows(self) -> Iterator[IndexRow]:
+        """Yield the rows that the entries make by themselves."""
+        for listing, entries in self._by_room.values():
+            room = listing.load()
+            for entry in entries:
+                yield from room.rows(entry)
+
+    def follow(self, write: Transaction, after: int, through: int) -> None:
+        """Put and end the rows that depend on earlier entries, too, of entries that were just written."""
+        rows: list[IndexRow] = []
+        for listing, entries in self._by_room.values():
+            room = listing.load()
+            # Entries of several kinds may concern each other.
+            if len({entry.kind for entry in entries}) == 1:
+                entries = [entry for entry in entries if room.concerns(write, entry)]
+            if entries:
+                rows += room.follow(write, after, through, entries)
+        if rows:
+            _carry_out(write, rows)
+
+    def followed(self, view: View, after: int, through: int) -> Iterator[IndexRow]:
+        """Yield the rows that depend on earlier entries, too, of any part of the log."""
+        for listing, entries in self._by_room.values():
+            yield from listing.load().follow(view, after, through, entries)
+
+
+def follow_all(write: Transaction) -> None:
+    """Put the rows that depend on earlier entries, too, of the whole log; those of the entries themselves are there."""
+    head = write.head().position
+    for after in range(BEFORE_ALL, head, PASS_ENTRIES):
+        through = min(after + PASS_ENTRIES, head)
+        concerned = Concerned(write, entries_between(write, after, through))
+        _carry_out(write, list(concerned.followed(write, after, through)))
+
+
+def entries_between(view: View, after: int, through: int) -> list[tuple[int, str, bytes | None, Meaning]]:
+    """Return the entries between two positions that may concern a room."""
+    kinds = frozenset(kind for listing in _declared for kind in (*listing.kinds, *CHANGING))
+    return [(entry.position, entry.kind, entry.body, None) for entry in view.entries(after, through, kinds)]
+
+
+def _carry_out(write: Transaction, rows: Sequence[IndexRow]) -> None:
+    """Put rows; those that were true before and have an end now are ended."""
+    ending: dict[int, list[tuple[str, bytes]]] = {}
+    fresh: list[IndexRow] = []
+    for row in rows:
+        if row.since == STANDING:
+            assert row.until is not None
+            ending.setdefault(row.until, []).append((row.name, row.key))
+        else:
+            fresh.append(row)
+    for position in sorted(ending):
+        write.end(position, ending[position])
+    if fresh:
+        write.put(fresh)
