@@ -208,7 +208,7 @@ def redo(write: Transaction, policies: Mapping[str, Policy], before: Redoing) ->
         for prefix in dict.fromkeys(value_prefix(row.key) for row in (*old, *new) if row.name == IDENTITY):
             write.drop(DUPLICATE, prefix)
             write.put(duplicate_lives(prefix, write.lives(IDENTITY, prefix)))
-    _redo_leaves(write, policies, members | before.members)
+    redo_leaves(write, policies, members | before.members)
 
 
 def _members(view: View, refs: Iterable[Ref]) -> set[Ref]:
@@ -234,7 +234,7 @@ def _rows_of(view: View, policies: Mapping[str, Policy], index: StateIndex, refs
     return list(found.values())
 
 
-def _redo_leaves(write: Transaction, policies: Mapping[str, Policy], refs: Iterable[Ref]) -> None:
+def redo_leaves(write: Transaction, policies: Mapping[str, Policy], refs: Iterable[Ref]) -> None:
     """Make the leaves of entities in the fingerprint again, for the position that it goes to."""
     known = progress_of(write, fingerprint_index.NAME)
     if known.position == BEFORE_ALL:

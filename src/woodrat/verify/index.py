@@ -1,38 +1,50 @@
-"""What trails the log, worked out again from it: indexes of runs and traces, of bodies, vectors, the fingerprint."""
+"""Indexes: what trails the log is derived anew in the scratch database, as far as it goes in the ledger."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from woodrat.engines.port import BEFORE_ALL, Audit, IndexRow, Mismatch, View
+from woodrat.engines.port import BEFORE_ALL, VECTORS, IndexRow, Mismatch, View
 from woodrat.erasure.index import BY_ENTRY
 from woodrat.errors import Corrupt
 from woodrat.exchange import index as exchange_index
-from woodrat.ledger import fingerprint_index, identity_backlog, refold, search_index
+from woodrat.ledger import fingerprint_index, identity_backlog, refold, search_index, state_rows, state_steps
 from woodrat.ledger import index as log_index
+from woodrat.ledger.comparison import differing
+from woodrat.ledger.find import entity_pages
 from woodrat.ledger.identifying_values import SHARING, prefix_of_rule
 from woodrat.ledger.indexer import STATE
+from woodrat.ledger.read import Reader
 from woodrat.ledger.state_index import progress_of
+from woodrat.ledger.state_redo import redo, redo_leaves, rows_about
+from woodrat.ledger.transitions import touched
 from woodrat.recall import index as recall_index
-from woodrat.state import fingerprint
+from woodrat.state import schema
+from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
-    from woodrat.ledger.index import Index
-    from woodrat.merge import Policy
+    from collections.abc import Callable
+
+    from woodrat.canon.ids import Ref
+    from woodrat.context import Context
+    from woodrat.ledger.comparison import Comparison
+    from woodrat.ledger.state_index import Progress, StateIndex
     from woodrat.recall.embedders import Embedder
-    from woodrat.verify.leaves import Leaves
 
-INDEXES: Final = BY_ENTRY
-"""The indexes of the log that are made of its entries alone."""
+ROWS: Final = 1_000
+"""How many rows are put at a time."""
+UNREADABLE: Final = (AttributeError, TypeError, ValueError, Corrupt)
+"""What reading a note of the wrong shape may raise."""
 
 
-def check_notes(view: View, audit: Audit) -> None:
+def check_notes(view: View) -> Iterator[Mismatch]:
     """Compare what is noted of indexes and of other logs with the end of the log, which may have been cut back."""
     end = view.head().position
-    names = {*(index.name for index in INDEXES), recall_index.PASSAGES}
+    names = {*(index.name for index in BY_ENTRY), recall_index.PASSAGES}
     of_state = {index.name for index in STATE}
-    for name, noted in audit.notes().items():
+    for name, noted in view.notes().items():
         try:
             if name.startswith(exchange_index.TAKEN):
                 exchange_index.noted_mark(noted, name)  # a position of another log; only its shape can be seen here
@@ -43,114 +55,153 @@ def check_notes(view: View, audit: Audit) -> None:
                 if name == identity_backlog.NAME
                 else progress_of(view, name).position > end
                 if name in of_state
-                else (name in names or name.startswith(recall_index.VECTORS)) and log_index.covered(view, name) > end
+                else (name in names or name.startswith(VECTORS)) and log_index.covered(view, name) > end
             ):
                 problem = f"the index {name} speaks of a position after the end of the log"
-                audit.wrong.append(Mismatch("truncated", end + 1, None, problem, log=True))
-        except (AttributeError, TypeError, Corrupt):
-            audit.wrong.append(Mismatch("index", None, None, f"what is noted as {name} cannot be read"))
+                yield Mismatch("truncated", end + 1, None, problem, log=True)
+        except UNREADABLE:
+            yield Mismatch("index", None, None, f"what is noted as {name} cannot be read")
 
 
-def pass_over_backlog(view: View, audit: Audit) -> None:
-    """Count the identifying values by rules that wait as found: which of them are there depends on how far that is."""
-    for one in identity_backlog.backlogs(view):
-        for rule in one.rules:
-            for key, _ in view.scan(SHARING, prefix_of_rule(one.type, rule)):
-                audit.listed(IndexRow(SHARING, key, 0))
+class Followed:
+    """The indexes that were derived anew as far as they go in a ledger."""
+
+    def __init__(self, view: View, scratch: Context, tell: Callable[[], object]) -> None:
+        self._view, self._scratch, self._tell = view, scratch, tell
+        self.passed_over = {*(index.name for index in BY_ENTRY), *search_index.INDEX.indexes, recall_index.PASSAGES}
+        """The names of the ordered indexes that are not compared."""
+        self.unchecked: set[str] = set()
+        """What could not be compared, and why."""
+
+    def is_compared(self, name: str) -> bool:
+        """Return whether an ordered index is compared."""
+        return name not in self.passed_over and (not name.startswith(VECTORS) or name in self._vectors)
+
+    _vectors: frozenset[str] = frozenset()
+
+    # Rows of states
+
+    def states(self, *, deep: bool) -> None:
+        """Derive the rows of states, those of words only in depth, and the leaves of the fingerprint."""
+        groups: dict[Progress, list[StateIndex]] = {}
+        for index in (state_rows.INDEX, search_index.INDEX) if deep else (state_rows.INDEX,):
+            try:
+                groups.setdefault(progress_of(self._view, index.name), []).append(index)
+            except UNREADABLE:
+                self.passed_over.update(index.indexes)  # `check_notes` names it
+            else:
+                self.passed_over.difference_update(index.indexes)
+        for known, indexes in groups.items():
+            self._follow(known, indexes)
+        self._leaves()
+
+    def _follow(self, known: Progress, indexes: list[StateIndex]) -> None:
+        """Bring indexes to where they stand in the ledger, also where that is in the middle of a new schema."""
+        engine, tenant, policies = self._scratch.engine, self._scratch.tenant, self._scratch.policies
+        while True:
+            with engine.view(tenant) as view:
+                reached = progress_of(view, indexes[0].name)
+            if reached.position >= known.position and (known.filling or not reached.filling):
+                break
+            entries = min(state_steps.STEP_ENTRIES, known.position - reached.position)
+            state_steps.go_on(engine, tenant, policies, indexes, max(entries, 1))
+            self._tell()
+        if known.filling:
+            with engine.transaction(tenant) as write:
+                types = {type for type, _ in known.filling}
+                refs = [
+                    ref for type in sorted(types) for page in entity_pages(write, type, known.position) for ref in page
+                ]
+                before = rows_about(write, policies, refs)
+                for index in indexes:
+                    write.set_meta(index.name, known.to_bytes())
+                redo(write, policies, before)
+
+    def _leaves(self) -> None:
+        """Bring the leaves of the fingerprint, which speak of the end of the log, back to where they stand."""
+        try:
+            known = progress_of(self._view, fingerprint_index.NAME)
+        except UNREADABLE:
+            return
+        policies = self._scratch.policies
+        with self._scratch.engine.transaction(self._scratch.tenant) as write:
+            head, start = write.head().position, known.base if known.filling else known.position
+            if start >= head:
+                return
+            write.set_meta(fingerprint_index.NAME, known.to_bytes())
+            if known.position < 0:
+                write.drop(fingerprint_index.NAME)
+                return
+            start = max(start, BEFORE_ALL)
+            old, new = Reader(write, AsOf(start), policies), Reader(write, AsOf(head), policies)
+            spoken = touched(write.touched(start, head))
+            refs = {member for ref in spoken for member in (*old.group(ref), *new.group(ref))}
+            entries = write.entries(start, head, {"schema"})
+            types = {schema.stored(entry.body).type for entry in entries if entry.body is not None}
+            refs.update(_of_types(write, types.union(type for type, _ in known.filling), head))
+            redo_leaves(write, policies, refs)
+
+    # Rows of entries, passages and vectors
+
+    def entries(self) -> None:
+        """Derive the rows of the indexes that list entries."""
+        engine, tenant = self._scratch.engine, self._scratch.tenant
+        for index in BY_ENTRY:
+            end, reached = log_index.covered(self._view, index.name), BEFORE_ALL
+            while reached < end:
+                reached = log_index.go_on(engine, tenant, index, min(log_index.INDEX_ENTRIES, end - reached))
+                self._tell()
+            self.passed_over.discard(index.name)
+
+    def passages(self, embedder: Embedder | None) -> None:
+        """Derive passages, and with an embedder its vectors; those of others are left out."""
+        engine, tenant, policies = self._scratch.engine, self._scratch.tenant, self._scratch.policies
+        end = log_index.covered(self._view, recall_index.PASSAGES)
+        with engine.transaction(tenant) as write:
+            _put(write.put, recall_index.kept_passages(write, policies, end))
+            self.passed_over.discard(recall_index.PASSAGES)
+            for name in self._view.index_names():
+                if not name.startswith(VECTORS):
+                    continue
+                id = name.removeprefix(VECTORS)
+                if embedder is None or embedder.id != id:
+                    self.unchecked.add(f"vectors of {id}: the embedder is not loaded; give it to check them")
+                else:
+                    _put(write.put, recall_index.kept_vectors(self._view, embedder, name))
+                    self._vectors |= {name}
 
 
-def pass_over(audit: Audit) -> None:
-    """Leave the indexes that trail the log as they are, uncompared."""
-    trailing = {*(index.name for index in INDEXES), *search_index.INDEX.indexes, recall_index.PASSAGES}
-    for name in audit.indexes():
-        if name in trailing or name.startswith(recall_index.VECTORS):
-            audit.pass_over(name)
+def _of_types(view: View, types: Iterable[str], through: int) -> list[Ref]:
+    return [ref for type in sorted(types) for page in entity_pages(view, type, through) for ref in page]
 
 
-def root_of(leaves: Leaves) -> bytes:
-    """Return the digest of the whole tree over the leaves of a fingerprint."""
-    return fingerprint.whole(fingerprint_index.top(leaves.items()))
+def _put(put: Callable[[Iterable[IndexRow]], None], rows: Iterable[IndexRow]) -> None:
+    left = iter(rows)
+    while some := list(islice(left, ROWS)):
+        put(some)
 
 
-def fingerprint_faults(view: View, audit: Audit, expected: Leaves, through: int) -> Iterator[Mismatch]:
-    """Yield what of the kept fingerprint is not what these leaves make, which are those for its position."""
-    audit.pass_over(fingerprint_index.NAME)
+def compare(view: View, right: View, comparison: Comparison, followed: Followed) -> None:
+    """Compare all ordered indexes but the fingerprint."""
+    words = frozenset(search_index.INDEX.indexes)
+    waiting = tuple(prefix_of_rule(one.type, rule) for one in identity_backlog.backlogs(view) for rule in one.rules)
+    for name in sorted({*view.index_names(), *right.index_names()}):
+        if name == fingerprint_index.NAME or not followed.is_compared(name):
+            continue
+        part = "search" if name in words else "vectors" if name.startswith(VECTORS) else "index"
+        # Values by identity rules that wait may be noted already or not.
+        comparison.index(name, part, (lambda key: key.startswith(waiting)) if waiting and name == SHARING else None)
+
+
+def fingerprint_faults(view: View, right: View) -> Iterator[Mismatch]:
+    """Yield what of the kept fingerprint is not what the log gives for its position."""
     try:
         position, agreed = fingerprint_index.position(view), True
-        for entity in _unlike(fingerprint_index.leaves(view), expected.items()):
+        for leaf, wanted in differing(fingerprint_index.leaves(view), fingerprint_index.leaves(right), 1):
             agreed = False
-            problem = f"its leaf kept for position {position} is another"
-            yield Mismatch("fingerprint", None, view.entity(entity, through), problem)
+            entity = right.entity((leaf or wanted or ())[0], position)
+            yield Mismatch("fingerprint", None, entity, f"its leaf kept for position {position} is another")
         if agreed and not fingerprint_index.has_its_nodes(view):
             yield Mismatch("fingerprint", None, None, f"a node kept for position {position} is another")
     except Corrupt as error:
         yield Mismatch("fingerprint", None, None, str(error))
-
-
-def _unlike(one: Iterator[tuple[bytes, bytes]], other: Iterator[tuple[bytes, bytes]]) -> Iterator[bytes]:
-    """Yield the entities whose leaves are not the same, or only in one of two that come in order."""
-    left, right = next(one, None), next(other, None)
-    while left is not None or right is not None:
-        if left == right:
-            left, right = next(one, None), next(other, None)
-            continue
-        entity = min(leaf[0] for leaf in (left, right) if leaf is not None)
-        yield entity
-        if left is not None and left[0] == entity:
-            left = next(one, None)
-        if right is not None and right[0] == entity:
-            right = next(other, None)
-
-
-def compare(view: View, audit: Audit, embedder: Embedder | None, policies: Mapping[str, Policy]) -> set[str]:
-    """Compare the indexes of the log with what it says belongs there; return what could not be compared.
-
-    Vectors are made again with the embedder given; those of others are left out.
-    """
-    unchecked: set[str] = set()
-    for index in INDEXES:
-        _compare_rows(view, audit, index)
-    for row in recall_index.kept_passages(view, policies, log_index.covered(view, recall_index.PASSAGES)):
-        audit.listed(row)
-    for name in audit.indexes():
-        if not name.startswith(recall_index.VECTORS):
-            continue
-        id = name.removeprefix(recall_index.VECTORS)
-        if embedder is None or embedder.id != id:
-            audit.pass_over(name)
-            unchecked.add(f"vectors of {id}: the embedder is not loaded; give it to check them")
-            continue
-        for row in recall_index.kept_vectors(view, embedder, name):
-            audit.listed(row, part="vectors")
-    return unchecked
-
-
-def _compare_rows(view: View, audit: Audit, index: Index) -> None:
-    """Compare the rows of an index with those that the log asks for, a part of the log at a time.
-
-    Where a row ends may only be known parts later: it is taken as it is listed, and its end is compared when it comes.
-    """
-    end = log_index.covered(view, index.name)
-    ends = 0
-    for after in range(BEFORE_ALL, end, log_index.INDEX_ENTRIES):
-        through = min(after + log_index.INDEX_ENTRIES, end)
-        entries = list(view.entries(after, through, index.kinds))
-        for entry in entries:
-            for row in sorted(log_index.rows_of(index, entry)):
-                audit.listed(row)
-        for row in () if index.follow is None else index.follow(view, after, through, entries):
-            lives = view.lives(row.name, row.key)
-            if row.since == log_index.STANDING:
-                ends -= 1
-                if not any(life.until == row.until and life.value == row.value for life in lives):
-                    problem = f"a row of the index {row.name} does not end where the log says"
-                    audit.wrong.append(Mismatch("index", row.until, None, problem))
-            elif row.until is None:
-                until = next((life.until for life in lives if life.key == row.key and life.since == row.since), None)
-                ends += until is not None
-                audit.listed(row._replace(until=until))
-            else:
-                audit.listed(row)
-    if ends:
-        problem = f"rows of the index {index.name} end where the log does not say so"
-        audit.wrong.append(Mismatch("index", None, None, problem))
