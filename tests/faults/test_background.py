@@ -143,7 +143,7 @@ def examine(path: Path, sizes: list[int], crashes: Crashes) -> None:
 
 def check(opened: SqliteEngine, ledger: Ledger) -> None:
     """Compare everything derived with the log, and the states that readers find with whole folds."""
-    report = ledger.verify(deep=True, jobs=1)
+    report = ledger.verify(deep=True)
     assert report.sound, report.damage
     with opened.view(TENANT) as view:
         head = view.head().position

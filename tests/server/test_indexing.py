@@ -70,7 +70,7 @@ def test_quiet_logs_are_brought_up_to_date(engine: Engine, monkeypatch: pytest.M
     for ledger in ledgers:
         assert len(ledger.search("word", limit=50).items) == 35
         assert ledger.fingerprint() == ledger.at("now").fingerprint()
-        assert ledger.verify(deep=True, jobs=1).sound
+        assert ledger.verify(deep=True).sound
 
 
 def test_a_log_that_is_written_to_waits(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -200,14 +200,21 @@ def changed_leaves(view: View, policies: Mapping[str, Policy]) -> dict[bytes, by
     if before == BEFORE_ALL:
         found = folds(now, None)
         return {ref.digest: snapshot.value_digest(state, now.rules(ref.type)) for ref, state in found}
-    then = Reader(view, AsOf(before), policies)
-    spoken: set[Ref] = set(view.touched(before, now.asof.position))
-    for entry in view.entries(before, now.asof.position, {"schema"}):
+    changed = _changed(view, policies, before)
+    return _leaves_of(view, policies, changed, before, now.asof.position)
+
+
+def _changed(view: View, policies: Mapping[str, Policy], before: int) -> list[Ref]:
+    """Return the entities that may have changed since a position."""
+    head = view.head().position
+    then, now = (Reader(view, AsOf(at), policies) for at in (before, head))
+    spoken: set[Ref] = set(view.touched(before, head))
+    for entry in view.entries(before, head, {"schema"}):
         if entry.body is not None:
             type = schema.stored(entry.body).type
             if then.rules(type).merging != now.rules(type).merging:
-                spoken.update(view.entities(type, now.asof.position))
-    return _leaves_of(view, policies, touched(spoken), before, now.asof.position)
+                spoken.update(view.entities(type, head))
+    return touched(spoken)
 
 
 def _leaves_of(
@@ -231,6 +238,21 @@ def redo(write: Transaction, policies: Mapping[str, Policy], refs: Iterable[Ref]
     """Make the leaves of entities again after their past was changed, for the position that the fingerprint goes to."""
     through = position(write)
     if through != BEFORE_ALL:
+        put_leaves(write, _leaves_of(write, policies, refs, through, through), through)
+
+
+def turn_back(write: Transaction, policies: Mapping[str, Policy], through: int) -> None:
+    """Make the fingerprint that of an earlier position."""
+    if through == BEFORE_ALL:
+        write.drop(NAME)
+        write.set_meta(NAME, None)
+    else:
+        refs = {
+            member
+            for ref in _changed(write, policies, through)
+            for at in (through, write.head().position)
+            for member in Reader(write, AsOf(at), policies).group(ref)
+        }
         put_leaves(write, _leaves_of(write, policies, refs, through, through), through)
 
 

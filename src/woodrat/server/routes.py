@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.progress import Progress
     from woodrat.merge.blame import Blame
     from woodrat.merge.snapshot import Snapshot
-    from woodrat.verify.report import OrderProof, Verified
+    from woodrat.verify.report import OrderProof
 
 SHUFFLES_MAX: Final = 1_000
 """Most orders that one call has a server try."""
@@ -90,11 +90,6 @@ def _blame(past: Past, ref: str, field: str | None = None, **asked: Any) -> Blam
     return wire.blamed(past, ref, field, **asked)
 
 
-def _verify(ledger: Ledger, **asked: Any) -> Verified:
-    """Verify in this process, so that a caller takes no more than one reader."""
-    return ledger.verify(**asked, jobs=1)
-
-
 def _prove_order(ledger: Ledger, *, shuffles: int = 100, progress: Progress | None = None) -> OrderProof:
     """Try other orders of arrival, up to a number of them."""
     if type(shuffles) is int and shuffles > SHUFFLES_MAX:
@@ -129,7 +124,6 @@ def _import_runs(
 
 _DIFFERENT: Final[Mapping[str, Callable[..., Any]]] = {
     "blame": _blame,
-    "verify": _verify,
     "prove_order": _prove_order,
     "proofs.prove": _prove,
     "proofs.prove_consistency": _prove_consistency,

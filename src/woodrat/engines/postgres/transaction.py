@@ -74,6 +74,13 @@ class PostgresTransaction(SqlTransaction, PostgresView):
             cursor = self._connection.execute(part, values, binary=True)
         return cursor.fetchall()
 
+    def comparing(self, query: str, **values: Any) -> Iterable[tuple[Any, ...]]:
+        self.flush()
+        assert self._connection is not None
+        with self._connection.pipeline():
+            self.send()
+        return super().comparing(query, **values)
+
     def send(self) -> None:
         """Send what is queued; within a pipeline nothing is waited for."""
         assert self._connection is not None

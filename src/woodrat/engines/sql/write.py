@@ -132,6 +132,10 @@ class SqlTransaction(SqlView):
             self.flush()
         return super().first_row(query, **values)
 
+    def comparing(self, query: str, **values: Any) -> Iterable[tuple[Any, ...]]:
+        self.flush()
+        return super().comparing(query, **values)
+
     def flush(self) -> None:
         """Write what changed in the table of entities."""
         if not self._changed and not self._new:

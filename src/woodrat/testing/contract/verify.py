@@ -52,8 +52,8 @@ class VerifyingContract(Contract):
             assert [row.leaf for row in rows] == list(leaves) == [entry.leaf() for entry in entries]
             assert list(view.rows(4, 6)) == rows[5:7]
             assert list(view.rows(len(entries), len(entries) + 5)) == []
-            assert view.audit().size == len(entries)
-            assert view.audit(7).size == 7
+            assert view.extent() == len(entries)
+            assert view.body_bytes() == sum(len(entry.body or b"") for entry in entries)
 
     def test_receipts_are_listed(self, engine: Engine) -> None:
         """Every idempotency key is listed once, by agent and key, with what `receipt` says of it."""
