@@ -98,7 +98,7 @@ def test_the_rest_of_a_report_is_worked_out_once() -> None:
         asked.append(1)
         return {name: getattr(REPORT, name) for name in REPORT.to_json()}
 
-    late = Report.later(rest)
+    late = Report(rest=rest)
     assert asked == []
     assert late.to_json() == REPORT.to_json()
     assert late == REPORT

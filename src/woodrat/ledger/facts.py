@@ -99,7 +99,6 @@ def store(
         key=arguments.key("store", idempotency_key),
         dry_run=dry_run,
         redact=stored.redact,
-        apart=conditions is None and within is None and about.run is None and not matching,
         size=len(parsed),
     )
     return arguments.told_times(context, report)

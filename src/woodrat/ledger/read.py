@@ -108,10 +108,6 @@ class Reader:
         joined = entry_index.joined_among(self.view, [ref.digest for ref in refs]) if some else ()
         return joined, self.view.standings(refs, self.asof.position, self._rules)
 
-    def go_on(self, transitions: Iterable[Transition]) -> None:
-        """Note what became of entities, for what is said of them next."""
-        self._before.update((transition.ref, transition.new) for transition in transitions)
-
     def follow(
         self,
         before: Reader,

@@ -76,18 +76,11 @@ class Report(Record):
         for name, value in parts.items():
             set_part(self, name, value)
 
-    @classmethod
-    def later(cls, parts: Callable[[], Mapping[str, Any]]) -> Report:
-        """Return a report that gives nothing away before it is asked for: `parts` gives all of it then."""
-        found = object.__new__(cls)
-        object.__setattr__(found, "_rest", parts)
-        return found
-
     def __getattr__(self, name: str) -> Any:
         rest = None if name == "_rest" else self._rest
         if rest is None or name not in _PARTS:
             raise AttributeError(f"a report has no {name}")
-        for part, value in {"matched": (), "times": {}, **rest()}.items():
+        for part, value in rest().items():
             object.__setattr__(self, part, value)
         object.__setattr__(self, "_rest", None)
         return object.__getattribute__(self, name)

@@ -3,8 +3,8 @@
     plan → entries → append → merge → report, in one transaction of the engine
 
 A plan fills a `Draft` and refuses by raising; nothing has been appended then. What was appended is undone when
-anything later in the same transaction fails. Several calls can share a transaction (`batch.py`): each is planned as
-here, they are appended in one go and merged in one pass.
+anything later in the same transaction fails. Several calls can share a commit (`committer.py`): each is written as
+here, one after the other, and undone by itself.
 """
 
 from __future__ import annotations
@@ -156,12 +156,9 @@ class Draft:
 
 
 class Call:
-    """A write that a caller asked for, and what became of it."""
+    """A write that a caller asked for."""
 
-    __slots__ = (
-        "apart", "arguments", "context", "dry_run", "error", "key",
-        "plan", "redact", "report", "request", "size", "verb",
-    )  # fmt: skip
+    __slots__ = ("arguments", "context", "dry_run", "key", "plan", "redact", "request", "size", "verb")
 
     def __init__(
         self,
@@ -172,17 +169,12 @@ class Call:
         key: str | None,
         dry_run: bool,
         redact: Redact | None,
-        apart: bool,
         size: int,
     ) -> None:
         self.context, self.verb, self.arguments, self.plan, self.key = context, verb, arguments, plan, key
-        self.dry_run, self.redact, self.apart, self.size = dry_run, redact, apart, size
+        self.dry_run, self.redact, self.size = dry_run, redact, size
         self.request = b""
         """The digest of what was asked for; known once it is checked."""
-        self.report: Report | None = None
-        """Its report, once it was carried out with others."""
-        self.error: BaseException | None = None
-        """What it raised instead."""
 
     def check(self) -> None:
         """Refuse a key that cannot be one, and a log that may not be written to."""
@@ -309,11 +301,6 @@ class Call:
         self.claim(write, report, nonce)
         return report, entries.first
 
-    def parts(self) -> Mapping[str, Any]:
-        """Return the parts of its report; they can be looked at once it was carried out."""
-        assert self.report is not None, "it was carried out"
-        return reports.parts(self.report)
-
 
 def _check_times(draft: Draft) -> None:
     """Refuse observations that would take their time from their arrival; of other logs, whatever came is kept."""
@@ -374,18 +361,15 @@ class Writer:
         key: str | None = None,
         dry_run: bool = False,
         redact: Redact | None = None,
-        apart: bool = False,
         size: int = 1,
     ) -> Report:
         """Carry out one write and return its report.
 
         `arguments` are the caller's own, before defaults: with the verb they make the request that an idempotency
         key stands for. `redact` looks at the schemas first, and returns other arguments and another key where these
-        hide something. `apart` says that the plan leans on nothing but schemas, sources and the entities it speaks of:
-        what is said of others meanwhile is no concern of it, so it may share a pass with other calls. `size` is about
-        how many entries it will have.
+        hide something. `size` is about how many entries it will have.
         """
-        call = Call(self.context, verb, arguments, plan, key, dry_run, redact, apart, size)
+        call = Call(self.context, verb, arguments, plan, key, dry_run, redact, size)
         if self.context.stand_in is not None:
             taken: Report = self.context.stand_in.take(call)
             return taken

@@ -138,7 +138,7 @@ def _no_call(method: str, address: str) -> WoodratError:
 
 
 async def _written(caller: Caller, gateway: HttpGateway, ledger: Ledger, verb: Verb, given: dict[str, Any]) -> Any:
-    """Write, and return the whole answer; one entity is merged with what others store at the same time."""
+    """Write, and return the whole answer; that of one entity, on the loop itself where that is quick."""
     if not verb.joins(given):
         assert verb.write is not None, "only writes come here"
         done = await gateway.write(caller, partial(verb.write, ledger, given))
@@ -147,11 +147,11 @@ async def _written(caller: Caller, gateway: HttpGateway, ledger: Ledger, verb: V
 
     named: list[Named] = []
 
-    def write(into: Ledger) -> Report:
+    def write() -> Report:
         named[:] = store_calls.names_of(ledger, given)
-        return store_calls.store(into, given, named)
+        return store_calls.store(ledger, given, named)
 
-    report = await gateway.write_report(caller, ledger, write)
+    report = await gateway.write(caller, write)
     if gateway.reads_soon and (answer := store_calls.soon(ledger, given, named, report)) is not None:
         return answer
     done = store_calls.stored_one(named, report)

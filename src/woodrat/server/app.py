@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine
-    from woodrat.ledger.report import Report
     from woodrat.merge import Policy
     from woodrat.server.access import Caller
     from woodrat.server.body import BodyLimits
@@ -451,9 +450,6 @@ class AppGateway:
 
     async def write(self, caller: Caller, call: Callable[[], Any]) -> Any:
         return await self._writes.write(caller, call)
-
-    async def write_report(self, caller: Caller, ledger: Ledger, write: Callable[[Ledger], Report]) -> Report:
-        return await self._writes.write_report(caller, ledger, write)
 
     def body_limits(self, writes: bool) -> BodyLimits:
         return self._intake.limits_of(writes)

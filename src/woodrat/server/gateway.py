@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from woodrat.api.ledger import Ledger
-    from woodrat.ledger.report import Report
     from woodrat.runs.relay import Relay
     from woodrat.server.access import Caller
     from woodrat.server.body import BodyLimits
@@ -49,12 +48,6 @@ class HttpGateway(Gateway, Protocol):
     @property
     def reads_soon(self) -> bool:
         """Whether one look at an entity waits for nobody, so that it may be taken on the loop."""
-
-    async def write_report(self, caller: Caller, ledger: Ledger, write: Callable[[Ledger], Report]) -> Report:
-        """Do one write of a ledger, which may be merged in one pass with others that wait; return its report.
-
-        `write` is handed the ledger to write to. It writes once, and does not look at the report.
-        """
 
     def caller(self, exchange: Exchange) -> Caller:
         """Return who sends a request, and count it as a call of theirs; no good key, or too many calls, is refused."""

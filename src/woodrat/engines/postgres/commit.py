@@ -233,8 +233,10 @@ class Together:
     def take_back(self, write: PostgresTransaction | None, place: Place) -> None:
         """Undo one write of it."""
         assert self.connection is not None
-        if write is None or write.has_changed:
+        if write is None or self.connection.closed:
             place.forget()
+        elif write.has_changed:
+            write.take_back()
         if self.connection.closed:
             self.failed = True
             return

@@ -58,6 +58,22 @@ class SqlTransaction(SqlView):
         self._dropped = False
         # Whether there may be entities that are not at hand.
         self._forgotten = True
+        # For an undo: what was known before, and whether all entities this write met are still among those it has met.
+        memory = self.memory
+        self._known_before = memory.head, memory.number, memory.cloned, memory.joins
+        self._let_go_of_met = False
+
+    def take_back(self) -> None:
+        """Forget what this write has changed of what is known of the tenant: it was undone, and its neighbours stay."""
+        memory = self.memory
+        memory.head, memory.number, memory.cloned, memory.joins = self._known_before
+        memory.at_hand.clear()
+        memory.latest.clear()
+        memory.logs.clear()
+        if self._let_go_of_met:
+            memory.entities.clear()
+        for known in self._met.values():
+            memory.entities.pop(known.digest, None)
 
     def many(self, query: str, rows: Iterable[tuple[Any, ...]]) -> None:
         """Run a statement for each of these rows."""
@@ -104,7 +120,7 @@ class SqlTransaction(SqlView):
         self.flush()
         self.memory.trim()
         self._met.clear()
-        self._forgotten = True
+        self._let_go_of_met = self._forgotten = True
 
     def _check_end(self) -> None:
         """Refuse to build on a log whose end is not what was written: its last write, and the last complete subtrees.
@@ -483,6 +499,7 @@ class SqlTransaction(SqlView):
         self._changed.clear()
         self.memory.forget()
         self._met.clear()
+        self._let_go_of_met = True
         self._anchor_at = NOWHERE
         self._let_go()
         self._derived = None
@@ -507,6 +524,7 @@ class SqlTransaction(SqlView):
             self.many(query, numbers)
         self.memory.forget()
         self._met.clear()
+        self._let_go_of_met = True
         self._anchor_at = NOWHERE
         self._last_entity = None
         self._missing.clear()
