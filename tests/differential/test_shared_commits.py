@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -79,6 +79,12 @@ def calls_at_once(chance: random.Random, histories: dict[str, History], number: 
         yield tenant, agent, partial(_store, given)
 
 
+def shared(engine: Engine, clock: Clock, calls: Sequence[Told]) -> list[bytes]:
+    """Return what comes of some calls that share a commit, in the order given."""
+    with engine.together():
+        return [outcome(call, ledger_on(engine, who, agent, clock))[1] for who, agent, call in calls]
+
+
 def run(seed: int, one: Engine, other: Engine) -> None:
     """Run one history, its writes sharing commits on the one side, and compare."""
     chance = random.Random(seed)
@@ -93,9 +99,7 @@ def run(seed: int, one: Engine, other: Engine) -> None:
         histories[tenant].learn(name, found)
         calls = list(calls_at_once(chance, histories, number))
         alone = [outcome(call, ledger_on(other, who, agent, clock)) for who, agent, call in calls]
-        with one.together():
-            shared = [outcome(call, ledger_on(one, who, agent, clock))[1] for who, agent, call in calls]
-        assert shared == [spelled for _, spelled in alone], f"seed {seed}, after call {number}"
+        assert shared(one, clock, calls) == [spelled for _, spelled in alone], f"seed {seed}, after call {number}"
         for (who, _, _), (found, _) in zip(calls, alone, strict=True):
             histories[who].learn("store", found)
     for tenant in dict.fromkeys(TENANTS):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def together(engine: Engine, writes: list[Callable[[], Any]]) -> list[Any]:
 def test_each_write_has_positions_a_time_and_a_report_of_its_own(engine: Engine) -> None:
     """Twenty writes about four entities are twenty writes of the log; each reports what it changed itself."""
     ledger = ledger_on(engine)
-    reports = together(engine, [lambda n=n: ledger.store(thing(n % 4, n=n)) for n in range(20)])
+    reports = together(engine, [partial(ledger.store, thing(n % 4, n=n)) for n in range(20)])
     assert [report.positions for report in reports] == [(n,) for n in range(20)]
     assert [change.after for report in reports for change in report.changes[0].fields[-1:]] == list(range(20))
     entries = log_of(engine)["entries"]
@@ -112,7 +113,7 @@ def test_a_key_used_twice_at_once_is_one_write(engine: Engine) -> None:
     """The same call twice under one key is stored once, and both get its report; another call is refused."""
     ledger = ledger_on(engine)
     keys = (1, 2, 1)
-    first, other, second = together(engine, [lambda n=n: ledger.store(thing(n), idempotency_key="k") for n in keys])
+    first, other, second = together(engine, [partial(ledger.store, thing(n), idempotency_key="k") for n in keys])
     assert second == first.again()
     assert isinstance(other, Refused)
     assert ledger.position == 0
@@ -122,7 +123,7 @@ def test_tenants_and_agents_are_kept_apart(engine: Engine) -> None:
     """Agents of one tenant write to one log, each under its own name; another tenant has a log of its own."""
     ada, bob, far = ledger_on(engine, agent="ada"), ledger_on(engine, agent="bob"), ledger_on(engine, "far")
     writers = [(ada, 1), (far, 1), (bob, 2), (far, 2)]
-    together(engine, [lambda ledger=ledger, n=n: ledger.store(thing(n)) for ledger, n in writers])
+    together(engine, [partial(ledger.store, thing(n)) for ledger, n in writers])
     assert [item.observation.agent for n in (1, 2) for item in ada.observations(f"thing/{n}")] == ["ada", "bob"]
     assert far.position == 1
 
@@ -138,7 +139,7 @@ def test_damage_fails_the_call_that_meets_it(tmp_path: Path) -> None:
     file.close()
     engine = SqliteEngine(path)
     ledger = ledger_on(engine)
-    answers = together(engine, [lambda n=n: ledger.store(thing(n, n=n)) for n in range(4)])
+    answers = together(engine, [partial(ledger.store, thing(n, n=n)) for n in range(4)])
     assert [type(answer) for answer in answers] == [Report, Report, Corrupt, Report]
     assert [ledger.show(f"thing/{n}").fields.get("n") for n in (0, 1, 3)] == [0, 1, 3]
     with suppress(Corrupt):
@@ -149,6 +150,6 @@ def test_a_value_two_calls_share_is_hinted_to_the_later(engine: Engine) -> None:
     """Of two entities that share an identifying value the later call is told."""
     ledger = ledger_on(engine)
     ledger.schemas.register({"title": "thing", "properties": {}, "x-woodrat-identity": [["id"], ["email"]]})
-    first, second = together(engine, [lambda n=n: ledger.store(thing(n, email="a@b.c")) for n in (1, 2)])
+    first, second = together(engine, [partial(ledger.store, thing(n, email="a@b.c")) for n in (1, 2)])
     assert first.hints == ()
     assert "thing/2 and thing/1 share" in second.hints[0]

@@ -100,6 +100,7 @@ def store(
         dry_run=dry_run,
         redact=stored.redact,
         size=len(parsed),
+        about=precheck.about,
     )
     return arguments.told_times(context, report)
 

@@ -175,16 +175,15 @@ class SqlTransaction(SqlView):
     def known_entities(self, refs: Sequence[Ref]) -> Sequence[Known | None]:
         met = self._met
         found = list(map(met.get, refs))
-        if None in found:
-            if self.memory.is_overfull:
-                self._let_entities_go()
-                found = list(map(met.get, refs))
-            unmet = [ref for ref, known in zip(refs, found, strict=True) if known is None]
-            for ref, known in zip(unmet, super().known_entities(unmet), strict=True):
-                if known is not None:
-                    met[ref] = known
-            found = list(map(met.get, refs))
-        return found
+        if None not in found:
+            return found
+        if self.memory.is_overfull:
+            self._let_entities_go()
+        unmet = [ref for ref in refs if ref not in met]
+        for ref, known in zip(unmet, super().known_entities(unmet), strict=True):
+            if known is not None:
+                met[ref] = known
+        return list(map(met.get, refs))
 
     def find_entities(self, digests: Sequence[bytes]) -> None:
         if self._forgotten:
@@ -301,9 +300,7 @@ class SqlTransaction(SqlView):
         return [row[0] for row in self.select("leaves", **self.bounds(start - 1, end - 1))]
 
     def _index(self, first: int, meanings: Sequence[Meaning]) -> None:
-        late, naming, anchors = [], [], []
-        # Columns, not rows: so many rows would each be looked at by the garbage collector.
-        ids, numbers, previous_ones, heads_said = list[int](), list[int](), list[int](), list[int]()
+        late, naming, anchors, added = [], [], [], []
         met, changed, before, head_of = self._met, self._changed, self._before, codec.head
         self._lately.append((first, meanings))
         self._recent = None
@@ -329,10 +326,7 @@ class SqlTransaction(SqlView):
                 number = known.number
                 changed[number] = known
                 head = head_of(meaning.digest)
-                ids.append(id)
-                numbers.append(number)
-                previous_ones.append(previous)
-                heads_said.append(head)
+                added.append((id, number, previous, head))
                 if joins and not head % KEPT_EVERY:
                     # State is kept under the smallest of a group; the chains of the others have anchors of their own.
                     anchors.append((known.number, position))
@@ -343,8 +337,8 @@ class SqlTransaction(SqlView):
                         self.memory.named.update(heads)
                 if known.digest not in before:
                     before[known.digest] = previous
-        if ids:
-            self.many("add_said", zip(ids, numbers, previous_ones, heads_said, strict=True))
+        if added:
+            self.many("add_said", added)
         if late or naming or anchors:
             for query, rows in (("add_late", late), ("add_naming", naming), ("add_anchor", anchors)):
                 if rows:
