@@ -46,8 +46,8 @@ def kept(report: Report, said: Sequence[Observation], meanings: Sequence[Meaning
 
 def positions(receipt: Receipt) -> tuple[int, int]:
     """Return the first and the last position of the write that a receipt is of."""
-    first, *_, last = form.decode(receipt.report)["positions"]
-    return first, last
+    listed = form.decode(receipt.report)["positions"]
+    return listed[0], listed[-1]
 
 
 def report_again(view: View, policies: Mapping[str, Policy], receipt: Receipt) -> Report:
