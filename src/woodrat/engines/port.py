@@ -134,9 +134,18 @@ class Receipt:
     request: bytes
     """Digest of the request as sent."""
     report: bytes
-    """The report given, as canonical JSON."""
+    """What the log does not say of the report that was given, as canonical JSON."""
     nonce: bytes
     """The request nonce, by which the write committed to key and request; empty in a copy made for a replay."""
+
+
+class Asks(NamedTuple):
+    """What a write will ask first."""
+
+    key: tuple[str, str] | None
+    """The agent and the idempotency key whose receipt it looks for."""
+    entities: Sequence[Ref]
+    """The entities it speaks of, as far as that is known."""
 
 
 class IndexRow(NamedTuple):
@@ -503,6 +512,14 @@ class Engine(Protocol):
 
 
 # What an engine may answer besides.
+
+
+@runtime_checkable
+class LooksAhead(Protocol):
+    """An engine that is far away: what a write will ask is asked along with its beginning."""
+
+    def transaction_asking(self, tenant: TenantId, asks: Asks) -> AbstractContextManager[Transaction]:
+        """Open the one write a tenant can have at a time, as `transaction` does."""
 
 
 @runtime_checkable

@@ -20,7 +20,7 @@ from woodrat.ledger.before import Before
 from woodrat.ledger.erasures import UNFINISHED
 from woodrat.ledger.read import Reader, lone_state
 from woodrat.ledger.spacing import Spacing
-from woodrat.ledger.transitions import advance, is_old, new_values, note_values, spoken_of
+from woodrat.ledger.transitions import advance, is_old, put_rows, spoken_of
 from woodrat.log.check import Row
 from woodrat.log.entry import NONCE_BYTES
 from woodrat.merge import Policy
@@ -190,7 +190,7 @@ class _Folds:
         transitions = advance(self._write, before, after, first, meanings, at_once=True)
         self._spacing.forget()  # more may be kept than was noted
         schemas = [found for found in meanings if isinstance(found, Schema)]
-        note_values(self._write, before, after, new_values(transitions), schemas)
+        put_rows(self._write, before, after, transitions, schemas)
         identity_backlog.finish(self._write, self._policies, {found.type for found in schemas})
 
     def _fold(self, first: int, meanings: Sequence[Meaning]) -> set[Ref]:

@@ -101,8 +101,8 @@ def store(
         key=arguments.key("store", idempotency_key),
         dry_run=dry_run,
         redact=stored.redact,
-        apart=conditions is None and within is None and about.run is None and not matching,
         size=len(parsed),
+        about=precheck.about,
     )
     if len(parsed) >= BATCH_MIN and not dry_run and not report.repeated:
         from woodrat.ledger import state_steps

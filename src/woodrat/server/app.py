@@ -118,7 +118,11 @@ class App:
         # Other routes than the usual ones are known to this process alone.
         plan = plan_for(engine, policies, proofs, redact, strict=strict) if routes is ROUTES else None
         workers = None if plan is None else Workers(plan)
-        self.reads = Reads(self.tenants, self.threads, self.turns, workers, self._closing, limits.read_seconds)
+        own = partial(self.tenants.of, agent="server")
+        self._indexing = Indexing(engine, own, self.threads["indexes"], self._closing)
+        self.reads = Reads(
+            *(self.tenants, self.threads, self.turns, self._indexing, workers, self._closing, limits.read_seconds)
+        )
         """How reads are carried out."""
         self.writes = Writes(self._committer, self._relay, limits, self.threads, self.turns)
         """How writes are carried out."""
@@ -131,8 +135,6 @@ class App:
         )
         streams = LogStreams(gateway, self.threads["streams"], growth.growth_of(engine), self._closing)
         self._calls = Calls(gateway, streams, self.turns, self.measures, local=limits.local)
-        own = partial(self.tenants.of, agent="server")
-        self._indexing = Indexing(engine, own, self.threads["indexes"], self._closing)
         self._erasures = PendingErasures(engine, own, clock, compact_window, self._closing)
         status = Status(
             *(engine, self._callers, self.audit, self.measures, self.turns, self.writes, self.threads["keys"]),

@@ -46,6 +46,8 @@ class Indexing:
         self._engine, self._ledger_of, self._thread, self._closing = engine, ledger_of, thread, closing
         self._heads: dict[str, int] = {}
         self._found: dict[str, tuple[indexer.IndexPosition, ...]] = {}
+        self.recalled: set[str] = set()
+        """Tenants in which somebody recalled: that index is held in memory, so that every server brings its own on."""
         self._is_due = False
         """Whether a step was taken after which more is to be done."""
         self._waits = False
@@ -65,19 +67,28 @@ class Indexing:
         loop = asyncio.get_running_loop()
         seen: object = self  # nothing was looked at yet
         while not self._closing.is_set():
-            if not has_duty(self._engine, DUTY):
-                seen, self._found, self._is_due = self, {}, False
-            elif (stamp := growth.heard(self._engine)) is None or stamp != seen or self._is_due or self._waits:
+            on_duty = has_duty(self._engine, DUTY)
+            stamp = growth.heard(self._engine) if on_duty else self
+            if not on_duty:
+                self._found, self._waits = {}, False
+            if stamp is None or stamp != seen or self._is_due or self._waits or self.recalled:
                 seen = stamp
-                await loop.run_in_executor(self._thread, self._go_on)
+                await loop.run_in_executor(self._thread, self._go_on, on_duty)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), STEP_PAUSE_SECONDS if self._is_due else QUIET_SECONDS)
 
-    def _go_on(self) -> None:
-        """Take a step in every log that is quiet, or far behind."""
+    def _go_on(self, on_duty: bool = True) -> None:
+        """Take a step in the index of each recall, and on duty in every log that is quiet, or far behind."""
+        from woodrat.recall import index as recall_index
+
         self._is_due = self._waits = False
         try:
-            for tenant in self._engine.tenants():
+            for tenant in tuple(self.recalled):
+                self.recalled.discard(tenant)  # before the step: whoever recalls meanwhile is heard
+                if not self._closing.is_set() and recall_index.go_on(self._ledger_of(tenant).context):
+                    self.recalled.add(tenant)
+                    self._is_due = True
+            for tenant in self._engine.tenants() if on_duty else ():
                 if not tenant.startswith(OWN_TENANTS) and not self._closing.is_set():
                     self._tenant(tenant)
         except WoodratError as error:  # it is tried again soon

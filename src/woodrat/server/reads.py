@@ -9,10 +9,9 @@ import asyncio
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.errors import WoodratError
-from woodrat.server import heavy_reads, logs
+from woodrat.server import heavy_reads
 from woodrat.server.problems import Rejected, closed
-from woodrat.server.readers import Full, Switching
+from woodrat.server.readers import Switching
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.progress import Progress
     from woodrat.server.access import Caller
     from woodrat.server.heavy_reads import Job
+    from woodrat.server.indexing import Indexing
     from woodrat.server.rates import Turns
     from woodrat.server.readers import Readers
     from woodrat.server.tenants import Tenants
@@ -38,19 +38,18 @@ class Reads:
         tenants: Tenants,
         threads: Mapping[str, Readers],
         turns: Mapping[str, Turns],
+        indexing: Indexing,
         workers: Workers | None,
         closing: asyncio.Event,
         read_seconds: float,
     ) -> None:
-        self._tenants, self._threads, self._turns = tenants, threads, turns
+        self._tenants, self._threads, self._turns, self._indexing = tenants, threads, turns, indexing
         self._closing, self._read_seconds = closing, read_seconds
         self.workers = workers
         """Processes that answer heavy reads; without them threads do."""
         self._switching = Switching(SWITCH_SECONDS)
         self._awaited: set[asyncio.Future[Any]] = set()
         """What is being read for somebody who waits."""
-        self._recall_indexing: set[str] = set()
-        """Tenants whose index of recall is being brought up to date."""
 
     async def read(self, caller: Caller, call: Callable[[], Any], job: Job | None = None) -> Any:
         """Do something that reads; where the `job` is heavy, another process does that instead."""
@@ -58,10 +57,8 @@ class Reads:
             async with asyncio.timeout(self._read_seconds):
                 ledger = self._tenants.ledger(caller)
                 if job is not None and job.verb == heavy_reads.RECALL:
-                    try:
-                        return await self._read_in_thread("recalls", caller, call)
-                    finally:
-                        self._index_recall(ledger)
+                    self._indexing.recalled.add(ledger.tenant)
+                    return await self._read_in_thread("recalls", caller, call)
                 if job is None or not await self._is_heavy(job, ledger):
                     return await self._read_in_thread("reads", caller, call)
                 async with self.reading(caller, call, job) as work:
@@ -123,26 +120,3 @@ class Reads:
         finally:
             self._awaited.discard(reading)
             reading.cancel()
-
-    def _index_recall(self, ledger: Ledger) -> None:
-        """Have the index that recalls look at brought on in the background, a step at a time, unless it is being."""
-        if ledger.tenant in self._recall_indexing or self._closing.is_set():
-            return
-        self._recall_indexing.add(ledger.tenant)
-        try:
-            self._threads["indexes"].submit(self._step_recall, ledger)
-        except (Full, RuntimeError):  # too much waits there, or the server ends
-            self._recall_indexing.discard(ledger.tenant)
-
-    def _step_recall(self, ledger: Ledger) -> None:
-        from woodrat.recall import index as recall_index
-
-        has_more = False
-        try:
-            has_more = recall_index.go_on(ledger.context)
-        except WoodratError as error:  # it is tried again with the next recall
-            logs.failed(error)
-        finally:
-            self._recall_indexing.discard(ledger.tenant)
-        if has_more:
-            self._index_recall(ledger)  # behind the steps of other tenants

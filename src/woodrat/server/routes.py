@@ -61,7 +61,6 @@ def declared_route(verb: Verb) -> Route:
         returns,
         wide=declared.wide,
         alone=declared.alone,
-        batched=declared.batched,
         lines=declared.lines,
         soon=_SOON.get(verb.name),
     )

@@ -23,8 +23,7 @@ from woodrat.engines import cancellation
 from woodrat.engines.port import Mismatch, Receipt, Shows, View
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.errors import Corrupt, Fault, Refused, shown
-from woodrat.ledger import collector, entry_index
-from woodrat.ledger import report as reports
+from woodrat.ledger import collector, entry_index, receipts
 from woodrat.ledger.comparison import TABLES, Comparison
 from woodrat.ledger.find import entity_pages
 from woodrat.ledger.moments import NO_READ, open_reader
@@ -373,9 +372,8 @@ def check_receipts(view: View, size: int, absent: Sequence[tuple[int, int]] = ()
     for agent, key, receipt in view.receipts():
         who = f"the receipt of {agent} for key {key!r}"
         try:
-            positions = reports.from_bytes(receipt.report).positions
-            first, last = positions[0], positions[-1]
-            whole = list(positions) == list(range(first, last + 1))
+            first, last = receipts.positions(receipt)
+            whole = 0 <= first <= last
         except UNREADABLE:
             found.append(Mismatch("receipt", None, None, f"{who} cannot be read", log=True))
             continue

@@ -271,12 +271,11 @@ class SqlView(Indexes):
 
     def known(self, observations: Sequence[Observation]) -> Collection[bytes]:
         # What begins to hold after everything that was said of its entity is new: nothing has to be looked up.
-        found_of = self.known_entities([one.entity for one in observations])
-        digests = [
-            one.digest
-            for one, entity in zip(observations, found_of, strict=True)
-            if entity is not None and (one.valid_from <= entity.until or one.op == RETRACT)
-        ]
+        digests: list[bytes] = []
+        entities = self.known_entities([one.entity for one in observations])
+        for one, entity in zip(observations, entities, strict=True):
+            if entity is not None and (one.valid_from <= entity.until or one.op == RETRACT):
+                digests.append(one.digest)
         if not digests:
             return ()
         heads = [codec.head(digest) for digest in digests]
@@ -396,9 +395,10 @@ class SqlView(Indexes):
         """Return what the tables hold of entities, in one look at most."""
         digests = [ref.digest for ref in refs]
         entities = self.memory.entities
-        if not all(map(entities.__contains__, digests)):
-            self.find_entities(digests)
         found = list(map(entities.get, digests))
+        if None in found:
+            self.find_entities(digests)
+            found = list(map(entities.get, digests))
         for known in found:
             if known is not None:
                 entities.move_to_end(known.digest)
@@ -414,7 +414,7 @@ class SqlView(Indexes):
         if len(wanted) == 1:
             self.known_entity(*wanted)
             return
-        heads = self.many_of(list(map(codec.head, wanted)))
+        heads = self.many_of(sorted(map(codec.head, wanted)))
         for row in self.select("entities_by_digest", digests=heads, tenant=self.tenant_number):
             self._read_entity(row, wanted)
         self._miss([digest for digest in wanted if digest not in entities])
