@@ -21,6 +21,7 @@ from woodrat.ledger import refold
 from woodrat.proofs.verbs.keys import make as make_keys
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import ledger_on
+from woodrat.verify.index import LISTED
 
 
 @pytest.fixture
@@ -181,7 +182,7 @@ def test_each_table_is_compared(engine: PostgresEngine, statement: str, damage: 
     assert found(ledger) == set()
     with psycopg.connect(engine.url) as connection:
         names = {row[0] for row in connection.execute("SELECT DISTINCT name FROM woodrat.index_row")}
-    change(engine, statement.replace("entity.state", sorted(names)[0]))
+    change(engine, statement.replace("entity.state", sorted(names.difference(LISTED))[0]))
     parts = found(ledger)
     assert (damage, False) in {(part, log) for part, _, log in parts}
     assert any(entity is not None for _, entity, _ in parts), parts

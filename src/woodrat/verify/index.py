@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 from woodrat.engines.port import BEFORE_ALL, Audit, IndexRow, Mismatch, View
 from woodrat.errors import Corrupt
 from woodrat.exchange import index as exchange_index
-from woodrat.explain.index import TRACES, touched
+from woodrat.explain.index import touched
+from woodrat.explain.index.traces import TRACES
 from woodrat.ledger import fingerprint_index, identity_backlog, log_rows, refold, search_index
 from woodrat.ledger import index as log_index
 from woodrat.ledger.identifying_values import SHARING, prefix_of_rule
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from woodrat.verify.leaves import Leaves
 
 
-LISTED: Final = (entry_rows.OBSERVED, entry_rows.SAID, NAME, LISTS, TRACES, touched.NAME)
+LISTED: Final = (entry_rows.OBSERVED, entry_rows.SAID, entry_rows.BLOCKS, NAME, LISTS, TRACES, touched.NAME)
 """The indexes of observations and of rooms, which a deep check compares."""
 
 
@@ -125,6 +126,20 @@ def compare(view: View, audit: Audit, embedder: Embedder | None, policies: Mappi
     return unchecked
 
 
+def _observation_rows(view: View, after: int, through: int) -> Iterator[IndexRow]:
+    """Yield the rows that observations between two positions ask for; both are ends of blocks, or of the log."""
+    blocks: set[bytes] = set()
+    for entry in view.entries(after, through, {"observation"}):
+        if entry.body is not None:
+            said, alone = observation.stored(entry.body), entry.recorded_at if entry.envelope.length == 1 else None
+            for name, key, value in entry_rows.observation_rows(said, entry.position, alone):
+                yield IndexRow(name, key, entry.position, value)
+            for name, key, value in entry_rows.block_rows(said, entry.position, alone):
+                if key not in blocks:
+                    blocks.add(key)
+                    yield IndexRow(name, key, entry.position, value)
+
+
 def _compare_rows(view: View, audit: Audit) -> None:
     """Compare the rows of observations, and those that rooms list, with those that the log asks for, part by part.
 
@@ -135,10 +150,8 @@ def _compare_rows(view: View, audit: Audit) -> None:
     for after in range(BEFORE_ALL, end, log_rows.PASS_ENTRIES):
         through = min(after + log_rows.PASS_ENTRIES, end)
         entries = log_rows.entries_between(view, after, through)
-        for position, kind, body, _ in entries:
-            if kind == "observation" and body is not None:
-                for name, key, value in entry_rows.observation_rows(observation.stored(body), position):
-                    audit.listed(IndexRow(name, key, position, value))
+        for row in _observation_rows(view, after, through):
+            audit.listed(row)
         concerned = log_rows.Concerned(view, entries)
         for row in concerned.rows():
             audit.listed(row)
