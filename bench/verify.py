@@ -11,18 +11,14 @@ from bench.rows import Row
 from bench.stage import Pair, Stage
 from bench.timing import Figure, take_turns
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.log import check as log_check
 from woodrat.verify import reader as verify_reader
-
-ENOUGH = 0.625
-"""Two processes take at most this part of the time of one: they are 1.6 times as fast."""
 
 _PEAK = """
 import sys, woodrat
 from woodrat.engines.sqlite import connection
 connection.CACHE_KIBIBYTES = 2_048  # a bound of its own, which the short log would not reach
 with woodrat.open(sys.argv[1], readonly=True) as ledger:
-    assert ledger.verify(jobs=1).sound
+    assert ledger.verify().sound
 with open("/proc/self/status") as status:  # not getrusage, which counts what the parent had too
     print(next(1024 * int(line.split()[1]) for line in status if line.startswith("VmHWM")))
 """
@@ -31,9 +27,8 @@ with open("/proc/self/status") as status:  # not getrusage, which counts what th
 def rows() -> list[Row]:
     """Return what is measured."""
     return [
-        Row("verify-log", "digests, commitments and tree of {s.long:,} / read + SHA-256", 8, _log),
-        Row("verify", "verify of {s.long:,} with all state, one process / read + SHA-256", 30, _whole),
-        Row("verify-two", "verify by two processes / by one", ENOUGH, _two),
+        Row("verify-log", "digests, commitments, bodies and tree of {s.long:,} / read + SHA-256", 8, _log),
+        Row("verify", "verify of {s.long:,} with all state / read + SHA-256", 30, _whole),
         Row("verify-memory", "peak memory of verify of {s.long:,}, page cache apart / of a tenth", 1.2, _memory),
     ]
 
@@ -44,10 +39,8 @@ def _log(stage: Stage) -> Figure:
 
     def ours(_: object) -> None:
         with engine.view(pair.ledger.tenant) as view:
-            audit = view.audit()
-            size = audit.size
-            found = verify_reader.stretch(view, audit, 0, size, size, (), lambda count: None)
-            assert not log_check.joined([found.checked]).damage, "the log is what was written"
+            log, wrong = verify_reader.check_log(view, view.extent(), (), lambda count: None)
+            assert [*log.damage, *wrong] == [], "the log is what was written"
 
     try:
         return _against_raw(stage, pair, ours)
@@ -59,7 +52,7 @@ def _whole(stage: Stage) -> Figure:
     pair = stage.checked
 
     def ours(_: object) -> None:
-        assert pair.ledger.verify(jobs=1).sound, "what is kept is what the log says"
+        assert pair.ledger.verify().sound, "what is kept is what the log says"
 
     return _against_raw(stage, pair, ours)
 
@@ -73,15 +66,6 @@ def _against_raw(stage: Stage, pair: Pair, ours: Callable[[object], None]) -> Fi
         per_against=stage.scale.long,
         seconds=stage.scale.seconds,
     )
-
-
-def _two(stage: Stage) -> Figure:
-    pair = stage.checked
-
-    def by(jobs: int) -> None:
-        assert pair.ledger.verify(jobs=jobs).sound, "what is kept is what the log says"
-
-    return take_turns([[None]] * 5, lambda _: by(2), lambda _: by(1), seconds=stage.scale.seconds)
 
 
 def _memory(stage: Stage) -> Figure:

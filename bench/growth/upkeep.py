@@ -76,11 +76,11 @@ def _rebuild(ledger: Ledger, facts: Facts, _: int) -> None:
 
 
 def _verify(ledger: Ledger, facts: Facts, _: int) -> None:
-    assert ledger.verify(jobs=1).sound
+    assert ledger.verify().sound
 
 
 def _verify_deep(ledger: Ledger, facts: Facts, _: int) -> None:
-    assert ledger.verify(deep=True, jobs=1).sound
+    assert ledger.verify(deep=True).sound
 
 
 def _prove_order(ledger: Ledger, facts: Facts, _: int) -> None:

@@ -85,7 +85,7 @@ class Erasures(Protocol):
 
 
 class StandIn(Protocol):
-    """Takes writes in place of the log: the recording of a run that is replayed, or a batch that is written later."""
+    """Takes writes in place of the log: the recording of a run that is replayed."""
 
     def take(self, call: Any) -> Any:
         """Take a call (`ledger.write.Call`) and return its `Report`."""

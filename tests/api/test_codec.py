@@ -188,7 +188,7 @@ def answers(ledger: Ledger) -> dict[str, Any]:
         "bisect": ledger.bisect(**flip, first=True),
         "reduce": ledger.reduce("loan/42", exists=True),
         "overview": ledger.overview(days=2),
-        "verify": ledger.verify(jobs=1),
+        "verify": ledger.verify(),
         "proofs.checkpoint": ledger.proofs.checkpoint(),
         "proofs.checkpoints": ledger.proofs.checkpoints(),
         "proofs.prove": ledger.proofs.prove(said),

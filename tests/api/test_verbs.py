@@ -89,10 +89,10 @@ def route_of(verb: Verb) -> Any:
 
 @pytest.mark.parametrize("verb", ADDRESSED, ids=lambda verb: verb.name)
 def test_the_address_is_as_declared(verb: Verb) -> None:
-    """Grant, moment, batching and width of the route are those of the declaration."""
+    """Grant, moment and width of the route are those of the declaration."""
     route, declared = route_of(verb), verb.declaration
     assert (route.grant, route.moment, route.wide) == (declared.grant, declared.at_moment, declared.wide)
-    assert (route.alone, route.batched, route.lines) == (declared.alone, declared.batched, declared.lines)
+    assert (route.alone, route.lines) == (declared.alone, declared.lines)
     assert route.example == declared.example
 
 

@@ -459,10 +459,10 @@ def test_doctor_tells_which_types_are_merged_again(db: Path, cli: Cli) -> None:
             "0 entities of memo done since the schema at 1; the others fold when read"
             in cli("doctor", "-o", "table").out
         )
-        assert ledger.verify(deep=True, jobs=1).sound
+        assert ledger.verify(deep=True).sound
         with ledger.context.engine.transaction(ledger.tenant) as write:
             write.set_meta("refold", b"[1]")
-        assert "what is noted as refold cannot be read" in {one.problem for one in ledger.verify(jobs=1).damage}
+        assert "what is noted as refold cannot be read" in {one.problem for one in ledger.verify().damage}
         assert ledger.rebuild().agreed
         assert cli("doctor").json["refolding"] == []
-        assert ledger.verify(jobs=1).sound
+        assert ledger.verify().sound

@@ -129,7 +129,7 @@ def test_an_erasure_that_arrives_is_carried_out(ledgers: Callable[..., Ledger], 
     assert held(a) == held(b)
     assert hits(tmp_path) == {}
     for ledger in (a, b):
-        assert ledger.verify(deep=True, jobs=1).damage == ()
+        assert ledger.verify(deep=True).damage == ()
         with pytest.raises(NotFound, match="erased at"):
             ledger.show(PERSON)
     assert {known.reason for known in Keys.at(tmp_path / "keys" / "b").erasures()} == {"a request"}
@@ -148,7 +148,7 @@ def test_what_was_erased_does_not_come_in_again(ledgers: Callable[..., Ledger]) 
     assert found.erased > 0
     assert theirs(a) == []
     assert a.show("company/Acme").fields["remark"] == "nothing to say"
-    assert a.verify(deep=True, jobs=1).damage == ()
+    assert a.verify(deep=True).damage == ()
     for _ in range(3):
         b.log.sync(a)
     assert theirs(b) == []
@@ -194,7 +194,7 @@ def test_a_clone_that_goes_on_forgets(ledgers: Callable[..., Ledger], in_file: b
     assert theirs(clone) == []
     assert hits(tmp_path) == {}
     assert clone.rebuild().agreed
-    assert clone.verify(deep=True, jobs=1).damage == ()
+    assert clone.verify(deep=True).damage == ()
 
 
 # Backups
@@ -216,7 +216,7 @@ def test_a_restored_backup_does_not_bring_them_back(ledgers: Callable[..., Ledge
     assert hits(folder) == {}
     with woodrat.open(folder / "agents.db", keys=keys) as restored:
         assert restored.fingerprint() == ledger.fingerprint()
-        assert restored.verify(deep=True, jobs=1).damage == ()
+        assert restored.verify(deep=True).damage == ()
         assert restored.show("contact/Bob").fields["city"] == "Dresden"
 
 
@@ -247,7 +247,7 @@ def test_a_file_that_is_there_never_holds_what_was_erased(
     assert sorted(name for name in os.listdir(target.parent) if ".part" in name) == []
     with woodrat.open(target, keys=keys) as restored:
         assert restored.fingerprint() == ledger.fingerprint()
-        assert restored.verify(deep=True, jobs=1).damage == ()
+        assert restored.verify(deep=True).damage == ()
         assert restored.show("contact/Bob").fields["city"] == "Dresden"
     with pytest.raises(Refused, match="entries of default already"):
         woodrat.copy(backup, target, keys=keys)
@@ -369,7 +369,7 @@ def test_all_that_exchange_forget(
             assert [theirs(ledger) for ledger in ledgers] == [[], [], []]
         assert len({ledger.fingerprint() for ledger in ledgers}) == 1
         for ledger in ledgers:
-            assert ledger.verify(jobs=1).damage == ()
+            assert ledger.verify().damage == ()
 
 
 def knows(ledger: Ledger) -> bool:
@@ -408,7 +408,7 @@ def test_what_the_unaware_say_of_an_erased_field_goes_with_it(
                 ledgers[one].log.sync(ledgers[two])
         for ledger in ledgers:
             assert not any(b"uittenallee" in body for _, body in held(ledger))
-            assert ledger.verify(jobs=1).damage == ()
+            assert ledger.verify().damage == ()
         assert len({ledger.fingerprint() for ledger in ledgers}) == 1
         assert "street" not in ledgers[0].show(PERSON).fields
         # Said anew, by somebody who knows, it is another statement.

@@ -59,7 +59,7 @@ def rows_with_the_secret(ledger: Ledger) -> set[str]:
     """Return the indexes that hold it, in words as search has them or as it was written."""
     forms = (SECRET.encode(), SECRET.lower().encode())
     with ledger.context.engine.view(ledger.tenant) as view:
-        names = {name for index in indexer.STATE for name in index.indexes} | set(view.audit().indexes())
+        names = view.index_names()
         rows = ((name, row) for name in names for row in view.lives(name))
         return {name for name, row in rows if any(form in row.key or form in row.value for form in forms)}
 

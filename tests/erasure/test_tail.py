@@ -78,4 +78,4 @@ def test_what_concerns_it_goes_too(ledger: Ledger, monkeypatch: pytest.MonkeyPat
     assert b"Zweigmann" not in held(ledger)
     with ledger.context.engine.view(ledger.context.tenant) as view:
         assert not any("Zweigmann" in key for _, key, _ in view.receipts())
-    assert ledger.verify(deep=True, jobs=1).sound
+    assert ledger.verify(deep=True).sound

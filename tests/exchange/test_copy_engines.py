@@ -48,7 +48,7 @@ def test_a_ledger_goes_to_postgresql_and_back(postgres_url: str, tmp_path: Path)
         with woodrat.open(place) as copied:
             assert _lines(copied) == entries
             assert copied.fingerprint() == fingerprint
-            assert copied.verify(deep=True, jobs=1).sound
+            assert copied.verify(deep=True).sound
             repeated = copied.store(
                 [{"entity_type": "contact", "name": "Ana Rivera", "city": "Vic"}, {"entity_type": "memo", "id": "1"}],
                 idempotency_key="k",

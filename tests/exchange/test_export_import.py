@@ -307,7 +307,7 @@ def test_erasures_that_cannot_be_carried_out_are_refused(make: Make) -> None:
     assert [entry.erased for entry in entries(clone)] == [True, False]
     assert clone.query().items == ()
     assert clone.rebuild().agreed
-    assert clone.verify(deep=True, jobs=1).sound
+    assert clone.verify(deep=True).sound
     fresh = ledger_on(make())
     assert brought(fresh, erased(data, 0) + late).cloned == 2
 

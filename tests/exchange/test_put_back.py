@@ -203,7 +203,7 @@ def test_a_backup_that_goes_on_loses_its_receipts(tmp_path: Path, keys: Path) ->
             assert clone.log.sync(ledger, push=False).same
             with clone.context.engine.view(clone.tenant) as view:
                 assert [key for _, key, _ in view.receipts()] == ["second"]
-            assert clone.verify(jobs=1).sound
+            assert clone.verify().sound
             with pytest.raises(woodrat.Refused, match="was erased at"):
                 clone.store(RECORD, idempotency_key="first")
 

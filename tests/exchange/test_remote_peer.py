@@ -143,7 +143,7 @@ def test_both_ends_end_with_the_same(served: Served) -> None:
     assert again.pulled is not None
     assert again.pushed is not None
     assert (again.pulled.entries, again.pushed.entries, again.same) == (0, 0, True)
-    assert there.verify(deep=True, jobs=1).damage == office.verify(deep=True, jobs=1).damage == ()
+    assert there.verify(deep=True).damage == office.verify(deep=True).damage == ()
 
 
 def test_an_empty_end_becomes_a_clone(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,7 +300,7 @@ def test_any_interleaving_ends_in_one_state(served: Served, steps: list[tuple[st
         for ledger in (*here, there):
             came = [(entry.kind, entry.body) for entry in entries(ledger) if entry.envelope.origin is not None]
             assert len(came) == len(set(came)), "what is known is not taken in again"
-            assert ledger.verify(jobs=1).damage == ()
+            assert ledger.verify().damage == ()
 
 
 # A network that breaks
@@ -383,7 +383,7 @@ def test_a_connection_cut_anywhere_is_gone_on_from(served: Served, budgets: list
     assert synced.same
     assert held(office) == held(there)
     assert len(entries(office)) == len(entries(there)) == len(held(there))
-    assert there.verify(jobs=1).damage == office.verify(jobs=1).damage == ()
+    assert there.verify().damage == office.verify().damage == ()
     if clone:
         assert entries(office) == entries(there)
 
@@ -539,7 +539,7 @@ def test_erasures_travel_both_ways(tmp_path: Path, eraser: str) -> None:
         assert theirs(here) == theirs(there) == []
         for ledger in (here, there):
             ledger.finish_erasure()
-            assert ledger.verify(deep=True, jobs=1).damage == ()
+            assert ledger.verify(deep=True).damage == ()
         here.close()
     engine.close()
     assert hits(tmp_path / "store") == {}
@@ -597,10 +597,10 @@ def test_a_server_that_was_killed_before_it_forgot_makes_up_for_it(tmp_path: Pat
             with pytest.raises(Unavailable, match="planted"):
                 office.log.sync(found.url, key="acme")
         assert theirs(there)
-        assert there.verify(deep=True, jobs=1).damage == ()
+        assert there.verify(deep=True).damage == ()
         assert office.log.sync(found.url, key="acme", pull=False).pushed.erasures == 1  # type: ignore[union-attr]
         assert theirs(there) == []
-        assert there.verify(deep=True, jobs=1).damage == ()
+        assert there.verify(deep=True).damage == ()
 
 
 def test_what_is_erased_while_it_is_read_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

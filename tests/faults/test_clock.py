@@ -14,14 +14,12 @@ from tests.faults.cutting import folder
 from tests.faults.processes import FULL
 
 from woodrat import Ledger, Refused, WoodratError
-from woodrat.api.ledger import with_stand_in
 from woodrat.canon import moment
 from woodrat.canon.ids import TenantId
 from woodrat.cli.main import main
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
-from woodrat.ledger.batch import Batch
 from woodrat.ledger.clock_skew import SKEW_MICROS
 from woodrat.log import tree
 from woodrat.state import observation as observations
@@ -283,20 +281,6 @@ def test_small_differences_are_not_told(make: Callable[[Path], Engine], ahead: i
     with folder() as place:
         engine = make(place)
         assert bool(jumped(engine, now).store({**NOTE, "text": "y"}).hints) is tells
-        engine.close()
-
-
-@on_both_engines
-def test_writes_merged_in_one_pass_tell_of_it_too(make: Callable[[Path], Engine]) -> None:
-    """What is said does not depend on whether a call was carried out alone or with others."""
-    with folder() as place:
-        engine = make(place)
-        batch = Batch()
-        ledger = with_stand_in(jumped(engine), batch)
-        reports = [ledger.store({"entity_type": "memo", "id": f"g{number}"}) for number in range(3)]
-        batch.carry_out()
-        for report in reports:
-            assert any("399 days ahead" in hint for hint in report.hints)
         engine.close()
 
 

@@ -313,7 +313,7 @@ def test_what_is_left_is_found_and_compacted_away(
         assert not is_pending(ledger)
         assert files_with(db) == set()
         assert files_with(db, WORD) == set()
-        assert ledger.verify(deep=True, jobs=1).sound
+        assert ledger.verify(deep=True).sound
 
 
 def _queue_file(ledger: Ledger, patch: pytest.MonkeyPatch) -> None:
@@ -425,7 +425,7 @@ def test_readers_go_on_while_the_file_is_compacted(ledger: Ledger) -> None:
     assert engine.purge()
     assert took.seconds is not None
     assert took.size_after_bytes is not None
-    assert ledger.verify(deep=True, jobs=1).sound
+    assert ledger.verify(deep=True).sound
 
 
 def test_writers_of_other_processes_wait_for_as_long_as_it_takes(
@@ -485,7 +485,7 @@ def test_nobody_fails_while_a_file_is_compacted(ledger: Ledger, db: Path) -> Non
         assert other.returncode == 0
     assert all(ledger.show(f"memo/other {number}") for number in range(40))
     assert ledger.finish_erasure().purged
-    assert ledger.verify(deep=True, jobs=1).sound
+    assert ledger.verify(deep=True).sound
 
 
 def test_a_second_sqlite_deletes_nothing_after_a_compaction(ledger: Ledger, db: Path) -> None:
@@ -581,10 +581,10 @@ def pending(db: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def is_finished(db: Path) -> None:
     """Check that a file is sound and its erasure pending, and finish it."""
     with woodrat.open(db) as ledger:
-        assert ledger.verify(deep=True, jobs=1).sound
+        assert ledger.verify(deep=True).sound
         assert is_pending(ledger)
         assert ledger.finish_erasure().complete
-        assert ledger.verify(deep=True, jobs=1).sound
+        assert ledger.verify(deep=True).sound
     assert files_with(db) == set()
 
 
@@ -621,7 +621,7 @@ def test_a_disk_without_space_is_told_before_and_in_the_middle(disk: Disk, monke
         assert is_pending(ledger)
         filler.unlink()
         ledger.store({"entity_type": "memo", "id": "after"})
-        assert ledger.verify(deep=True, jobs=1).sound
+        assert ledger.verify(deep=True).sound
         assert ledger.finish_erasure().complete
     assert files_with(db) == set()
 

@@ -307,7 +307,7 @@ def _stored(ledger: Ledger) -> WoodratError | None:
 
 def _found(story: Path, tmp_path: Path, tables: tuple[str, ...]) -> bool:
     for table in tables:
-        for seed in range(40):
+        for seed in range(160):
             path = tmp_path / "planted.db"
             shutil.copy(story, path)
             damaged(path, table, random.Random(f"{table} {seed}"))

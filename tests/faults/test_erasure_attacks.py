@@ -336,7 +336,7 @@ def test_verify_knows_that_a_write_that_lost_an_entry_has_no_receipt(ledger: Led
     (row,) = raw.execute("SELECT * FROM receipt WHERE key = ?", (KEY,)).fetchall()
     raw.close()
     ledger.erase(f"{ACCOUNT}#pin", reason="a request")
-    assert ledger.verify(jobs=1).sound
+    assert ledger.verify().sound
     ledger.close()
     raw = apsw.Connection(str(db))
     raw.execute("INSERT INTO receipt VALUES (?, ?, ?, ?, ?, ?)", row)
@@ -344,7 +344,7 @@ def test_verify_knows_that_a_write_that_lost_an_entry_has_no_receipt(ledger: Led
     raw.execute("DELETE FROM purge")
     raw.close()
     with woodrat.open(db, keys=keys, readonly=True) as opened:
-        (damage,) = opened.verify(jobs=1).damage
+        (damage,) = opened.verify().damage
         assert "is still there, and the entry at" in damage.problem
 
 

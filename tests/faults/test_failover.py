@@ -294,7 +294,7 @@ def test_the_leader_is_killed_under_load(cluster: Cluster, tmp_path: Path, capsy
             assert root_at(view, note.size) == bytes(note.root).hex(), "a checkpoint is of another log"
     assert len(acknowledged) <= written <= len(acknowledged) + WRITERS
     assert notes
-    assert ledger.verify(deep=True, jobs=1).sound
+    assert ledger.verify(deep=True).sound
     engine.close()
     gap = max(later - earlier for earlier, later in pairwise(sorted(at)))
     with capsys.disabled():

@@ -201,7 +201,7 @@ def test_a_set_up_that_is_cut_off_leaves_an_empty_file(
             woodrat.open(file, readonly=True)
         with woodrat.open(file) as ledger:
             assert ledger.store(RECORD).position == 0
-            assert ledger.verify(jobs=1).sound
+            assert ledger.verify().sound
 
 
 def _end_after(left: Iterator[int], statement: str) -> None:
@@ -228,7 +228,7 @@ def test_a_file_that_is_set_up_meanwhile(
         if number == LAYOUT:
             with woodrat.open(file) as ledger:
                 assert ledger.store({**RECORD, "id": "2"}).position == 1
-                assert ledger.verify(jobs=1).sound
+                assert ledger.verify().sound
         else:
             with pytest.raises(Refused, match=f"has layout {number}"):
                 woodrat.open(file)
@@ -254,7 +254,7 @@ def test_processes_that_set_up_a_file_at_once(file: Path) -> None:
     assert [each.wait(PATIENCE) for each in running] == [0] * 4
     with woodrat.open(file) as ledger:
         assert {ledger.show(f"memo/{number}").fields["text"] for number in range(4)} == {"x"}
-        assert ledger.verify(jobs=1).sound
+        assert ledger.verify().sound
 
 
 @pytest.mark.parametrize(

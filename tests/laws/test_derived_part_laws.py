@@ -65,11 +65,10 @@ def derived(engine: Engine) -> dict[str, Any]:
     with engine.view(TENANT) as view:
         head = view.head().position
         refs = view.entities(None, head)
-        audit = view.audit()
         runs = {run for run in test_lists.RUNS if entry_index.has_run(view, run, head)}
         return {
-            "indexes": {name: list(view.lives(name)) for name in audit.indexes()},
-            "notes": dict(audit.notes()),
+            "indexes": {name: list(view.lives(name)) for name in view.index_names()},
+            "notes": dict(view.notes()),
             "observations": {ref: list(view.observations(ref.digest, BEFORE_ALL, head)) for ref in refs},
             "runs": {run: [entry.position for entry in entry_index.run_entries(view, run, head)] for run in runs},
             "about": {
@@ -102,7 +101,7 @@ def check(ledger: woodrat.Ledger, scope: dict[str, Any]) -> bool:
     if not erase(ledger, scope):
         return False
     for _ in range(2):
-        report = ledger.verify(deep=True, jobs=1)
+        report = ledger.verify(deep=True)
         assert report.sound, report.damage
         follow(ledger)
     found = derived(engine)

@@ -135,7 +135,7 @@ def compare(late: Ledger, prompt: Ledger, acts: list[Act]) -> None:
             with late.context.engine.view(TENANT) as view:
                 assert not [row for row in rows(view) if row.endswith(b"\0%b\0" % act.key.encode())], act
         for ledger in (late, prompt):
-            report = ledger.verify(deep=True, jobs=1)
+            report = ledger.verify(deep=True)
             assert report.sound, report.damage
     finish(late)
     found = []

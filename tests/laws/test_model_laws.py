@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.differential.histories import AGENTS, TENANTS, History
-from tests.differential.test_batch import gathered
+from tests.differential.test_shared_commits import shared
 
 from woodrat import Ledger, Refused, Report, WoodratError
 from woodrat.canon import form
@@ -88,8 +88,10 @@ class Differential:
         """Make stores that share a commit: what one that is refused or tried says is not in it, what others say is."""
         before = self.model.position
         count = self.chance.randrange(2, 6)
-        calls = [(TENANTS[0], self.chance.choice(AGENTS), self.verbs.store()) for _ in range(count)]
-        outcomes: list[Any] = [form.decode(outcome) for outcome in gathered(self.engine, self.clock, calls)]
+        calls = [
+            (TENANTS[0], self.chance.choice(AGENTS), partial(Ledger.store, **self.verbs.store())) for _ in range(count)
+        ]
+        outcomes: list[Any] = [form.decode(outcome) for outcome in shared(self.engine, self.clock, calls)]
         agreement.take_in(self.ledger, self.model)
         reports = [told for word, told in outcomes if word == "done" and not told["dry_run"] and not told["repeated"]]
         reported = sorted(position for told in reports for position in told["positions"])

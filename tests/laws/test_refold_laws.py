@@ -74,12 +74,9 @@ def kept_at(engine: Engine) -> dict[Ref, list[int]]:
     """
     found: dict[Ref, list[int]] = {}
     with engine.view(TENANT) as view:
-        audit = view.audit()
-        for within in audit.slices(1):
-            for told in audit.told(within):
-                for _ in told.observations:
-                    pass
-                found[told.ref] = sorted(kept.position for kept in told.states)[:-1]
+        for type, key, *_ in view.derived("state"):
+            states, _ = view.states_of(Ref(type, key))
+            found[Ref(type, key)] = sorted(one.position for one in states if one.position is not None)[:-1]
     return found
 
 
@@ -94,7 +91,7 @@ def tell(engine: Engine, told: list[Telling | int], *, check: bool = True) -> Le
             ledger.admit(bodies(one.said))
     if check:
         check_reads(engine)
-        report = ledger.verify(deep=True, jobs=1)
+        report = ledger.verify(deep=True)
         assert report.sound, report.damage
     return ledger
 
@@ -105,7 +102,7 @@ def check_rebuild(ledger: Ledger) -> None:
     while refold.go_on(engine, TENANT, BUILTIN):
         pass
     check_reads(engine)
-    report = ledger.verify(deep=True, jobs=1)
+    report = ledger.verify(deep=True)
     assert report.sound, report.damage
     found = kept_at(engine)
     assert ledger.rebuild().agreed

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 import woodrat
-from woodrat.api.ledger import Ledger, with_stand_in
+from woodrat.api.ledger import Ledger
 from woodrat.canon import form
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import plans
-from woodrat.ledger.batch import Batch
 from woodrat.state import observation
 from woodrat.state.observation import Observation
 from woodrat.testing.ledgers import ledger_on
@@ -52,12 +51,10 @@ def by_arrival(past: Any) -> list[str]:
 # Every way to write
 
 
-def _gathered(ledger: Ledger, times: dict[str, Any]) -> None:
-    batch = Batch()
-    waiting = with_stand_in(ledger, batch)
-    waiting.store(ana("Vic"), **times)
-    waiting.store({"entity_type": "contact", "name": "Bo"}, **times)
-    batch.carry_out()
+def _shared(ledger: Ledger, times: dict[str, Any]) -> None:
+    with ledger.context.engine.together():
+        ledger.store(ana("Vic"), **times)
+        ledger.store({"entity_type": "contact", "name": "Bo"}, **times)
 
 
 def _read(ledger: Ledger, times: dict[str, Any]) -> None:
@@ -106,7 +103,7 @@ WAYS: dict[str, Callable[[Ledger, dict[str, Any]], object]] = {
     "delete and restore": _back,
     "relate": lambda ledger, times: ledger.relate(ANA, "knows", "contact/Cleo", **times),
     "merge and split": _parted,
-    "gathered": _gathered,
+    "shared": _shared,
     "interpretation": _read,
     "run": _run,
     "a told run": _told,

@@ -14,12 +14,10 @@ from typing import Any, cast
 import pytest
 
 from woodrat import Ledger, Refused, Report, Unavailable
-from woodrat.api.ledger import with_stand_in
 from woodrat.canon.ids import TenantId
 from woodrat.engines.port import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
-from woodrat.ledger.batch import Batch
 from woodrat.ledger.committer import Committer
 from woodrat.runs.rules import Rule
 from woodrat.testing.ledgers import ledger_on
@@ -176,17 +174,13 @@ def test_closing_finishes_what_has_only_just_arrived(engine: Counting, ledger: L
     assert asyncio.run(ask()).position == 0
 
 
-def store_into(ledger: Ledger, record: dict[str, Any], batch: Batch | None) -> Report:
-    return (ledger if batch is None else with_stand_in(ledger, batch)).store(record)
-
-
 def test_what_arrives_at_once_shares_a_commit(engine: Counting, ledger: Ledger) -> None:
     """Calls that a loop has at hand at the same time are handed over together, the first of them too."""
 
     async def ask() -> list[Report]:
         with Committer(engine) as committer:
-            writes = [partial(store_into, ledger, {"entity_type": "thing", "id": str(n)}) for n in range(8)]
-            return await asyncio.gather(*(committer.carry_out_report(write) for write in writes))
+            writes = [partial(ledger.store, {"entity_type": "thing", "id": str(n)}) for n in range(8)]
+            return await asyncio.gather(*(committer.carry_out(write) for write in writes))
 
     assert [report.position for report in asyncio.run(ask())] == list(range(8))
     assert engine.shared == 1

@@ -53,7 +53,7 @@ def lead(id: str, **fields: Any) -> dict[str, Any]:
 def index_all(ledger: woodrat.Ledger) -> None:
     """Bring the rows up to date."""
     context = ledger.context
-    while state_steps.go_on(context.engine, ledger.tenant, context.policies, (state_rows.INDEX,)):
+    while state_steps.go_on(context.engine, ledger.tenant, context.policies):
         pass
 
 
@@ -236,7 +236,7 @@ def test_earlier_moments_are_read_from_rows(ledger: woodrat.Ledger, monkeypatch:
     ledger.store([lead(f"{number:03}", city="Girona") for number in range(100)])
     ledger.delete("lead/150")
     index_all(ledger)
-    monkeypatch.setattr(find, "folds_in_order", None)
+    monkeypatch.setattr(find, "_said", None)
     assert len(keys(ledger.at(moment), where={"city": "Reus"})) == 200
     assert keys(ledger.at(moment), where={"city": "Girona"}) == []
     assert len(keys(ledger, where={"city": "Reus"})) == 99
@@ -253,16 +253,15 @@ def test_a_new_schema_is_followed_in_parts(ledger: woodrat.Ledger, monkeypatch: 
     covered = []
     context = ledger.context
     while True:
-        state_steps.go_on(context.engine, ledger.tenant, context.policies, (state_rows.INDEX,))
+        state_steps.go_on(context.engine, ledger.tenant, context.policies)
         with context.engine.view(ledger.tenant) as view:
-            done = progress_of(view, "state")
-        covered.append(done.covers("lead", ledger.position))
-        assert done.covers("lead", before)
+            done = progress_of(view)
+        covered.append(done.position == ledger.position)
         assert keys(ledger.at(ledger.position), where={"note": "x"}) == ["5"]
         assert keys(ledger.at(before), where={"city": "Reus"}) == ["1"]
         if not done.filling:
             break
-    assert covered == [False, False, False, True]
+    assert covered == [False, False, True]
     assert not ledger.verify().damage
 
 
@@ -273,9 +272,8 @@ def test_reads_catch_up(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch)
 
     def position() -> int:
         with ledger.context.engine.view(ledger.tenant) as view:
-            return reached(view, "state")
+            return reached(view)
 
-    ledger.query(entity_type="lead")
     assert position() == -1
     assert len(keys(ledger, where={"city": "Reus"})) == state_steps.LAID_OVER_FEW + 5
     assert position() == ledger.position
@@ -295,7 +293,7 @@ def test_a_read_only_ledger_does_without(tmp_path: Path) -> None:
     reader = woodrat.Ledger(engine, tenant="t", agent="a", clock=FixedClock(), policies=registry(()))
     assert len(keys(reader, where={"city": "Reus"})) == 50
     with engine.view(TenantId("t")) as view:
-        assert reached(view, "state") == -1
+        assert reached(view) == -1
     engine.close()
     writer.close()
 
@@ -349,19 +347,17 @@ def test_rows_of_some_entities_are_made_again(ledger: woodrat.Ledger) -> None:
     ledger.fingerprint()
     with context.engine.transaction(ledger.tenant) as write:
         old = indexer.rows_about(write, context.policies, refs)
-        assert {row.key for row in old.rows["state"]} <= {row.key for row in before}
+        assert {row.key for row in old.rows} <= {row.key for row in before}
         indexer.redo(write, context.policies, old)
     assert rows(ledger) == before
     with context.engine.transaction(ledger.tenant) as write:
-        strays = {
-            "state": [IndexRow("field", b"lead\0city\0\x05Gone\0\x001\0", 2, b"", 3)],
-            "search": [IndexRow("word", b"gone\0lead\0\xfecity\0" + bytes(17), 2)],
-        }
-        for name, several in strays.items():
-            write.put(several)
-            old = replace(old, rows={**old.rows, name: [*old.rows[name], *several]})
-        indexer.redo(write, context.policies, old)
-        assert not any(write.lives(row.name, row.key) for several in strays.values() for row in several)
+        strays = [
+            IndexRow("field", b"lead\0city\0\x05Gone\0\x001\0", 2, b"", 3),
+            IndexRow("word", b"gone\0lead\0" + bytes(17), 2, b"city"),
+        ]
+        write.put(strays)
+        indexer.redo(write, context.policies, replace(old, rows=[*old.rows, *strays]))
+        assert not any(write.lives(row.name, row.key) for row in strays)
     assert not ledger.verify(deep=True).damage
 
 

@@ -6,21 +6,11 @@ import pickle
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from woodrat import record_json
-from woodrat.canon import form
-from woodrat.ledger.report import Change, Report, from_bytes
+from woodrat.ledger.report import Change, Report
 from woodrat.merge.diff import FieldChange
 
-KEPT = (
-    b'{"by_arrival":[],"changes":[{"deleted":[false,true],"entity":"contact/Ana","fields":[{"before":null,"field":"age"},'
-    b'{"after":null,"field":"city"},{"after":["b"],"before":["a"],"field":"tags","part":true}]}],"conflicts":[],'
-    b'"dry_run":false,"entities":["contact/Ana"],"hints":["so"],"id":null,"known":[],"observations":["obs_1"],"position":7,'
-    b'"positions":[6,7],"repeated":false}'
-)
-"""A report as ledgers have kept it from the beginning."""
 REPORT = Report(
     position=7,
     positions=(6, 7),
@@ -43,18 +33,6 @@ REPORT = Report(
     by_arrival=(),
     hints=("so",),
 )
-
-
-def test_a_kept_report_stays_readable() -> None:
-    """The bytes that are kept with a key are the same as ever, and are read back to the same report."""
-    assert REPORT.to_bytes() == KEPT
-    assert from_bytes(KEPT) == REPORT
-
-
-def test_a_report_kept_before_it_told_of_arrival() -> None:
-    """A list that a report did not have yet when it was kept is empty."""
-    older = {name: part for name, part in form.decode(KEPT).items() if name != "by_arrival"}
-    assert from_bytes(form.serialise(older)) == REPORT
 
 
 def test_a_report_shows_every_field_of_a_change() -> None:
@@ -98,27 +76,8 @@ def test_the_rest_of_a_report_is_worked_out_once() -> None:
         asked.append(1)
         return {name: getattr(REPORT, name) for name in REPORT.to_json()}
 
-    late = Report.later(rest)
+    late = Report(rest=rest)
     assert asked == []
     assert late.to_json() == REPORT.to_json()
     assert late == REPORT
     assert asked == [1]
-
-
-CHANGES = st.builds(
-    lambda name, before, after, part: FieldChange(
-        name, before != (), None if before == () else before, after != (), None if after == () else after, part
-    ),
-    st.text(max_size=3),
-    st.just(()) | st.none() | st.integers(-9, 9) | st.lists(st.text(max_size=2), max_size=2),
-    st.just(()) | st.none() | st.integers(-9, 9) | st.lists(st.text(max_size=2), max_size=2),
-    st.booleans(),
-)
-
-
-@given(st.lists(st.tuples(st.booleans(), st.booleans(), st.lists(CHANGES, max_size=3)), max_size=3))
-def test_any_report_is_read_back_from_what_is_kept(changes: list[tuple[bool, bool, list[FieldChange]]]) -> None:
-    """Whatever changed, the report that is kept is the one that was given."""
-    made = tuple(Change(f"a/{place}", was, now, tuple(fields)) for place, (was, now, fields) in enumerate(changes))
-    report = REPORT.but(changes=made)
-    assert from_bytes(report.to_bytes()) == report

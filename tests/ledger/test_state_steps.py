@@ -1,4 +1,4 @@
-"""Steps of state indexes: what they make of a log is what the definition makes of each entity."""
+"""Steps of the state index: what they make of a log is what the definition makes of each entity."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from woodrat.testing.ledgers import bodies, ledger_on
 
 
 def rows_by_definition(view: View) -> list[IndexRow]:
-    """Return the rows of the search index as the definition makes them, entity by entity."""
-    audit = state_redo.StateAudit(view, BUILTIN, (search_index.INDEX,))
+    """Return the rows as the definition makes them, entity by entity."""
+    audit = state_redo.StateAudit(view, BUILTIN)
     found: list[IndexRow] = []
     head = view.head().position
     for ref in view.entities(None, head):
@@ -47,7 +47,7 @@ def rows_by_definition(view: View) -> list[IndexRow]:
 
 def rows_kept(view: View) -> list[IndexRow]:
     """Return the rows that the index has."""
-    return sorted((row for name in search_index.INDEX.indexes for row in view.lives(name)), key=lambda row: row[:3])
+    return sorted((row for name in state_rows.INDEXES for row in view.lives(name)), key=lambda row: row[:3])
 
 
 @settings(max_examples=15, deadline=None)
@@ -58,8 +58,8 @@ def test_steps_make_what_the_definition_makes(data: st.DataObject) -> None:
 
 
 def bring_on(ledger: Ledger) -> None:
-    """Bring all indexes of state up to date."""
-    while state_steps.go_on(ledger.context.engine, ledger.tenant, BUILTIN, indexer.STATE):
+    """Bring the index up to date."""
+    while state_steps.go_on(ledger.context.engine, ledger.tenant, BUILTIN):
         pass
 
 
@@ -71,10 +71,10 @@ def check_steps(data: st.DataObject) -> None:
         ledger.admit(bodies(batch.said))
         if data.draw(st.booleans()):
             for _ in range(data.draw(st.integers(1, 3))):
-                state_steps.go_on(engine, tenant, BUILTIN, indexer.STATE, data.draw(st.sampled_from([1, 3, None])))
+                state_steps.go_on(engine, tenant, BUILTIN, data.draw(st.sampled_from([1, 3, None])))
     bring_on(ledger)
     with engine.view(tenant) as view:
-        assert state_index.reached(view, search_index.INDEX.name) == view.head().position
+        assert state_index.reached(view) == view.head().position
         assert rows_kept(view) == rows_by_definition(view)
 
 
@@ -103,6 +103,12 @@ def test_a_step_that_forgets_something_is_caught(fault: str, monkeypatch: pytest
         assert kept != rows_by_definition(view)
 
 
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a type be taken in anew in several steps."""
+    monkeypatch.setattr(state_steps, "STEP_ENTITIES", 2)
+
+
 NOTE: dict[str, Any] = {"title": "note_card", "properties": {"id": {"type": "string"}}}
 
 
@@ -111,16 +117,16 @@ def with_field(described: dict[str, Any]) -> dict[str, Any]:
     return {**NOTE, "properties": {**NOTE["properties"], "extra": described}}
 
 
-def filling_after(ledger: Ledger, described: dict[str, Any], records: list[dict[str, Any]]) -> dict[str, bool]:
-    """Store records, describe one field more, take the step of that schema; return which indexes take the type in."""
+def fills_after(ledger: Ledger, described: dict[str, Any], records: list[dict[str, Any]]) -> bool:
+    """Store records, describe one field more, take a step; return whether the index takes in the type anew."""
     ledger.schemas.register(NOTE)
     ledger.store(records)
     bring_on(ledger)
     ledger.schemas.register(with_field(described))
     engine, tenant = ledger.context.engine, ledger.tenant
-    assert state_steps.go_on(engine, tenant, BUILTIN, indexer.STATE)
+    assert state_steps.go_on(engine, tenant, BUILTIN)
     with engine.view(tenant) as view:
-        return {index.name: bool(state_index.progress_of(view, index.name).filling) for index in indexer.STATE}
+        return bool(state_index.progress_of(view).filling)
 
 
 def cards(count: int, **fields: Any) -> list[dict[str, Any]]:
@@ -130,9 +136,9 @@ def cards(count: int, **fields: Any) -> list[dict[str, Any]]:
 
 
 def test_a_schema_that_adds_a_field_nobody_uses_takes_in_no_entity() -> None:
-    """Every index goes past it in one step, and says what the definition says."""
+    """The index goes past it in one step, and says what the definition says."""
     ledger = ledger_on(InMemoryEngine(), tenant="t")
-    assert filling_after(ledger, {"type": "string"}, cards(5)) == {index.name: False for index in indexer.STATE}
+    assert not fills_after(ledger, {"type": "string"}, cards(3))
     ledger.store({"entity_type": "note_card", "id": "n0", "extra": "fresh"})
     assert [hit.snapshot.entity.key for hit in ledger.search("fresh")] == ["n0"]
     assert not ledger.verify(deep=True).damage
@@ -145,7 +151,7 @@ def test_a_schema_that_describes_a_field_in_use_takes_in_its_entities(value: obj
     """Whatever the value that one of them has."""
     ledger = ledger_on(InMemoryEngine(), tenant="t")
     described = {"type": "integer", "x-woodrat-merge": "max"}
-    assert all(filling_after(ledger, described, cards(5, extra=value)).values())
+    assert fills_after(ledger, described, cards(3, extra=value))
     bring_on(ledger)
     assert not ledger.verify(deep=True).damage
     with ledger.context.engine.view(ledger.tenant) as view:
@@ -155,17 +161,16 @@ def test_a_schema_that_describes_a_field_in_use_takes_in_its_entities(value: obj
 def test_the_first_field_that_is_marked_for_search_takes_in_all_entities() -> None:
     """Nobody has a value of it, and yet no other field is searched from then on."""
     ledger = ledger_on(InMemoryEngine(), tenant="t")
-    assert filling_after(ledger, {"type": "string", "x-woodrat-text": True}, cards(5))[search_index.INDEX.name]
+    assert fills_after(ledger, {"type": "string", "x-woodrat-text": True}, cards(3))
     assert not list(ledger.search("word"))
     bring_on(ledger)
     assert not ledger.verify(deep=True).damage
 
 
-def test_a_new_indexed_field_is_listed_as_absent_and_no_other_index_waits() -> None:
-    """Sorting by it has to find those without a value; words and fingerprint stay as they were."""
+def test_a_new_indexed_field_is_listed_as_absent() -> None:
+    """Sorting by it has to find those without a value."""
     ledger = ledger_on(InMemoryEngine(), tenant="t")
-    filling = filling_after(ledger, {"type": "string", "x-woodrat-index": True}, cards(5))
-    assert filling == {index.name: index is state_rows.INDEX for index in indexer.STATE}
+    assert fills_after(ledger, {"type": "string", "x-woodrat-index": True}, cards(5))
     bring_on(ledger)
     assert len(list(ledger.query(entity_type="note_card", sort="extra"))) == 5
     assert not ledger.verify(deep=True).damage
@@ -176,7 +181,7 @@ def test_taking_every_addition_for_unused_is_caught(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(state_steps.Step, "_only_adds_unused", lambda *given: True)
     ledger = ledger_on(InMemoryEngine(), tenant="t")
     described = {"type": "integer"}
-    assert not any(filling_after(ledger, described, cards(5, extra="said before")).values())
+    assert not fills_after(ledger, described, cards(3, extra="said before"))
     with ledger.context.engine.view(ledger.tenant) as view:
         kept = rows_kept(view)
         monkeypatch.undo()
@@ -207,7 +212,7 @@ def test_a_group_is_listed_though_nobody_spoke_of_its_smallest_entity() -> None:
 
 
 def test_a_search_answers_alike_however_long_its_lists_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By joining lists, by reading all rows of the words, and by folding a few of them: the same pages."""
+    """By joining lists, by reading all rows of a word, and by looking at each candidate: the same pages."""
     ledger = ledger_on(InMemoryEngine(), tenant="t")
     for number in range(60):
         words = "common" if number % 3 else "common rare commonly"
@@ -225,11 +230,9 @@ def test_a_search_answers_alike_however_long_its_lists_are(monkeypatch: pytest.M
         return found
 
     wanted = pages()
-    for lists, joins, evaluated, rows in ((64, 0, 64, 4_000), (2, 64, 64, 4_000), (0, 0, 0, 4_000), (0, 0, 5, 1)):
+    for lists, rows in ((2, 4_000), (2, 1), (0, 4_000), (0, 40), (0, 1)):
         monkeypatch.setattr(search_index, "LISTS_MAX", lists)
-        monkeypatch.setattr(searching, "JOINS_MAX", joins)
-        monkeypatch.setattr(searching, "EVALUATED_MAX", evaluated)
-        monkeypatch.setattr(searching, "EVALUATED_ROWS", rows)
+        monkeypatch.setattr(searching, "WORD_ROWS_MAX", rows)
         assert pages() == wanted
 
 
@@ -245,7 +248,7 @@ def test_an_index_far_behind_answers_as_of_where_it_ends(monkeypatch: pytest.Mon
     assert 9 <= page.position < ledger.position
     assert len(page.items) < 60
     with ledger.context.engine.view(ledger.tenant) as view:
-        assert {one.name: one.lacking > 0 for one in indexer.positions(view, TRAILING)}["search"]
+        assert {one.name: one.lacking > 0 for one in indexer.positions(view, TRAILING)}["state"]
     while indexer.go_on(ledger.context, TRAILING, 7):
         pass
     page = ledger.search("word", limit=100)
@@ -284,18 +287,14 @@ def test_the_kept_fingerprint_follows_few_and_many_changes(monkeypatch: pytest.M
         assert view.entity(Ref("memo", "1").digest, view.head().position) is not None
 
 
-def test_the_indexer_leaves_a_fingerprint_that_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once the indexer has caught up, a first fingerprint makes no node, however much was written."""
+def test_a_fingerprint_that_was_asked_for_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for again, it folds nothing and makes no node."""
     ledger = ledger_on(InMemoryEngine(), tenant="t")
-    for start in (0, 300):
-        ledger.store([{"entity_type": "memo", "id": f"{start + number}", "text": "word"} for number in range(300)])
-        while indexer.go_on(ledger.context, TRAILING):
-            pass
-    wanted = ledger.at("now").fingerprint()
-    with monkeypatch.context() as patch:
-        patch.setattr(fingerprint_index, "nodes", None)
-        patch.setattr(state_steps, "Step", None)
-        assert ledger.fingerprint() == wanted
+    ledger.store([{"entity_type": "memo", "id": f"{number}", "text": "word"} for number in range(300)])
+    wanted = ledger.fingerprint()
+    monkeypatch.setattr(fingerprint_index, "nodes", None)
+    monkeypatch.setattr(fingerprint_index, "changed_leaves", None)
+    assert ledger.fingerprint() == wanted
 
 
 def test_threads_that_ask_at_once_work_each_step_out_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

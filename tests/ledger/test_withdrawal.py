@@ -50,7 +50,7 @@ def test_state_after_retractions_is_that_of_a_fold(seed: int) -> None:
             reader = Reader(view, AsOf(position), registry(()))
             rules = reader.rules("thing")
             assert same_state(reader.state(REF), fold_at(view, [REF], rules, position), rules), position
-    assert ledgers[0].verify(deep=True, jobs=1).sound
+    assert ledgers[0].verify(deep=True).sound
     assert ledgers[0].rebuild().agreed
 
 
@@ -96,4 +96,4 @@ def test_state_without_old_assertions_is_that_of_a_fold(seed: int) -> None:
             reader = Reader(view, AsOf(position), registry(()))
             rules = reader.rules("memo")
             assert same_state(reader.state(ref), fold_at(view, [ref], rules, position), rules), position
-    assert ledgers[0].verify(deep=True, jobs=1).sound
+    assert ledgers[0].verify(deep=True).sound

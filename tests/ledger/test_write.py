@@ -6,14 +6,11 @@ import gc
 from typing import Any
 from weakref import ref
 
-import pytest
-
 import woodrat
 from woodrat.api.ledger import with_stand_in
 from woodrat.context import Context
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import facts, reads, subscriptions
-from woodrat.ledger.batch import Batch
 from woodrat.ledger.subscriptions import Notices
 from woodrat.ledger.write import Call
 from woodrat.testing.ledgers import ledger_on
@@ -43,21 +40,6 @@ def test_a_stand_in_takes_what_is_written() -> None:
     assert [(call.verb, call.key) for call in stand_in.calls] == [("store", "k"), ("tag", None)]
     assert ledger.position == -1
     assert ledger.store(ANA).position >= 0, "the ledger it was made from writes to its log"
-
-
-def test_a_batch_writes_nothing_until_it_is_carried_out() -> None:
-    """Its calls wait wherever they are made from; another ledger in the same thread writes as ever."""
-    engine = InMemoryEngine()
-    ledger, batch = ledger_on(engine), Batch()
-    waiting = with_stand_in(ledger, batch)
-    report = waiting.store({"entity_type": "thing", "id": "1"})
-    assert ledger.position == -1
-    assert ledger.store({"entity_type": "thing", "id": "2"}).position == 0
-    with pytest.raises(woodrat.Refused):
-        waiting.store({"entity_type": "thing", "id": "3"}, idempotency_key="\n")
-    batch.carry_out()
-    assert [call.error for call in batch.calls] == [None]
-    assert report.positions == (1,)
 
 
 class Listening:

@@ -61,7 +61,7 @@ def test_the_tie_break_of_latest_is_written_once(
         ["smaller value", "larger value"] if smaller else ["larger value", "smaller value"]
     )
     assert ada.rebuild().agreed
-    assert ada.verify(deep=True, jobs=1).sound
+    assert ada.verify(deep=True).sound
     assert ada.show("box/1") == found
 
 

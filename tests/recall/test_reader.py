@@ -484,7 +484,7 @@ def test_rebuild_drops_vectors_and_recall_makes_them_again(engine: Engine, frida
 def erase_nothing(draft: Draft) -> None:
     """Plan what an erasure does to what recall keeps, in its own write; nothing else is erased."""
     draft.add("erasure", b"{}")
-    for name in draft.view.audit().notes():
+    for name in draft.view.notes():
         if name == recall_index.PASSAGES or name.startswith(recall_index.VECTORS):
             log_index.forget(draft.view, name)
 

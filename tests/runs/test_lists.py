@@ -314,7 +314,7 @@ def test_what_was_erased_is_in_no_line(tmp_path: Path) -> None:
             listed = ledger.runs.list().items
             assert listed[0].answer == "nobody"
             assert [run.answer for run in listed] == [ledger.runs.show(run.id).answer for run in listed]
-        assert ledger.verify(deep=True, jobs=1).sound
+        assert ledger.verify(deep=True).sound
 
 
 def test_a_forged_cursor_is_refused_or_finds_nothing() -> None:
@@ -426,4 +426,4 @@ def test_lists_after_an_erasure_are_what_the_records_say(tmp_path: Path) -> None
                 assert lists(past, position) == read(past, position)
                 decided(past, position)
             ledger.rebuild()
-        assert ledger.verify(deep=True, jobs=1).sound
+        assert ledger.verify(deep=True).sound

@@ -148,7 +148,7 @@ def test_what_was_noted_before_there_was_a_key_goes_too(
     found = list(looked(audit_of(engine, folder)))
     assert len(found) == count, "who looked, and when, stays"
     assert {one.target for one in found if one.verb == "show"} == {"[ERASED]", "contact/bob@example.com"}
-    assert audit_of(engine, folder).verify(deep=True, jobs=1).sound
+    assert audit_of(engine, folder).verify(deep=True).sound
 
 
 def test_a_planted_audit_that_keeps_names_is_found(

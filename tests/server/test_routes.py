@@ -314,7 +314,7 @@ def test_health_says_how_far_the_indexes_go(server: Server) -> None:
     server.call("POST", "/v1/store", said("Barcelona"))
     health = server.call("GET", "/v1/health").json
     assert health["position"] == server.call("GET", "/v1/position").json["position"]
-    assert {"search", "runs", "recall"} <= {index["name"] for index in health["indexes"]}
+    assert {"state", "recall"} <= {index["name"] for index in health["indexes"]}
     assert all(index["position"] + index["lacking"] == health["position"] for index in health["indexes"])
     assert health["recorded_at"] is not None
 

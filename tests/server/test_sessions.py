@@ -212,7 +212,7 @@ def test_a_forged_cookie_opens_nothing(begin: Begin, engine: SqliteEngine, secre
     browser.sign_in(secret)
     ((name, value),) = browser.cookies.items()
     id, hidden, made, signature = value.split(".")
-    stored = server.app.tenants.open(SESSIONS_TENANT, "test").show(f"session/{id}").fields
+    stored = server.app.tenants.of(SESSIONS_TENANT, "test").show(f"session/{id}").fields
     assert hidden not in str(stored)
     other = "a" * 26
     forged = (
@@ -328,7 +328,7 @@ def test_who_signed_in_is_on_record(begin: Begin, engine: SqliteEngine, ring: Ke
     browser.call("DELETE", "/session", x_csrf_token=browser.token)
     server.call("POST", "/session", {"key": secret[:-1] + "_"})
     server.app.audit.flush()
-    audit = server.app.tenants.open(AUDIT_TENANT, "test")
+    audit = server.app.tenants.of(AUDIT_TENANT, "test")
     ((key),) = ring.all()
     events = {(one.verb, one.outcome) for one in looked(audit, key.id)}
     assert events == {("sign_in", "success"), ("sign_out", "success"), ("sign_in", "denied")}

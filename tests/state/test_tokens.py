@@ -83,30 +83,31 @@ def test_words_stand_in_the_fields_they_were_found_in() -> None:
     """A word knows its fields; one of the key alone stands in none, and marked fields alone count if there are any."""
     ref = Ref("contact", "Ana 1")
     fields = {"bio": {"b": ["Ana in Reus", 7], "a": "x"}, "city": "Reus", "age": 4}
-    found = tokens.words([ref], fields, frozenset())  # type: ignore[arg-type]
+    found = tokens.words([ref], ["Ana@x"], fields, frozenset())  # type: ignore[arg-type]
     assert found == {
-        "\0ana 1\0": set(),
-        "ana": {"bio"},
-        "1": set(),
-        "x": {"bio"},
-        "in": {"bio"},
-        "reus": {"bio", "city"},
+        "\0ana 1\0": (),
+        "\0ana@x\0": (),
+        "ana": ("bio",),
+        "1": (),
+        "x": ("bio",),
+        "in": ("bio",),
+        "reus": ("bio", "city"),
     }
-    marked = tokens.words([ref], fields, frozenset({"city"}))  # type: ignore[arg-type]
-    assert marked == {"\0ana 1\0": set(), "ana": set(), "1": set(), "reus": {"city"}}
+    marked = tokens.words([ref], ["Ana@x"], fields, frozenset({"city"}))  # type: ignore[arg-type]
+    assert marked == {"\0ana 1\0": (), "\0ana@x\0": (), "ana": (), "1": (), "reus": ("city",)}
 
 
 def test_the_words_of_one_entity_are_bounded() -> None:
     """Words beyond the limit are left out, those of the key never."""
     text = " ".join(f"w{number}" for number in range(tokens.TOKENS_MAX * 2))
-    found = tokens.words([Ref("note", "the key")], {"text": text}, frozenset())
+    found = tokens.words([Ref("note", "the key")], [], {"text": text}, frozenset())
     assert len(found) == tokens.TOKENS_MAX
     assert {"the", "key", "w0"} <= found.keys()
 
 
 def test_matching_asks_for_all_words_by_prefix() -> None:
     """Every wanted token must begin some word; the fields hit by any of them are returned."""
-    words = {"ana": {"name"}, "rivera": {"name"}, "reus": {"city"}, "key": set[str]()}
+    words: tokens.Words = {"ana": ("name",), "rivera": ("name",), "reus": ("city",), "key": ()}
     assert tokens.matches(words, ["an", "r"]) == frozenset({"name", "city"})
     assert tokens.matches(words, ["key"]) == frozenset()
     assert tokens.matches(words, ["an", "x"]) is None

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from tests.differential.histories import AGENTS, TENANTS, History, outcome
 
 import woodrat
 from woodrat import Ledger
-from woodrat.engines.postgres import audit
 from woodrat.engines.postgres.connection import READER, Connection, configure
 from woodrat.engines.postgres.engine import PostgresEngine
 from woodrat.engines.postgres.statements import all_compiled
-from woodrat.ledger import refold
 from woodrat.proofs.verbs.keys import make as make_keys
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import ledger_on
-from woodrat.verify.index import LISTED
 
 
 @pytest.fixture
@@ -115,7 +110,7 @@ def count_statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_questions_are_asked_for_many_entities_at_once(engine: PostgresEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A verification asks some questions for each slice of the entities, and none for each entity."""
+    """A verification reads table by table, and asks nothing for each entity."""
     counts = {}
     for tenant, size in (("few", 200), ("many", 2_000)):
         ledger = ledger_on(engine, tenant)
@@ -123,7 +118,7 @@ def test_questions_are_asked_for_many_entities_at_once(engine: PostgresEngine, m
             ledger.store([{"entity_type": "thing", "id": str(n), "n": n + round} for n in range(size)])
         with monkeypatch.context() as patch:
             seen = count_statements(patch)
-            assert ledger.verify(jobs=1).sound
+            assert ledger.verify().sound
             counts[tenant] = len(seen)
     assert counts["many"] < counts["few"] + 60
 
@@ -138,26 +133,6 @@ def test_a_fingerprint_takes_in_many_entities_at_once(engine: PostgresEngine, mo
         assert len(seen) < 400
     assert made == ledger.rebuild().fingerprint
     assert ledger.verify().sound
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_histories_that_are_too_long_are_asked_for_by_themselves(
-    engine: PostgresEngine, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
-    """With room for hardly anything the outcome is the same, after a random history."""
-    chance, clock = random.Random(seed), FixedClock(seed=str(seed))
-    history = History(chance)
-    for _ in range(120):
-        name, call = history.next()
-        history.learn(name, outcome(call, ledger_on(engine, TENANTS[0], chance.choice(AGENTS), clock))[0])
-    ledger = ledger_on(engine, TENANTS[0], clock=clock)
-    while refold.step(ledger.context, 1_000):
-        pass
-    roomy = ledger.verify(deep=True)
-    assert roomy.sound, roomy.damage
-    for name, value in {"ENTITIES": 3, "LINKS": 2, "LINKS_ALONE": 3, "BYTES": 400, "ROWS": 2, "ROWS_BYTES": 9}.items():
-        monkeypatch.setattr(audit, name, value)
-    assert ledger.verify(deep=True) == roomy
 
 
 @pytest.mark.parametrize(
@@ -175,14 +150,14 @@ def test_histories_that_are_too_long_are_asked_for_by_themselves(
 def test_each_table_is_compared(engine: PostgresEngine, statement: str, damage: str) -> None:
     """A row of any table that is gone or another is found, and the entity named that it is about."""
     ledger = ledger_on(engine, "t")
-    for round in range(30):
-        ledger.store([{"entity_type": "thing", "id": str(n), "n": n + round} for n in range(5)])
+    for number in range(150):
+        ledger.store({"entity_type": "thing", "id": str(number % 5), "n": number})
     said = ledger.observations("thing/2").items[0].observation.id
     ledger.retract(said, reason="wrong")
     assert found(ledger) == set()
     with psycopg.connect(engine.url) as connection:
         names = {row[0] for row in connection.execute("SELECT DISTINCT name FROM woodrat.index_row")}
-    change(engine, statement.replace("entity.state", sorted(names.difference(LISTED))[0]))
+    change(engine, statement.replace("entity.state", sorted(names)[0]))
     parts = found(ledger)
     assert (damage, False) in {(part, log) for part, _, log in parts}
     assert any(entity is not None for _, entity, _ in parts), parts
@@ -194,8 +169,6 @@ def test_each_table_is_compared(engine: PostgresEngine, statement: str, damage: 
         ("queries.sql", "bodies_at", {"ids": range(50), "low": 0, "high": 10_000}),
         ("queries.sql", "entities_by_digest", {"digests": range(50)}),
         ("queries.sql", "are_said", {"digests": range(50), "low": 0, "high": 10_000}),
-        ("audit.sql", "links_of", {"starts": range(2_900, 2_950), "count": 32}),
-        ("audit.sql", "bodies_within", {"ids": range(50), "bytes": 10_000}),
     ],
 )
 def test_what_is_named_is_looked_up_by_its_key(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from pathlib import Path
 from typing import Any, Final
@@ -21,8 +22,6 @@ from woodrat.log.check import PART
 from woodrat.merge import BUILTIN
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import ledger_on
-from woodrat.verify import workers as verify_workers
-from woodrat.verify.workers import Crew
 
 RECORD: Final[dict[str, Any]] = {"entity_type": "memo", "id": "1", "text": "x"}
 
@@ -33,25 +32,36 @@ def many(ledger: woodrat.Ledger, count: int) -> None:
         ledger.store([{**RECORD, "id": f"{number}"} for number in range(start, min(start + 1_000, count))])
 
 
-def test_several_processes_verify_a_long_log(tmp_path: Path) -> None:
-    """A log of several parts is verified by several processes with the outcome of one, and progress reaches its end."""
+def test_a_long_log_says_how_far_it_is(tmp_path: Path) -> None:
+    """A log of several parts is verified, progress only grows and reaches its end, and no file is left."""
     engine = SqliteEngine(tmp_path / "l.db")
     ledger = ledger_on(engine)
     many(ledger, PART + 2_000)
     told: list[tuple[int, int]] = []
-    alone = ledger.verify(jobs=1)
-    found = ledger.verify(jobs=3, progress=lambda done, whole: told.append((done, whole)))
-    assert found == alone
+    found = ledger.verify(progress=lambda done, whole: told.append((done, whole)))
     assert found.sound
-    assert found.entities == PART + 2_000
+    assert found.entries == PART + 2_000
     assert told[-1] == (found.entries, found.entries)
     assert told == sorted(told)
     assert len(told) > 3
+    assert [path.name for path in tmp_path.iterdir() if "scratch" in path.name] == []
     engine.close()
 
 
+def test_too_little_disk_space_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A verification that finds too little space for its scratch file says how much it takes, before it begins."""
+    ledger = ledger_on(InMemoryEngine())
+    many(ledger, 10)
+    usage = shutil.disk_usage(".")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1_000))
+    with pytest.raises(
+        woodrat.Unavailable, match=r"takes about [0-9,]+ bytes .* which has 1,000\. Nothing was verified"
+    ):
+        ledger.verify()
+
+
 def test_nothing_is_found_beside_a_writer_and_a_rebuild(tmp_path: Path) -> None:
-    """While another thread writes, rebuilds and searches, a verification finds nothing, alone or with others."""
+    """While another thread writes, rebuilds and searches, a verification finds nothing."""
     engine = SqliteEngine(tmp_path / "l.db")
     ledger, other = ledger_on(engine, agent="a"), ledger_on(engine, agent="b", clock=FixedClock(seed="b"))
     many(ledger, 300)
@@ -75,9 +85,9 @@ def test_nothing_is_found_beside_a_writer_and_a_rebuild(tmp_path: Path) -> None:
     thread = threading.Thread(target=write)
     thread.start()
     try:
-        for jobs in (1, 2, 2, 1):
+        for _ in range(4):
             reader = SqliteEngine(tmp_path / "l.db", readonly=True)
-            found = ledger_on(reader).verify(jobs=jobs, deep=True)
+            found = ledger_on(reader).verify(deep=True)
             reader.close()
             assert found.sound, found.damage
     finally:
@@ -137,7 +147,7 @@ def test_what_cannot_be_folded_is_named(tmp_path: Path) -> None:
     with woodrat.open(path, policies=[mine]) as ledger:
         ledger.schemas.register(schema)
         ledger.store([{"entity_type": "thing", "id": "1", "n": 3}, RECORD])
-        assert ledger.verify(jobs=2).sound
+        assert ledger.verify().sound
     with woodrat.open(path) as ledger:
         found = ledger.verify()
         assert found.sound
@@ -172,9 +182,6 @@ def test_vectors_of_another_embedder_are_named_or_checked() -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"jobs": 0}, "jobs: got 0"),
-        ({"jobs": "2"}, "jobs: got"),
-        ({"jobs": True}, "jobs: got"),
         ({"checkpoints": [7]}, "checkpoints/0: not a checkpoint"),
         ({"checkpoints": [(1, "zz" * 32)]}, "checkpoints/0"),
         ({"checkpoints": [(-1, "00" * 32), "nonsense"]}, "checkpoints/1"),
@@ -182,32 +189,10 @@ def test_vectors_of_another_embedder_are_named_or_checked() -> None:
     ],
 )
 def test_bad_arguments_are_refused(given: dict[str, Any], says: str) -> None:
-    """Whatever is no number of processes and no checkpoint is refused by name, all of it at once."""
+    """Whatever is no checkpoint is refused by name, all of it at once."""
     with pytest.raises(Refused, match=says) as refused:
         ledger_on(InMemoryEngine()).verify(**given)
     assert "Nothing was verified." in str(refused.value)
-
-
-def test_a_process_that_dies_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When a process that helps ends early, the verification fails with what to do, and leaves none behind."""
-    engine = SqliteEngine(tmp_path / "l.db")
-    ledger = ledger_on(engine)
-    many(ledger, 10)
-    monkeypatch.setattr(verify_workers, "_PROGRAM", "raise SystemExit(3)")
-    with pytest.raises(woodrat.Unavailable, match="Verify again with one job"):
-        ledger.verify(jobs=2)
-    assert ledger.verify(jobs=1).sound
-    engine.close()
-
-
-def test_an_engine_in_this_process_alone_has_no_crew() -> None:
-    """A ledger in memory is verified by this process, however many are asked for."""
-    engine = InMemoryEngine()
-    ledger = ledger_on(engine)
-    ledger.store(RECORD)
-    with Crew(None, ledger.tenant, 4) as crew:
-        assert crew.jobs == 1
-    assert ledger.verify(jobs=4).sound
 
 
 def test_the_outcome_is_plain_json(tmp_path: Path) -> None:

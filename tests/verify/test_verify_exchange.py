@@ -48,7 +48,7 @@ def merged(tmp_path: Path, engine: str) -> Ledger:
     """Return a ledger into which another was merged."""
     ledger, other = told(tmp_path, engine, "a", "Anabel"), told(tmp_path, engine, "b", "Bertram")
     ledger.log.sync(other)
-    assert other.verify(deep=True, jobs=1).sound
+    assert other.verify(deep=True).sound
     other.close()
     return ledger
 
@@ -90,7 +90,7 @@ def erased_then_merged(tmp_path: Path, engine: str) -> Ledger:
     ledger.erase("contact/Anabel", reason="asked")
     for _ in range(3):
         ledger.log.sync(other)
-    assert other.verify(deep=True, jobs=1).damage == ()
+    assert other.verify(deep=True).damage == ()
     assert other.fingerprint() == ledger.fingerprint()
     other.close()
     return ledger
@@ -106,7 +106,7 @@ def test_what_was_exchanged_or_erased_is_sound(
 ) -> None:
     """A ledger that was merged into, cloned, continued or erased from verifies as sound, in depth too."""
     ledger = make(tmp_path, engine)
-    found = ledger.verify(deep=True, jobs=1)
+    found = ledger.verify(deep=True)
     assert found.damage == ()
     assert found.unchecked == ()
     assert found.fingerprint == ledger.fingerprint()
@@ -120,7 +120,7 @@ def test_what_was_exchanged_or_erased_is_sound(
 def verified(path: Path) -> Verified:
     """Verify a file, read-only."""
     with woodrat.open(path, readonly=True) as ledger:
-        return ledger.verify(deep=True, jobs=1)
+        return ledger.verify(deep=True)
 
 
 def last_origin(file: File) -> tuple[int, int]:
@@ -265,7 +265,7 @@ def test_marks_of_other_logs_need_no_position_here(tmp_path: Path, keys: Path) -
     for _ in range(3):
         other.store([{"entity_type": "memo", "id": f"{number}"} for number in range(40)])
     ledger.log.sync(other)
-    assert ledger.verify(deep=True, jobs=1).sound
+    assert ledger.verify(deep=True).sound
     ledger.close()
     file = File(tmp_path / "a.db")
     with file.open():

@@ -158,7 +158,6 @@ class Ledger(Maintenance):
         post="/v1/store",
         command="store",
         tool="store",
-        batched=True,
         lines=True,
         example={"records": [{"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"}]},
     )
@@ -591,7 +590,7 @@ class Ledger(Maintenance):
 
 
 def with_stand_in(ledger: Ledger, stand_in: StandIn) -> Ledger:
-    """Return a ledger whose writes are taken by a stand-in: a batch of calls, or the recording of a replayed run."""
+    """Return a ledger whose writes are taken by a stand-in: the recording of a replayed run."""
     standing_in = object.__new__(Ledger)
     standing_in.__dict__.update(ledger.__dict__)
     standing_in.context = ledger.context.taken_by(stand_in)

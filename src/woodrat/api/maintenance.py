@@ -331,7 +331,6 @@ class Maintenance(Past):
         deep: Deep = False,
         checkpoints: HeldCheckpoints = (),
         key: VerifierKey | None = None,
-        jobs: int | None = None,
         embedder: Embedder | str | None = None,
         progress: Progress | None = None,
     ) -> Verified:
@@ -343,12 +342,12 @@ class Maintenance(Past):
         the last checkpoint signed, and with what the keys folder remembers about this file and tenant. `checkpoints`
         are further ones, held elsewhere, each the text of its note or a (size, root in hex); `key` is the verifier key
         that must have signed them. `deep` also compares the search index, the indexes of the log and vectors; pass
-        `embedder` to check the vectors of another than the built-in one. `jobs` is the number of processes; by default,
-        a long log gets several.
+        `embedder` to check the vectors of another than the built-in one. It takes free disk space for a copy of the
+        log, which is removed again: beside the file, or in the folder that TMPDIR names.
         """
         from woodrat.recall import embedders
         from woodrat.verify import verbs as verify_verbs
-        from woodrat.verify.options import check_checkpoints, check_jobs
+        from woodrat.verify.options import check_checkpoints
 
         signing = self.signing
         found = verify_verbs.verify(
@@ -358,7 +357,6 @@ class Maintenance(Past):
             signed=check_checkpoints(() if signing is None else signing.checkpoints()),
             remembered=check_checkpoints(() if signing is None else signing.remembered()),
             earlier=() if signing is None else signing.earlier(),
-            jobs=check_jobs(jobs),
             embedder=None if embedder is None else embedders.check(embedder),
             progress=progress,
         )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from woodrat.ledger import identity_backlog, refold
-from woodrat.ledger.indexer import STATE, Trailing, of_state
+from woodrat.ledger.indexer import STATE, Trailing
 from woodrat.recall import index as recall_index
 
 TRAILING: tuple[Trailing, ...] = (
-    *map(of_state, STATE),
+    STATE,
     Trailing("recall", recall_index.passages_position, recall_index.passages_go_on, recall_index.is_in_memory),
     Trailing("recall vectors", recall_index.vectors_position, recall_index.vectors_go_on, recall_index.is_in_memory),
     Trailing(refold.NAME, refold.position, refold.step),

@@ -49,8 +49,6 @@ class Declaration:
     """Whether it may tell of other types than it names, so that a grant for one type does not open it."""
     alone: bool = False
     """Whether it cannot share a commit with other calls, because it reads what it wrote."""
-    batched: bool = False
-    """Whether it is one write and its report, so that it can be merged with calls it shares a commit with."""
     lines: bool = False
     """Whether its body may be JSON lines too."""
     example: Any = None
@@ -151,7 +149,6 @@ def verb(
     at_moment: bool | None = None,
     wide: bool = False,
     alone: bool = False,
-    batched: bool = False,
     lines: bool = False,
     example: Any = None,
 ) -> Callable[[F], F]:
@@ -165,7 +162,6 @@ def verb(
         bool(get) if at_moment is None else at_moment,
         wide,
         alone,
-        batched,
         lines,
         example,
     )

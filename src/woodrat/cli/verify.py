@@ -26,9 +26,7 @@ def verify(call: Call) -> Answer:
     key = None if given.key is None else _note(given.key, "--key")
     ledger = call.ledger(READ, put_back=True)
     with bar("Verifying", "entries") as tell:
-        found = call.ask(
-            ledger, checkpoints=checkpoints, key=key, jobs=given.jobs, embedder=given.embedder, progress=tell
-        )
+        found = call.ask(ledger, checkpoints=checkpoints, key=key, embedder=given.embedder, progress=tell)
     code = wire.EXIT_CODES["corrupt"] if found.log_damaged else wire.DONE if found.sound else wire.FOUND_SOMETHING
     return Answer(found.to_json(), lambda paper: _print(paper, found), code=code)
 

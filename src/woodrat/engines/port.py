@@ -19,7 +19,6 @@ from woodrat.log.entry import Entry, Write
 from woodrat.log.tree import Frontier, Nodes
 from woodrat.merge.fold import MergeState
 from woodrat.merge.rules import Rules
-from woodrat.records import dataclass
 from woodrat.state.asof import Stored
 from woodrat.state.meaning import Meaning
 from woodrat.state.observation import Observation
@@ -127,16 +126,24 @@ class LastKept(NamedTuple):
     """How many bytes it was packed in, without the parts of collections that are kept one by one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(NamedTuple):
     """What an idempotency key was used for."""
 
     request: bytes
     """Digest of the request as sent."""
     report: bytes
-    """The report given, as canonical JSON."""
+    """What the log does not say of the report that was given, as canonical JSON."""
     nonce: bytes
     """The request nonce, by which the write committed to key and request; empty in a copy made for a replay."""
+
+
+class Asks(NamedTuple):
+    """What a write will ask first."""
+
+    key: tuple[str, str] | None
+    """The agent and the idempotency key whose receipt it looks for."""
+    entities: Sequence[Ref]
+    """The entities it speaks of, as far as that is known."""
 
 
 class IndexRow(NamedTuple):
@@ -154,6 +161,32 @@ class IndexRow(NamedTuple):
     """The position it is no longer true from; none while it is."""
 
 
+class StoredState(NamedTuple):
+    """Merge state as an engine stores it, unread: any part may be of another shape than it should."""
+
+    position: int | None
+    """The position it is true for."""
+    packed: bytes | None
+    """The state, packed without the parts of its large collections."""
+    last: int | None = None
+    """Along the history, the position of the entity's last observation at that time."""
+    until: str | None = None
+    """Along the history, the latest `valid_from` of an observation at that time; none for the present state."""
+
+
+class StoredPart(NamedTuple):
+    """One part of a collection from a position on, as an engine stores it."""
+
+    position: int
+    """All of its entities' observations up to here are folded in."""
+    field: str
+    """The field."""
+    key: bytes
+    """Which part; keys sort as the parts stand in the value."""
+    packed: bytes | None
+    """The part; none where it is gone."""
+
+
 class Mismatch(NamedTuple):
     """Something an engine holds that is not what the log says."""
 
@@ -168,77 +201,6 @@ class Mismatch(NamedTuple):
     """What is wrong, in one clause."""
     log: bool = False
     """Whether the log itself is damaged, and not only what is derived from it."""
-
-
-class Keeping(NamedTuple):
-    """Merge state that an engine keeps, to be compared with the fold it stands for."""
-
-    position: int
-    """All of its entities' observations up to here are folded in."""
-    agrees: Callable[[MergeState, Rules, int], bool]
-    """Returns whether what is kept is this state, given its rules and the position of the entity's last observation."""
-
-
-class Told(NamedTuple):
-    """An entity as an engine keeps it."""
-
-    ref: Ref
-    """The entity."""
-    observations: Iterator[Stored]
-    """What was said of it, by position, without what came after the position asked for."""
-    states: Sequence[Keeping]
-    """The merge states kept under it, by position."""
-    shows: Callable[[bool, int], object] | None = None
-    """Compares what the engine shows of it besides, once its states were compared; where it shows anything. It is told
-    whether the entity is the smallest of its fold at the head, and the last position that touched the fold."""
-
-
-class Audit(Protocol):
-    """Comparing what is derived with what it is derived from. It changes nothing and holds a bounded part at a time.
-
-    What it is shown it looks up; what it was not shown, and is there all the same, `surplus` finds by counting.
-    """
-
-    size: int
-    """How many entries there are as stored: the last position and one, or what was asked for."""
-    wrong: list[Mismatch]
-    """What was found so far; whoever reads it empties it."""
-    seen: dict[str, int]
-    """How many rows of each part were looked up and found."""
-
-    def structure(self) -> None:
-        """Check what holds the tables, and that every row belongs to a tenant and to a position of its log."""
-
-    def subtrees(self, height: int, place: int, roots: Sequence[bytes]) -> None:
-        """Compare roots of complete subtrees of one height, from a place on."""
-
-    def slices(self, count: int) -> Sequence[tuple[int, int]]:
-        """Return about so many slices that all entities lie in."""
-
-    def told(self, within: tuple[int, int], ahead: Callable[[Sequence[Ref]], object] | None = None) -> Iterator[Told]:
-        """Yield the entities of a slice, and compare what the indexes note of them and their observations.
-
-        The observations of each are to be read to their end before the next is asked for. An engine that looks up
-        several at a time lets `ahead` know which they are, so that others can do so as well.
-        """
-
-    def listed(self, row: IndexRow, entity: Ref | None = None, part: str = "index") -> None:
-        """Compare one row of an index, which the log asks for; `entity` is the one it is about, `part` names it."""
-
-    def indexes(self) -> Sequence[str]:
-        """Return the names of the ordered indexes that have rows."""
-
-    def notes(self) -> Mapping[str, bytes]:
-        """Return what is noted about the derived data, by name."""
-
-    def pass_over(self, name: str) -> None:
-        """Count every row of an index as found: it is not compared this time."""
-
-    def unnoted(self) -> int | None:
-        """Return the first position of an observation that `told` has not led to, once all slices are done."""
-
-    def surplus(self, seen: Mapping[str, int]) -> None:
-        """Compare how many rows there are of each part with how many were seen by all audits of this log together."""
 
 
 class View(Protocol):
@@ -270,8 +232,32 @@ class View(Protocol):
     def receipts(self) -> Iterator[tuple[str, str, Receipt]]:
         """Yield what idempotency keys were used for, as (agent, key, receipt), by agent and key."""
 
-    def audit(self, size: int | None = None) -> Audit:
-        """Return what compares the derived data with the log; rows about entries from `size` on are not counted."""
+    def extent(self) -> int:
+        """Return how many entries there are as stored: the position of the last, and one."""
+
+    def body_bytes(self) -> int:
+        """Return how many bytes the bodies of all entries have."""
+
+    def structure(self) -> list[Mismatch]:
+        """Check what holds the tables, and that every row belongs to a tenant and to a position of its log."""
+
+    def derived(self, table: str, name: str = "") -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a derived table in the order of their keys, as they compare with those of any engine.
+
+        Entities come as type and key, and ids as positions. `name` is that of an ordered index.
+        """
+
+    def states_of(self, ref: Ref) -> tuple[Sequence[StoredState], Sequence[StoredPart]]:
+        """Return the merge states and the parts of collections stored under an entity, unread, both by position."""
+
+    def repeated(self) -> Sequence[int]:
+        """Return the positions of observations whose digests begin as that of another, in order."""
+
+    def index_names(self) -> Sequence[str]:
+        """Return the names of the ordered indexes that have rows."""
+
+    def notes(self) -> Mapping[str, bytes]:
+        """Return what is noted about the derived data, by name."""
 
     def cloned(self) -> int:
         """Return the position through which the log was taken over from another ledger, as it was; before all if not.
@@ -353,10 +339,13 @@ class View(Protocol):
         returns and, for a position of the past, what it passes that was not true then.
         """
 
-    def find(self, index: str, prefixes: Sequence[bytes]) -> Sequence[tuple[bytes, bytes]]:
+    def count(self, index: str, prefix: bytes = b"", *, through: int | None = None) -> int:
+        """Return how many rows of an index have keys that begin with a prefix, now or at a position."""
+
+    def find(self, index: str, prefixes: Sequence[bytes], *, limit: int | None = None) -> Sequence[tuple[bytes, bytes]]:
         """Return the rows of an index that are true now and begin with any of these prefixes, as (key, value), by key.
 
-        No prefix begins another.
+        With `limit`, at most so many for each prefix. No prefix begins another.
         """
 
     def lives(self, index: str, prefix: bytes = b"") -> Sequence[IndexRow]:
@@ -395,12 +384,6 @@ class View(Protocol):
 
         With it come the observations after it that were true by then too, and retractions, by position. One folded
         under rules that merge otherwise does not count; `None` asks for a whole fold.
-        """
-
-    def unlike(self, old: View) -> Iterator[tuple[Ref, bool]]:
-        """Yield the entities of which an older view of this engine may keep other states than this one.
-
-        With each comes whether both know it, or neither. What is not yielded is kept alike in both.
         """
 
 
@@ -530,6 +513,14 @@ class Engine(Protocol):
 
 
 @runtime_checkable
+class LooksAhead(Protocol):
+    """An engine that is far away: what a write will ask is asked along with its beginning."""
+
+    def transaction_asking(self, tenant: TenantId, asks: Asks) -> AbstractContextManager[Transaction]:
+        """Open the one write a tenant can have at a time, as `transaction` does."""
+
+
+@runtime_checkable
 class Products(Protocol):
     """A view that multiplies vectors, so that whoever searches them need not hold them."""
 
@@ -542,6 +533,17 @@ class Products(Protocol):
 
     def squares(self, index: str, after: bytes = b"") -> tuple[bytes, bytes]:
         """Return the keys of an index of vectors after one of them, and the dot product of each vector with itself."""
+
+
+@runtime_checkable
+class Shows(Protocol):
+    """A view that shows merged values in plain SQL, beside the state."""
+
+    def misshown(self, folds: Iterable[tuple[Ref, MergeState | None, Rules | None, int]]) -> Iterator[Ref]:
+        """Yield the entities of which the engine shows something else beside the state: fields, or the version.
+
+        Of each come its state and rules, if it is the smallest of a fold, and the last position that touched that.
+        """
 
 
 @runtime_checkable

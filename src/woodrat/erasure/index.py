@@ -60,7 +60,7 @@ class Concerned:
         replace_rows(write, self._rows, ())
         write.put(list(self._followed()))
         # Passages hold the words of facts, notes and runs, and vectors are made of them.
-        for name in write.audit().notes():
+        for name in write.notes():
             if name == recall_index.PASSAGES or name.startswith(recall_index.VECTORS):
                 log_index.forget(write, name)
 

@@ -1,16 +1,16 @@
 """Committing: writes that wait at the same time share one durable transaction, and each gets its own answer.
 
-A commit waits for the disk, and while it does more writes arrive; they share the next. So nobody waits for company,
-and a hundred callers cost little more than one. What is plain enough is merged in one pass as well (`batch.py`). An
-answer is given after the commit, never before. A call that is refused or raises is undone by itself. When the commit
-itself fails, every call that had gone well hears of it.
+A commit waits for the disk, and while it does more writes arrive; they share the next. So nobody waits for company.
+They are carried out one after the other, in the order they arrived. An answer is given after the commit, never before.
+A call that is refused or raises is undone by itself. When the commit itself fails, every call that had gone well hears
+of it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import Context, copy_context
@@ -19,14 +19,11 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from woodrat.errors import Unavailable
-from woodrat.ledger.batch import Batch
 from woodrat.ledger.subscriptions import Notices
-from woodrat.ledger.write import Call
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
     from woodrat.engines.port import Engine
-    from woodrat.ledger.report import Report
 
 T = TypeVar("T")
 
@@ -37,13 +34,10 @@ SHARED_MAX = 256
 class _Task(NamedTuple):
     """A write that waits, and who waits for it: a future of a thread, or one of an event loop."""
 
-    write: Callable[[Batch | None], Any]
-    """Makes the write: into a batch, or by itself."""
+    write: Callable[[], Any]
     context: Context
     future: Future[Any] | asyncio.Future[Any]
     alone: bool
-    joins: bool
-    """Whether it may be part of a batch."""
     tenant: TenantId | None
     """The tenant it writes to, where that is known."""
     loop: asyncio.AbstractEventLoop | None
@@ -88,42 +82,20 @@ class Committer:
 
         A call that reads what it wrote itself must be `alone`: what shares a commit can be read after it only.
         """
-        return self._submit(lambda _: write(), alone, False, tenant)
-
-    def submit_report(
-        self, write: Callable[[Batch | None], Report], *, tenant: TenantId | None = None
-    ) -> Future[Report]:
-        """Carry out a call that is nothing but one write and returns its report, as `submit` does.
-
-        `write` is handed the batch it is to write into, so that it is merged with others in one pass, or None where
-        it is carried out by itself.
-        """
-        return self._submit(write, False, True, tenant)
-
-    def _submit(
-        self, write: Callable[[Batch | None], T], alone: bool, joins: bool, tenant: TenantId | None
-    ) -> Future[T]:
         future: Future[T] = Future()
         with self._lock:
             self._check()
-            self._waiting.put(_Task(write, copy_context(), future, alone, joins, tenant, None))
+            self._waiting.put(_Task(write, copy_context(), future, alone, tenant, None))
         return future
 
     async def carry_out(self, write: Callable[[], T], *, alone: bool = False, tenant: TenantId | None = None) -> T:
         """Carry out `write` as `submit` does, for a coroutine; all that share a commit wake their loop once."""
-        return await self._arrive(lambda _: write(), alone, False, tenant)
-
-    async def carry_out_report(self, write: Callable[[Batch | None], T], *, tenant: TenantId | None = None) -> T:
-        """Carry out `write` as `submit_report` does, for a coroutine."""
-        return await self._arrive(write, False, True, tenant)
-
-    async def _arrive(self, write: Callable[[Batch | None], T], alone: bool, joins: bool, tenant: TenantId | None) -> T:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         with self._lock:
             self._check()
             arrived = self._arrived.get(loop)
-            task = _Task(write, copy_context(), future, alone, joins, tenant, loop)
+            task = _Task(write, copy_context(), future, alone, tenant, loop)
             if self._callers is not None and self._begun + len(arrived or ()) + 1 >= self._callers():
                 # Whoever could come is here or waits already.
                 self._put(loop, task)
@@ -191,8 +163,7 @@ class Committer:
         try:
             tenants = {task.tenant for task in tasks if task.tenant is not None}
             with notices, self._engine.together(tenants):
-                outcomes += _batched([task for task in tasks if task.joins])
-                outcomes += [(task, *_outcome(task)) for task in tasks if not task.joins]
+                outcomes += ((task, *_outcome(task)) for task in tasks)
         except BaseException as error:
             done = {id(task): failure for task, _, failure in outcomes}
             _settle([(task, None, done.get(id(task)) or error) for task in tasks])
@@ -201,25 +172,11 @@ class Committer:
         notices.send()
 
 
-def _outcome(task: _Task, batch: Batch | None = None) -> tuple[Any, BaseException | None]:
+def _outcome(task: _Task) -> tuple[Any, BaseException | None]:
     try:
-        return task.context.run(task.write, batch), None
+        return task.context.run(task.write), None
     except BaseException as error:
         return None, error
-
-
-def _batched(tasks: list[_Task]) -> Iterator[_Outcome]:
-    """Carry out what may be merged in one pass; the answer of each is the report of its one write."""
-    begun: list[tuple[_Task, Call | None, Any, BaseException | None]] = []
-    batch = Batch()
-    for task in tasks:
-        before = len(batch.calls)
-        outcome = _outcome(task, batch)
-        assert len(batch.calls) <= before + 1, "what joins a batch writes once"
-        begun.append((task, batch.calls[-1] if len(batch.calls) > before else None, *outcome))
-    batch.carry_out()
-    for task, call, answer, error in begun:
-        yield (task, answer, error) if call is None or error is not None else (task, call.report, call.error)
 
 
 def _settle(outcomes: list[_Outcome]) -> None:

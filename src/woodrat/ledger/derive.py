@@ -16,19 +16,18 @@ from typing import Final
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import KEPT_EVERY, Kept, Transaction, View
 from woodrat.ledger import collector, entry_index, fingerprint_index, identifying_values, identity_backlog, log_rows
-from woodrat.ledger import find as finder
 from woodrat.ledger.before import Before
 from woodrat.ledger.erasures import UNFINISHED
 from woodrat.ledger.read import Reader, lone_state
 from woodrat.ledger.spacing import Spacing
-from woodrat.ledger.transitions import advance, is_old, new_values, note_values, spoken_of
+from woodrat.ledger.transitions import advance, is_old, put_rows, spoken_of
 from woodrat.log.check import Row
 from woodrat.log.entry import NONCE_BYTES
-from woodrat.merge import Policy, snapshot
+from woodrat.merge import Policy
 from woodrat.merge import fold as merge
 from woodrat.merge.fold import MergeState
 from woodrat.merge.rules import Rules, rules_of
-from woodrat.state import fingerprint, schema
+from woodrat.state import schema
 from woodrat.state.asof import AsOf
 from woodrat.state.identity import Identifying
 from woodrat.state.meaning import Meaning, meaning_of
@@ -66,25 +65,7 @@ def derive_again(
         folds.put_down()
         log_rows.follow_all(write)
         part_is_done()
-        return observations, _finish(write, policies, size - 1, part_is_done)
-
-
-def _finish(write: Transaction, policies: Mapping[str, Policy], head: int, part_is_done: Callable[[], None]) -> bytes:
-    """Make the fingerprint, which speaks of the present alone; what else trails the log begins again by itself."""
-    if head < 0:
-        return fingerprint.whole(None)
-    now = Reader(write, AsOf(head), policies)
-
-    def leaves() -> Iterator[tuple[bytes, bytes]]:
-        for number, (ref, state) in enumerate(finder.folds(now, None), 1):
-            yield ref.digest, snapshot.value_digest(state, now.rules(ref.type))
-            if number % CHUNK_ENTRIES == 0:
-                part_is_done()
-
-    fingerprint_index.build(write, head, leaves())
-    root = fingerprint_index.root(write)
-    assert root is not None, "it was just made"
-    return root
+        return observations, fingerprint_index.build(write, policies)
 
 
 def _chunks(view: View, size: int) -> Iterator[tuple[list[Row], list[Meaning]]]:
@@ -209,7 +190,7 @@ class _Folds:
         transitions = advance(self._write, before, after, first, meanings, at_once=True)
         self._spacing.forget()  # more may be kept than was noted
         schemas = [found for found in meanings if isinstance(found, Schema)]
-        note_values(self._write, before, after, new_values(transitions), schemas)
+        put_rows(self._write, before, after, transitions, schemas)
         identity_backlog.finish(self._write, self._policies, {found.type for found in schemas})
 
     def _fold(self, first: int, meanings: Sequence[Meaning]) -> set[Ref]:

@@ -52,6 +52,8 @@ _IDS_PAGE: Final = 64
 _RELATIONS_PAGE: Final = 64
 """How many relations of an entity are looked up at first; each time twice as many, up to `_RELATIONS_PAGE_MAX`."""
 _RELATIONS_PAGE_MAX: Final = 1_024
+BLOCKS_MAX: Final = 10_000
+"""Of how many blocks it is remembered that their rows are there."""
 _JOINS: Final = None
 """Under what it is kept at hand whether any `same_as` was ever said; entities stand beside it by their digests."""
 
@@ -69,9 +71,7 @@ def append(write: Transaction, writes: Sequence[Write], meanings: Sequence[Meani
     last = first + len(kinds) - 1
     alone_at = [one.recorded_at if len(one.kinds) == 1 else None for one in writes for _ in one.kinds]
     rows, concerned = _rows(write, range(first, last + 1), kinds, bodies, meanings, alone_at)
-    rows = [row for row in rows if row.name is not BLOCKS or not _has_block(write, row.key)]
-    if rows:
-        write.put(rows)
+    _put(write, rows)
     concerned.follow(write, first - 1, last)
 
 
@@ -107,15 +107,17 @@ def renew_blocks(write: Transaction, rows: Sequence[Row], meanings: Sequence[Mea
         write.put([row for row in asked if row.name is BLOCKS and row.key in keys])
 
 
-def _has_block(view: View, key: bytes) -> bool:
-    """Return whether the row of a block is there."""
-    at_hand = view.at_hand(BLOCKS)
-    if key in at_hand:
-        return True
-    if not view.scan(BLOCKS, key, limit=1):
-        return False
-    at_hand[key] = True
-    return True
+def _put(write: Transaction, rows: Sequence[IndexRow]) -> None:
+    """Put rows; those of blocks that are there already, as most are, are passed over."""
+    known = write.at_hand(BLOCKS)
+    begun = [row.key for row in rows if row.name is BLOCKS and row.key not in known]
+    rows = [row for row in rows if row.name is not BLOCKS or row.key not in known]
+    if rows:
+        write.put(rows)
+    if begun:
+        at_hand = write.at_hand(BLOCKS)
+        at_hand.update(known if len(known) < BLOCKS_MAX else {})
+        at_hand.update(dict.fromkeys(begun, True))
 
 
 def _columns(rows: Sequence[Row]) -> tuple[list[int], list[str], list[bytes | None]]:

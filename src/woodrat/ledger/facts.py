@@ -7,7 +7,7 @@ step, and a call without an idempotency key gets one.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, Refused, shown
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 NOTHING_WRITTEN = "Nothing was written."
 TAG_BYTES_MAX = 128
 """Longest tag."""
+BATCH_MIN: Final = 100
+"""A store of so many records brings the state index up to date before it returns."""
 
 
 def store(
@@ -99,9 +101,13 @@ def store(
         key=arguments.key("store", idempotency_key),
         dry_run=dry_run,
         redact=stored.redact,
-        apart=conditions is None and within is None and about.run is None and not matching,
         size=len(parsed),
+        about=precheck.about,
     )
+    if len(parsed) >= BATCH_MIN and not dry_run and not report.repeated:
+        from woodrat.ledger import state_steps
+
+        state_steps.index_batch(context, len(parsed))
     return arguments.told_times(context, report)
 
 

@@ -7,6 +7,7 @@ Order never depends on the engine or on how much else there is. A cursor of a se
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import merge
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -16,8 +17,8 @@ from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.pages import PageRequest, page_request
 from woodrat.ledger.read import LAST_KEY, Reader
-from woodrat.ledger.state_index import coverage
-from woodrat.ledger.state_rows import INDEX, UNSPOKEN, type_prefix, unspoken_ref
+from woodrat.ledger.state_index import Coverage, coverage
+from woodrat.ledger.state_rows import SHOWN, shown_key, shown_ref, type_prefix
 from woodrat.merge import inference, snapshot
 from woodrat.merge.fold import MergeState
 from woodrat.merge.snapshot import Snapshot
@@ -35,6 +36,8 @@ READER_FOLDS: Final = 1_000
 """After so many folds a walk begins with a fresh reader, since a reader keeps all it has folded."""
 GATHERED: Final = 64
 """How many entities are looked up at once: a page of the usual length and a few more."""
+RELATION_BEGINS: Final = b'["'
+"""What the key of a relation begins with; so do keys that identity rules make of several values."""
 WALK_ENTITIES: Final = 128
 """How many entities a walk asks the engine for at first; each time it asks for twice as many, up to `READER_FOLDS`."""
 
@@ -49,7 +52,7 @@ class Hit(Record):
     snapshot: Snapshot
     """What is believed about it."""
     exact: bool
-    """Whether the query is its key, but for the case of A to Z and spaces at the ends."""
+    """Whether the query is its key or an identifying value, but for the case of A to Z and for spaces."""
     fields: tuple[str, ...]
     """Fields in which any of the query's words begins a word, by name; a hit on the key alone has none."""
 
@@ -88,8 +91,8 @@ class Search:
 class RankedHit:
     """An entity that a search found, and its place among them."""
 
-    rank: tuple[bool, int, str]
-    """Those whose key is the query first, then those with more fields hit, then by entity id."""
+    rank: tuple[bool, str]
+    """Exact matches first, then by entity id."""
     ref: Ref
     """The entity."""
     fields: frozenset[str]
@@ -174,23 +177,90 @@ def folds(reader: Reader, type: str | None) -> Iterator[tuple[Ref, MergeState]]:
 def folds_in_order(
     reader: Reader, type: str | None, after: Ref | None = None, *, reverse: bool = False
 ) -> Iterator[tuple[Ref, MergeState, Reader]]:
-    """Yield every fold that exists, by the type and key of its smallest entity, from after one on, and who read it.
+    """Yield every fold that lists show, by the type and key of its smallest entity, from after one on, and its reader.
 
     It costs what was yielded so far, and keeps a bounded part of it.
     """
+    rows = coverage(reader)
+    for name in types_in_order(reader, type, reverse=reverse):
+        last = after if after is not None and after.type == name else None
+        if last is None and after is not None and (name.encode() > after.type.encode()) is reverse:
+            continue  # the whole type comes before it
+        if rows is not None and rows.covers(name):
+            refs = _listed(reader, rows, name, last, reverse)
+        else:
+            refs = _said(reader, name, last, reverse)
+        while some := list(islice(refs, GATHERED)):
+            fresh = Reader(reader.view, reader.asof, reader.policies)  # a reader keeps all it has folded
+            fresh.gather(some)
+            for ref in some:
+                state = fresh.state(ref)
+                if state.exists and not state.deleted and fresh.group(ref)[0] == ref:
+                    yield ref, state, fresh
+
+
+def _listed(reader: Reader, rows: Coverage, type: str, after: Ref | None, reverse: bool) -> Iterator[Ref]:
+    """Yield the entities of a type that rows list, and those laid over them, by key."""
+    over = [root for root in rows.roots if root.type == type and _follows(root, after, reverse)]
+    start = None if after is None else shown_key(after)
+    listed = (
+        ref
+        for key, _ in scan_all(reader, rows, SHOWN, type_prefix(type), start, reverse=reverse)
+        if (ref := shown_ref(key)) not in rows.laid_over
+    )
+    return merge(listed, sorted(over, key=_order, reverse=reverse), key=_order, reverse=reverse)
+
+
+def scan_all(
+    reader: Reader, rows: Coverage, index: str, prefix: bytes, after: bytes | None = None, *, reverse: bool = False
+) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the rows that begin with a prefix, from after one on, reading some at a time."""
+    count = GATHERED
+    while True:
+        found = reader.view.scan(index, prefix, through=rows.through, after=after, reverse=reverse, limit=count)
+        yield from found
+        if len(found) < count:
+            return
+        after, count = found[-1][0], min(2 * count, READER_FOLDS)
+
+
+def count_shown(reader: Reader, type: str | None) -> int:
+    """Return how many entities lists show, of a type or of all."""
+    rows, view = coverage(reader), reader.view
+    types = list(types_in_order(reader, type))
+    if rows is None or not all(map(rows.covers, types)):
+        return sum(1 for _ in folds_in_order(reader, type))
+    found = sum(view.count(SHOWN, type_prefix(name), through=rows.through) for name in types)
+    keys = [shown_key(ref) for ref in rows.laid_over if ref.type in types]
+    found -= sum(view.count(SHOWN, key, through=rows.through) for key in keys)
+    states = (reader.state(root) for root in rows.roots if root.type in types)
+    return found + sum(1 for state in states if state.exists and not state.deleted)
+
+
+def count_relations(reader: Reader, type: str) -> int:
+    """Return how many of the entities that lists show of a type are relations: their keys name two entities."""
+    rows = coverage(reader)
+    if rows is None or not rows.covers(type):
+        return sum(1 for ref, _, _ in folds_in_order(reader, type) if relation.endpoints(ref) is not None)
+    listed = (shown_ref(key) for key, _ in scan_all(reader, rows, SHOWN, type_prefix(type) + RELATION_BEGINS))
+    found = sum(1 for ref in listed if ref not in rows.laid_over and relation.endpoints(ref) is not None)
+    roots = (root for root in rows.roots if root.type == type and relation.endpoints(root) is not None)
+    return found + sum(1 for state in map(reader.state, roots) if state.exists and not state.deleted)
+
+
+def _said(reader: Reader, type: str, after: Ref | None, reverse: bool) -> Iterator[Ref]:
+    """Yield the entities of a type that anything was said of, and the smallest of groups that nothing was said of."""
+    unspoken = sorted(_unspoken_roots(reader, type), key=_order, reverse=reverse)
+    following = (ref for ref in unspoken if _follows(ref, after, reverse))
+    return merge(_walked(reader, type, after, reverse), following, key=_order, reverse=reverse)
+
+
+def _walked(reader: Reader, type: str, after: Ref | None, reverse: bool) -> Iterator[Ref]:
     count = WALK_ENTITIES
-    unspoken = unspoken_roots(reader, type, after, reverse=reverse)
     while True:
         refs = reader.view.entities(type, reader.asof.position, after=after, limit=count, reverse=reverse)
-        is_last = len(refs) < count
-        fresh = Reader(reader.view, reader.asof, reader.policies)
-        all_refs = _with_unspoken(refs, unspoken, is_last=is_last, reverse=reverse) if unspoken else refs
-        for ref in gathered(fresh, all_refs):
-            if fresh.group(ref)[0] == ref:  # the others of a group are shown under it
-                state = fresh.state(ref)
-                if state.exists:
-                    yield ref, state, fresh
-        if is_last:
+        yield from refs
+        if len(refs) < count:
             return
         after, count = refs[-1], min(2 * count, READER_FOLDS)
 
@@ -213,40 +283,20 @@ def _order(ref: Ref) -> tuple[bytes, bytes]:
     return ref.type.encode(), ref.key.encode()
 
 
-def _with_unspoken(refs: Sequence[Ref], unspoken: list[Ref], *, is_last: bool, reverse: bool) -> list[Ref]:
-    """Return entities with those nobody spoke of that lie between them, which are taken away; after the last, all."""
-    taken = 0
-    end = None if is_last else _order(refs[-1])
-    while taken < len(unspoken) and (end is None or (_order(unspoken[taken]) < end) is not reverse):
-        taken += 1
-    between, unspoken[:] = unspoken[:taken], unspoken[taken:]
-    return sorted((*refs, *between), key=_order, reverse=reverse)
+def _follows(ref: Ref, after: Ref | None, reverse: bool) -> bool:
+    """Return whether an entity comes after another in the order of a walk."""
+    return after is None or (_order(ref) > _order(after)) is not reverse
 
 
-def unspoken_roots(reader: Reader, type: str | None, after: Ref | None, *, reverse: bool) -> list[Ref]:
-    """Return the smallest entities of groups that nobody ever spoke of, by type and key, from after one on.
+def _unspoken_roots(reader: Reader, type: str) -> set[Ref]:
+    """Return the smallest entities of groups of a type that nothing was ever said of.
 
     An import or an erasure can leave such a group: what joins its members names an entity that nothing is said of.
     """
     view, position = reader.view, reader.asof.position
-    if not view.entities(relation.SAME_AS, position, limit=1):
-        return []
-    rows = coverage(reader, INDEX)
-    found: set[Ref] = set()
-    candidates: Iterable[Ref]
-    if rows is None:
-        edges = view.entities(relation.SAME_AS, position)
-        ends = (end for edge in edges for end in relation.joined(edge) or ())
-        candidates = {reader.group(end)[0] for end in ends if view.version(end.digest, position) is None}
-    else:
-        prefix = b"" if type is None else type_prefix(type)
-        listed = view.scan(UNSPOKEN, prefix, through=rows.through)
-        candidates = {*(unspoken_ref(key) for key, _ in listed), *rows.roots}
-    for root in candidates:
-        is_asked = type in (None, root.type) and (after is None or (_order(root) > _order(after)) is not reverse)
-        if is_asked and view.version(root.digest, position) is None and reader.group(root)[0] == root:
-            found.add(root)
-    return sorted(found, key=_order, reverse=reverse)
+    ends = (end for edge in view.entities(relation.SAME_AS, position) for end in relation.joined(edge) or ())
+    roots = {reader.group(end)[0] for end in ends if end.type == type and view.version(end.digest, position) is None}
+    return {root for root in roots if view.version(root.digest, position) is None}
 
 
 def types_in_order(reader: Reader, type: str | None, *, reverse: bool = False) -> Iterator[str]:

@@ -1,31 +1,33 @@
 """The kept fingerprint: its leaves, and the nodes of its upper levels, in an ordered index of the engine.
 
 Leaves stand in parts by the first three nibbles of the entity's digest. Over each part, and over the two levels above,
-the hash of the node is kept: after a write one part and its way up are hashed again, and the root is one row. The tree
-itself is never held in memory.
+the hash of the node is kept. It is brought up to date when somebody asks for it, from the entities that changed since:
+of few parts, each part and its way up are hashed again, and the root is one row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import groupby, islice
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from woodrat.canon.ids import Ref
+from woodrat.engines import cancellation
 from woodrat.engines.port import BEFORE_ALL, IndexRow
 from woodrat.errors import Unavailable
-from woodrat.ledger import index as log_index
-from woodrat.ledger import state_steps
 from woodrat.ledger.erasures import erased_since
-from woodrat.ledger.state_index import Fold, Progress, Rows, StateIndex, progress_of
+from woodrat.ledger.find import chunks, folds
+from woodrat.ledger.read import Reader
+from woodrat.ledger.transitions import touched
 from woodrat.merge import snapshot
 from woodrat.merge.packing import garbled
-from woodrat.merge.rules import Rules
-from woodrat.state import fingerprint
+from woodrat.state import fingerprint, schema
+from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from woodrat.canon.ids import Ref, TenantId
+    from woodrat.canon.ids import TenantId
     from woodrat.engines.port import Engine, Transaction, View
     from woodrat.merge import Policy
 
@@ -36,10 +38,9 @@ LEVELS: Final = 3
 RENEWED_FROM: Final = 256
 """With as many parts changed, all nodes are made anew once the leaves are there."""
 
-BUILD_LEAVES: Final = 5_000
-"""How many leaves are put at a time when all are made anew."""
+ROWS: Final = 5_000
+"""How many leaves are read or written at a time."""
 
-_NODES: Final = "fingerprint.nodes"
 _LEAF, _NODE = b"l", b"n"
 _PART_BYTES: Final = 2
 
@@ -66,20 +67,24 @@ def leaves(view: View, part: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
     """Yield the leaves of a part, or all, as (entity, value) digests in order."""
     prefix, after = _LEAF + part, None
     while True:
-        rows = view.scan(NAME, prefix, after=after, limit=log_index.WALK_ROWS)
+        rows = view.scan(NAME, prefix, after=after, limit=ROWS)
         for key, value in rows:
             entity = key[len(_LEAF) + _PART_BYTES :]
             if len(entity) != fingerprint.DIGEST_BYTES or len(value) != fingerprint.DIGEST_BYTES:
                 raise garbled("The fingerprint that is kept")
             yield entity, value
-        if len(rows) < log_index.WALK_ROWS:
+        if len(rows) < ROWS:
             return
         after = rows[-1][0]
 
 
 def position(view: View) -> int:
-    """Return the position that the kept fingerprint is true for."""
-    return progress_of(view, NAME).position
+    """Return the position that the kept fingerprint is true for; the one before all if there is none."""
+    noted = view.meta(NAME)
+    try:
+        return BEFORE_ALL if noted is None else int(noted)
+    except ValueError as error:
+        raise garbled("The fingerprint that is kept") from error
 
 
 def nodes(pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
@@ -105,15 +110,6 @@ def nodes(pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
 def top(pairs: Iterable[tuple[bytes, bytes]]) -> bytes | None:
     """Return the hash of the node over all of these leaves, which come in order; none over none."""
     return nodes(pairs).get(_node_key(0, 0))
-
-
-def _is_renewed(view: View) -> bool:
-    """Return whether the nodes are those of the leaves."""
-    return view.meta(_NODES) == view.meta(NAME)
-
-
-def _note_nodes(write: Transaction) -> None:
-    write.set_meta(_NODES, write.meta(NAME))
 
 
 def _rehash(write: Transaction, parts: Iterable[bytes]) -> None:
@@ -146,107 +142,127 @@ def _set(write: Transaction, values: Mapping[bytes, bytes | None]) -> None:
     write.put([IndexRow(NAME, key, 0, value) for key in keys if (value := values[key]) is not None])
 
 
-def take_in(write: Transaction, values: Mapping[bytes, bytes | None], through: Progress) -> None:
-    """Put leaves in place of those that entities have, or with none in place of nothing, by entity digest.
-
-    It goes so far then. The nodes are those of the leaves, unless so much changed that all are to be made anew.
-    """
-    parts = {_part(entity) for entity in values}
-    is_kept = _is_renewed(write) and len(parts) < RENEWED_FROM and not through.filling
-    _set(write, {leaf_key(entity): value for entity, value in values.items()})
-    if is_kept:
+def put_leaves(write: Transaction, leaves_of: Mapping[bytes, bytes | None], through: int) -> None:
+    """Replace the leaves of entities, by digest, or remove those that are None; it is true for a position then."""
+    parts = {_part(entity) for entity in leaves_of}
+    _set(write, {leaf_key(entity): value for entity, value in leaves_of.items()})
+    if len(parts) < RENEWED_FROM:
         _rehash(write, parts)
-    write.set_meta(NAME, through.to_bytes())
-    if is_kept:
-        _note_nodes(write)
-
-
-def _rows(fold: Fold) -> Rows:
-    return {(NAME, leaf_key(fold.root.digest)): snapshot.value_digest(fold.state, fold.rules)}
-
-
-def _alike(one: Rules, other: Rules) -> bool:
-    return one.merging == other.merging
-
-
-def _keep(write: Transaction, present: Mapping[Ref, Rows], through: Progress) -> None:
-    values: dict[bytes, bytes | None] = {}
-    for ref, rows in present.items():
-        values[ref.digest] = rows.get((NAME, leaf_key(ref.digest)))
-    take_in(write, values, through)
-
-
-INDEX: Final = StateIndex(NAME, (NAME,), _rows, _alike, _keep)
-"""The leaves, as an index of state: of the present alone."""
-
-
-def build(write: Transaction, head: int, pairs: Iterable[tuple[bytes, bytes]]) -> None:
-    """Put all leaves in place of what is there; it is true for a position then."""
-    write.drop(NAME)
-    left = iter(pairs)
-    while some := list(islice(left, BUILD_LEAVES)):
-        write.put([leaf_row(entity, value) for entity, value in sorted(some)])
-    log_index.cover(write, NAME, head)
-    _put_nodes(write, nodes(leaves(write)))
-
-
-def renew(engine: Engine, tenant: TenantId) -> None:
-    """Make all nodes anew from the leaves, if they are not theirs and the leaves are those of the end of the log."""
-    with engine.view(tenant) as view:
-        known = progress_of(view, NAME)
-        if known.position == BEFORE_ALL or not _is_whole(view) or _is_renewed(view):
-            return
-        made, head = nodes(leaves(view)), view.head().position
-    with engine.transaction(tenant) as write:
-        if progress_of(write, NAME) == known and not erased_since(write, head):
-            _put_nodes(write, made)
-
-
-def _put_nodes(write: Transaction, made: Mapping[bytes, bytes]) -> None:
-    write.drop(NAME, _NODE)
-    write.put([IndexRow(NAME, key, 0, hashed) for key, hashed in made.items()])
-    _note_nodes(write)
+    else:
+        write.drop(NAME, _NODE)
+        write.put([IndexRow(NAME, key, 0, hashed) for key, hashed in nodes(leaves(write)).items()])
+    write.set_meta(NAME, str(through).encode())
 
 
 def has_its_nodes(view: View) -> bool:
-    """Return whether the nodes that are kept are those of the leaves, or are still to be made."""
-    return not _is_renewed(view) or dict(view.scan(NAME, _NODE)) == nodes(leaves(view))
+    """Return whether the nodes that are kept are those of the leaves."""
+    return dict(view.scan(NAME, _NODE)) == nodes(leaves(view))
 
 
 def root(view: View) -> bytes | None:
     """Return the root of the kept fingerprint, if it is that of the end of the log."""
-    if not _is_whole(view) or not _is_renewed(view):
+    if position(view) < view.head().position:
         return None
     rows = view.scan(NAME, _node_key(0, 0), limit=1)
     return fingerprint.whole(rows[0][1] if rows else None)
 
 
-def followed(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy]) -> bytes | None:
-    """Return the root for the end of the log, brought up to date; none where nothing can be written.
+# Bringing it up to date
 
-    Everything is folded in views, while others write. Only where they write faster than this can follow, the few
-    entries that are left are taken in before anybody writes more.
+
+def followed(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy]) -> bytes | None:
+    """Return the root for the end of the log, brought up to date; None if nothing can be written.
+
+    Entities are folded in views, while others write. Only if they write faster than this can follow, the last ones are
+    folded while writers wait.
     """
     try:
         for _ in range(3):
-            if state_steps.catch_up(engine, tenant, policies, (INDEX,), few=0):
-                return None  # it ends early only where nothing can be written
-            renew(engine, tenant)
             with engine.view(tenant) as view:
                 found = root(view)
-            if found is not None:
-                return found
+                if found is not None:
+                    return found
+                before, head = position(view), view.head().position
+                changed = changed_leaves(view, policies)
+            with engine.transaction(tenant) as write:
+                if position(write) == before and not erased_since(write, head):
+                    put_leaves(write, changed, head)
         with engine.transaction(tenant) as write:
-            while not _is_whole(write):
-                state_steps.Step(write, (INDEX,), policies).put_down(write)
-            if not _is_renewed(write):
-                _put_nodes(write, nodes(leaves(write)))
+            put_leaves(write, changed_leaves(write, policies), write.head().position)
             return root(write)
     except Unavailable:
         return None
 
 
-def _is_whole(view: View) -> bool:
-    """Return whether the leaves are those of the end of the log."""
-    known = progress_of(view, NAME)
-    return not known.filling and known.position >= view.head().position
+def changed_leaves(view: View, policies: Mapping[str, Policy]) -> dict[bytes, bytes | None]:
+    """Return the leaves, at the end of the log, of all entities that changed since the kept ones, by digest."""
+    before, now = position(view), Reader(view, AsOf(view.head().position), policies)
+    if before == BEFORE_ALL:
+        found = folds(now, None)
+        return {ref.digest: snapshot.value_digest(state, now.rules(ref.type)) for ref, state in found}
+    changed = _changed(view, policies, before)
+    return _leaves_of(view, policies, changed, before, now.asof.position)
+
+
+def _changed(view: View, policies: Mapping[str, Policy], before: int) -> list[Ref]:
+    """Return the entities that may have changed since a position."""
+    head = view.head().position
+    then, now = (Reader(view, AsOf(at), policies) for at in (before, head))
+    spoken: set[Ref] = set(view.touched(before, head))
+    for entry in view.entries(before, head, {"schema"}):
+        if entry.body is not None:
+            type = schema.stored(entry.body).type
+            if then.rules(type).merging != now.rules(type).merging:
+                spoken.update(view.entities(type, head))
+    return touched(spoken)
+
+
+def _leaves_of(
+    view: View, policies: Mapping[str, Policy], refs: Iterable[Ref], before: int, through: int
+) -> dict[bytes, bytes | None]:
+    """Return the leaves of some entities, and of those they were or are joined with, as of a position."""
+    found: dict[bytes, bytes | None] = {}
+    for some in chunks(refs):
+        cancellation.check()
+        then, now = (Reader(view, AsOf(at), policies) for at in (before, through))  # readers keep all they fold
+        now.gather(some)
+        for ref in some:
+            for member in (*then.group(ref), *now.group(ref)):
+                state = now.state(member)
+                is_leaf = state.exists and now.group(member)[0] == member
+                found[member.digest] = snapshot.value_digest(state, now.rules(member.type)) if is_leaf else None
+    return found
+
+
+def redo(write: Transaction, policies: Mapping[str, Policy], refs: Iterable[Ref]) -> None:
+    """Make the leaves of entities again after their past was changed, for the position that the fingerprint goes to."""
+    through = position(write)
+    if through != BEFORE_ALL:
+        put_leaves(write, _leaves_of(write, policies, refs, through, through), through)
+
+
+def turn_back(write: Transaction, policies: Mapping[str, Policy], through: int) -> None:
+    """Make the fingerprint that of an earlier position."""
+    if through == BEFORE_ALL:
+        write.drop(NAME)
+        write.set_meta(NAME, None)
+    else:
+        refs = {
+            member
+            for ref in _changed(write, policies, through)
+            for at in (through, write.head().position)
+            for member in Reader(write, AsOf(at), policies).group(ref)
+        }
+        put_leaves(write, _leaves_of(write, policies, refs, through, through), through)
+
+
+def build(write: Transaction, policies: Mapping[str, Policy]) -> bytes:
+    """Make the fingerprint of the end of the log from all entities, and return its root."""
+    if write.head().position == BEFORE_ALL:
+        return fingerprint.whole(None)
+    write.drop(NAME)
+    write.set_meta(NAME, None)
+    put_leaves(write, changed_leaves(write, policies), write.head().position)
+    found = root(write)
+    assert found is not None, "it was just made"
+    return found

@@ -63,12 +63,13 @@ def forget(write: Transaction, values: Iterable[tuple[Ref, Values]]) -> None:
 
 
 def sharing(
-    view: View, values: Iterable[tuple[Ref, Values]], *, about_to: bool = False
+    view: View, values: Iterable[tuple[Ref, Values]], *, about_to: bool = False, limit: int | None = None
 ) -> Mapping[tuple[str, str, str], Sequence[Ref]]:
     """Return the entities of a type that were said to have identifying values, by (type, rule, value), by key.
 
     They are given with the entity they are asked for; those that no other entity has are left out. With `about_to` the
-    answer is what it will be once they are noted: to ask before costs less, since mostly nobody has any of them.
+    answer is what it will be once they are noted: to ask before costs less, since mostly nobody has any of them. With
+    `limit` it names at most so many entities for each value.
     """
     asking: dict[tuple[str, str, str], set[str]] = {}
     for ref, pairs in values:
@@ -78,7 +79,7 @@ def sharing(
         return {}
     prefixes = {_prefix(*asked): asked for asked in asking}
     having: dict[tuple[str, str, str], dict[str, None]] = {}
-    for found, _ in view.find(SHARING, list(prefixes)):
+    for found, _ in view.find(SHARING, list(prefixes), limit=limit):
         beginning, _, key = found[:-1].rpartition(b"\0")
         known = prefixes.get(beginning + b"\0")
         if known is not None:  # else it is a longer value, which holds the byte 0

@@ -1,10 +1,9 @@
 """The indexer: brings everything that trails the log up to date, a bounded step at a time.
 
-There are two ways to trail the log, and one to be brought up to date: a `Trailing`, which says how far it goes and
-takes a step. Whoever knows the rooms lists them all (`api/trailing_indexes.py`); `doctor` and `/metrics` show them.
+Each is a `Trailing`, which says how far it goes and takes a step. Whoever knows the rooms lists them all
+(`api/trailing_indexes.py`); `doctor` and `/metrics` show them.
 
-- An index of state has rows for every fold: declare a `StateIndex` (`state_index.py`) and add it to `STATE` here. One
-  pass over the log feeds all of them, and folds each entity once.
+- The state index has rows for every entity (`state_rows.py` says which).
 - Anything else, such as the vectors of an embedder, is a `Trailing` of its own: a `position` that reads how far it goes
   from a view (`index.covered`, where `index.cover` noted it), and a `go_on` that takes in about so many entries more.
   `go_on` works in a view and writes in a short transaction that does nothing if the position is another by then, or if
@@ -18,11 +17,10 @@ Whoever changes the past of some entities, as an erasure does, calls `rows_about
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from woodrat.errors import Unavailable
-from woodrat.ledger import fingerprint_index, search_index, state_index, state_rows, state_steps
+from woodrat.ledger import state_index, state_steps
 from woodrat.ledger.state_redo import redo as redo
 from woodrat.ledger.state_redo import rows_about as rows_about
 from woodrat.record_json import Record
@@ -34,8 +32,6 @@ if TYPE_CHECKING:
 
 STEP_ENTRIES: Final = 1_000
 """About how many entries one step takes in."""
-STATE: Final = (search_index.INDEX, state_rows.INDEX, fingerprint_index.INDEX)
-"""The indexes of state."""
 
 
 def _always(_: Context) -> bool:
@@ -56,20 +52,12 @@ class Trailing:
     """Whether to bring it on before somebody asks: what is held in memory as a whole waits for a first question."""
 
 
-def of_state(index: state_index.StateIndex) -> Trailing:
-    """Return an index of state as something that trails the log; the others that stand where it does go on with it."""
-
-    def go_on(context: Context, entries_max: int) -> bool:
-        engine, tenant = context.engine, context.tenant
-        went_on = state_steps.go_on(engine, tenant, context.policies, STATE, entries_max)
-        fingerprint_index.renew(engine, tenant)  # once the leaves are those of the end of the log
-        return went_on
-
-    return Trailing(index.name, partial(_reached, index.name), go_on)
+def _state_goes_on(context: Context, entries_max: int) -> bool:
+    return state_steps.go_on(context.engine, context.tenant, context.policies, entries_max)
 
 
-def _reached(name: str, view: View) -> int:
-    return state_index.reached(view, name)
+STATE: Final = Trailing(state_index.NAME, state_index.reached, _state_goes_on)
+"""The state index."""
 
 
 @dataclass(frozen=True, slots=True)

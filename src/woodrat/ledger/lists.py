@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from woodrat.ledger.pages import PageRequest
     from woodrat.ledger.read import Reader
     from woodrat.ledger.reads import EntityConflict, Related
-    from woodrat.ledger.state_index import StateIndex
     from woodrat.merge.snapshot import Snapshot
     from woodrat.merge.timeline import Event, Step
     from woodrat.state.asof import Stored
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
 
 LIMIT = 100
 """How many items a page has where nobody says."""
-JOINS_FEW = 8
-"""With as many `same_as` a walk over all entities asks the state index rather than look at each of them."""
 
 
 def search(
@@ -49,14 +46,14 @@ def search(
 ) -> Page[Hit]:
     """Return the entities in whose key and text values every word of the query begins a word.
 
-    The one whose key is the query comes first, then those with more fields hit, then by entity id. Deleted ones
-    are left out, and relations unless their type is asked for. An index answers; at an effective time every entity is
+    One whose key or identifying value is the query comes first, then the others by entity id. Deleted ones are left
+    out, and relations unless their type is asked for. An index answers; at an effective time every entity is
     folded. An index that lacks very much is not waited for: the answer is then as of the page's `position`.
     """
-    from woodrat.ledger import find, search, search_index
+    from woodrat.ledger import find, search
 
     asked = find.ask_search(context, query, entity_type, limit, cursor)
-    asked = replace(asked, page=_brought_on(context, asked.page, search_index.INDEX))
+    asked = replace(asked, page=_brought_on(context, asked.page))
 
     def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Hit]]:
         hits = search.search(reader, asked, place)
@@ -64,7 +61,7 @@ def search(
             reader.gather(hit.ref for hit in some)
             yield from ((hit.rank, hit.show(reader)) for hit in some)
 
-    return walked_page(context, asked.page, (bool, int, str), walk)
+    return walked_page(context, asked.page, (bool, str), walk)
 
 
 def query(
@@ -87,11 +84,9 @@ def query(
     type, or of the ledger. So does `valid_at`.
     """
     from woodrat.ledger import query as queries
-    from woodrat.ledger import state_rows
 
     asked = queries.ask_query(context, entity_type, where, sort, descending, limit, cursor)
-    if asked.sort is not None or asked.where or _has_joins(context, asked.page.position):
-        asked = replace(asked, page=_brought_on(context, asked.page, state_rows.INDEX))
+    asked = replace(asked, page=_brought_on(context, asked.page))
 
     def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Snapshot]]:
         found = queries.Answer(reader, asked, None if place is None else Ref(*place)).snapshots()
@@ -128,16 +123,8 @@ def query(
         )
 
 
-def _has_joins(context: Context, position: int) -> bool:
-    """Return whether so many entities were joined that an index should tell which groups nobody spoke of by name."""
-    from woodrat.state.relation import SAME_AS
-
-    with context.engine.view(context.tenant) as view:
-        return len(view.entities(SAME_AS, position, limit=JOINS_FEW)) == JOINS_FEW
-
-
-def _brought_on(context: Context, page: PageRequest, index: StateIndex) -> PageRequest:
-    """Bring an index on to where a page is read, by a bounded part of the log; return which page to answer.
+def _brought_on(context: Context, page: PageRequest) -> PageRequest:
+    """Bring the state index on to where a page is read, by a bounded part of the log; return which page to answer.
 
     That is the same one, unless the first page of the present is asked for and the index still lacks more than a read
     folds: then the list is as of the end of the index, and its `position` says so.
@@ -148,11 +135,11 @@ def _brought_on(context: Context, page: PageRequest, index: StateIndex) -> PageR
         return page
     engine, tenant = context.engine, context.tenant
     limit = state_steps.CATCH_UP_ENTRIES
-    lacking = state_steps.catch_up(engine, tenant, context.policies, (index,), through=page.position, entries_max=limit)
+    lacking = state_steps.catch_up(engine, tenant, context.policies, through=page.position, entries_max=limit)
     if lacking <= state_index.LAID_OVER_MAX or page.place is not None or not is_present(context):
         return page
     with engine.view(tenant) as view:
-        reached = state_index.reached(view, index.name)
+        reached = state_index.reached(view)
     return page if reached == BEFORE_ALL else replace(page, position=reached)
 
 
@@ -173,12 +160,12 @@ def duplicates(
 
     With `ref`, only values that this entity has: then a page costs what it returns, however many others there are.
     """
-    from woodrat.ledger import state_lists, state_rows
+    from woodrat.ledger import state_lists
 
     faults = [*_type_faults(entity_type), *([] if ref is None else ref_faults(ref))]
     question: list[Json] = ["duplicates", entity_type, None if ref is None else str(ref)]
     request = page_request(context, question, limit, cursor, faults)
-    request = _brought_on(context, request, state_rows.INDEX)
+    request = _brought_on(context, request)
 
     def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Duplicate]]:
         if ref is not None:
@@ -298,13 +285,13 @@ def conflicts(
     With `arrival`, every field that was decided only by arrival instead: the winner states no observation time and
     wins because it arrived later, whoever said the other value (docs/formats/merge.md has the exact rule).
     """
-    from woodrat.ledger import state_lists, state_rows
+    from woodrat.ledger import state_lists
 
     faults = _type_faults(entity_type)
     if type(arrival) is not bool:
         faults.append(Fault("arrival", f"expected true or false, got {shown(arrival)}", "Send a boolean."))
     request = page_request(context, ["conflicts", entity_type, arrival], limit, cursor, faults)
-    request = _brought_on(context, request, state_rows.INDEX)
+    request = _brought_on(context, request)
 
     def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], EntityConflict]]:
         return state_lists.conflicts(reader, entity_type, place, arrival=arrival)

@@ -95,7 +95,7 @@ def store(
             fits[type] = draft.use(type).digest
         try:
             if plain is None or spelled is None:
-                voice = voices.of(record, faults)
+                voice = voices.of_all() if spelled is not None and not matched else voices.of(record, faults)
                 if spelled is not None:
                     plain = voice
             else:
@@ -215,6 +215,12 @@ class _Voices:
         self._known: dict[tuple[Any, ...], Voice] = {}
         self._contents: dict[str, locator.Content] = {}
 
+    def of_all(self) -> Voice:
+        """Return the voice of records that say nothing of themselves, and were not matched."""
+        about = self._about
+        optional = {**_optional(about), "source": self._source, "reason": about.reason}
+        return self._voice(about.observed_at, about.valid_from, about.priority, optional)
+
     def of(self, record: Record, faults: list[Fault]) -> Voice:
         """Return the voice of a record; what it says of itself comes before what the call says."""
         draft, about = self._draft, self._about
@@ -233,16 +239,14 @@ class _Voices:
             if record.locator is not None:
                 optional["locator"] = self._locate(record, stated or self._source, faults)
             seen = record.observed_at or about.observed_at
-            found = self._known[key] = Voice(
-                draft.agent,
-                draft.recorded_at if seen is None else seen,
-                record.valid_from or about.valid_from,
-                about.priority if record.priority is None else record.priority,
-                self._saw,
-                optional,
-                seen is None,
-            )
+            priority = about.priority if record.priority is None else record.priority
+            found = self._known[key] = self._voice(seen, record.valid_from or about.valid_from, priority, optional)
         return found
+
+    def _voice(self, seen: str | None, valid_from: str | None, priority: int, optional: Mapping[str, Json]) -> Voice:
+        draft = self._draft
+        observed_at = draft.recorded_at if seen is None else seen
+        return Voice(draft.agent, observed_at, valid_from, priority, self._saw, optional, seen is None)
 
     def _locate(self, record: Record, source: str | None, faults: list[Fault]) -> Json:
         """Return where a record was read; add to `faults` what its source does not have there."""

@@ -57,6 +57,11 @@ class Precheck:
             entities.append(entity)
         self._entities = entities
 
+    @property
+    def about(self) -> Sequence[Ref]:
+        """The entities that are known so far."""
+        return [entity for entity in self._entities or () if entity is not None]
+
     def entities(self, rules: Callable[[str], Rules], count: int) -> Sequence[Ref | None]:
         """Return the entities of so many records, each unless its type now has other rules than it was checked by."""
         if self._entities is None:

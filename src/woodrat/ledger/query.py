@@ -46,13 +46,12 @@ from woodrat.ledger.state_rows import (
     ELEMENT,
     ELEMENTS_MAX,
     FIELD,
-    INDEX,
     LARGE,
     VALUE_BYTES_MAX,
     entry_key,
     field_prefix,
     is_cut,
-    is_listed,
+    lists_all,
     split_entry,
     text_of,
     unindexed_bytes,
@@ -169,7 +168,7 @@ class Answer:
     def __init__(self, reader: Reader, asked: Query, after: Ref | None) -> None:
         self._reader, self._asked, self._after = reader, asked, after
         self._view: View = reader.view
-        self._rows = coverage(reader, INDEX) if asked.sort is not None or asked.where else None
+        self._rows = coverage(reader) if asked.sort is not None or asked.where else None
         self._place: Rank | None = None
         if after is not None:
             self._place = _rank(asked, after, reader.state(after), reader.rules(after.type))
@@ -189,7 +188,7 @@ class Answer:
         sort, rules = self._asked.sort, self._reader.rules(type)
         if self._rows is None or not self._rows.covers(type) or sort is None:
             return False
-        return sort in rules.schema.indexed or is_listed(rules, sort)
+        return sort in rules.schema.indexed or lists_all(rules.schema, sort)
 
     def snapshots(self) -> Iterator[tuple[Ref, Snapshot]]:
         """Yield the entities with what is believed of them, in order."""
@@ -231,7 +230,7 @@ class Answer:
         reverse = self._asked.descending and self._asked.sort is None
         for ref, state, fresh in folds_in_order(self._reader, type, after, reverse=reverse):
             rules = fresh.rules(type)
-            if not state.deleted and all_hold(state, rules, self._asked.where):
+            if all_hold(state, rules, self._asked.where):
                 rank = _rank(self._asked, ref, state, rules)
                 if self._place is None or self._place < rank:
                     yield rank, ref, fresh
@@ -317,7 +316,7 @@ class Answer:
         last = None if after is None else Ref(rows.type, after)
         for ref, state, fresh in folds_in_order(self._reader, rows.type, last):
             rules = fresh.rules(rows.type)
-            if ref in rows.coverage.laid_over or state.deleted or not all_hold(state, rules, self._asked.where):
+            if ref in rows.coverage.laid_over or not all_hold(state, rules, self._asked.where):
                 continue
             rank = _rank(self._asked, ref, state, rules)
             if rank[0] and (self._place is None or self._place < rank):
@@ -361,7 +360,7 @@ class TypeRows:
         name, op, operand = condition
         if self.has_absent(name):
             return True
-        if not is_listed(self._rules, name):
+        if not lists_all(self._rules.schema, name):
             return False
         if op == EXISTS:
             return operand is True

@@ -108,10 +108,6 @@ class Reader:
         joined = entry_index.joined_among(self.view, [ref.digest for ref in refs]) if some else ()
         return joined, self.view.standings(refs, self.asof.position, self._rules)
 
-    def go_on(self, transitions: Iterable[Transition]) -> None:
-        """Note what became of entities, for what is said of them next."""
-        self._before.update((transition.ref, transition.new) for transition in transitions)
-
     def follow(
         self,
         before: Reader,
@@ -127,26 +123,30 @@ class Reader:
         types whose schemas `changed`, given with the position, everything where a `same_as` is spoken of (`joining`),
         and whatever only a whole fold can tell.
         """
-        self._rules = {**{type: rules for type, rules in before._rules.items() if type not in changed}, **self._rules}
+        if joining:
+            return [], list(spoken)
+        for type, rules in before._rules.items():
+            if type not in changed:
+                self._rules.setdefault(type, rules)
         transitions: list[Transition] = []
         rest: list[Ref] = []
         groups: dict[tuple[Ref, ...], list[Ref]] = {}
         remembered, by_type = before._before, self._rules
-        digests = [one.observation.digest for stored in spoken.values() for one in stored]
-        named = self.view.named(digests, self.asof.position)
-        unnamed = frozenset(digests).difference(named)
+        digests: list[bytes] = []
+        due: list[Ref] = []
+        for ref, stored in spoken.items():
+            digests += [one.observation.digest for one in stored]
+            old = remembered[ref]
+            if (old.observations + len(stored)) % KEPT_EVERY < len(stored):
+                due.append(old.members[0])
+        unnamed = frozenset(digests).difference(self.view.named(digests, self.asof.position))
         known = Before(self.view, (), -1, None, unnamed)
-        spacing.look_up(
-            [
-                remembered[ref].members[0]
-                for ref, stored in spoken.items()
-                if (remembered[ref].observations + len(stored)) % KEPT_EVERY < len(stored)
-            ]
-        )
+        if due:
+            spacing.look_up(due)
         for ref, stored in spoken.items():
             old, type = remembered[ref], ref.type
             rules = by_type.get(type) or self.rules(type)
-            if joining or (type in changed and old.observations):
+            if type in changed and old.observations:
                 rest.append(ref)
                 continue
             members = old.members
@@ -417,8 +417,8 @@ class Reader:
         return None if found is None else self.with_reasons(found)
 
     def _shown(self, ref: Ref, current: Current) -> Snapshot | None:
-        state, version, packed = current
-        return Snapshot(ref, state, self.rules(ref.type), self.asof.position, version, packed) if state.live else None
+        state, version, _ = current
+        return Snapshot(ref, state, self.rules(ref.type), self.asof.position, version) if state.live else None
 
     def roots(self, type: str | None = None) -> Iterator[tuple[Ref, MergeState]]:
         """Yield every fold that exists, under its smallest entity; the order is that of their first members."""

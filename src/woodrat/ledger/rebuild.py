@@ -6,21 +6,20 @@ log is walked in chunks, so memory does not grow with its length.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from woodrat.canon.ids import Ref, TenantId
-from woodrat.engines.port import BEFORE_ALL, Engine, Transaction, View
+from woodrat.canon.ids import TenantId
+from woodrat.engines.port import Engine
 from woodrat.errors import Corrupt
 from woodrat.ledger import find
+from woodrat.ledger.comparison import TABLES, Comparison
 from woodrat.ledger.derive import derive_again
 from woodrat.ledger.progress import Progress
-from woodrat.ledger.read import Reader
-from woodrat.merge import Policy, packed_state
+from woodrat.merge import Policy
 from woodrat.merge.packing import UNREADABLE
 from woodrat.record_json import Record, derived
 from woodrat.records import dataclass
-from woodrat.state import fingerprint, schema
-from woodrat.state.asof import AsOf
+from woodrat.state import fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +52,13 @@ def rebuild(
     with engine.transaction(tenant) as write, engine.view(tenant) as old:
         size = write.head().size
         observations, root = derive_again(write, policies, progress)
+        comparison = Comparison(old, write, policies, wrong_max=None)
         try:
-            repaired = _disagreeing(write, old, policies)
+            comparison.table(TABLES[0])
+            comparison.states()
+            repaired = {found.entity for found in comparison.wrong if found.entity is not None}
         except (Corrupt, *UNREADABLE):
-            repaired = set(
-                write.entities(None, size - 1)
-            )  # what was kept cannot be read, so none of it is known to agree
+            repaired = set(write.entities(None, size - 1))  # what was kept cannot be read: none of it is known to agree
         if progress is not None:
             progress(size, size)
         return Rebuilt(
@@ -69,47 +69,3 @@ def rebuild(
             repaired=tuple(sorted(map(str, repaired))),
             fingerprint=fingerprint.text(root),
         )
-
-
-def _disagreeing(write: Transaction, old: View, policies: Mapping[str, Policy]) -> set[Ref]:
-    """Return the entities of which something else was known or kept than the log says."""
-    wrong: set[Ref] = set()
-    odd: set[Ref] = set()
-    for ref, known in write.unlike(old):
-        (odd if known else wrong).add(ref)
-    if odd:
-        versions: dict[str, list[int]] = {}
-        for entry in write.entries(kinds={"schema"}):
-            assert entry.body is not None
-            versions.setdefault(schema.stored(entry.body).type, []).append(entry.position)
-        now = Reader(write, AsOf(write.head().position), policies)
-        # Only the smallest of a group has a state; the others may have one from the time before they were joined.
-        for root in {now.group(ref)[0] for ref in odd}:
-            if not _agrees(write, old, root, versions.get(root.type, []), policies):
-                wrong.add(root)
-    return wrong
-
-
-def _agrees(write: Transaction, old: View, root: Ref, versions: Sequence[int], policies: Mapping[str, Policy]) -> bool:
-    """Return whether what was kept of a fold, now and along its history, is what the log gives at those positions.
-
-    State that is missing, or was folded under another schema, is no disagreement: reads fold on demand.
-    """
-    head = write.head().position
-    for first, last in zip([BEFORE_ALL, *versions], [*(at - 1 for at in versions), head], strict=True):
-        # From one schema to the next: what is kept counts only under the schema it was folded under.
-        through = last
-        while through >= first:
-            rules = Reader(write, AsOf(through), policies).rules(root.type)
-            # Parts of large collections are compared as they are now; along the history `verify` does.
-            try:
-                kept = old.kept(root, through, rules)
-                if kept is None:
-                    break
-                state = Reader(write, AsOf(kept.position), policies).state(root)
-                if not packed_state.same_state(kept.state, state, rules, apart=through != head):
-                    return False
-            except (Corrupt, *UNREADABLE):
-                return False  # what was kept cannot even be read
-            through = kept.position - 1
-    return True

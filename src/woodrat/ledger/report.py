@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from woodrat.canon import form
 from woodrat.merge.diff import FieldChange
 from woodrat.record_json import IN_PYTHON_ONLY, WHEN_SET, Record
 from woodrat.records import dataclass, field, fields_of
@@ -76,18 +75,11 @@ class Report(Record):
         for name, value in parts.items():
             set_part(self, name, value)
 
-    @classmethod
-    def later(cls, parts: Callable[[], Mapping[str, Any]]) -> Report:
-        """Return a report that gives nothing away before it is asked for: `parts` gives all of it then."""
-        found = object.__new__(cls)
-        object.__setattr__(found, "_rest", parts)
-        return found
-
     def __getattr__(self, name: str) -> Any:
         rest = None if name == "_rest" else self._rest
         if rest is None or name not in _PARTS:
             raise AttributeError(f"a report has no {name}")
-        for part, value in {"matched": (), "times": {}, **rest()}.items():
+        for part, value in rest().items():
             object.__setattr__(self, part, value)
         object.__setattr__(self, "_rest", None)
         return object.__getattribute__(self, name)
@@ -113,10 +105,6 @@ class Report(Record):
         """Return the same report with some parts changed."""
         return Report(**{name: getattr(self, name) for name in _PARTS} | parts)
 
-    def to_bytes(self) -> bytes:
-        """Return the report as it is kept with an idempotency key."""
-        return form.serialise(_receipt(self))
-
     def again(self) -> Report:
         """Return the report as the answer to a repeated call."""
         return self.but(repeated=True)
@@ -133,69 +121,3 @@ def _report(parts: Mapping[str, Any]) -> Report:
 
 _PARTS: Final = tuple(name for name in fields_of(Report) if name != "_rest")
 _STATED: Final = frozenset(_PARTS) - {"repeated", "dry_run", "id", "matched", "times"}
-
-
-# As it is kept with an idempotency key, which is a format: docs/formats/entry.md
-
-
-def _receipt(report: Report) -> dict[str, Any]:
-    changes = [
-        {
-            "entity": change.entity,
-            "deleted": [change.was_deleted, change.is_deleted],
-            "fields": [_field_receipt(field) for field in change.fields],
-        }
-        for change in report.changes
-    ]
-    return {
-        "position": report.position,
-        "positions": list(report.positions),
-        "observations": list(report.observations),
-        "known": list(report.known),
-        "entities": list(report.entities),
-        "changes": changes,
-        "conflicts": list(report.conflicts),
-        "by_arrival": list(report.by_arrival),
-        "hints": list(report.hints),
-        "repeated": report.repeated,
-        "dry_run": report.dry_run,
-        "id": report.id,
-        **({"matched": [match.to_json() for match in report.matched]} if report.matched else {}),
-    }
-
-
-def _field_receipt(change: FieldChange) -> dict[str, Any]:
-    """Return a change without what was or is absent."""
-    receipt: dict[str, Any] = {"field": change.field}
-    if change.had:
-        receipt["before"] = change.before
-    if change.has:
-        receipt["after"] = change.after
-    if change.part:
-        receipt["part"] = True
-    return receipt
-
-
-def from_bytes(data: bytes) -> Report:
-    """Return the report kept with an idempotency key."""
-    receipt: dict[str, Any] = form.decode(data)
-    lists = ("positions", "observations", "known", "entities", "conflicts", "by_arrival", "hints")
-    parts = {name: tuple(receipt.get(name, ())) for name in lists}
-    changes = tuple(
-        Change(change["entity"], was_deleted, is_deleted, tuple(map(_field_change, change["fields"])))
-        for change in receipt["changes"]
-        for was_deleted, is_deleted in (change["deleted"],)
-    )
-    matched = tuple(Match(**match) for match in receipt.get("matched", ()))
-    return Report(**{**receipt, **parts, "changes": changes, "matched": matched})
-
-
-def _field_change(receipt: Mapping[str, Any]) -> FieldChange:
-    return FieldChange(
-        receipt["field"],
-        "before" in receipt,
-        receipt.get("before"),
-        "after" in receipt,
-        receipt.get("after"),
-        receipt.get("part", False),
-    )

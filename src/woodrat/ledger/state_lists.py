@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.canon.ids import Ref
 from woodrat.ledger import find, reads
-from woodrat.ledger.find import READER_FOLDS, Duplicate
+from woodrat.ledger.find import Duplicate
 from woodrat.ledger.read import Reader
 from woodrat.ledger.state_index import Coverage, coverage
 from woodrat.ledger.state_rows import (
@@ -21,7 +21,6 @@ from woodrat.ledger.state_rows import (
     CONFLICT,
     DUPLICATE,
     IDENTITY,
-    INDEX,
     MAY_BE,
     conflict_key,
     duplicate_key,
@@ -46,7 +45,7 @@ def conflicts(
         # The page before may have ended between two fields of one entity.
         rest = [each for each in reads.conflicts_of(reader, last, arrival) if each.field > place[2]]
         yield from (((last.type, last.key, each.field), each) for each in rest)
-    rows = coverage(reader, INDEX)
+    rows = coverage(reader)
     if rows is None:
         walked = find.folds_in_order(reader, type, last)
         yield from _conflicts_of(((ref, fresh) for ref, _, fresh in walked), arrival)
@@ -109,7 +108,7 @@ def _fields(
 ) -> Iterator[tuple[str, list[str] | None]]:
     """Yield the entities with rows of an index of fields, each with these; none where they have to be looked at."""
     last, fields, is_sure = "", list[str](), True
-    for row, value in _scan(reader, rows, index, type_prefix(type), after):
+    for row, value in find.scan_all(reader, rows, index, type_prefix(type), after):
         _, key, name = split_names(row)
         if key != last:
             if fields:
@@ -121,23 +120,6 @@ def _fields(
         yield last, fields if is_sure else None
 
 
-def scan_all(reader: Reader, rows: Coverage, index: str, prefix: bytes, after: bytes | None = None) -> Iterator[bytes]:
-    """Yield the keys of rows that begin with a prefix, from after one on, reading some at a time."""
-    return (key for key, _ in _scan(reader, rows, index, prefix, after))
-
-
-def _scan(
-    reader: Reader, rows: Coverage, index: str, prefix: bytes, after: bytes | None
-) -> Iterator[tuple[bytes, bytes]]:
-    count = 64
-    while True:
-        found = reader.view.scan(index, prefix, through=rows.through, after=after, limit=count)
-        yield from found
-        if len(found) < count:
-            return
-        after, count = found[-1][0], min(2 * count, READER_FOLDS)
-
-
 def duplicates_of(reader: Reader, ref: Ref, type: str | None, place: Place | None) -> Iterator[tuple[Place, Duplicate]]:
     """Yield the identifying values that an entity shares with others, by rule and value, from after a place on.
 
@@ -146,7 +128,7 @@ def duplicates_of(reader: Reader, ref: Ref, type: str | None, place: Place | Non
     root = reads.spoken_of(reader, ref)[0]
     if type not in (None, root.type):
         return
-    rows = coverage(reader, INDEX)
+    rows = coverage(reader)
     if rows is None or not rows.covers(root.type):
         found: Iterator[Duplicate] = (each for each in find.duplicates(reader, root.type) if root in each.entities)
     else:
@@ -161,7 +143,7 @@ def duplicates_of(reader: Reader, ref: Ref, type: str | None, place: Place | Non
 
 def duplicates(reader: Reader, type: str | None, place: Place | None) -> Iterator[tuple[Place, Duplicate]]:
     """Yield the identifying values that several entities have, by type, rule and value, from after a place on."""
-    rows = coverage(reader, INDEX)
+    rows = coverage(reader)
     for name in find.types_in_order(reader, type):
         if place is not None and name.encode() < str(place[0]).encode():
             continue
@@ -180,7 +162,8 @@ def _shared(reader: Reader, rows: Coverage, type: str, after: bytes | None) -> I
     """Yield the values of a type that several entities have: those that rows list, and those laid over them."""
     over = _laid_over(reader, rows, type)
     more = sorted(key for key in over if after is None or key > after)
-    listed = merge(scan_all(reader, rows, DUPLICATE, type_prefix(type), after), more)
+    rows_listed = find.scan_all(reader, rows, DUPLICATE, type_prefix(type), after)
+    listed = merge((key for key, _ in rows_listed), more)
     return _sharing(reader, rows, (prefix for prefix, _ in groupby(listed)), over)
 
 
@@ -200,7 +183,7 @@ def _sharing(
     """Yield those of some identifying values that several entities have, each with all who have it."""
     for prefix in prefixes:
         type, rule, value = split_names(prefix)
-        keys = (split_entry(row, prefix)[1] for row in scan_all(reader, rows, IDENTITY, prefix))
+        keys = (split_entry(row, prefix)[1] for row, _ in find.scan_all(reader, rows, IDENTITY, prefix))
         refs = [ref for key in keys if (ref := Ref(type, key)) not in rows.laid_over] + over.get(prefix, [])
         if len(refs) > 1:
             yield Duplicate(type, rule, value, tuple(sorted(refs, key=lambda ref: ref.key.encode())))

@@ -1,7 +1,7 @@
-"""The rows of state indexes by their definition: entity by entity, along all that was ever said of it.
+"""The rows of the state index by their definition: entity by entity, along all that was ever said of it.
 
-Steps make the same rows write by write (`state_steps.py`). `verify` compares them with these, and whoever changes the
-past of some entities, as an erasure does, puts these in place of what was there.
+Steps make the same rows write by write (`state_steps.py`). `verify` compares them with these, and an erasure, which
+changes the past of some entities, puts these in place of the rows before.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import BEFORE_ALL, IndexRow, Transaction, View
-from woodrat.ledger import entry_index, fingerprint_index, search_index, state_rows
+from woodrat.ledger import entry_index, fingerprint_index
 from woodrat.ledger.read import Reader
-from woodrat.ledger.state_index import NOTHING, Place, Progress, StateIndex, WriteEnds, progress_of
+from woodrat.ledger.state_index import WriteEnds, progress_of
 from woodrat.ledger.state_rows import DUPLICATE, IDENTITY, value_prefix
-from woodrat.ledger.state_steps import EntityRows, Event, group_events, group_rows, is_lone, lives, refolded
+from woodrat.ledger.state_steps import EntityRows, Event, finish_filling, group_events, is_lone, lives, refolded
 from woodrat.ledger.transitions import touched
 from woodrat.merge import Policy, fold
 from woodrat.merge.rules import Rules
@@ -23,18 +23,15 @@ from woodrat.state import schema
 from woodrat.state.asof import AsOf, Stored
 from woodrat.state.relation import SAME_AS
 
-LISTED = (search_index.INDEX, state_rows.INDEX)
-"""The indexes of state whose rows begin and end."""
-
 
 class StateAudit:
-    """The rows that the log asks for in indexes which go equally far, entity by entity, as far as they go."""
+    """The rows that the log asks for, entity by entity, as far as the index goes."""
 
-    def __init__(self, view: View, policies: Mapping[str, Policy], indexes: Sequence[StateIndex]) -> None:
-        self._view, self._policies, self._indexes = view, policies, indexes
+    def __init__(self, view: View, policies: Mapping[str, Policy]) -> None:
+        self._view, self._policies = view, policies
         self._ends = WriteEnds(view)
-        self.progress = progress_of(view, indexes[0].name)
-        """How far the indexes go."""
+        self.progress = progress_of(view)
+        """How far the index goes."""
         self._rules: dict[tuple[str, int], Rules] = {}
         self._schemas: dict[str, list[tuple[int, int]]] = {}
         for entry in view.entries(kinds={"schema"}):
@@ -54,7 +51,7 @@ class StateAudit:
             return
         schemas = list(reversed(self._schemas.get(ref.type, ())))
         rules = self._rules_at(ref, BEFORE_ALL)
-        rows = EntityRows(self._view, self._policies, self._indexes, self._ends, fold.empty((ref,), rules), rules)
+        rows = EntityRows(self._view, self._policies, self._ends, fold.empty((ref,), rules), rules)
         within: list[int] = []
         is_known = False
         for said in observations:
@@ -74,23 +71,13 @@ class StateAudit:
     def _turn(self, rows: EntityRows, ref: Ref, first: int, last: int, *, is_known: bool, within: list[int]) -> None:
         """Follow an entity through a write that brings a schema of its type."""
         rows.close()
-        is_spoken = bool(within)
         within.clear()
-        if not is_spoken and not self._is_done(ref, last):
-            return
         rules = self._rules_at(ref, last)
         state = fold.empty((ref,), rules)
         if is_known:
             said = (stored.observation for stored in self._view.observations(ref.digest, BEFORE_ALL, last))
             state = fold.fold(said, (ref,), rules)
         rows.turn(state, rules, last)
-
-    def _is_done(self, ref: Ref, position: int) -> bool:
-        """Return whether the schemas of a write were taken in for an entity."""
-        if position < self.progress.position:
-            return True
-        last = next((key for type, key in self.progress.filling if type == ref.type), None)
-        return last is None or ref.key.encode() <= last.encode()
 
     def _rules_at(self, ref: Ref, position: int) -> Rules:
         found = self._rules.get((ref.type, position))
@@ -112,11 +99,10 @@ class StateAudit:
         if not known or min(known, key=lambda member: member.digest) != ref:
             return []
         told = [(position, each) for position, each in spoken if position <= end]
-        events = list(group_events(view, self._policies, self._indexes, self._ends, told))
+        events = list(group_events(view, self._policies, self._ends, told))
         for first, last in self._schemas.get(ref.type, ()):
-            refs = [each for each in members if self._is_done(each, last)]
-            refs = [each for each in refs if view.version(each.digest, last) is not None]
-            event = refolded(view, self._policies, self._indexes, first - 1, last, refs)
+            refs = [each for each in members if view.version(each.digest, last) is not None]
+            event = refolded(view, self._policies, first - 1, last, refs)
             if event is not None:
                 events.append(event)
         return events
@@ -177,38 +163,38 @@ def component(view: View, ref: Ref, through: int) -> tuple[set[Ref], set[Ref]]:
 
 @dataclass(frozen=True, slots=True)
 class Redoing:
-    """What indexes of state have of some entities, before their past is changed."""
+    """The rows of some entities, before their past is changed."""
 
-    rows: Mapping[str, Sequence[IndexRow]]
-    """By index, the rows that begin and end."""
+    rows: Sequence[IndexRow]
+    """The rows that begin and end."""
     members: frozenset[Ref]
     """The entities, and all that they were ever joined with."""
 
 
-def rows_about(view: View, policies: Mapping[str, Policy], refs: Iterable[Ref]) -> Redoing:
-    """Return what the indexes of state have of entities whose past is about to change; hand it to `redo` afterwards.
+def rows_about(write: Transaction, policies: Mapping[str, Policy], refs: Iterable[Ref]) -> Redoing:
+    """Return the rows of entities whose past is about to change; hand them to `redo` afterwards.
 
     It costs the history of these entities and of those that they were ever joined with.
     """
-    members = _members(view, refs)
-    return Redoing({index.name: _rows_of(view, policies, index, members) for index in LISTED}, frozenset(members))
+    finish_filling(write, policies)
+    members = _members(write, refs)
+    return Redoing(_rows_of(write, policies, members), frozenset(members))
 
 
 def redo(write: Transaction, policies: Mapping[str, Policy], before: Redoing) -> None:
-    """Put what entities ask for now in place of what they asked for before; of that nothing is left, in no past.
+    """Put the rows of entities as they are now in place of those before; of these nothing is left, in no past.
 
-    Whatever else the indexes of state hold stays, and so does how far they go.
+    Whatever else the index holds stays, and so does how far it goes.
     """
     members = _members(write, before.members)
-    for index in LISTED:
-        old, new = before.rows[index.name], _rows_of(write, policies, index, members)
-        for name, key in dict.fromkeys((row.name, row.key) for row in old):
-            write.drop(name, key)
-        write.put(new)
-        for prefix in dict.fromkeys(value_prefix(row.key) for row in (*old, *new) if row.name == IDENTITY):
-            write.drop(DUPLICATE, prefix)
-            write.put(duplicate_lives(prefix, write.lives(IDENTITY, prefix)))
-    _redo_leaves(write, policies, members | before.members)
+    old, new = before.rows, _rows_of(write, policies, members)
+    for name, key in dict.fromkeys((row.name, row.key) for row in old):
+        write.drop(name, key)
+    write.put(new)
+    for prefix in dict.fromkeys(value_prefix(row.key) for row in (*old, *new) if row.name == IDENTITY):
+        write.drop(DUPLICATE, prefix)
+        write.put(duplicate_lives(prefix, write.lives(IDENTITY, prefix)))
+    fingerprint_index.redo(write, policies, members | before.members)
 
 
 def _members(view: View, refs: Iterable[Ref]) -> set[Ref]:
@@ -220,9 +206,9 @@ def _members(view: View, refs: Iterable[Ref]) -> set[Ref]:
     return found
 
 
-def _rows_of(view: View, policies: Mapping[str, Policy], index: StateIndex, refs: Iterable[Ref]) -> list[IndexRow]:
-    """Return the rows of entities in an index, duplicates aside."""
-    audit = StateAudit(view, policies, (index,))
+def _rows_of(view: View, policies: Mapping[str, Policy], refs: Iterable[Ref]) -> list[IndexRow]:
+    """Return the rows of entities, duplicates aside."""
+    audit = StateAudit(view, policies)
     head = view.head().position
     found: dict[tuple[str, bytes, int], IndexRow] = {}
     for ref in refs:
@@ -232,35 +218,3 @@ def _rows_of(view: View, policies: Mapping[str, Policy], index: StateIndex, refs
                 pass
             found.update(((row.name, row.key, row.since), row) for row in audit.rows() if row.name != DUPLICATE)
     return list(found.values())
-
-
-def _redo_leaves(write: Transaction, policies: Mapping[str, Policy], refs: Iterable[Ref]) -> None:
-    """Make the leaves of entities in the fingerprint again, for the position that it goes to."""
-    known = progress_of(write, fingerprint_index.NAME)
-    if known.position == BEFORE_ALL:
-        return
-    leaves: dict[bytes, bytes | None] = {}
-    for ref in refs:
-        reader = Reader(write, AsOf(leaf_position(known, write, policies, ref)), policies)
-        rows: dict[Place, bytes] = {}
-        if reader.group(ref)[0] == ref:
-            rows = group_rows(reader, (fingerprint_index.INDEX,), (ref,))
-        leaves[ref.digest] = next(iter(rows.values()), None)
-    fingerprint_index.take_in(write, leaves, known)
-
-
-def leaf_position(known: Progress, view: View, policies: Mapping[str, Policy], ref: Ref) -> int:
-    """Return the position that the leaf of an entity is for: another while a new schema of its type is taken in."""
-    last = next((key for type, key in known.filling if type == ref.type), None)
-    if last is None:
-        return known.position
-    members: set[Ref] = set()
-    for at in (max(known.base, BEFORE_ALL), known.position):
-        members.update(Reader(view, AsOf(at), policies).group(ref))
-    done = any(
-        member.key.encode() <= last.encode() and view.version(member.digest, known.position) is not None
-        for member in members
-    )
-    if not done and known.base != NOTHING:
-        done = not members.isdisjoint(touched(view.touched(known.base, known.position)))
-    return known.position if done else max(known.base, BEFORE_ALL)

@@ -1,17 +1,20 @@
 """State rows: which rows of the ordered indexes the state of an entity asks for.
 
-One table says it, for whoever makes the rows and for whoever checks them:
+One table says it, for steps, rebuilds and checks:
 
+    shown      type, key                   every entity that lists show
     field      type, field, value, key     every field with a value; of indexed ones also those without, last
     element    type, field, element, key   every element of an indexed collection
     conflict   type, key, field            every field in conflict
     arrival    type, key, field            every field that was decided only by arrival
     identity   type, rule, value, key      every identifying value
     duplicate  type, rule, value           an identifying value that several entities have (made from `identity`)
-    unspoken   type, key                   a group whose smallest entity nobody ever spoke of
+    word       word, type, id              every word of the keys and text values, with the fields it stands in
+    root       id                          a group by its smallest entity, of which nothing may ever have been said
 
 A group stands under its smallest entity. What is deleted or does not exist has no rows. Long values stand in `field`
 and `element` by their beginnings, very long collections by a mark: whoever reads such a row looks at the state too.
+Words of relations, whose keys repeat those of both ends, stand in an index of their own.
 
 A field is indexed if its schema says so (`x-woodrat-index`). Of the others no elements are listed: collections have no
 rows, and arrays and objects one with a mark. A schema that says `false` keeps a field out.
@@ -19,28 +22,29 @@ rows, and arrays and objects one with a mark. A schema that says `false` keeps a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.canon.order import order_bytes
-from woodrat.ledger.state_index import Fold, Rows, StateIndex
+from woodrat.ledger.state_index import Fold, Place, Rows
 from woodrat.merge import fold, snapshot
 from woodrat.merge.fold import MergeState
 from woodrat.merge.packing import garbled
 from woodrat.merge.rules import Rules
-from woodrat.state import relation
+from woodrat.state import relation, tokens
 from woodrat.state.schema import Schema
 from woodrat.state.schema_keywords import COLLECTIONS
 from woodrat.state.schema_keywords import INDEX as KEYWORD
+from woodrat.state.tokens import Words
 
-FIELD, ELEMENT, CONFLICT, ARRIVAL = "field", "element", "conflict", "arrival"
+SHOWN, FIELD, ELEMENT, CONFLICT, ARRIVAL = "shown", "field", "element", "conflict", "arrival"
 IDENTITY, DUPLICATE = "identity", "duplicate"
-UNSPOKEN = "unspoken"
-INDEXES: Final = (FIELD, ELEMENT, CONFLICT, ARRIVAL, IDENTITY, DUPLICATE, UNSPOKEN)
-"""The indexes of state; the keys of all begin with the type."""
+WORD, RELATION_WORD, ROOT = "word", "word.relation", "root"
+INDEXES: Final = (SHOWN, FIELD, ELEMENT, CONFLICT, ARRIVAL, IDENTITY, DUPLICATE, WORD, RELATION_WORD, ROOT)
+"""The indexes of state."""
 VALUE_BYTES_MAX: Final = 128
 """How much of a value stands in a row."""
 ELEMENTS_MAX: Final = 1_000
@@ -102,13 +106,13 @@ def duplicate_key(type: str, rule: str, value: str) -> bytes:
     return b"%b\0%b\0%b\0" % (type.encode(), rule.encode(), value.encode())
 
 
-def unspoken_key(ref: Ref) -> bytes:
-    """Return the key of a row of `unspoken`."""
+def shown_key(ref: Ref) -> bytes:
+    """Return the key of a row of `shown`."""
     return b"%b\0%b\0" % (ref.type.encode(), ref.key.encode())
 
 
-def unspoken_ref(row: bytes) -> Ref:
-    """Return the entity that a row of `unspoken` names."""
+def shown_ref(row: bytes) -> Ref:
+    """Return the entity that a row of `shown` names."""
     names = tuple(map(text_of, row[:-1].split(b"\0")))
     if len(names) != 2:
         raise garbled("A row of the state index")
@@ -138,14 +142,12 @@ def text_of(name: bytes) -> str:
 
 def identifying_values(root: Ref, state: MergeState, rules: Rules) -> set[tuple[str, str]]:
     """Return the identifying values of a fold, as (rule, value); a relation has none."""
-    if not state.exists or state.deleted or relation.endpoints(root) is not None:
-        return set()
-    return set(rules.checker.shared_values(fold.values(state, rules, rules.identifying)))
+    found = Fold(root, state, rules)
+    return set(_identifying(found)) if found.is_shown else set()
 
 
-def is_listed(rules: Rules, name: str) -> bool:
+def lists_all(schema: Schema, name: str) -> bool:
     """Return whether every value of a field that is not indexed has a row."""
-    schema = rules.schema
     return schema.policy_of(name).name not in COLLECTIONS and name not in _unlisted(schema)
 
 
@@ -156,21 +158,21 @@ def _unlisted(schema: Schema) -> frozenset[str]:
     return frozenset(name for name, how in described if isinstance(how, Mapping) and how.get(KEYWORD) is False)
 
 
-def rows_of(found: Fold) -> Rows:
-    """Return the rows that a fold asks for; `duplicate` and `unspoken` follow from those of others."""
+def _value_rows(found: Fold, identifying: Sequence[tuple[str, str]]) -> dict[Place, bytes]:
+    """Return the rows that a fold asks for, those of its words aside; `duplicate` follows from `identity`."""
     root, state, rules = found.root, found.state, found.rules
-    if not found.is_shown:
-        return {}
-    type, key, rows = root.type, root.key, dict[tuple[str, bytes], bytes]()
+    type, key, rows = root.type, root.key, {(SHOWN, shown_key(root)): b""}
     schema = rules.schema
     indexed = schema.indexed
     large = _large(state, rules)
     values = found.values if not large else fold.values(state, rules, state.names.difference(large))
     for name in indexed:
         _add_field(rows, field_prefix(type, name), key, schema.policy_of(name).name in COLLECTIONS, name, values)
+    listed, end = _listed_fields(schema), b"\0%b\0" % key.encode()
     for name, value in values.items():
-        if name not in indexed and is_listed(rules, name):
-            rows[FIELD, entry_key(field_prefix(type, name), unindexed_bytes(value), key)] = b""
+        prefix = listed[name] if name in listed else listed.setdefault(name, _listed_prefix(schema, name))
+        if prefix is not None:
+            rows[FIELD, prefix + unindexed_bytes(value) + end] = b""
     for name in indexed.intersection(large):
         entry = entry_key(field_prefix(type, name), LARGE, key)
         rows.pop((FIELD, entry_key(field_prefix(type, name), ABSENT, key)), None)
@@ -179,28 +181,37 @@ def rows_of(found: Fold) -> Rows:
         rows[CONFLICT, conflict_key(type, key, name)] = b""
     for name in fold.by_arrival(state, rules):
         rows[ARRIVAL, conflict_key(type, key, name)] = MAY_BE if name in large else b""
-    if relation.endpoints(root) is None:
-        if not rules.identifying.isdisjoint(large):
-            values = fold.values(state, rules, rules.identifying)
-        for rule, value in rules.checker.shared_values(values):
-            rows[IDENTITY, entry_key(duplicate_key(type, rule, value), b"", key)] = b""
+    for rule, value in identifying:
+        rows[IDENTITY, entry_key(duplicate_key(type, rule, value), b"", key)] = b""
     return rows
+
+
+@lru_cache(maxsize=256)
+def _listed_fields(schema: Schema) -> dict[str, bytes | None]:
+    """Return what `_listed_prefix` says of the fields that were met so far."""
+    return {}
+
+
+def _listed_prefix(schema: Schema, name: str) -> bytes | None:
+    """Return what the rows of a field that is not indexed begin with; None if it has none."""
+    is_listed = name not in schema.indexed and lists_all(schema, name)
+    return field_prefix(schema.type, name) if is_listed else None
 
 
 def unindexed_bytes(value: Json) -> bytes:
     """Return how a value stands in a row of a field that is not indexed."""
     if isinstance(value, list):
         return LARGE
-    return OBJECT if isinstance(value, dict) else value_bytes(value)
+    if isinstance(value, dict):
+        return OBJECT
+    whole = order_bytes(value)
+    return whole if len(whole) <= VALUE_BYTES_MAX else whole[:VALUE_BYTES_MAX] + CUT
 
 
-def _alike(one: Rules, other: Rules) -> bool:
+def are_alike(one: Rules, other: Rules) -> bool:
+    """Return whether entities of a type have the same rows under two sets of rules."""
     before, after = one.schema, other.schema
     return (one.merging, before.identity, before.properties) == (other.merging, after.identity, after.properties)
-
-
-INDEX: Final = StateIndex("state", INDEXES, rows_of, _alike, lists_absent=True)
-"""What queries, conflicts and duplicates are answered from."""
 
 
 def _large(state: MergeState, rules: Rules) -> list[str]:
@@ -234,3 +245,108 @@ def _add_field(
     if collects and isinstance(value, list):
         for element in value:
             rows[ELEMENT, entry_key(prefix, value_bytes(element), key)] = b""
+
+
+# Words
+
+
+def words_of(found: Fold) -> Words:
+    """Return the tokens of a fold; one that is deleted or does not exist has none, nor does a deleted member's key."""
+    return _words(found, _identifying(found)) if found.is_shown else {}
+
+
+def _identifying(found: Fold) -> Sequence[tuple[str, str]]:
+    """Return the identifying values of a fold, as (rule, value); a relation has none."""
+    rules = found.rules
+    if not rules.identifying or relation.endpoints(found.root) is not None:
+        return ()
+    return rules.checker.shared_values(found.values)
+
+
+def _words(found: Fold, identifying: Sequence[tuple[str, str]]) -> Words:
+    state = found.state
+    members = [member for member in state.members if not fold.is_deleted(state, member)] if state.markers else None
+    names = [value for rule, value in identifying if "+" not in rule]  # values of one field are what people type
+    return tokens.words(members or state.members, names, found.values, found.rules.schema.searchable)
+
+
+def _word_rows(found: Fold, identifying: Sequence[tuple[str, str]]) -> dict[Place, bytes]:
+    """Return the rows that a fold asks for because of its words."""
+    root = found.root
+    index = WORD if relation.endpoints(root) is None else RELATION_WORD
+    end = b"\0%b\0%b" % (root.type.encode(), id_bytes(root.id))
+    words = _words(found, identifying).items()
+    rows = {(index, token.encode() + end): _fields_bytes(fields) for token, fields in words}
+    if len(found.state.members) > 1:
+        rows[ROOT, id_bytes(root.id)] = str(root).encode()
+    return rows
+
+
+@lru_cache(maxsize=4_096)
+def _fields_bytes(fields: tuple[str, ...]) -> bytes:
+    return "\0".join(fields).encode()
+
+
+@lru_cache(maxsize=4_096)
+def fields_of(value: bytes) -> frozenset[str]:
+    """Return the fields that a word stands in, given the value of its row."""
+    return frozenset(text_of(value).split("\0")) if value else frozenset()
+
+
+def _have_same_words(one: Fold, other: Fold) -> bool:
+    """Return whether two folds of a lone entity, both shown, have the same words for certain."""
+    if one.rules is not other.rules:
+        return False
+    before, after = one.values, other.values
+    for name in before.keys() | after.keys():
+        old, new = before.get(name), after.get(name)
+        if old is not new and old != new and not (type(old) in _WORDLESS and type(new) in _WORDLESS):
+            return False
+    return True
+
+
+_WORDLESS: Final = frozenset({int, float, bool, type(None)})
+
+
+class FoldRows:
+    """The rows that a fold asks for; words that an earlier fold of the entity has too are taken from there."""
+
+    __slots__ = ("fold", "values", "words")
+
+    def __init__(self, found: Fold, before: FoldRows | None = None) -> None:
+        self.fold = found
+        self.values: Rows = {}
+        """The rows of its values, and whatever else is no word."""
+        self.words: Rows = {}
+        """The rows of its words."""
+        if found.is_shown:
+            identifying = _identifying(found)
+            self.values = _value_rows(found, identifying)
+            has_same = before is not None and before.fold.is_shown and _have_same_words(before.fold, found)
+            self.words = before.words if before is not None and has_same else _word_rows(found, identifying)
+
+
+# Ids of entities, as bytes that sort as ids do
+
+ID_PREFIX: Final = "ent_"
+"""What ids of entities begin with; rows leave it out."""
+ID_BYTES: Final = 17
+"""How many bytes the id of an entity takes in a row."""
+_ID_CHARACTERS: Final = 26
+_ID_SHIFT: Final = ID_BYTES * 8 - _ID_CHARACTERS * 5
+# Texts sort digits before letters, base32 counts them after: rows sort as the texts do.
+_CHARACTERS: Final = "234567abcdefghijklmnopqrstuvwxyz"
+_TO_DIGITS: Final = str.maketrans(_CHARACTERS, "0123456789abcdefghijklmnopqrstuv")
+_PAIRS: Final = [one + other for one in _CHARACTERS for other in _CHARACTERS]
+_PLACES: Final = range(5 * _ID_CHARACTERS - 10, -10, -10)
+
+
+def id_bytes(id: str) -> bytes:
+    """Return the id of an entity as it stands in a row."""
+    return (int(id[len(ID_PREFIX) :].translate(_TO_DIGITS), 32) << _ID_SHIFT).to_bytes(ID_BYTES, "big")
+
+
+def id_text(id: bytes) -> str:
+    """Return the id of an entity, given how it stands in a row."""
+    number = int.from_bytes(id, "big") >> _ID_SHIFT
+    return ID_PREFIX + "".join([_PAIRS[number >> at & 1023] for at in _PLACES])

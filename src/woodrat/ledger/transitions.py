@@ -79,14 +79,12 @@ def advance(
     """
     if spoken is None:
         spoken = said_by_entity(first, meanings)
-    schemas = {
-        meaning.type: position for position, meaning in enumerate(meanings, first) if isinstance(meaning, Schema)
-    }
-    changed = {
-        type: position for type, position in schemas.items() if before.rules(type).merging != after.rules(type).merging
-    }
+    changed: dict[str, int] = {}
+    for position, meaning in enumerate(meanings, first):
+        if type(meaning) is Schema and before.rules(meaning.type).merging != after.rules(meaning.type).merging:
+            changed[meaning.type] = position
     spacing = Spacing(write.last_kept)
-    joining = any(ref.type == relation.SAME_AS for ref in spoken)
+    joining = relation.SAME_AS in {ref.type for ref in spoken}
     transitions, others = after.follow(before, spoken, changed, spacing, joining=joining)
     if others:
         found = {transition.ref: transition for transition in transitions}
@@ -96,8 +94,8 @@ def advance(
                 _note_along(after, transition, changed, spacing)
     roots = keep(write, after, transitions, spacing, followed=not joining)
     if at_once:
-        for type in changed:
-            refold.refold_type(write, after, type, roots)
+        for name in changed:
+            refold.refold_type(write, after, name, roots)
     elif changed:
         refold.note(write, before, after, changed)
     return transitions
@@ -116,10 +114,10 @@ def _note_along(after: Reader, transition: Transition, changed: Collection[str],
 
 
 def absorb(write: Transaction, before: Reader, after: Reader, first: int, meanings: Sequence[Meaning]) -> None:
-    """Merge entries from position `first` on, as `advance` does, and note the identifying values that are new."""
+    """Merge entries from position `first` on, as `advance` does, and put the rows that follow."""
     transitions = advance(write, before, after, first, meanings)
     schemas = [found for found in meanings if isinstance(found, Schema)]
-    note_values(write, before, after, new_values(transitions), schemas)
+    put_rows(write, before, after, transitions, schemas)
 
 
 def keep(
@@ -136,7 +134,7 @@ def keep(
     """
     position = after.asof.position
     keeping: dict[Ref, tuple[Kept, Rules, bool]] = {}
-    along = {kept.state.members[0] for kept, _, _ in after.along}
+    along = {kept.state.members[0] for kept, _, _ in after.along} if after.along else ()
     make = tuple.__new__  # as `Kept(…)`, in half the time
     for _, _, old, _, new, rules in transitions:
         members = new.members
@@ -150,7 +148,7 @@ def keep(
             if due and same:
                 due = not followed and len(members) > 1 and spacing.is_far(root, count, new.body_bytes)
             keeping[root] = (make(Kept, (position, new)), rules, due)
-    write.keep([*after.along, *keeping.values()])
+    write.keep([*after.along, *keeping.values()] if along else keeping.values())
     return keeping.keys()
 
 
@@ -160,11 +158,11 @@ Large = Mapping[int, Mapping[str, FieldChange | None]]
 
 def large_changes(transitions: Sequence[Transition]) -> Large:
     """Return what changed in large collections: their parts are only at hand within the transaction."""
-    return {
-        place: collection_changes(old, new)
-        for place, (_, _, old, _, new, _) in enumerate(transitions)
-        if fold.is_spread(old) or fold.is_spread(new)
-    }
+    found: dict[int, Mapping[str, FieldChange | None]] = {}
+    for place, (_, _, old, _, new, _) in enumerate(transitions):
+        if (old.held or new.held) and (fold.is_spread(old) or fold.is_spread(new)):
+            found[place] = collection_changes(old, new)
+    return found
 
 
 def compare(transitions: Sequence[Transition], large: Large) -> tuple[tuple[Change, ...], tuple[str, ...]]:
@@ -206,8 +204,21 @@ Shared = Mapping[tuple[str, str, str], Sequence[Ref]]
 """The entities that have values which several have, by type, rule and value."""
 
 
-def note_values(write: Transaction, before: Reader, after: Reader, news: News, schemas: Sequence[Schema]) -> None:
-    """Note the identifying values that some entries say first, and which types have other identity rules since."""
+def put_rows(
+    write: Transaction,
+    before: Reader,
+    after: Reader,
+    transitions: Iterable[Transition],
+    schemas: Sequence[Schema],
+    news: News | None = None,
+) -> None:
+    """Put the rows that follow from the states before and after some entries, as writes, imports and rebuilds do.
+
+    Rows that follow from an entry by itself are put where it is appended (`entry_index.append`). `schemas` are those
+    among the entries, and `news` is what `new_values` gives, where it is known.
+    """
+    if news is None:
+        news = new_values(transitions)
     if news:
         identifying_values.note(write, news)
     if schemas:
@@ -218,11 +229,10 @@ def new_values(transitions: Iterable[Transition]) -> News:
     """Return the identifying values that a write is the first to say of entities; a relation has none."""
     found: list[tuple[Ref, list[tuple[str, str]]]] = []
     for ref, stored, old, _, _, rules in transitions:
-        said = [
-            observation
-            for _, observation in stored
-            if observation.op in STATING and not is_old(old, rules.identifying, observation.fields)
-        ]
+        said: list[Observation] = []
+        for _, observation in stored:
+            if observation.op in STATING and not is_old(old, rules.identifying, observation.fields):
+                said.append(observation)
         if said and relation.endpoints(ref) is None:
             values = rules.checker.shared_values(said[0].fields)
             if len(said) > 1:
@@ -235,10 +245,20 @@ def new_values(transitions: Iterable[Transition]) -> News:
 
 def is_old(state: MergeState, identifying: Iterable[str], fields: Mapping[str, Json]) -> bool:
     """Return whether one assertion that still counts said the same of every field that identifies, all of it text."""
-    said = {name: value for name in identifying if (value := fields.get(name)) is not None}
-    return all(type(value) is str for value in said.values()) and any(
-        said.items() <= stratum.values.items() for stratum in state.strata
-    )
+    said: dict[str, str] = {}
+    for name in identifying:
+        value = fields.get(name)
+        if type(value) is str:
+            said[name] = value
+        elif value is not None:
+            return False
+    for stratum in state.strata:
+        for name, text in said.items():
+            if stratum.values.get(name) != text:
+                break
+        else:
+            return True
+    return False
 
 
 def write_hints(after: Reader, transitions: Iterable[Transition], news: News, shared: Shared) -> list[str]:
@@ -250,13 +270,9 @@ def write_hints(after: Reader, transitions: Iterable[Transition], news: News, sh
                 if other != ref and other not in after.group(ref):
                     hints.append(f"{ref} and {other} share {rule} {value!r}; they stay apart unless you merge them.")
                     break
-    for transition in transitions:
-        if (
-            transition.new.markers
-            and transition.new.deleted
-            and any(one.observation.op in STATING for one in transition.stored)
-        ):
-            hints.append(f"{transition.ref} is deleted and stays so; restore it to see what was said.")
+    for ref, stored, _, _, new, _ in transitions:
+        if new.markers and new.deleted and any(one.observation.op in STATING for one in stored):
+            hints.append(f"{ref} is deleted and stays so; restore it to see what was said.")
     return hints
 
 

@@ -3,47 +3,54 @@
     plan → entries → append → merge → report, in one transaction of the engine
 
 A plan fills a `Draft` and refuses by raising; nothing has been appended then. What was appended is undone when
-anything later in the same transaction fails. Several calls can share a transaction (`batch.py`): each is planned as
-here, they are appended in one go and merged in one pass.
+anything later in the same transaction fails. Several calls can share a commit (`committer.py`): each is written as
+here, one after the other, and undone by itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.canon import ids
 from woodrat.canon.digest import digest
 from woodrat.canon.form import Json, Spelled, serialise
-from woodrat.canon.ids import Ref
 from woodrat.clock import Clock, fresh_id, not_before
-from woodrat.engines.port import Head, Receipt, Transaction, View
+from woodrat.engines.port import Asks, Head, Receipt, Transaction, View
 from woodrat.errors import Fault, Refused
-from woodrat.ledger import collector, entry_index, identifying_values, identity_backlog, subscriptions, transitions
-from woodrat.ledger import report as reports
+from woodrat.ledger import (
+    collector,
+    entry_index,
+    identifying_values,
+    identity_backlog,
+    receipts,
+    subscriptions,
+    transitions,
+)
 from woodrat.ledger.clock_skew import skew_hint
 from woodrat.ledger.read import Reader, Transition
-from woodrat.ledger.report import Change, Report
+from woodrat.ledger.report import Report
 from woodrat.log.entry import NONCE_BYTES, Origin, Write
 from woodrat.merge.rules import Rules, rules_of
-from woodrat.records import dataclass, field
 from woodrat.state import builtin
-from woodrat.state.asof import AsOf, Stored
+from woodrat.state.asof import AsOf
 from woodrat.state.match import Match
 from woodrat.state.meaning import Meaning
 from woodrat.state.observation import Observation
-from woodrat.state.schema import OPEN, Schema
+from woodrat.state.schema import Schema
 
 if TYPE_CHECKING:
-    from woodrat.canon.ids import TenantId
+    from woodrat.canon.ids import Ref
     from woodrat.context import Context, Erasures
-    from woodrat.engines.port import Engine
-    from woodrat.merge import Policy
 
 KEY_BYTES_MAX = 256
 """Longest idempotency key."""
 
 _make: Final = tuple.__new__
+
+SHARING_MAX: Final = 64
+"""Among how many entities that have an identifying value a hint looks for one that is not joined."""
 
 WRITE_ENTRIES_MAX = 1_000_000
 """Most entries one write may have."""
@@ -64,41 +71,56 @@ class Item(NamedTuple):
     origin: Origin | None = None
 
 
-@dataclass(slots=True)
 class Draft:
     """One write being planned, against the state before it."""
 
-    view: Transaction
-    """The transaction it will be part of."""
-    before: Reader
-    """The state before the write."""
-    recorded_at: str
-    """The log's time of the write."""
-    agent: str
-    """Who writes."""
-    clock: Clock
-    """Where fresh ids come from."""
-    log: str
-    """Name of the log."""
-    items: list[Item] = field(default_factory=list)
-    said: list[Observation] = field(default_factory=list)
-    known: Collection[bytes] = ()
-    hints: list[str] = field(default_factory=list)
-    id: str | None = None
-    matched: list[Match] = field(default_factory=list)
-    """Records that were attached to known entities."""
-    first_schemas: Mapping[str, Schema] | None = None
-    """What types get with their first record, in place of a built-in schema or none."""
-    skew: str | None = None
-    """What to tell the caller if the log's clock is far ahead of the machine's."""
-    _planned: set[bytes] = field(default_factory=set)
-    _schemas: dict[str, Schema] = field(default_factory=dict)
-    _used: dict[str, Schema] = field(default_factory=dict)
-    _rules: dict[str, Rules] = field(default_factory=dict)
+    __slots__ = (
+        *("_planned", "_rules", "_used", "agent", "before", "clock", "first_schemas", "hints", "id", "items"),
+        *("known", "log", "matched", "recorded_at", "said", "schemas", "view"),
+    )
+
+    def __init__(
+        self,
+        view: Transaction,
+        before: Reader,
+        recorded_at: str,
+        agent: str,
+        clock: Clock,
+        log: str,
+        first_schemas: Mapping[str, Schema] | None = None,
+    ) -> None:
+        self.view = view
+        """The transaction it will be part of."""
+        self.before = before
+        """The state before the write."""
+        self.recorded_at = recorded_at
+        """The log's time of the write."""
+        self.agent = agent
+        """Who writes."""
+        self.clock = clock
+        """Where fresh ids come from."""
+        self.log = log
+        """Name of the log."""
+        self.first_schemas = first_schemas
+        """What types get with their first record, in place of a built-in schema or none."""
+        self.items: list[Item] = []
+        self.said: list[Observation] = []
+        self.schemas: list[Schema] = []
+        """The schemas among the entries planned."""
+        self.known: Collection[bytes] = ()
+        self.hints: list[str] = []
+        self.id: str | None = None
+        self.matched: list[Match] = []
+        """Records that were attached to known entities."""
+        self._planned: set[bytes] = set()
+        self._used: dict[str, Schema] = {}
+        self._rules: dict[str, Rules] = {}
 
     def add(self, kind: str, body: bytes, meaning: Meaning = None, origin: Origin | None = None) -> None:
         """Plan one entry; `origin` says where it was first written, if not here."""
         self.items.append(Item(kind, body, meaning, origin))
+        if isinstance(meaning, Schema):
+            self.schemas.append(meaning)
 
     def say(self, observation: Observation, origin: Origin | None = None) -> None:
         """Plan an observation; one the log or the draft already holds is not said twice."""
@@ -112,30 +134,29 @@ class Draft:
         """Leave out what the log already holds; the plan is complete."""
         self.known = self.view.known(self.said) if self.said else ()
         if self.known:
-            self.items = [
-                item
-                for item in self.items
-                if not (isinstance(item.meaning, Observation) and item.meaning.digest in self.known)
-            ]
+            self.items = [item for item in self.items if not self._is_known(item.meaning)]
+
+    def _is_known(self, meaning: Meaning) -> bool:
+        return isinstance(meaning, Observation) and meaning.digest in self.known
 
     def schema(self, type: str) -> Schema:
         """Return the schema in force for a type once the draft is written, built-in types included."""
-        found = self._schemas.get(type)
-        if found is None:
-            found = self.before.rules(type).schema
-            first = None if self.first_schemas is None else self.first_schemas.get(type)
-            if found.is_open:
-                found = first or builtin.schemas().get(type, OPEN(type))
-            elif first is not None and found == builtin.schemas().get(type):
-                found = first
-            self._schemas[type] = found
-        return found
+        return self.rules(type).schema
 
     def rules(self, type: str) -> Rules:
         """Return the rules of a type once the draft is written."""
         found = self._rules.get(type)
         if found is None:
-            found = self._rules[type] = rules_of(self.schema(type), self.before.policies)
+            found = self.before.rules(type)
+            schema = found.schema
+            first = None if self.first_schemas is None else self.first_schemas.get(type)
+            if schema.is_open:
+                schema = first or builtin.schemas().get(type, schema)
+            elif first is not None and schema == builtin.schemas().get(type):
+                schema = first
+            if schema is not found.schema:
+                found = rules_of(schema, self.before.policies)
+            self._rules[type] = found
         return found
 
     def rules_used(self) -> Collection[Rules]:
@@ -156,12 +177,9 @@ class Draft:
 
 
 class Call:
-    """A write that a caller asked for, and what became of it."""
+    """A write that a caller asked for."""
 
-    __slots__ = (
-        "apart", "arguments", "context", "dry_run", "error", "key",
-        "plan", "redact", "report", "request", "size", "verb",
-    )  # fmt: skip
+    __slots__ = ("about", "arguments", "context", "dry_run", "key", "plan", "redact", "request", "size", "verb")
 
     def __init__(
         self,
@@ -172,17 +190,13 @@ class Call:
         key: str | None,
         dry_run: bool,
         redact: Redact | None,
-        apart: bool,
         size: int,
+        about: Sequence[Ref] = (),
     ) -> None:
         self.context, self.verb, self.arguments, self.plan, self.key = context, verb, arguments, plan, key
-        self.dry_run, self.redact, self.apart, self.size = dry_run, redact, apart, size
+        self.dry_run, self.redact, self.size, self.about = dry_run, redact, size, about
         self.request = b""
         """The digest of what was asked for; known once it is checked."""
-        self.report: Report | None = None
-        """Its report, once it was carried out with others."""
-        self.error: BaseException | None = None
-        """What it raised instead."""
 
     def check(self) -> None:
         """Refuse a key that cannot be one, and a log that may not be written to."""
@@ -199,18 +213,23 @@ class Call:
             self.request = request_of(self.verb, self.arguments)
 
     def answer(self, view: View, key: str) -> Report | None:
-        """Return the report that the call was given before, by its key; refuse a key whose write was erased."""
+        """Return the report that the call was given before, by its key."""
         receipt = view.receipt(self.context.agent, key)
         if receipt is not None:
-            return repeated(receipt, self.request, key)
-        erasures = self.context.erasures
-        if erasures is not None and erasures.follow(view):
-            position = erasures.idempotency_key(self.context.agent, key)
-            if position is not None:
-                problem = f"the write that {key!r} was used for was erased at {position}, in whole or in part"
-                remedy = "Do not send it again. If it is another call, use a new key."
+            if receipt.request != self.request:
+                problem = f"{key!r} was used before, for another request"
+                remedy = "Send the first request again to see its report, or use a new key."
                 raise Refused([Fault("idempotency_key", problem, remedy)])
+            return receipts.report_again(view, self.context.policies, receipt)
         return None
+
+    def _stop_erased_key(self, erasures: Erasures) -> None:
+        """Refuse a key whose write was erased."""
+        position = None if self.key is None else erasures.idempotency_key(self.context.agent, self.key)
+        if position is not None:
+            problem = f"the write that {self.key!r} was used for was erased at {position}, in whole or in part"
+            remedy = "Do not send it again. If it is another call, use a new key."
+            raise Refused([Fault("idempotency_key", problem, remedy)])
 
     def draft(self, write: Transaction, before: Reader, since: str | None, log: str | None = None) -> Draft:
         """Plan it against the state before it; `since` is the time of the log's last entry.
@@ -222,21 +241,18 @@ class Call:
         now = context.clock.now()
         recorded_at = not_before(now, since)
         name = fresh_id(context.clock, "log_") if log is None else log
-        draft = Draft(write, before, recorded_at, context.agent, context.clock, name)
-        draft.first_schemas = context.first_schemas
-        if recorded_at is not now:
-            draft.skew = skew_hint(now, recorded_at)
+        draft = Draft(write, before, recorded_at, context.agent, context.clock, name, context.first_schemas)
+        if recorded_at is not now and (hint := skew_hint(now, recorded_at)) is not None:
+            draft.hints.append(hint)
         self.plan(draft)
         draft.settle()
         if "times" in context.strict:
             _check_times(draft)
         return draft
 
-    def stop_erased(self, draft: Draft) -> None:
+    @staticmethod
+    def _stop_erased(erasures: Erasures, draft: Draft) -> None:
         """Refuse to say again, to the letter, what was erased."""
-        erasures = self.context.erasures
-        if erasures is None or not erasures.follow(draft.view):
-            return
         faults = []
         for item in draft.items:
             position = erasures.record(item.kind, item.body)
@@ -265,16 +281,17 @@ class Call:
         write = Write(draft.log, first, draft.recorded_at, items, nonces, self.key or "", self.request, nonce, origins)
         return write, nonce
 
-    def claim(self, write: Transaction, report: Report, nonce: bytes) -> None:
+    def claim(self, draft: Draft, report: Report, meanings: Sequence[Meaning], nonce: bytes) -> None:
         """Have its key stand for its report from now on."""
         if self.key is not None:
-            write.claim(self.context.agent, self.key, Receipt(self.request, report.to_bytes(), nonce))
+            kept = receipts.kept(report, draft.said, meanings)
+            draft.view.claim(self.context.agent, self.key, Receipt(self.request, kept, nonce))
 
     def carry_out(self) -> Report:
         """Carry it out by itself; it was checked."""
         context = self.context
         try:
-            with context.engine.transaction(context.tenant) as write:
+            with self._transaction() as write:
                 if self.size < collector.BATCH_MIN:
                     report, first = self._carry_out(write)
                 else:
@@ -286,17 +303,32 @@ class Call:
             subscriptions.publish(context, first, report.position)
         return report
 
+    def _transaction(self) -> AbstractContextManager[Transaction]:
+        engine, tenant = self.context.engine, self.context.tenant
+        asking = getattr(engine, "transaction_asking", None)
+        if asking is None:
+            return engine.transaction(tenant)
+        key = None if self.key is None else (self.context.agent, self.key)
+        found: AbstractContextManager[Transaction] = asking(tenant, Asks(key, self.about))
+        return found
+
     def _carry_out(self, write: Transaction) -> tuple[Report, int | None]:
         """Write it; return its report, and the position of its first entry unless there was nothing to write."""
         self.hide(write)
         if self.key is not None and (answered := self.answer(write, self.key)) is not None:
             return answered, None
+        erasures = self.context.erasures
+        if erasures is not None and not erasures.follow(write):
+            erasures = None
+        if erasures is not None:
+            self._stop_erased_key(erasures)
         head = write.head()
         before = Reader(write, AsOf(head.size - 1), self.context.policies)
         draft = self.draft(write, before, head.recorded_at, own_log(write, head))
         if not draft.items:
             return nothing_new(draft), None
-        self.stop_erased(draft)
+        if erasures is not None:
+            self._stop_erased(erasures, draft)
         meanings = [item.meaning for item in draft.items]
         spoken = transitions.said_by_entity(head.size, meanings) if draft.said else {}
         if spoken:
@@ -306,13 +338,8 @@ class Call:
         report = _merge(draft, entries, meanings, spoken)
         if self.dry_run:
             raise _DryRun(report.but(dry_run=True))
-        self.claim(write, report, nonce)
+        self.claim(draft, report, meanings, nonce)
         return report, entries.first
-
-    def parts(self) -> Mapping[str, Any]:
-        """Return the parts of its report; they can be looked at once it was carried out."""
-        assert self.report is not None, "it was carried out"
-        return reports.parts(self.report)
 
 
 def _check_times(draft: Draft) -> None:
@@ -329,41 +356,13 @@ def _check_times(draft: Draft) -> None:
 _STATE_TIME: Final = "State when it was seen, as observed_at of the call or $.observed_at of the record."
 
 
-@dataclass(frozen=True, slots=True)
 class Writer:
     """Writes to the log of a context, or to what stands in for it."""
 
-    context: Context
+    __slots__ = ("context",)
 
-    @property
-    def engine(self) -> Engine:
-        """Where the log is kept."""
-        return self.context.engine
-
-    @property
-    def tenant(self) -> TenantId:
-        """Whose log it is."""
-        return self.context.tenant
-
-    @property
-    def agent(self) -> str:
-        """Who writes."""
-        return self.context.agent
-
-    @property
-    def clock(self) -> Clock:
-        """Time, randomness and fresh ids."""
-        return self.context.clock
-
-    @property
-    def policies(self) -> Mapping[str, Policy]:
-        """The merge policies by name."""
-        return self.context.policies
-
-    @property
-    def erasures(self) -> Erasures | None:
-        """What was erased here, and is not to come back."""
-        return self.context.erasures
+    def __init__(self, context: Context) -> None:
+        self.context = context
 
     def write(
         self,
@@ -374,18 +373,17 @@ class Writer:
         key: str | None = None,
         dry_run: bool = False,
         redact: Redact | None = None,
-        apart: bool = False,
         size: int = 1,
+        about: Sequence[Ref] = (),
     ) -> Report:
         """Carry out one write and return its report.
 
         `arguments` are the caller's own, before defaults: with the verb they make the request that an idempotency
         key stands for. `redact` looks at the schemas first, and returns other arguments and another key where these
-        hide something. `apart` says that the plan leans on nothing but schemas, sources and the entities it speaks of:
-        what is said of others meanwhile is no concern of it, so it may share a pass with other calls. `size` is about
-        how many entries it will have.
+        hide something. `size` is about how many entries it will have, `about` the entities it will
+        speak of, as far as they are known before.
         """
-        call = Call(self.context, verb, arguments, plan, key, dry_run, redact, apart, size)
+        call = Call(self.context, verb, arguments, plan, key, dry_run, redact, size, about)
         if self.context.stand_in is not None:
             taken: Report = self.context.stand_in.take(call)
             return taken
@@ -394,12 +392,11 @@ class Writer:
 
 
 def _merge(draft: Draft, entries: Write, meanings: Sequence[Meaning], spoken: transitions.Spoken) -> Report:
-    schemas = [meaning for meaning in meanings if isinstance(meaning, Schema)]
-    if not draft.said and not schemas:
+    if not draft.said and not draft.schemas:
         return _plain_report(draft, entries)
     after = Reader(draft.view, AsOf(entries.last), draft.before.policies)
     changed = transitions.advance(draft.view, draft.before, after, entries.first, meanings, spoken=spoken)
-    return report_of(draft, entries, after, changed, schemas)
+    return report_of(draft, entries, after, changed)
 
 
 def _plain_report(draft: Draft, entries: Write) -> Report:
@@ -409,20 +406,19 @@ def _plain_report(draft: Draft, entries: Write) -> Report:
         nothing = dict.fromkeys(("observations", "known", "entities", "changes", "conflicts", "by_arrival"), ())
         return {**nothing, "positions": tuple(range(entries.first, entries.last + 1))}
 
-    return Report(rest=rest, position=entries.last, hints=tuple(dict.fromkeys(_hints_so_far(draft))), id=draft.id)
+    return Report(rest=rest, position=entries.last, hints=tuple(dict.fromkeys(draft.hints)), id=draft.id)
 
 
-def report_of(
-    draft: Draft, entries: Write, after: Reader, changed: Sequence[Transition], schemas: Sequence[Schema]
-) -> Report:
+def report_of(draft: Draft, entries: Write, after: Reader, changed: Sequence[Transition]) -> Report:
     """Note the identifying values that a merged write says first, and return its report."""
     news = transitions.new_values(changed)
     # Values by rules that this write brings are not noted yet: those are looked for afterwards.
+    schemas = draft.schemas
     shared = _shared(draft, news, about_to=True) if news and not schemas else {}
-    transitions.note_values(draft.view, draft.before, after, news, schemas)
+    transitions.put_rows(draft.view, draft.before, after, changed, schemas, news)
     if news and schemas:
         shared = _shared(draft, news)
-    hints = [*_hints_so_far(draft), *transitions.write_hints(after, changed, news, shared)]
+    hints = [*draft.hints, *transitions.write_hints(after, changed, news, shared)]
     if draft.known:
         hints += transitions.withdrawn_hints(after, [said for said in draft.said if said.digest in draft.known])
     large = transitions.large_changes(changed)
@@ -433,13 +429,14 @@ def report_of(
             "positions": tuple(range(entries.first, entries.last + 1)),
             "observations": tuple(said.id for said in draft.said),
             "known": tuple(said.id for said in draft.said if said.digest in draft.known),
-            "entities": tuple(str(ref) for ref in dict.fromkeys(said.entity for said in draft.said)),
+            "entities": receipts.entities_of(draft.said),
             "changes": changes,
             "conflicts": conflicts,
             "by_arrival": transitions.fields_by_arrival(changed),
         }
 
-    made = Report(rest=rest, position=entries.last, hints=tuple(dict.fromkeys(hints)), id=draft.id)
+    unique = tuple(dict.fromkeys(hints)) if hints else ()
+    made = Report(rest=rest, position=entries.last, hints=unique, id=draft.id)
     return made.but(matched=tuple(draft.matched)) if draft.matched else made
 
 
@@ -448,7 +445,7 @@ def _shared(draft: Draft, news: transitions.News, *, about_to: bool = False) -> 
     if identity_backlog.is_due(draft.view):
         news, waiting = identity_backlog.settled(draft.view, news)
         draft.hints += identity_backlog.hints(waiting)
-    return identifying_values.sharing(draft.view, news, about_to=about_to)
+    return identifying_values.sharing(draft.view, news, about_to=about_to, limit=SHARING_MAX)
 
 
 def nothing_new(draft: Draft) -> Report:
@@ -461,46 +458,30 @@ def nothing_new(draft: Draft) -> Report:
             writes.add(entry.envelope.write)
     position = max((found.position for found in stored if found is not None), default=draft.before.asof.position)
     hints: list[str] = []
-    changes: tuple[Change, ...] = ()
-    conflicts: tuple[str, ...] = ()
-    by_arrival: tuple[str, ...] = ()
-    positions: tuple[int, ...] = ()
+    did: dict[str, Any] = {
+        "position": position,
+        **dict.fromkeys(("positions", "changes", "conflicts", "by_arrival"), ()),
+    }
     if len(writes) == 1:
         first = writes.pop()
         opening = draft.view.entry(first)
         assert opening is not None and opening.envelope.length is not None
-        position = first + opening.envelope.length - 1
-        positions = tuple(range(first, position + 1))
-        spoken: dict[Ref, list[Stored]] = {}
-        for found in stored:
-            assert found is not None, "all that was said is known"
-            spoken.setdefault(found.observation.entity, []).append(found)
-        now = Reader(draft.view, AsOf(position), draft.before.policies)
-        then = Reader(draft.view, AsOf(first - 1), draft.before.policies)
-        changed = [now.transition(then, ref, spoken.get(ref, ())) for ref in transitions.touched(spoken)]
-        changes, conflicts = transitions.compare(changed, transitions.large_changes(changed))
-        by_arrival = transitions.fields_by_arrival(changed)
+        last = first + opening.envelope.length - 1
+        said = [found for found in stored if found is not None]
+        did, changed, now = receipts.told_again(draft.view, draft.before.policies, first, last, said)
         news = transitions.new_values(changed)
         hints += transitions.write_hints(now, changed, news, _shared(draft, news))
         hints += transitions.withdrawn_hints(draft.before, draft.said)
     return Report(
-        position=position,
-        positions=positions,
+        **did,
         observations=tuple(observation.id for observation in draft.said),
         known=tuple(o.id for o in draft.said),
-        entities=tuple(str(ref) for ref in dict.fromkeys(o.entity for o in draft.said)),
-        changes=changes,
-        conflicts=conflicts,
-        by_arrival=by_arrival,
-        hints=(*_hints_so_far(draft), *hints),
+        entities=receipts.entities_of(draft.said),
+        hints=(*draft.hints, *hints),
         matched=tuple(draft.matched),
         repeated=bool(draft.said),
         id=draft.id,
     )
-
-
-def _hints_so_far(draft: Draft) -> list[str]:
-    return draft.hints[:] if draft.skew is None else [draft.skew, *draft.hints]
 
 
 def next_log(view: View, clock: Clock) -> str:
@@ -538,12 +519,3 @@ def check_key(key: str) -> None:
     found = ids.text_faults(key, "idempotency_key", KEY_BYTES_MAX, "idempotency key")
     if found:
         raise Refused(found)
-
-
-def repeated(receipt: Receipt, request: bytes, key: str | None) -> Report:
-    """Return the report that a key stands for; refuse the key if it stands for another request."""
-    if receipt.request != request:
-        problem = f"{key!r} was used before, for another request"
-        remedy = "Send the first request again to see its report, or use a new key."
-        raise Refused([Fault("idempotency_key", problem, remedy)])
-    return reports.from_bytes(receipt.report).again()

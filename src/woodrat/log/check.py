@@ -93,8 +93,8 @@ class Naming(NamedTuple):
     """What it names."""
 
 
-Other = Callable[[Row], object]
-"""Is given every row that is not an observation, once it is known to be sound."""
+Sound = Callable[[Row], object]
+"""Is given every row with a body, once it is known to be sound."""
 
 
 @dataclass(slots=True)
@@ -146,11 +146,11 @@ class Walk:
             self._until = self._write + self._length
         self._frames: dict[str, tuple[str, str]] = {}
 
-    def part(self, rows: Iterable[Row], other: Other) -> list[list[bytes]]:
+    def part(self, rows: Iterable[Row], sound: Sound) -> list[list[bytes]]:
         """Check the rows of the next part, and return the roots of its complete subtrees by height, leaves first."""
         start = self.found.end
         end = min(start + PART, self._size)
-        leaves = self._rows(rows, start, end, other)
+        leaves = self._rows(rows, start, end, sound)
         levels = [leaves]
         sha256 = hashlib.sha256
         while len(level := levels[-1]) > 1:
@@ -168,7 +168,7 @@ class Walk:
             self._wrong("envelope", end, f"the write at {self._write} has {self._length} entries, and the log ends")
         return levels
 
-    def _rows(self, rows: Iterable[Row], start: int, end: int, other: Other) -> list[bytes]:
+    def _rows(self, rows: Iterable[Row], start: int, end: int, sound: Sound) -> list[bytes]:
         leaves: list[bytes] = []
         sha256, frames, found = hashlib.sha256, self._frames, self.found
         expected = start
@@ -198,12 +198,12 @@ class Walk:
                     self._absent(row)
                 elif sha256(nonce + body).digest() != commitment or len(nonce) != NONCE_BYTES:
                     self._half(row)
-                elif kind == "observation":
-                    observations += 1
                 else:
-                    if kind == erasure.KIND:
+                    if kind == "observation":
+                        observations += 1
+                    elif kind == erasure.KIND:
                         self._erasure(row)
-                    other(row)
+                    sound(row)
             except (AttributeError, TypeError, ValueError, OverflowError):
                 self._header(row)
             leaves.append(leaf if type(leaf) is bytes and len(leaf) == HASH_BYTES else bytes(HASH_BYTES))

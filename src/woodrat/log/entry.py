@@ -339,9 +339,7 @@ class Write(Sequence[Entry]):
     ) -> None:
         assert items, "a write has at least one entry"
         assert len(nonces) == len(items), "every entry has its own nonce"
-        kinds: tuple[str, ...]
-        bodies: tuple[bytes, ...]
-        kinds, bodies = zip(*items, strict=True)
+        kinds, bodies = [item[0] for item in items], [item[1] for item in items]
         self.log = log
         self.first = first
         """Position of the first entry."""

@@ -33,7 +33,7 @@ class McpEndpoint:
 
     async def answer(self, exchange: Exchange, gateway: HttpGateway) -> None:
         """Answer one request."""
-        caller = gateway.caller(exchange)
+        caller = gateway.callers.of(exchange)
         if exchange.method != "POST":
             text = f"{exchange.method}: not a method of /mcp, which keeps no sessions. {NOTHING_DONE} Use POST."
             raise Rejected(405, text, ((b"allow", b"POST"),))
@@ -42,8 +42,10 @@ class McpEndpoint:
             raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send {JSON.decode()}.")
         # Which tool is called is in the body; a key that may only read sends no more than a read needs.
         writes = any(caller.holds(grant) for grant in (WRITE, CORRECT, RUN, MANAGE))
-        limits = gateway.body_limits(writes)
-        body, answer = await gateway.take(exchange, caller, limits, lambda body: (body, messages.answer_to(body)))
+        limits = gateway.intake.limits_of(writes)
+        body, answer = await gateway.intake.take(
+            exchange, caller, limits, lambda body: (body, messages.answer_to(body))
+        )
         if answer is not None:
             await exchange.answer(answer, 400 if answer["id"] is None else 200)
             return
@@ -60,7 +62,7 @@ class McpEndpoint:
 
     async def _serve(self, ready: asyncio.Future[Any], gateway: HttpGateway) -> None:
         try:
-            manager = await asyncio.to_thread(_load, gateway, gateway.body_limits(True).bytes_max)
+            manager = await asyncio.to_thread(_load, gateway, gateway.intake.limits_of(True).bytes_max)
         except ImportError:
             ready.set_exception(Unavailable(NEEDS_EXTRA))
             return

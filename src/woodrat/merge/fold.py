@@ -271,6 +271,8 @@ def lay(
 ) -> tuple[tuple[Stratum, ...], Mapping[str, str]]:
     """Lay an assertion on strata: return them, and when another value than the winner's was observed last."""
     new: dict[str, str] = {}
+    # Mostly: nobody else states anything, and this ranks higher whatever it says.
+    below = strata[0].said if len(strata) == 1 and rank.LATEST.compare(said, strata[0].said) > 0 else None
     for name, value in values.items():
         for _, stated in reversed(strata):
             if name in stated:
@@ -279,6 +281,10 @@ def lay(
             continue
         if value == stated[name] and type(value) is str:
             continue  # mostly: it is only said again. Of other types Python takes 1 and true for equal.
+        if below is not None:
+            if differ(value, stated[name]):
+                new[name] = max(below.observed_at, against.get(name, ""))
+            continue
         winner = _winner(strata, name)
         if differ(value, winner.value):
             wins = rank.LATEST.higher(winner, Claim(said, value)) is not winner

@@ -123,9 +123,7 @@ class Snapshot:
     more: Mapping[str, int]
     """Collections of which only the first elements are here, and how many they have; none unless read from cut JSON."""
 
-    def __init__(
-        self, entity: Ref, state: MergeState, rules: Rules, position: int, version: int, packed: bytes | None = None
-    ) -> None:
+    def __init__(self, entity: Ref, state: MergeState, rules: Rules, position: int, version: int) -> None:
         self.__dict__.update(
             entity=entity,
             members=state.members,
@@ -135,7 +133,6 @@ class Snapshot:
             more={},
             _state=fold.in_memory(state),
             _rules=rules,
-            _packed=None if fold.is_spread(state) else packed,  # it tells all but the parts that are kept apart
         )
 
     @cached_property
@@ -154,7 +151,6 @@ class Snapshot:
 
     _rules: Rules
     _state: MergeState
-    _packed: bytes | None
 
     @cached_property
     def _held(self) -> Mapping[str, FieldState]:
@@ -359,15 +355,6 @@ class Snapshot:
                 ):
                     fields[name], more[name] = value[:TOLD_MAX], len(value)
         return {"entity": str(self.entity), "fields": fields, "more": more, "version": self.version}
-
-    @property
-    def likeness(self) -> tuple[object, ...] | None:
-        """What two snapshots have in common that tell the same but for their position; `None` where that is not known.
-
-        It is cheap to make and to compare, so that what was worked out for one serves for the other.
-        """
-        packed = self.__dict__.get("_packed")
-        return None if packed is None else (packed, self._rules, self.entity, self.version)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Snapshot:

@@ -79,7 +79,7 @@ STORE: Final = Verb(
     write=store_calls.stored,
     about=_about_records,
     relates=_relates_records,
-    joins=store_calls.is_one_entity,
+    soon=store_calls.soon,
 )
 _QUERY: Final = Verb(
     entities.entities,

@@ -54,8 +54,8 @@ class Verb:
     """The relations it makes, and entities it names by id; each needs the grants that REST asks for it."""
     tests: bool = False
     """Whether it says whether values fit a condition, so that a key needs `read` as well."""
-    joins: Callable[[Given], bool] = lambda given: False
-    """Whether a call is one `store` and its report, so that it may be merged in one pass with others."""
+    soon: Callable[[Past, Given, Any], dict[str, Any] | None] = lambda past, given, done: None
+    """Gives the answer where that takes less than handing it to a thread, from the same as `answer`; else `None`."""
     empty: Mapping[str, Any] | None = None
     """The answer where the entity it asks about is not known; none where that is an error."""
 

@@ -13,9 +13,7 @@ from woodrat.server.requests import JSON, Exchange
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
-    from woodrat.ledger.report import Report
     from woodrat.neotoma.calls import Verb
-    from woodrat.neotoma.names import Named
     from woodrat.server.access import Caller
     from woodrat.server.gateway import HttpGateway
 
@@ -49,7 +47,7 @@ class NeotomaEndpoint:
     async def answer(self, exchange: Exchange, gateway: HttpGateway) -> None:
         """Answer one call of a client; who it is is asked first."""
         try:
-            found = await _called(exchange, gateway.caller(exchange), gateway)
+            found = await _called(exchange, gateway.callers.of(exchange), gateway)
             if isinstance(found, bytes):
                 await exchange.send(found, OCTETS)  # a file: data, whatever it looks like
             else:
@@ -93,8 +91,8 @@ async def _called(exchange: Exchange, caller: Caller, gateway: HttpGateway) -> A
     if exchange.method == "GET":
         said: Any = from_query(requests.query(exchange.query_string))
     else:
-        limits = gateway.body_limits(verb.write is not None)
-        said = await gateway.take(exchange, caller, limits, _document)
+        limits = gateway.intake.limits_of(verb.write is not None)
+        said = await gateway.intake.take(exchange, caller, limits, _document)
     given = checked(verb, {**said, **found.arguments} if isinstance(said, dict) else said)
     ledger, change = gateway.ledger(caller), verb.write
     ledger = ledger if change is None else types.offered(ledger)
@@ -138,21 +136,9 @@ def _no_call(method: str, address: str) -> WoodratError:
 
 
 async def _written(caller: Caller, gateway: HttpGateway, ledger: Ledger, verb: Verb, given: dict[str, Any]) -> Any:
-    """Write, and return the whole answer; one entity is merged with what others store at the same time."""
-    if not verb.joins(given):
-        assert verb.write is not None, "only writes come here"
-        done = await gateway.write(caller, partial(verb.write, ledger, given))
-        return await gateway.read(caller, lambda: verb.answer(ledger, given, done), None)
-    from woodrat.neotoma import store_calls
-
-    named: list[Named] = []
-
-    def write(into: Ledger) -> Report:
-        named[:] = store_calls.names_of(ledger, given)
-        return store_calls.store(into, given, named)
-
-    report = await gateway.write_report(caller, ledger, write)
-    if gateway.reads_soon and (answer := store_calls.soon(ledger, given, named, report)) is not None:
+    """Write, and return the whole answer; that of one entity, on the loop itself where that is quick."""
+    assert verb.write is not None, "only writes come here"
+    done = await gateway.write(caller, partial(verb.write, ledger, given))
+    if gateway.reads_soon and (answer := verb.soon(ledger, given, done)) is not None:
         return answer
-    done = store_calls.stored_one(named, report)
-    return await gateway.read(caller, lambda: store_calls.answer(ledger, given, done), None)
+    return await gateway.read(caller, lambda: verb.answer(ledger, given, done), None)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import reads
-from woodrat.neotoma import lists, relationships, shapes
+from woodrat.neotoma import counting, lists, relationships, shapes
 from woodrat.neotoma import names as neotoma_names
 from woodrat.neotoma.calls import PAGE, Given, moment, window
 from woodrat.state import packs
@@ -32,20 +33,23 @@ def entities(past: Past, given: Given, done: Any) -> dict[str, Any]:
         offset = int(given["cursor"])
     order = _order(past, given)
     since, until = moment(given, "since", "updated_since", "created_since"), moment(given, "until")
-    fits = _conditions(given)
-    found: Iterable[Snapshot] = (one for one in _all(past, given) if _seen_within(one, since, until) and fits(one))
-    if order is not None:
-        found = sorted(found, key=order, reverse=given.get("sort_order") == "desc")
-    shown_: list[dict[str, Any]] = []
-    versions: dict[str, str] = {}
-    total = 0
-    for snapshot in found:
-        if offset <= total < offset + limit:
-            kind = snapshot.entity.type
-            if kind not in versions:
-                versions[kind] = shapes.version(past, kind)
-            shown_.append({**shapes.entity(snapshot), "schema_version": versions[kind]})
-        total += 1
+    types, conditions = _types(given), _conditions(given)
+    found: Iterable[Snapshot]
+    if order is None and not (_words(given) or conditions or since or until):
+        listed = _all(past, given, min(PAGE, offset + limit))
+        found = list(islice((one for one in listed if types(one.entity.type)), offset, offset + limit))
+        total = counting.entities(past.context, given.get("entity_type"), types)
+    else:
+        found = [
+            one
+            for one in _all(past, given)
+            if types(one.entity.type) and _seen_within(one, since, until) and _fulfils(one, conditions)
+        ]
+        if order is not None:
+            found.sort(key=order, reverse=given.get("sort_order") == "desc")
+        total, found = len(found), found[offset : offset + limit]
+    versions = {kind: shapes.version(past, kind) for kind in {one.entity.type for one in found}}
+    shown_ = [{**shapes.entity(one), "schema_version": versions[one.entity.type]} for one in found]
     end = offset + len(shown_)
     more = {"next_cursor": str(end)} if end < total else {}
     mode = "search" if _words(given) else "list"
@@ -56,11 +60,16 @@ def _words(given: Given) -> str | None:
     return given.get("search") or given.get("search_query") or given.get("query")
 
 
-def _conditions(given: Given) -> Callable[[Snapshot], bool]:
-    """Return whether an entity is of a type and has the values that are asked for."""
-    types = {neotoma_names.type_of(str(name)) for name in given.get("entity_types", ())}
+def _types(given: Given) -> Callable[[str], bool]:
+    """Return whether a type is one of those that are asked for."""
+    wanted = {neotoma_names.type_of(str(name)) for name in given.get("entity_types", ())}
     left_out = BOOKKEEPING if given.get("exclude_bookkeeping") and "entity_type" not in given else frozenset()
-    filters = given.get("snapshot_filters", {})
+    return lambda kind: kind not in left_out and (not wanted or kind in wanted)
+
+
+def _conditions(given: Given) -> Mapping[str, Any]:
+    """Return the conditions on fields, by the path of the field."""
+    filters: dict[str, Any] = given.get("snapshot_filters", {})
     faults = []
     for name, condition in filters.items():
         said = condition if isinstance(condition, dict) else {}
@@ -70,18 +79,16 @@ def _conditions(given: Given) -> Callable[[Snapshot], bool]:
             faults.append(Fault(f"snapshot_filters/{name}", f"got {shown(condition)}", remedy))
     if faults:
         raise Refused(faults, "Nothing was read.")
+    return filters
 
-    def fits(snapshot: Snapshot) -> bool:
-        kind = snapshot.entity.type
-        if (types and kind not in types) or kind in left_out:
-            return False
-        fields = shapes.fields(snapshot) if filters else {}
-        return all(
-            _OPERATORS[condition["op"]](_followed(fields, name), condition["value"])
-            for name, condition in filters.items()
-        )
 
-    return fits
+def _fulfils(snapshot: Snapshot, conditions: Mapping[str, Any]) -> bool:
+    """Return whether an entity has the values that are asked for."""
+    fields = shapes.fields(snapshot) if conditions else {}
+    return all(
+        _OPERATORS[condition["op"]](_followed(fields, name), condition["value"])
+        for name, condition in conditions.items()
+    )
 
 
 def _followed(value: Any, path: str) -> Any:
@@ -138,8 +145,8 @@ def _order(past: Past, given: Given) -> Callable[[Snapshot], Any] | None:
         faults.append(Fault("sort_by", f"got {shown(stated)}", f"Send {', '.join(known)} or snapshot.FIELD."))
     if faults:
         raise Refused(faults, "Nothing was read.")
-    if stated is None:
-        return None
+    if stated is None or (stated == "canonical_name" and "entity_type" in given):
+        return None  # of one type, a list here has the order of keys, which are the names
     if stated.startswith("snapshot."):
         name = stated.removeprefix("snapshot.")
         return lambda snapshot: (str(snapshot.fields.get(name, "")), snapshot.entity.id)
@@ -147,21 +154,23 @@ def _order(past: Past, given: Given) -> Callable[[Snapshot], Any] | None:
         return lambda snapshot: (len(reads.observations(past.context, snapshot.entity)), snapshot.entity.id)
     if stated == "submitted_at":
         return lambda snapshot: (str(snapshot.fields.get("created_at", "")), snapshot.entity.id)
-    return lambda snapshot: (str(shapes.entity(snapshot)[stated] or ""), snapshot.entity.id)
+    if stated == "last_observation_at":
+        return lambda snapshot: (shapes.last_observed(snapshot) or "", snapshot.entity.id)
+    return lambda snapshot: (snapshot.entity.key if stated == "canonical_name" else "", snapshot.entity.id)
 
 
-def _all(past: Past, given: Given) -> Iterator[Snapshot]:
-    """Yield all entities that are asked for: Neotoma says how many there are, so all are read."""
+def _all(past: Past, given: Given, at_a_time: int = PAGE) -> Iterator[Snapshot]:
+    """Yield the entities of a type or with some words, read so many at a time, as far as they are taken."""
     words, kind = _words(given), given.get("entity_type")
     where = _where(given)
     descending = given.get("sort_order") == "desc"
     cursor: str | None = None
     while True:
         if words:
-            hits = past.search(words, entity_type=kind, limit=PAGE, cursor=cursor)
+            hits = past.search(words, entity_type=kind, limit=at_a_time, cursor=cursor)
             found, cursor = [hit.snapshot for hit in hits.items], hits.cursor
         else:
-            page = past.query(entity_type=kind, where=where, limit=PAGE, cursor=cursor, descending=descending)
+            page = past.query(entity_type=kind, where=where, limit=at_a_time, cursor=cursor, descending=descending)
             found, cursor = list(page.items), page.cursor
         yield from (snapshot for snapshot in found if not shapes.is_relation(snapshot))
         if cursor is None:
@@ -205,7 +214,7 @@ def _typed(value: Any) -> tuple[str, Any]:
 def _seen_within(snapshot: Snapshot, since: str | None, until: str | None) -> bool:
     if since is None and until is None:
         return True
-    latest = shapes.entity(snapshot)["last_observation_at"] or ""
+    latest = shapes.last_observed(snapshot) or ""
     return (since is None or latest >= since) and (until is None or latest < until)
 
 

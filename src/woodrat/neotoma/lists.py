@@ -9,8 +9,8 @@ from woodrat.canon import form
 from woodrat.errors import NotFound
 from woodrat.ledger import plans, reads, sources
 from woodrat.ledger.moments import open_reader
-from woodrat.neotoma import shapes
-from woodrat.neotoma.calls import PAGE, Given, moment, page, window
+from woodrat.neotoma import counting, shapes
+from woodrat.neotoma.calls import Given, moment, page, window
 from woodrat.state.asof import Stored
 from woodrat.state.observation import stored
 
@@ -180,19 +180,7 @@ def interpretations(past: Past, given: Given, done: Any) -> dict[str, Any]:
 
 
 def stats(past: Past, given: Given, done: Any) -> dict[str, Any]:
-    by_type: dict[str, int] = {}
-    relations = 0
-    cursor: str | None = None
-    while True:
-        page = past.query(limit=PAGE, cursor=cursor)
-        for snapshot in page.items:
-            if shapes.is_relation(snapshot):
-                relations += 1
-            else:
-                by_type[snapshot.entity.type] = by_type.get(snapshot.entity.type, 0) + 1
-        cursor = page.cursor
-        if cursor is None:
-            break
+    by_type, relations = counting.by_type(past.context)
     observations = len(reads.observations(past.context))
     deliveries = len(sources.deliveries(past.context))
     entities = sum(by_type.values())

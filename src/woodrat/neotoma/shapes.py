@@ -11,6 +11,7 @@ from woodrat.ledger import plans, reads
 from woodrat.ledger.moments import open_reader
 from woodrat.neotoma.names import FRAGMENTS
 from woodrat.state import packs
+from woodrat.state.relation import endpoints
 
 if TYPE_CHECKING:
     from woodrat.api.past import Past
@@ -57,21 +58,25 @@ def unread(answer: Any) -> Any:
 
 def entity(snapshot: Snapshot) -> dict[str, Any]:
     """Return what is believed about an entity; provenance names the observation that set each field."""
-    said = snapshot.to_json()
-    latest = max((origin["observed_at"] for origin in said["blame"].values()), default=None)
+    latest = last_observed(snapshot)
     return {
-        "id": said["entity_id"],
-        "entity_id": said["entity_id"],
-        "entity_type": said["entity_type"],
+        "id": snapshot.entity.id,
+        "entity_id": snapshot.entity.id,
+        "entity_type": snapshot.entity.type,
         "canonical_name": snapshot.entity.key,
         "snapshot": fields(snapshot),
         "raw_fragments": snapshot.fields.get(FRAGMENTS, {}),
-        "provenance": {name: origin["observation"] for name, origin in said["blame"].items()},
+        "provenance": {name: origin.observation for name, origin in snapshot.blame.items()},
         "last_observation_at": latest,
         "computed_at": latest,
         "merged_to_entity_id": None,
-        "deleted": said["deleted"],
+        "deleted": snapshot.deleted,
     }
+
+
+def last_observed(snapshot: Snapshot) -> str | None:
+    """Return when the latest of what an entity shows was observed."""
+    return max((origin.observed_at for origin in snapshot.blame.values()), default=None)
 
 
 def fields(snapshot: Snapshot) -> dict[str, Any]:
@@ -264,4 +269,4 @@ def short(name: Any) -> str | None:
 
 def is_relation(snapshot: Snapshot) -> bool:
     """Return whether an entity stands for a relation, which Neotoma does not list among entities."""
-    return snapshot.entity.key.startswith("[") and {"from", "to"} <= set(snapshot.fields)
+    return endpoints(snapshot.entity) is not None

@@ -88,25 +88,13 @@ def priority(given: Given) -> int | None:
     return PRIORITIES.get(source) if stated is None and source is not None else stated
 
 
-def is_one_entity(given: Given) -> bool:
-    """Return whether a call stores one entity and nothing else."""
-    alone = not any(name in given for name in ("file_content", "file_path", "relationships"))
-    return alone and len(given.get("entities", ())) == 1 and given.get("commit") is not False
-
-
-def soon(ledger: Ledger, given: Given, named: list[Named], report: Report) -> dict[str, Any] | None:
+def soon(past: Past, given: Given, done: dict[str, Any]) -> dict[str, Any] | None:
     """Return the answer to a call that stored one entity, where one look at it tells; `None` where it takes longer."""
-    (ref,) = report.entities
-    snapshot = reads.show_soon(ledger.context, ref)
-    if snapshot is None:
+    if len(given.get("entities", ())) != 1 or "file" in done or done["made"] or done["report"].dry_run:
         return None
-    done = stored_one(named, report)
-    return answer(ledger, given, {**done, "shown": {ref: snapshot}})
-
-
-def stored_one(named: list[Named], report: Report) -> dict[str, Any]:
-    """Return what a call came to that stored one entity."""
-    return {"report": report, "refs": list(report.entities), "named": named, "made": [], "refused": []}
+    (ref,) = done["refs"]
+    snapshot = reads.show_soon(past.context, ref)
+    return None if snapshot is None else answer(past, given, {**done, "shown": {ref: snapshot}})
 
 
 def _kept(ledger: Ledger, given: Given) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class OtlpEndpoint:
 
     async def answer(self, exchange: Exchange, gateway: HttpGateway) -> None:
         """Take in the spans of one request; some may be rejected, and the answer says so."""
-        caller = gateway.caller(exchange)
+        caller = gateway.callers.of(exchange)
         media = exchange.content_type()
         try:
             batch = await _taken(exchange, caller, gateway, media)
@@ -71,7 +71,7 @@ async def _taken(exchange: Exchange, caller: Caller, gateway: HttpGateway, media
         raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send {PROTOBUF.decode()} or {JSON.decode()}.")
     gateway.allow(caller, "traces", RUN, {})
     read = spans.from_json if media == JSON else spans.from_protobuf
-    batch: Batch = await gateway.take(exchange, caller, gateway.body_limits(True), read)
+    batch: Batch = await gateway.intake.take(exchange, caller, gateway.intake.limits_of(True), read)
     ledger, named = gateway.ledger(caller), caller.may(MANAGE, None)
     sent, refusals = batch.spans, []
     writes = await gateway.read(caller, lambda: parts(_entries_of(sent, ledger.agent, named=named)))

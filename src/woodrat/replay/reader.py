@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, cast
 
 from woodrat.canon import form
 from woodrat.engines.port import BEFORE_ALL
-from woodrat.ledger import entry_index
-from woodrat.ledger import report as reports
+from woodrat.ledger import entry_index, receipts
 from woodrat.ledger.moments import here
 from woodrat.ledger.read import Reader
 from woodrat.ledger.report import Report
@@ -359,7 +358,7 @@ class Playback(Recording):
         with context.engine.view(context.tenant) as view:
             receipt = view.receipt(context.agent, key)
             if receipt is not None and receipt.request == request_of(verb, arguments):
-                found = reports.from_bytes(receipt.report)
+                found = receipts.report_again(view, context.policies, receipt).but(repeated=False)
                 self._written(view, found.positions)
                 self._at = max(self._at, found.position)
                 return found
@@ -384,9 +383,9 @@ class Playback(Recording):
                 fork = start_of(parent)
                 receipt = view.receipt(str(fork.get("agent")), f"{fork.get('run')}.{key}")
                 if receipt is not None:
-                    found = reports.from_bytes(receipt.report)
+                    found = receipts.report_again(view, context.policies, receipt)
                     is_before = all(self._said(at)["step"] < place["step"] for at in found.positions[:1])
-                    return found.but(repeated=True) if is_before else None
+                    return found if is_before else None
         return None
 
     @property

@@ -10,18 +10,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from woodrat.api.ledger import Ledger
 from woodrat.engines.cancellation import RightOfWay
-from woodrat.errors import Forbidden, NotFound, WoodratError, shown
+from woodrat.errors import NotFound, WoodratError, shown
 from woodrat.ledger import growth
 from woodrat.ledger.committer import Committer
 from woodrat.runs.relay import Relay
-from woodrat.server import access, docs_page, host, logs, problems, requests
-from woodrat.server.audit import AUDIT_TENANT, DENIED, SUCCESS, Audit
+from woodrat.server import docs_page, host, logs, problems, requests
+from woodrat.server.audit import AUDIT_TENANT, Audit
 from woodrat.server.calls import Calls
 from woodrat.server.erasures import PendingErasures, Window
+from woodrat.server.gateway import HttpGateway
 from woodrat.server.indexing import Indexing
 from woodrat.server.intake import Intake
 from woodrat.server.keys import Callers
@@ -32,7 +32,6 @@ from woodrat.server.reads import Reads
 from woodrat.server.requests import Exchange, Gone, Receive, Scope, Send
 from woodrat.server.routes import ROUTES
 from woodrat.server.sessions import SESSIONS_TENANT, Sessions
-from woodrat.server.show_cache import Spelling
 from woodrat.server.sign_in import SignIn
 from woodrat.server.status import Measures, Status, without_path
 from woodrat.server.streams import LogStreams
@@ -43,22 +42,17 @@ from woodrat.server.writes import Writes
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from woodrat.api.ledger import Ledger
     from woodrat.clock import Clock
     from woodrat.engines.port import Engine
-    from woodrat.ledger.report import Report
     from woodrat.merge import Policy
-    from woodrat.server.access import Caller
-    from woodrat.server.body import BodyLimits
     from woodrat.server.deliveries import Deliveries
     from woodrat.server.docs_page import Document
     from woodrat.server.gateway import Endpoint, Site
-    from woodrat.server.heavy_reads import Job
     from woodrat.server.keys import Access
     from woodrat.server.route import Route
 
 TEND_SECONDS: Final = 1.0
-"""How often keys are read anew, the audit is written down, and answers kept at hand are looked at anew."""
+"""How often keys are read anew, and the audit is written down."""
 ASK_AGAIN: Final = (b"cache-control", b"no-cache")
 """That a cache may keep an answer, and asks about it before it is used again: for what holds no data."""
 ID_BYTES: Final = 8
@@ -115,52 +109,37 @@ class App:
         """Threads, and who may work now, by kind of work."""
         self.tenants = Tenants(engine, clock, policies, strict=strict, proofs=proofs, redact=redact)
         """The ledgers."""
-        self.audit = Audit(self.tenants.open(AUDIT_TENANT, "server"), clock, logs.failed)
+        self.audit = Audit(self.tenants.of(AUDIT_TENANT, "server"), clock, logs.failed)
         """Who looked at what."""
-        self.spelling = Spelling(partial(growth.stamp, engine))
-        """Answers to `show` that are kept at hand."""
         self._committer, self._relay = Committer(engine, callers=lambda: self.measures.calls_open), Relay()
-        self.sessions = Sessions(self.tenants.open(SESSIONS_TENANT, "server"), clock)
+        self.sessions = Sessions(self.tenants.of(SESSIONS_TENANT, "server"), clock)
         """Who signed in with a browser."""
         self._callers = Callers(keys, Rates(limits.calls_per_second), self.sessions)
         # Other routes than the usual ones are known to this process alone.
         plan = plan_for(engine, policies, proofs, redact, strict=strict) if routes is ROUTES else None
         workers = None if plan is None else Workers(plan)
-        self.reads = Reads(self.tenants, self.threads, self.turns, workers, self._closing, limits.read_seconds)
+        own = partial(self.tenants.of, agent="server")
+        self._indexing = Indexing(engine, own, self.threads["indexes"], self._closing)
+        self.reads = Reads(
+            *(self.tenants, self.threads, self.turns, self._indexing, workers, self._closing, limits.read_seconds)
+        )
         """How reads are carried out."""
         self.writes = Writes(self._committer, self._relay, limits, self.threads, self.turns)
         """How writes are carried out."""
         self.intake = Intake(limits, self.threads, self.turns)
         """How bodies are taken."""
         self._router = Router(routes)
-        self._calls = Calls(
-            self._callers,
-            self.tenants,
-            self.intake,
-            self.reads,
-            self.writes,
-            LogStreams(self.reads, self._callers, self.threads["streams"], growth.growth_of(engine), self._closing),
-            self.audit,
-            self.turns,
-            self.measures,
-            # A reader of SQLite waits for nobody, so that it may read on the loop.
-            self.spelling if engine.name == "sqlite" else None,
-            local=limits.local,
+        gateway = HttpGateway(
+            *(self._relay, self._callers, self.tenants, self.intake, self.reads, self.writes, self.audit),
+            reads_soon=engine.name == "sqlite",  # a reader of SQLite waits for nobody
         )
-        self._indexing = Indexing(
-            engine, lambda tenant: self.tenants.open(tenant, "server"), self.threads["indexes"], self._closing
-        )
-        self._erasures = PendingErasures(
-            engine, lambda tenant: self.tenants.open(tenant, "server"), clock, compact_window, self._closing
-        )
+        streams = LogStreams(gateway, self.threads["streams"], growth.growth_of(engine), self._closing)
+        self._calls = Calls(gateway, streams, self.turns, self.measures, local=limits.local)
+        self._erasures = PendingErasures(engine, own, clock, compact_window, self._closing)
         status = Status(
             *(engine, self._callers, self.audit, self.measures, self.turns, self.writes, self.threads["keys"]),
             lambda: self._indexing.lacking,
             self.tenants.refused,
-        )
-        gateway = AppGateway(
-            *(self._relay, self._callers, self.tenants, self.intake, self.reads, self.writes, self.audit),
-            reads_soon=engine.name == "sqlite",
         )
         self._pages: dict[bytes, ServicePage] = {
             b"/healthz": ServicePage("healthz", status.healthy, probe=True),
@@ -168,11 +147,7 @@ class App:
             b"/metrics": ServicePage("metrics", status.metrics),
             b"/openapi.json": ServicePage("openapi", partial(_send, docs_page.openapi_document)),
             b"/docs": ServicePage("docs", partial(_send, docs_page.reference_page)),
-            b"/session": ServicePage(
-                "session",
-                SignIn(keys, self._callers, self.sessions, self.writes, self.audit).answer,
-                reads=False,
-            ),
+            b"/session": ServicePage("session", SignIn(gateway, self.sessions).answer, reads=False),
         }
         self._site = site
         if site is not None:
@@ -191,8 +166,8 @@ class App:
             await self._handle(scope, receive, send)
 
     def _let_go_first(self) -> None:
-        """Let what arrived go before long work in threads, until the loop has begun with it."""
-        if not self.way.taken:
+        """Let what arrived go before long work in threads, where there is any, until the loop has begun with it."""
+        if not self.way.taken and any(threads.busy for threads in self.threads.values()):
             loop = asyncio.get_running_loop()
             self.way.take()
             loop.call_soon(loop.call_soon, self.way.give)
@@ -254,13 +229,12 @@ class App:
             await loop.run_in_executor(self.threads["keys"], self._refresh_keys)
 
     async def _tend(self) -> None:
-        """Write the audit down, and look after what is kept at hand, time and again; writing waits for writers."""
+        """Write the audit down, and let go of quiet runs, time and again; writing waits for writers."""
         loop = asyncio.get_running_loop()
         while not self._closing.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), TEND_SECONDS)
                 return
-            self.spelling.forget()
             await loop.run_in_executor(self.threads["audit"], self._write_down)
             if len(self._relay) and not self._closing.is_set():
                 await self._committer.carry_out(lambda: self._relay.let_go_of_quiet(self._clock.now()))
@@ -407,59 +381,6 @@ class Router:
         if route is None:
             raise problems.not_a_method(exchange.method, path, (*table, *(("HEAD",) if "GET" in table else ())))
         return route, name
-
-
-class AppGateway:
-    """How endpoints reach the ledgers of an application (`gateway.HttpGateway`)."""
-
-    def __init__(
-        self,
-        relay: Relay,
-        callers: Callers,
-        tenants: Tenants,
-        intake: Intake,
-        reads: Reads,
-        writes: Writes,
-        audit: Audit,
-        *,
-        reads_soon: bool,
-    ) -> None:
-        self.relay, self.reads_soon = relay, reads_soon
-        self._callers, self._tenants, self._intake = callers, tenants, intake
-        self._reads, self._writes, self._audit = reads, writes, audit
-
-    def caller(self, exchange: Exchange) -> Caller:
-        return self._callers.of(exchange)
-
-    def ledger(self, caller: Caller) -> Ledger:
-        return self._tenants.ledger(caller)
-
-    def allow(self, caller: Caller, verb: str, grant: str, given: Mapping[str, Any]) -> None:
-        """Refuse what a key does not carry; note who looked at what, as of any read."""
-        reads = caller.key != "" and grant == access.READ
-        try:
-            access.check(caller, grant, given)
-        except Forbidden:
-            if reads:
-                self._audit.note(caller, verb, given, "", DENIED)
-            raise
-        if reads:
-            self._audit.note(caller, verb, given, "", SUCCESS)
-
-    async def read(self, caller: Caller, call: Callable[[], Any], job: Job | None = None) -> Any:
-        return await self._reads.read(caller, call, job)
-
-    async def write(self, caller: Caller, call: Callable[[], Any]) -> Any:
-        return await self._writes.write(caller, call)
-
-    async def write_report(self, caller: Caller, ledger: Ledger, write: Callable[[Ledger], Report]) -> Report:
-        return await self._writes.write_report(caller, ledger, write)
-
-    def body_limits(self, writes: bool) -> BodyLimits:
-        return self._intake.limits_of(writes)
-
-    async def take(self, exchange: Exchange, caller: Caller, limits: BodyLimits, parse: Callable[[bytes], Any]) -> Any:
-        return await self._intake.take(exchange, caller, limits, parse)
 
 
 async def _send(document: Callable[[], Document], exchange: Exchange) -> None:

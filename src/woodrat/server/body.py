@@ -89,23 +89,24 @@ class ValueCount:
 class TakenBody:
     """What was taken of a body so far."""
 
-    __slots__ = ("_count", "_counted", "_limits", "_lines", "_parts", "size")
+    __slots__ = ("_count", "_counted", "_limits", "_lines", "parts", "size")
 
-    def __init__(self, parts: list[bytes], limits: BodyLimits, *, lines: bool) -> None:
-        self._parts, self._limits, self._lines, self.size = parts, limits, lines, 0
+    def __init__(self, limits: BodyLimits, *, lines: bool) -> None:
+        self.parts: list[bytes] = []
+        self._limits, self._lines, self.size = limits, lines, 0
         self._count: ValueCount | None = None
         self._counted = 0
 
     def add(self, part: bytes) -> None:
         """Take a part; one that makes the body too large is refused."""
-        self._parts.append(part)
+        self.parts.append(part)
         self.size += len(part)
         limits = self._limits
         if self.size > limits.bytes_max:
             raise too_large(limits.bytes_max)
         if self.size > limits.values_max:  # a value has a byte at least, so shorter ones need not be counted
             self._count = self._count or ValueCount(limits.values_max, lines=self._lines)
-            uncounted, self._counted = self._parts[self._counted :], len(self._parts)
+            uncounted, self._counted = self.parts[self._counted :], len(self.parts)
             if not all(map(self._count.take, uncounted)):
                 text = (
                     f"The body has more than {limits.values_max} values (members and elements), which is the limit. "

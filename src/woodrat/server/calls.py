@@ -17,6 +17,7 @@ from woodrat.server.audit import DENIED, FAILURE, SUCCESS
 from woodrat.server.heavy_reads import Job
 from woodrat.server.problems import Rejected
 from woodrat.server.reply import Reply, read, read_by_name, reply, with_times
+from woodrat.server.route import DETAILS
 from woodrat.server.streams import Steps, progress
 
 if TYPE_CHECKING:
@@ -25,18 +26,12 @@ if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.server.access import Caller
     from woodrat.server.audit import Audit
-    from woodrat.server.intake import Intake
-    from woodrat.server.keys import Callers
+    from woodrat.server.gateway import HttpGateway
     from woodrat.server.rates import Turns
-    from woodrat.server.reads import Reads
     from woodrat.server.requests import Exchange
     from woodrat.server.route import Route
-    from woodrat.server.show_cache import Spelling
     from woodrat.server.status import Measures
     from woodrat.server.streams import LogStreams
-    from woodrat.server.tenants import Tenants
-    from woodrat.server.writes import Writes
-
 
 LOG: Final = "log_entries"
 """The operation that answers with the log as a stream where that is asked for."""
@@ -46,25 +41,12 @@ class Calls:
     """Answers calls of routes."""
 
     def __init__(
-        self,
-        callers: Callers,
-        tenants: Tenants,
-        intake: Intake,
-        reads: Reads,
-        writes: Writes,
-        streams: LogStreams,
-        audit: Audit,
-        turns: Mapping[str, Turns],
-        measures: Measures,
-        spelling: Spelling | None,
-        *,
-        local: bool,
+        self, gateway: HttpGateway, streams: LogStreams, turns: Mapping[str, Turns], measures: Measures, *, local: bool
     ) -> None:
-        self._callers, self._tenants, self._intake = callers, tenants, intake
-        self._reads, self._writes, self._streams = reads, writes, streams
-        self._audit, self._turns, self._measures, self._local = audit, turns, measures, local
-        self._spelling = spelling
-        """Answers on the loop what takes less than handing it to a thread; none where an engine may keep it waiting."""
+        self._callers, self._tenants, self._intake = gateway.callers, gateway.tenants, gateway.intake
+        self._reads, self._writes, self._audit = gateway.reads, gateway.writes, gateway.audit
+        self._streams, self._turns, self._measures, self._local = streams, turns, measures, local
+        self._reads_soon = gateway.reads_soon
 
     async def answer(self, exchange: Exchange, route: Route, name: str, query: bytes) -> None:
         """Answer a call of a route; `name` is the one in its address."""
@@ -135,11 +117,11 @@ class Calls:
     async def _read(
         self, exchange: Exchange, caller: Caller, route: Route, ledger: Ledger, given: dict[str, Any]
     ) -> Reply:
-        """Read: at once if that is soon done, else in a thread, or in a process if it is heavy; spelled there too."""
-        if route.soon is not None and self._spelling is not None and "as_of" not in given and "valid_at" not in given:
-            shown = route.soon(self._spelling, ledger, **given)
-            if shown is not None:
-                return reply(route, ledger, shown)
+        """Read: at once if that is soon done, else in a thread, or in a process if it is heavy."""
+        if route.soon is not None and self._reads_soon and "as_of" not in given and "valid_at" not in given:
+            found = route.soon(ledger, **given)
+            if found is not None:
+                return reply(route, ledger, found, details=given.get(DETAILS.name, False))
         job = _job(route, ledger, given) if heavy_reads.is_apart(route.verb, given) else None
         reading = self._reads.read(caller, lambda: read(route, ledger, given), job)
         answer: Reply = await (reading if job is None else exchange.while_here(reading))
@@ -178,8 +160,8 @@ class _Noting:
 
     def __init__(self, audit: Audit, caller: Caller, route: Route, given: Mapping[str, Any], request: str) -> None:
         self._audit, self._caller, self._verb, self._request = audit, caller, route.verb, request
-        self._given = dict(given)
         self._open = caller.key != "" and not route.writes
+        self._given = dict(given) if self._open else given
 
     def answered(self) -> None:
         """Note that there is an answer."""

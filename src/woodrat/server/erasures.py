@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from woodrat.engines.port import Compacts
 from woodrat.errors import Fault, Refused, WoodratError, shown
 from woodrat.server import logs
+from woodrat.server.access import OWN_TENANTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 PAUSE_SECONDS: Final = 60.0
 """How often it is looked for what is pending."""
-OWN: Final = "woodrat."
-"""What the names of the server's own tenants begin with; nothing of theirs is pending."""
 _WINDOW: Final = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])", re.ASCII)
 
 
@@ -60,12 +59,12 @@ class PendingErasures:
     def __init__(
         self,
         engine: Engine,
-        open_ledger: Callable[[str], Ledger],
+        ledger_of: Callable[[str], Ledger],
         clock: Clock,
         compact_window: Window | None,
         closing: asyncio.Event,
     ) -> None:
-        self._engine, self._open, self._clock, self._closing = engine, open_ledger, clock, closing
+        self._engine, self._ledger_of, self._clock, self._closing = engine, ledger_of, clock, closing
         self._window = compact_window
         self._found: set[str] = set()
         """Tenants whose search found something: only a compaction helps."""
@@ -82,7 +81,7 @@ class PendingErasures:
         compacts = self._window is not None and self._window.holds(self._clock.now())
         try:
             for tenant in self._engine.tenants():
-                if not tenant.startswith(OWN) and not self._closing.is_set():
+                if not tenant.startswith(OWN_TENANTS) and not self._closing.is_set():
                     self._finish(tenant, compacts=compacts)
         except WoodratError as error:  # it is tried again soon
             logs.failed(error)
@@ -90,7 +89,7 @@ class PendingErasures:
     def _finish(self, tenant: str, *, compacts: bool) -> None:
         from woodrat.erasure.verbs import byte_scan, pending_search
 
-        context = self._open(tenant).context
+        context = self._ledger_of(tenant).context
         with self._engine.view(context.tenant) as view:
             if not pending_search.is_pending(view):
                 self._found.discard(tenant)

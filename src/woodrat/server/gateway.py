@@ -8,16 +8,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from woodrat.errors import Forbidden
+from woodrat.server import access
+from woodrat.server.audit import DENIED, SUCCESS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from woodrat.api.ledger import Ledger
-    from woodrat.ledger.report import Report
     from woodrat.runs.relay import Relay
     from woodrat.server.access import Caller
-    from woodrat.server.body import BodyLimits
+    from woodrat.server.audit import Audit
     from woodrat.server.heavy_reads import Job
+    from woodrat.server.intake import Intake
+    from woodrat.server.keys import Callers
+    from woodrat.server.reads import Reads
     from woodrat.server.requests import Exchange
+    from woodrat.server.tenants import Tenants
+    from woodrat.server.writes import Writes
 
 
 class Gateway(Protocol):
@@ -43,27 +51,50 @@ class Gateway(Protocol):
         """Do something that writes; it is durable before this returns."""
 
 
-class HttpGateway(Gateway, Protocol):
-    """How requests reach the ledger."""
+class HttpGateway(Gateway):
+    """How requests reach the ledgers of an application."""
 
-    @property
-    def reads_soon(self) -> bool:
+    def __init__(
+        self,
+        relay: Relay,
+        callers: Callers,
+        tenants: Tenants,
+        intake: Intake,
+        reads: Reads,
+        writes: Writes,
+        audit: Audit,
+        *,
+        reads_soon: bool,
+    ) -> None:
+        self._relay, self.callers, self.tenants, self.intake = relay, callers, tenants, intake
+        self.reads, self.writes, self.audit = reads, writes, audit
+        self.reads_soon = reads_soon
         """Whether one look at an entity waits for nobody, so that it may be taken on the loop."""
 
-    async def write_report(self, caller: Caller, ledger: Ledger, write: Callable[[Ledger], Report]) -> Report:
-        """Do one write of a ledger, which may be merged in one pass with others that wait; return its report.
+    @property
+    def relay(self) -> Relay:
+        return self._relay
 
-        `write` is handed the ledger to write to. It writes once, and does not look at the report.
-        """
+    def ledger(self, caller: Caller) -> Ledger:
+        return self.tenants.ledger(caller)
 
-    def caller(self, exchange: Exchange) -> Caller:
-        """Return who sends a request, and count it as a call of theirs; no good key, or too many calls, is refused."""
+    def allow(self, caller: Caller, verb: str, grant: str, given: Mapping[str, Any]) -> None:
+        """Refuse what a key does not carry; note who looked at what, as of any read."""
+        reads = caller.key != "" and grant == access.READ
+        try:
+            access.check(caller, grant, given)
+        except Forbidden:
+            if reads:
+                self.audit.note(caller, verb, given, "", DENIED)
+            raise
+        if reads:
+            self.audit.note(caller, verb, given, "", SUCCESS)
 
-    def body_limits(self, writes: bool) -> BodyLimits:
-        """Return how much of a body is taken, of a call that writes or one that only reads."""
+    async def read(self, caller: Caller, call: Callable[[], Any], job: Job | None = None) -> Any:
+        return await self.reads.read(caller, call, job)
 
-    async def take(self, exchange: Exchange, caller: Caller, limits: BodyLimits, parse: Callable[[bytes], Any]) -> Any:
-        """Return what a request's body says; a long one is taken in turn, and parsed in a thread."""
+    async def write(self, caller: Caller, call: Callable[[], Any]) -> Any:
+        return await self.writes.write(caller, call)
 
 
 class Site(Protocol):

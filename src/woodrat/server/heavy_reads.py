@@ -1,8 +1,9 @@
-"""Heavy verbs: the one list of what may cost a server seconds of work, and how such a read is answered elsewhere.
+"""Heavy verbs: the one list of what is linear by nature, and how such a read is answered elsewhere.
 
-A heavy read is answered by a process of its own (`workers.py`), of which there are few: threads of one process share
-one interpreter, so a long computation in any of them slows every caller. How many run and wait is bounded by key and in
-total (`rates.py`).
+A page or a single answer is read in a thread of the server. What works through a whole log may take seconds, and is
+answered by a process of its own (`workers.py`), of which there are few: threads of one process share one interpreter,
+so a long computation in any of them slows every caller. How many run and wait is bounded by key and in total
+(`rates.py`).
 """
 
 from __future__ import annotations
@@ -13,36 +14,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
 
-ALWAYS: Final = frozenset(
-    {
-        "bisect",
-        "diff_against",
-        "prove_order",
-        "reduce",
-        "runs_group",
-        "stale",
-        "verify",
-        "what_if",
-    }
-)
-"""Reads that work through the whole log, most of them many times."""
-ON_LONG_LOGS: Final = frozenset(
-    {
-        "diff",
-        "fingerprint",
-        "impact",
-        "interpretations_diff",
-        "lineage",
-        "runs_diff",
-        "schemas_infer",
-        "values",
-    }
-)
-"""Reads that work through the whole log once, so that they are heavy on a log of some length."""
-BY_VALID_TIME: Final = frozenset({"conflicts", "duplicates"})
-"""Lists that an index answers, unless they are asked by effective time: then every entity is folded."""
-_COMPARED: Final = ("first", "second")
-"""The two runs that are compared; a document of a run is as long as its sender likes."""
+ALWAYS: Final = frozenset({"bisect", "diff_against", "prove_order", "reduce", "runs_group", "verify", "what_if"})
+"""Reads that work through a log many times, or compare it with whatever is sent."""
+ON_LONG_LOGS: Final = frozenset({"diff", "schemas_infer", "values"})
+"""Reads that work through a log once, so that they are heavy on a log of some length."""
+FOLDING: Final[Mapping[str, tuple[str, ...]]] = {
+    "conflicts": ("valid_at",),
+    "duplicates": ("valid_at",),
+    "fingerprint": ("provenance", "as_of"),
+}
+"""Arguments with which an answer of an index is folded from all entities instead."""
 RECALL: Final = "recall"
 """The read that has threads of its own: it may wait for a model."""
 LONG_LOG_ENTRIES: Final = 1_000
@@ -72,26 +53,18 @@ class Job(NamedTuple):
     """Whether the other process says how far it is; the verb then takes `progress`."""
 
 
-def is_heavy(verb: str, given: Mapping[str, Any], ledger: Ledger) -> bool:
-    """Return whether a read is heavy. A log's length is looked up only where it matters."""
-    if verb in ALWAYS or (verb == "runs_diff" and not all(isinstance(given[name], str) for name in _COMPARED)):
-        return True
-    return may_be_heavy(verb, given) and ledger.position >= LONG_LOG_ENTRIES
-
-
 def is_apart(verb: str, given: Mapping[str, Any]) -> bool:
     """Return whether a read may be answered elsewhere than by the threads that read: one that has to be a `Job`."""
-    return verb == RECALL or may_be_heavy(verb, given)
+    return verb == RECALL or is_heavy(verb, given) or is_heavy_on_long_logs(verb, given)
 
 
-def may_be_heavy(verb: str, given: Mapping[str, Any]) -> bool:
-    """Return whether a read is heavy on a long log."""
-    folds = verb in BY_VALID_TIME and given.get("valid_at") is not None
-    return folds or verb in ALWAYS or verb in ON_LONG_LOGS
+def is_heavy(verb: str, given: Mapping[str, Any]) -> bool:
+    """Return whether a read is heavy, however short the log is."""
+    # Of two runs that are compared each may come as a document, as long as its sender likes.
+    documents = verb == "runs_diff" and not all(isinstance(given.get(name), str) for name in ("first", "second"))
+    return documents or verb in ALWAYS
 
 
-def recall_go_on(ledger: Ledger) -> bool:
-    """Take a step with the index that recalls look at; return whether there is more to do."""
-    from woodrat.recall import index as recall_index
-
-    return recall_index.go_on(ledger.context)
+def is_heavy_on_long_logs(verb: str, given: Mapping[str, Any]) -> bool:
+    """Return whether a read is heavy on a long log. What is about one entity is not."""
+    return (verb in ON_LONG_LOGS and given.get("ref") is None) or any(map(given.get, FOLDING.get(verb, ())))

@@ -13,22 +13,23 @@ from typing import TYPE_CHECKING, Final, cast
 from woodrat.errors import WoodratError
 from woodrat.ledger import growth, indexer
 from woodrat.server import logs
+from woodrat.server.access import OWN_TENANTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from concurrent.futures import Executor
 
     from woodrat.api.ledger import Ledger
-    from woodrat.engines.port import Engine, Shared, View
+    from woodrat.engines.port import Engine, Shared
 
 QUIET_SECONDS: Final = 0.5
 """How often it is looked whether anything was written; a log is quiet that was not written to in between."""
 LACKING_MAX: Final = 20_000
 """What lacks more entries goes on even though somebody writes."""
+STEP_PAUSE_SECONDS: Final = 0.01
+"""How long others have between two steps."""
 DUTY: Final = "indexing"
 """What one of several servers does."""
-OWN: Final = "woodrat."
-"""What the names of the server's own tenants begin with; nobody searches them."""
 
 
 def has_duty(engine: Engine, name: str) -> bool:
@@ -40,13 +41,15 @@ class Indexing:
     """Brings the indexes of all tenants up to date; from one event loop."""
 
     def __init__(
-        self, engine: Engine, open_ledger: Callable[[str], Ledger], thread: Executor, closing: asyncio.Event
+        self, engine: Engine, ledger_of: Callable[[str], Ledger], thread: Executor, closing: asyncio.Event
     ) -> None:
-        self._engine, self._open, self._thread, self._closing = engine, open_ledger, thread, closing
-        self._ledgers: dict[str, Ledger] = {}
+        self._engine, self._ledger_of, self._thread, self._closing = engine, ledger_of, thread, closing
         self._heads: dict[str, int] = {}
         self._found: dict[str, tuple[indexer.IndexPosition, ...]] = {}
-        self._due: set[str] = set()
+        self.recalled: set[str] = set()
+        """Tenants in which somebody recalled: that index is held in memory, so that every server brings its own on."""
+        self._is_due = False
+        """Whether a step was taken after which more is to be done."""
         self._waits = False
         """Whether a log was left alone because somebody writes to it."""
 
@@ -64,62 +67,47 @@ class Indexing:
         loop = asyncio.get_running_loop()
         seen: object = self  # nothing was looked at yet
         while not self._closing.is_set():
-            if not has_duty(self._engine, DUTY):
-                seen, self._found, self._due = self, {}, set()
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._closing.wait(), QUIET_SECONDS)
-                continue
-            stamp = growth.heard(self._engine)
-            if stamp is None or stamp != seen or self._due or self._waits:
+            on_duty = has_duty(self._engine, DUTY)
+            stamp = growth.heard(self._engine) if on_duty else self
+            if not on_duty:
+                self._found, self._waits = {}, False
+            if stamp is None or stamp != seen or self._is_due or self._waits or self.recalled:
                 seen = stamp
-                await loop.run_in_executor(self._thread, self._go_on)
+                await loop.run_in_executor(self._thread, self._go_on, on_duty)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._closing.wait(), 0.01 if self._due else QUIET_SECONDS)
+                await asyncio.wait_for(self._closing.wait(), STEP_PAUSE_SECONDS if self._is_due else QUIET_SECONDS)
 
-    def _go_on(self) -> None:
-        """Take a step in every log that is quiet, or far behind."""
+    def _go_on(self, on_duty: bool = True) -> None:
+        """Take a step in the index of each recall, and on duty in every log that is quiet, or far behind."""
+        from woodrat.recall import index as recall_index
+
+        self._is_due = self._waits = False
         try:
-            due: set[str] = set()
-            self._waits = False
-            for tenant in self._engine.tenants():
-                if not tenant.startswith(OWN) and not self._closing.is_set():
-                    self._tenant(tenant, due)
-            self._due = due
+            for tenant in tuple(self.recalled):
+                self.recalled.discard(tenant)  # before the step: whoever recalls meanwhile is heard
+                if not self._closing.is_set() and recall_index.go_on(self._ledger_of(tenant).context):
+                    self.recalled.add(tenant)
+                    self._is_due = True
+            for tenant in self._engine.tenants() if on_duty else ():
+                if not tenant.startswith(OWN_TENANTS) and not self._closing.is_set():
+                    self._tenant(tenant)
         except WoodratError as error:  # it is tried again soon
-            self._due = set()
             logs.failed(error)
 
-    def _is_done(self, tenant: str, view: View) -> bool:
-        """Return whether nothing lacks anything, nor did anybody forget what was there, as a rebuild does."""
-        from woodrat.api.trailing_indexes import TRAILING
-
-        found = self._found[tenant]
-        context = self._ledgers[tenant].context
-        wanted = {index.name for index in TRAILING if index.is_wanted(context)}
-        is_behind = any(one.lacking for one in found if one.name in wanted)
-        return not is_behind and TRAILING[0].position(view) == found[0].position
-
-    def _tenant(self, tenant: str, due: set[str]) -> None:
+    def _tenant(self, tenant: str) -> None:
         """Take a step in one log, if it is quiet or far behind."""
         from woodrat.api.trailing_indexes import TRAILING
 
-        ledger = self._ledgers.get(tenant)
-        if ledger is None:
-            ledger = self._ledgers[tenant] = self._open(tenant)
-        context = ledger.context
+        context = self._ledger_of(tenant).context
         with self._engine.view(context.tenant) as view:
             head = view.head().position
-            is_quiet = self._heads.get(tenant) == head
-            if is_quiet and self._is_done(tenant, view):
-                return
-            self._heads[tenant] = head
             found = self._found[tenant] = indexer.positions(view, TRAILING)
-        wanted = [index for index in TRAILING if index.is_wanted(context)]
-        names = {index.name for index in wanted}
-        most = max(one.lacking for one in found if one.name in names)
+        is_quiet = self._heads.get(tenant) == head
+        self._heads[tenant] = head
+        wanted = {index.name: index for index in TRAILING if index.is_wanted(context)}
+        most = max(one.lacking for one in found if one.name in wanted)
         if most and (is_quiet or most > LACKING_MAX):
-            if indexer.go_on(context, wanted):
-                due.add(tenant)
+            self._is_due |= indexer.go_on(context, tuple(wanted.values())) > 0
             with self._engine.view(context.tenant) as view:
                 self._found[tenant] = indexer.positions(view, TRAILING)
         elif most:

@@ -248,7 +248,7 @@ def count_down(counts: Counter[Any], what: Any) -> None:
     """Count one less, and forget what has none left."""
     counts[what] -= 1
     if not counts[what]:
-        del counts[what]
+        counts.pop(what)
 
 
 class Pace:

@@ -9,10 +9,9 @@ import asyncio
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.errors import WoodratError
-from woodrat.server import heavy_reads, logs
+from woodrat.server import heavy_reads
 from woodrat.server.problems import Rejected, closed
-from woodrat.server.readers import Full, Switching
+from woodrat.server.readers import Switching
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.progress import Progress
     from woodrat.server.access import Caller
     from woodrat.server.heavy_reads import Job
+    from woodrat.server.indexing import Indexing
     from woodrat.server.rates import Turns
     from woodrat.server.readers import Readers
     from woodrat.server.tenants import Tenants
@@ -38,19 +38,18 @@ class Reads:
         tenants: Tenants,
         threads: Mapping[str, Readers],
         turns: Mapping[str, Turns],
+        indexing: Indexing,
         workers: Workers | None,
         closing: asyncio.Event,
         read_seconds: float,
     ) -> None:
-        self._tenants, self._threads, self._turns = tenants, threads, turns
+        self._tenants, self._threads, self._turns, self._indexing = tenants, threads, turns, indexing
         self._closing, self._read_seconds = closing, read_seconds
         self.workers = workers
         """Processes that answer heavy reads; without them threads do."""
         self._switching = Switching(SWITCH_SECONDS)
         self._awaited: set[asyncio.Future[Any]] = set()
         """What is being read for somebody who waits."""
-        self._catching_up: set[tuple[str, str]] = set()
-        """Tenants, and which indexes of theirs are being brought up to date."""
 
     async def read(self, caller: Caller, call: Callable[[], Any], job: Job | None = None) -> Any:
         """Do something that reads; where the `job` is heavy, another process does that instead."""
@@ -58,10 +57,8 @@ class Reads:
             async with asyncio.timeout(self._read_seconds):
                 ledger = self._tenants.ledger(caller)
                 if job is not None and job.verb == heavy_reads.RECALL:
-                    try:
-                        return await self._read_in_thread("recalls", caller, call)
-                    finally:
-                        self._bring_on(ledger, heavy_reads.RECALL, lambda: heavy_reads.recall_go_on(ledger))
+                    self._indexing.recalled.add(ledger.tenant)
+                    return await self._read_in_thread("recalls", caller, call)
                 if job is None or not await self._is_heavy(job, ledger):
                     return await self._read_in_thread("reads", caller, call)
                 async with self.reading(caller, call, job) as work:
@@ -111,9 +108,9 @@ class Reads:
             reading.cancel()
 
     async def _is_heavy(self, job: Job, ledger: Ledger) -> bool:
-        if job.verb in heavy_reads.ALWAYS:
+        if heavy_reads.is_heavy(job.verb, job.given):
             return True
-        return bool(await self.look_up(lambda: heavy_reads.is_heavy(job.verb, job.given, ledger)))
+        return bool(await self.look_up(lambda: ledger.position) >= heavy_reads.LONG_LOG_ENTRIES)
 
     @contextmanager
     def _awaiting(self, reading: asyncio.Future[Any]) -> Iterator[asyncio.Future[Any]]:
@@ -123,26 +120,3 @@ class Reads:
         finally:
             self._awaited.discard(reading)
             reading.cancel()
-
-    def _bring_on(self, ledger: Ledger, what: str, step: Callable[[], bool | None]) -> None:
-        """Have indexes of a tenant brought on in the background, a step at a time, unless that is being done."""
-        doing = (str(ledger.tenant), what)
-        if doing in self._catching_up or self._closing.is_set():
-            return
-
-        def go_on() -> None:
-            has_more = None
-            try:
-                has_more = step()
-            except WoodratError as error:  # it is tried again with the next such question
-                logs.failed(error)
-            finally:
-                self._catching_up.discard(doing)
-            if has_more:
-                self._bring_on(ledger, what, step)  # behind the steps of other tenants
-
-        self._catching_up.add(doing)
-        try:
-            self._threads["indexes"].submit(go_on)
-        except (Full, RuntimeError):  # too much waits there, or the server ends
-            self._catching_up.discard(doing)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
@@ -14,11 +15,13 @@ from woodrat.merge.snapshot import Snapshot
 from woodrat.records import replace
 from woodrat.server.route import DETAILS, Route
 from woodrat.server.routes import ROUTES
-from woodrat.server.show_cache import Shown, shown
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
+
+
+_POSITION: Final = b',"position":'
 
 
 class Reply(NamedTuple):
@@ -33,15 +36,27 @@ def reply(route: Route, past: Past, result: Any, *, details: bool = False) -> Re
 
     With `details` nothing is left out; else a list is compact, and a large collection is shown in part.
     """
-    if type(result) is Shown:
-        return Reply(result.body, ((b"etag", result.tag),))
     if type(result) is bytes:  # a document of which every byte counts
         return Reply(result)
     form = route.form
     if form.kind is Snapshot:
-        return reply(route, past, shown(codec.whole(result) if details else result))
+        return shown(codec.whole(result) if details else result)
     written = form.write(result, lambda: past.position, details=details or not route.has_details)
     return Reply(orjson.dumps(written))
+
+
+def shown(snapshot: Snapshot) -> Reply:
+    """Return a snapshot as it is sent, with its entity tag: the version, and a digest of all but the position.
+
+    The tag is weak, as the position moves on while nothing is said of the entity. The version alone would not do:
+    another schema, or an erasure, changes what is shown of an entity nobody spoke of.
+    """
+    body = orjson.dumps(snapshot.to_json())
+    # Position, version and digest come last, and the last two hold nothing that anybody said.
+    start = body.rindex(_POSITION) + len(_POSITION)
+    digest = blake2b(body[:start], digest_size=8)
+    digest.update(body[body.index(b",", start) :])
+    return Reply(body, ((b"etag", b'W/"%d-%b"' % (snapshot.version, digest.hexdigest().encode())),))
 
 
 def read(route: Route, ledger: Ledger, given: dict[str, Any]) -> Reply:

@@ -10,7 +10,16 @@ import asyncio
 import gzip
 import re
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from contextlib import aclosing
 from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast
@@ -239,34 +248,22 @@ class Exchange:
         stated = self.headers.get(b"content-length", b"")
         if stated.isdigit() and int(stated) > limits.bytes_max:
             raise too_large(limits.bytes_max, int(stated))
-        parts: list[bytes] = []
+        taken, unpacker = TakenBody(limits, lines=lines), Unpacker() if packed == b"gzip" else None
         try:
             async with asyncio.timeout(self._wait_seconds):
-                if packed == b"gzip":
-                    await self._take_packed(parts, limits, lines=lines)
-                else:
-                    await self._take_plain(parts, limits, lines=lines)
+                async for part in self._parts():
+                    for step in (part,) if unpacker is None else unpacker.take(part):
+                        taken.add(step)
+                        self._hold(taken.size)
+                        if unpacker is not None:  # a small part may come to much, and others are to be answered
+                            await asyncio.sleep(0)
         except TimeoutError:
             raise self._too_slow() from None
         except zlib.error as error:
             raise Rejected(400, f"The body is not gzip ({error}). {NOTHING_DONE} Send it as it was packed.") from None
-        return parts[0] if len(parts) == 1 else b"".join(parts)
-
-    async def _take_plain(self, parts: list[bytes], limits: BodyLimits, *, lines: bool) -> None:
-        taken = TakenBody(parts, limits, lines=lines)
-        async for part in self._parts():
-            taken.add(part)
-            self._hold(taken.size)
-
-    async def _take_packed(self, parts: list[bytes], limits: BodyLimits, *, lines: bool) -> None:
-        taken, unpacker = TakenBody(parts, limits, lines=lines), Unpacker()
-        async for part in self._parts():
-            for step in unpacker.take(part):
-                taken.add(step)
-                self._hold(taken.size)
-                await asyncio.sleep(0)  # a small part may come to much, and others are to be answered meanwhile
-        if not unpacker.whole:
+        if unpacker is not None and not unpacker.whole:
             raise Rejected(400, f"The body ends in the middle of its gzip. {NOTHING_DONE} Send all of it.")
+        return b"".join(taken.parts)
 
     def _hold(self, size: int) -> None:
         """Take the room that a long body needs, which is given back when the request was answered."""
@@ -326,11 +323,10 @@ class Exchange:
 
         async def send(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                self.started, self.status = True, message["status"]
-                own = ((b"x-request-id", self.id.encode()), NOSNIFF, NO_STORE, *self._extra, self._vary)
                 theirs = [item for item in message.get("headers", ()) if item[0].lower() != NO_STORE[0]]
-                message["headers"] = [*theirs, *own]
-            await self._send(message)
+                await self._begin(message["status"], (*theirs, NO_STORE))
+            else:
+                await self._send(message)
 
         await answering({**scope, **said}, receive, send)
 
@@ -401,23 +397,26 @@ class Exchange:
         if b"if-none-match" in self.headers and status == 200 and self._has(headers):
             await self._unchanged((*headers, cached))
             return
-        sent = [(b"content-type", media), (b"x-request-id", self.id.encode()), NOSNIFF, cached]
-        sent += (*self._extra, *headers)
+        sent = [(b"content-type", media), cached, *headers]
         if (ready := next((pair for pair in packed if self._takes(pair[0])), None)) is not None:
             sent.append((b"content-encoding", ready[0]))
             body = ready[1]
         elif len(body) >= GZIP_FROM_BYTES and self._takes(b"gzip"):
             body = gzip.compress(body, 1, mtime=0) if len(body) < LONG_BYTES else await asyncio.to_thread(_packed, body)
             sent.append((b"content-encoding", b"gzip"))
-        sent += (self._vary, (b"content-length", str(len(body)).encode()))
-        self.started, self.status = True, status
-        await self._send({"type": "http.response.start", "status": status, "headers": sent})
+        await self._begin(status, (*sent, (b"content-length", str(len(body)).encode())))
         if self.method == "HEAD":
             body = b""
         if len(body) >= LONG_ANSWER_BYTES:
             await self._hand_over_pieces(body)
             body = b""
         await self._send({"type": "http.response.body", "body": body})
+
+    async def _begin(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Send the beginning of an answer: its status and headers, and those that every answer has."""
+        self.started, self.status = True, status
+        every = ((b"x-request-id", self.id.encode()), NOSNIFF, *self._extra, self._vary)
+        await self._send({"type": "http.response.start", "status": status, "headers": [*headers, *every]})
 
     async def while_here(self, doing: Awaitable[T]) -> T:
         """Return the result of something for a caller who waits; who goes away ends it at once, and that is `Gone`.
@@ -461,17 +460,13 @@ class Exchange:
 
     async def _unchanged(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
         """Answer that what the reader has is still so."""
-        sent = [(b"x-request-id", self.id.encode()), NOSNIFF, *self._extra, *headers, self._vary]
-        self.started, self.status = True, 304
-        await self._send({"type": "http.response.start", "status": 304, "headers": sent})
+        await self._begin(304, headers)
         await self._send({"type": "http.response.body", "body": b""})
 
     async def stream(self, media: bytes, parts: AsyncGenerator[bytes, None]) -> None:
         """Answer with parts as they come, to a caller who is there and reads them."""
-        headers = [(b"content-type", media), (b"x-request-id", self.id.encode()), NOSNIFF, NO_STORE]
-        headers += (*self._extra, self._vary)
-        self.started, self.status, self._streams = True, 200, media
-        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+        self._streams = media
+        await self._begin(200, ((b"content-type", media), NO_STORE))
         if self.method != "HEAD":
             await self.while_here(self._hand_over_parts(parts))
         await self._send({"type": "http.response.body", "body": b""})

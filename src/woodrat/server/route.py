@@ -68,8 +68,6 @@ class Route:
     """Whether it may tell of other types than it names, so that a grant for one type does not open it."""
     alone: bool = False
     """Whether it reads what it wrote, so that it cannot share a commit."""
-    batched: bool = False
-    """Whether it is one write and its report, so that it can be merged with those it shares a commit with."""
     lines: bool = False
     """Whether its body may be JSON lines too."""
     soon: Callable[..., Any] | None = None

@@ -15,17 +15,18 @@ from woodrat.api import codec
 from woodrat.api.verb import Verb
 from woodrat.api.verbs import verbs
 from woodrat.errors import Fault, Refused, shown
+from woodrat.ledger import reads
 from woodrat.ledger.moments import NO_READ
 from woodrat.server import log_routes, run_routes, source_routes, tenant_routes, webhook_routes, wire
 from woodrat.server.route import DETAILS, Route, param_of
-from woodrat.server.show_cache import Spelling
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
     from woodrat.ledger.progress import Progress
     from woodrat.merge.blame import Blame
-    from woodrat.verify.report import OrderProof, Verified
+    from woodrat.merge.snapshot import Snapshot
+    from woodrat.verify.report import OrderProof
 
 SHUFFLES_MAX: Final = 1_000
 """Most orders that one call has a server try."""
@@ -60,7 +61,6 @@ def declared_route(verb: Verb) -> Route:
         returns,
         wide=declared.wide,
         alone=declared.alone,
-        batched=declared.batched,
         lines=declared.lines,
         soon=_SOON.get(verb.name),
     )
@@ -79,14 +79,14 @@ def _called_by_name(name: str) -> Callable[..., Any]:
 # What a server does differently
 
 
+def _show_soon(ledger: Ledger, *, ref: str, **_: Any) -> Snapshot | None:
+    """Show an entity whose state is kept as it is; `None` where showing it takes longer."""
+    return reads.show_soon(ledger.context, ref)
+
+
 def _blame(past: Past, ref: str, field: str | None = None, **asked: Any) -> Blame:
     """Show claims on the fields of an entity; an address may name the field after a #."""
     return wire.blamed(past, ref, field, **asked)
-
-
-def _verify(ledger: Ledger, **asked: Any) -> Verified:
-    """Verify in this process, so that a caller takes no more than one reader."""
-    return ledger.verify(**asked, jobs=1)
 
 
 def _prove_order(ledger: Ledger, *, shuffles: int = 100, progress: Progress | None = None) -> OrderProof:
@@ -123,7 +123,6 @@ def _import_runs(
 
 _DIFFERENT: Final[Mapping[str, Callable[..., Any]]] = {
     "blame": _blame,
-    "verify": _verify,
     "prove_order": _prove_order,
     "proofs.prove": _prove,
     "proofs.prove_consistency": _prove_consistency,
@@ -132,8 +131,8 @@ _DIFFERENT: Final[Mapping[str, Callable[..., Any]]] = {
     "log.entries": log_routes.entries,
 }
 """How verbs are carried out that a server answers in its own way."""
-_SOON: Final[Mapping[str, Callable[..., Any]]] = {"show": Spelling.show}
-"""What answers verbs on the loop itself."""
+_SOON: Final[Mapping[str, Callable[..., Any]]] = {"show": _show_soon}
+"""How verbs are answered on the loop itself."""
 
 ROUTES: Final[tuple[Route, ...]] = (
     *(declared_route(verb) for verb in verbs().values() if verb.declaration.path),

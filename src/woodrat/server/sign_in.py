@@ -23,10 +23,8 @@ from woodrat.server.sessions import IDLE_SECONDS, Presented, Sessions
 from woodrat.server.wire import version
 
 if TYPE_CHECKING:
-    from woodrat.server.audit import Audit
-    from woodrat.server.keys import Access, Callers
+    from woodrat.server.gateway import HttpGateway
     from woodrat.server.requests import Exchange
-    from woodrat.server.writes import Writes
 
 METHODS: Final = ("GET", "HEAD", "POST", "DELETE")
 BODY: Final = BodyLimits(bytes_max=4_096, values_max=16)
@@ -48,9 +46,9 @@ CHANGING: Final = (WRITE, CORRECT, RUN, MANAGE)
 class SignIn:
     """Answers `/session`."""
 
-    def __init__(self, keys: Access, callers: Callers, sessions: Sessions, writes: Writes, audit: Audit) -> None:
-        self._keys, self._callers, self._sessions = keys, callers, sessions
-        self._writes, self._audit = writes, audit
+    def __init__(self, gateway: HttpGateway, sessions: Sessions) -> None:
+        self._keys, self._callers, self._sessions = gateway.callers.keys, gateway.callers, sessions
+        self._writes, self._audit = gateway.writes, gateway.audit
         self._failures = Failures(FAILURE_SECONDS, COUNTED_MAX)
 
     async def answer(self, exchange: Exchange) -> None:

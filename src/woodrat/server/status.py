@@ -17,7 +17,7 @@ from woodrat.server.keys import KEYS_TENANT
 from woodrat.server.problems import NOTHING_DONE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Executor
 
     from woodrat.engines.port import Engine
@@ -84,12 +84,14 @@ class Status:
 
 def indexes_text(lacking: Mapping[str, int]) -> str:
     """Return how far the indexes are, in the text format of metrics."""
-    found = [
-        "# HELP woodrat_index_lacking Entries that an index does not know yet, over all tenants.",
-        "# TYPE woodrat_index_lacking gauge",
-        *(f'woodrat_index_lacking{{index="{name}"}} {count}' for name, count in sorted(lacking.items())),
-    ]
-    return "\n".join(found) + "\n"
+    samples = [(f'{{index="{name}"}}', count) for name, count in sorted(lacking.items())]
+    return _family("index_lacking", "gauge", "Entries that an index does not know yet, over all tenants.", samples)
+
+
+def _family(name: str, kind: str, what: str, samples: Iterable[tuple[str, object]]) -> str:
+    """Return one metric in the text format: what it is, and its values by their labels."""
+    lines = [f"# HELP woodrat_{name} {what}", f"# TYPE woodrat_{name} {kind}"]
+    return "\n".join([*lines, *(f"woodrat_{name}{labels} {value}" for labels, value in samples), ""])
 
 
 def _older(tenants: int) -> str:
@@ -186,38 +188,30 @@ class Measures:
 
         `work` is, by kind, how many run, wait, and were refused as too many waited.
         """
+        requests = [
+            (f'{{verb="{verb}",status="{status}"}}', count) for (verb, status), count in sorted(self._requests.items())
+        ]
+        streams = [(f'{{kind="{kind}"}}', count) for kind, count in self.streams.items()]
+        degraded_text = "Whether the read audit lost events, or cannot be written now."
+        dropped_text = "Events of the read audit that could not be written."
         found = [
-            "# HELP woodrat_requests_total Requests answered, by verb and status.",
-            "# TYPE woodrat_requests_total counter",
-        ]
-        for (verb, status), count in sorted(self._requests.items()):
-            found.append(f'woodrat_requests_total{{verb="{verb}",status="{status}"}} {count}')
-        found += [
-            "# HELP woodrat_request_seconds How long requests took, by verb.",
-            "# TYPE woodrat_request_seconds histogram",
-        ]
-        for verb, buckets in sorted(self._buckets.items()):
-            total = 0
-            for bound, count in zip((*map(str, BOUNDS), "+Inf"), buckets, strict=True):
-                total += count
-                found.append(f'woodrat_request_seconds_bucket{{verb="{verb}",le="{bound}"}} {total}')
-            found.append(f'woodrat_request_seconds_sum{{verb="{verb}"}} {self._seconds[verb]:.6f}')
-            found.append(f'woodrat_request_seconds_count{{verb="{verb}"}} {total}')
-        found += [
-            "# HELP woodrat_requests_open Requests being answered now.",
-            "# TYPE woodrat_requests_open gauge",
-            f"woodrat_requests_open {self.open}",
-            "# HELP woodrat_streams_open Streams that are open now, by kind.",
-            "# TYPE woodrat_streams_open gauge",
-            *(f'woodrat_streams_open{{kind="{kind}"}} {count}' for kind, count in self.streams.items()),
-            "# HELP woodrat_audit_events_dropped_total Events of the read audit that could not be written.",
-            "# TYPE woodrat_audit_events_dropped_total counter",
-            f"woodrat_audit_events_dropped_total {audit_dropped}",
-            "# HELP woodrat_audit_degraded Whether the read audit lost events, or cannot be written now.",
-            "# TYPE woodrat_audit_degraded gauge",
-            f"woodrat_audit_degraded {int(degraded)}",
+            _family("requests_total", "counter", "Requests answered, by verb and status.", requests),
+            _family("request_seconds", "histogram", "How long requests took, by verb.", []),
+            *(line for verb in sorted(self._buckets) for line in self._histogram(verb)),
+            _family("requests_open", "gauge", "Requests being answered now.", [("", self.open)]),
+            _family("streams_open", "gauge", "Streams that are open now, by kind.", streams),
+            _family("audit_events_dropped_total", "counter", dropped_text, [("", audit_dropped)]),
+            _family("audit_degraded", "gauge", degraded_text, [("", int(degraded))]),
         ]
         for place, (name, kind, what) in enumerate(_WORK):
-            found += [f"# HELP woodrat_{name} {what}, by kind of work.", f"# TYPE woodrat_{name} {kind}"]
-            found += [f'woodrat_{name}{{kind="{of}"}} {counts[place]}' for of, counts in sorted((work or {}).items())]
-        return "\n".join(found) + "\n"
+            counted = [(f'{{kind="{of}"}}', counts[place]) for of, counts in sorted((work or {}).items())]
+            found.append(_family(name, kind, f"{what}, by kind of work.", counted))
+        return "".join(found)
+
+    def _histogram(self, verb: str) -> Iterator[str]:
+        total = 0
+        for bound, count in zip((*map(str, BOUNDS), "+Inf"), self._buckets[verb], strict=True):
+            total += count
+            yield f'woodrat_request_seconds_bucket{{verb="{verb}",le="{bound}"}} {total}\n'
+        yield f'woodrat_request_seconds_sum{{verb="{verb}"}} {self._seconds[verb]:.6f}\n'
+        yield f'woodrat_request_seconds_count{{verb="{verb}"}} {total}\n'

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from woodrat.api.past import Past
     from woodrat.ledger.growth import Growth
     from woodrat.log.entry import Entry
-    from woodrat.server.keys import Callers
-    from woodrat.server.reads import Reads
+    from woodrat.server.gateway import HttpGateway
     from woodrat.server.reply import Reply
     from woodrat.server.requests import Exchange
 
@@ -61,16 +60,9 @@ _ENDS: Final = ("limit", "as_of")
 class LogStreams:
     """Answers those who follow a log, or wait for it to go on."""
 
-    def __init__(
-        self,
-        reads: Reads,
-        callers: Callers,
-        threads: Executor,
-        growth: Growth,
-        closing: asyncio.Event,
-    ) -> None:
-        self._reads, self._callers, self._threads = reads, callers, threads
-        self._growth, self._closing = growth, closing
+    def __init__(self, gateway: HttpGateway, threads: Executor, growth: Growth, closing: asyncio.Event) -> None:
+        self._reads, self._callers = gateway.reads, gateway.callers
+        self._threads, self._growth, self._closing = threads, growth, closing
 
     async def answer(self, exchange: Exchange, ledger: Ledger, given: dict[str, Any]) -> None:
         """Answer with the log itself: to its present end as lines, or on and on as events."""

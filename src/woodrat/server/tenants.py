@@ -46,14 +46,16 @@ class Tenants:
 
     def ledger(self, caller: Caller) -> Ledger:
         """Return the ledger of a caller's tenant, as their agent has it."""
-        key = (caller.tenant, caller.agent)
-        ledger = self._ledgers.get(key)
+        return self.of(caller.tenant, caller.agent)
+
+    def of(self, tenant: str, agent: str) -> Ledger:
+        """Return a tenant's ledger as an agent has it."""
+        ledger = self._ledgers.get((tenant, agent))
         if ledger is None:
-            ledger = self._ledgers[key] = self.open(*key)
+            ledger = self._ledgers[tenant, agent] = self._open(tenant, agent)
         return ledger
 
-    def open(self, tenant: str, agent: str) -> Ledger:
-        """Open a tenant's ledger as an agent has it."""
+    def _open(self, tenant: str, agent: str) -> Ledger:
         check_put_back(self._engine, tenant, self._proofs)
         return Ledger(
             self._engine,

@@ -27,18 +27,16 @@ from woodrat.server import memory
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from woodrat.api.ledger import Ledger
     from woodrat.engines.port import Engine
     from woodrat.ledger.progress import Progress
     from woodrat.merge import Policy
     from woodrat.server.heavy_reads import Job
+    from woodrat.server.tenants import Tenants
 
 NICE: Final = 15
 """How far a worker steps back behind the process that serves, as `nice` counts it."""
 END_SECONDS: Final = 1.0
 """How long a worker without work may take to end."""
-LEDGERS_MAX: Final = 64
-"""How many tenants' ledgers a worker keeps open."""
 TELL_SECONDS: Final = 0.25
 """How often a worker says how far it is."""
 
@@ -203,7 +201,10 @@ def serve() -> int:
     """Answer the jobs that come in on standard input, until there are no more."""
     import signal
 
+    from woodrat.clock import SystemClock
+    from woodrat.ledger.own_policy import registry
     from woodrat.replay.workers.messages import take_standard_streams
+    from woodrat.server.tenants import Tenants
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(OSError):
@@ -215,7 +216,10 @@ def serve() -> int:
     plan = jobs.next()
     if plan is None:
         return 0
-    ledgers = _Ledgers(plan)
+    # On an engine that only reads nothing is signed, and what was signed is known.
+    ledgers = Tenants(
+        plan.opener(), SystemClock(), registry(()), strict=plan.strict, proofs=plan.proofs, redact=plan.redact
+    )
 
     def send(message: dict[str, Any]) -> None:
         pickle.dump(message, answers)
@@ -226,48 +230,7 @@ def serve() -> int:
     return 0
 
 
-class _Ledgers:
-    """The ledgers that were asked about, opened for reading."""
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan, self._engine = plan, plan.opener()
-        self._open: dict[tuple[str, str], Ledger] = {}
-
-    def of(self, tenant: str, agent: str) -> Ledger:
-        """Return a tenant's ledger as an agent has it."""
-        from woodrat.api.ledger import Ledger
-        from woodrat.api.maintenance import signing_for
-        from woodrat.clock import SystemClock
-        from woodrat.ledger.own_policy import registry
-
-        found = self._open.get((tenant, agent))
-        if found is None:
-            if len(self._open) >= LEDGERS_MAX:
-                self._open.clear()
-            clock, proofs = SystemClock(), self._plan.proofs
-            found = self._open[tenant, agent] = Ledger(
-                self._engine,
-                tenant=tenant,
-                agent=agent,
-                clock=clock,
-                policies=registry(()),
-                strict=self._plan.strict,
-                # On an engine that only reads it signs nothing, and knows what was signed.
-                signing=None
-                if proofs is None
-                else signing_for(self._engine, tenant, proofs, clock, every=None, tell=_say),
-                keys=proofs,
-                redact=self._plan.redact,
-            )
-        return found
-
-
-def _say(text: str) -> None:
-    """Say what went wrong with a checkpoint, to whoever reads the server's output."""
-    print(text, file=sys.stderr)
-
-
-def answer_to(job: Job, ledgers: _Ledgers, tell: Progress) -> dict[str, Any]:
+def answer_to(job: Job, ledgers: Tenants, tell: Progress) -> dict[str, Any]:
     """Return the answer to a job, or what went wrong, as it is sent back; `tell` is told how far it is, if it tells."""
     given = {**job.given, "progress": seldom(tell, TELL_SECONDS)} if job.tells else dict(job.given)
     try:

@@ -10,7 +10,6 @@ import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.api.ledger import with_stand_in
 from woodrat.canon.ids import TenantId
 from woodrat.errors import Forbidden, NotFound, Refused
 from woodrat.server import access, heavy_reads
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
     from woodrat.api.ledger import Ledger
     from woodrat.ledger.committer import Committer
-    from woodrat.ledger.report import Report
     from woodrat.runs.relay import Relay
     from woodrat.server.access import Caller
     from woodrat.server.limits import Limits
@@ -69,16 +67,6 @@ class Writes:
         finally:
             self._end(caller)
 
-    async def write_report(self, caller: Caller, ledger: Ledger, write: Callable[[Ledger], Report]) -> Report:
-        """Do one write of a ledger, merged in one pass with others that wait; it is durable before this returns."""
-        self._begin(caller)
-        try:
-            return await self._committer.carry_out_report(
-                lambda batch: write(ledger if batch is None else with_stand_in(ledger, batch)), tenant=ledger.tenant
-            )
-        finally:
-            self._end(caller)
-
     async def carry_out(self, caller: Caller, ledger: Ledger, route: Route, given: dict[str, Any], body: Any) -> Reply:
         """Carry out a call of a route that writes."""
         records = given.get("records")
@@ -117,11 +105,6 @@ class Writes:
         if route.relays:
             return await self._commit_step(ledger, route, given)
         try:
-            if route.batched:
-                return await self._committer.carry_out_report(
-                    lambda batch: route.answer(ledger if batch is None else with_stand_in(ledger, batch), **given),
-                    tenant=ledger.tenant,
-                )
             return await self._committer.carry_out(
                 lambda: route.answer(ledger, **given), alone=route.alone, tenant=ledger.tenant
             )

@@ -14,7 +14,7 @@ from typing import Final
 
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.state.identity_rules import FOLDS
+from woodrat.state.match import fold
 
 TOKEN_CHARACTERS_MAX: Final = 64
 """Longest token; what follows in a longer word is not looked at, in a query as little as in a value."""
@@ -109,8 +109,8 @@ def _set(ranges: Iterable[tuple[int, int]]) -> str:
 
 _TOKEN = re.compile(f"[{_set(SINGLE)}]|[a-z0-9{_set(_gaps(SEPARATORS + SINGLE))}]+")
 
-Words = Mapping[str, Set[str]]
-"""The tokens of one entity, each with the fields it stands in; a token of the key alone stands in none."""
+Words = Mapping[str, tuple[str, ...]]
+"""The tokens of one entity, each with the fields it stands in, by name; a token of the key alone stands in none."""
 
 
 def tokens(text: str) -> list[str]:
@@ -134,12 +134,12 @@ def lowered(text: str) -> str:
     return text.lower() if text.isascii() else text.translate(_LOWER)
 
 
-def whole(key: str) -> str:
-    """Return what stands for a whole key among the tokens, so that an exact match is found as a token is.
+def whole(name: str) -> str:
+    """Return what stands for a whole key or identifying value among the tokens, so that an exact match is a token.
 
     No token holds NUL, so none begins with it or is the beginning of it.
     """
-    return f"\0{FOLDS['ascii-lower-1'](FOLDS['trim-1'](key))}\0"
+    return f"\0{fold(name)}\0"
 
 
 def texts(value: Json) -> Iterator[str]:
@@ -155,28 +155,33 @@ def texts(value: Json) -> Iterator[str]:
             waiting.extend(item[name] for name in sorted(item, reverse=True))
 
 
-def words(members: Iterable[Ref], fields: Mapping[str, Json], searchable: Set[str]) -> Words:
-    """Return the tokens of an entity: those of its keys, and those of its text values.
+def words(
+    members: Iterable[Ref], identifying: Iterable[str], fields: Mapping[str, Json], searchable: Set[str]
+) -> Words:
+    """Return the tokens of an entity: those of its keys, its identifying values as a whole, and its text values.
 
     Where a schema marks fields as `searchable` only these are looked into, otherwise all. Tokens beyond `TOKENS_MAX`
     are left out.
     """
-    found: dict[str, set[str]] = {}
+    found: dict[str, tuple[str, ...]] = {}
     for member in members:
-        found[whole(member.key)] = set()
+        found[whole(member.key)] = ()
         for token in tokens(member.key):
             if len(found) < TOKENS_MAX:
-                found.setdefault(token, set())
+                found.setdefault(token, ())
+    found.update((whole(value), ()) for value in identifying)
     for name in sorted(fields):
         if searchable and name not in searchable:
             continue
-        value = fields[name]
+        value, here = fields[name], (name,)
         for text in (value,) if isinstance(value, str) else texts(value):
             for token in _tokens_at_hand(text) if len(text) <= _SHORT else tokens(text):
-                if token in found:
-                    found[token].add(name)
-                elif len(found) < TOKENS_MAX:
-                    found[token] = {name}
+                known = found.get(token)
+                if known is None:
+                    if len(found) < TOKENS_MAX:
+                        found[token] = here
+                elif known[-1:] != here:
+                    found[token] = known + here
     return found
 
 

@@ -1,39 +1,40 @@
-"""What trails the log, worked out again from it: indexes of runs and traces, of bodies, vectors, the fingerprint."""
+"""Indexes: what trails the log is derived anew in the scratch database, as far as it goes in the ledger."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from woodrat.engines.port import BEFORE_ALL, Audit, IndexRow, Mismatch, View
+from woodrat.engines.port import VECTORS, IndexRow, Mismatch, View
 from woodrat.errors import Corrupt
 from woodrat.exchange import index as exchange_index
-from woodrat.explain.index import touched
-from woodrat.explain.index.traces import TRACES
-from woodrat.ledger import fingerprint_index, identity_backlog, log_rows, refold, search_index
+from woodrat.ledger import fingerprint_index, identity_backlog, refold, state_index, state_rows, state_steps
 from woodrat.ledger import index as log_index
+from woodrat.ledger.comparison import differing
 from woodrat.ledger.identifying_values import SHARING, prefix_of_rule
-from woodrat.ledger.indexer import STATE
-from woodrat.ledger.state_index import progress_of
 from woodrat.recall import index as recall_index
-from woodrat.runs.index.terms import LISTS, NAME
-from woodrat.state import entry_rows, fingerprint, observation
 
 if TYPE_CHECKING:
-    from woodrat.merge import Policy
+    from collections.abc import Callable
+
+    from woodrat.context import Context
+    from woodrat.ledger.comparison import Comparison
+    from woodrat.ledger.state_index import Progress
     from woodrat.recall.embedders import Embedder
-    from woodrat.verify.leaves import Leaves
+
+WORDS: Final = frozenset({state_rows.WORD, state_rows.RELATION_WORD, state_rows.ROOT})
+"""The indexes of words."""
+ROWS: Final = 1_000
+"""How many rows are put at a time."""
+UNREADABLE: Final = (AttributeError, TypeError, ValueError, Corrupt)
+"""What reading a note of the wrong shape may raise."""
 
 
-LISTED: Final = (entry_rows.OBSERVED, entry_rows.SAID, entry_rows.BLOCKS, NAME, LISTS, TRACES, touched.NAME)
-"""The indexes of observations and of rooms, which a deep check compares."""
-
-
-def check_notes(view: View, audit: Audit) -> None:
+def check_notes(view: View) -> Iterator[Mismatch]:
     """Compare what is noted of indexes and of other logs with the end of the log, which may have been cut back."""
     end = view.head().position
-    of_state = {index.name for index in STATE}
-    for name, noted in audit.notes().items():
+    for name, noted in view.notes().items():
         try:
             if name.startswith(exchange_index.TAKEN):
                 exchange_index.noted_mark(noted, name)  # a position of another log; only its shape can be seen here
@@ -42,132 +43,124 @@ def check_notes(view: View, audit: Audit) -> None:
                 if name == refold.NAME
                 else any(one.position > end for one in identity_backlog.backlogs(view))
                 if name == identity_backlog.NAME
-                else progress_of(view, name).position > end
-                if name in of_state
-                else (name == recall_index.PASSAGES or name.startswith(recall_index.VECTORS))
-                and log_index.covered(view, name) > end
+                else state_index.reached(view) > end
+                if name == state_index.NAME
+                else fingerprint_index.position(view) > end
+                if name == fingerprint_index.NAME
+                else (name == recall_index.PASSAGES or name.startswith(VECTORS)) and log_index.covered(view, name) > end
             ):
                 problem = f"the index {name} speaks of a position after the end of the log"
-                audit.wrong.append(Mismatch("truncated", end + 1, None, problem, log=True))
-        except (AttributeError, TypeError, Corrupt):
-            audit.wrong.append(Mismatch("index", None, None, f"what is noted as {name} cannot be read"))
+                yield Mismatch("truncated", end + 1, None, problem, log=True)
+        except UNREADABLE:
+            yield Mismatch("index", None, None, f"what is noted as {name} cannot be read")
 
 
-def pass_over_backlog(view: View, audit: Audit) -> None:
-    """Count the identifying values by rules that wait as found: which of them are there depends on how far that is."""
-    for one in identity_backlog.backlogs(view):
-        for rule in one.rules:
-            for key, _ in view.scan(SHARING, prefix_of_rule(one.type, rule)):
-                audit.listed(IndexRow(SHARING, key, 0))
+class Followed:
+    """The indexes that were derived anew as far as they go in a ledger."""
+
+    def __init__(self, view: View, scratch: Context, tell: Callable[[], object]) -> None:
+        self._view, self._scratch, self._tell = view, scratch, tell
+        self.passed_over = {*state_rows.INDEXES, recall_index.PASSAGES}
+        """The names of the ordered indexes that are not compared."""
+        self.unchecked: set[str] = set()
+        """What could not be compared, and why."""
+        self.wrong: list[Mismatch] = []
+        """What is wrong with how far they go."""
+
+    def is_compared(self, name: str) -> bool:
+        """Return whether an ordered index is compared."""
+        return name not in self.passed_over and (not name.startswith(VECTORS) or name in self._vectors)
+
+    _vectors: frozenset[str] = frozenset()
+
+    # Rows of states
+
+    def states(self, *, deep: bool) -> None:
+        """Derive the rows of states, and the leaves of the fingerprint. Words are compared only in depth."""
+        try:
+            known = state_index.progress_of(self._view)
+        except UNREADABLE:
+            pass  # `check_notes` names it
+        else:
+            if self._follow(known):
+                self.passed_over.difference_update(state_rows.INDEXES)
+                self.passed_over.update(() if deep else WORDS)
+            elif known.filling:
+                self.unchecked.add("the state index: it takes in a new schema in other steps")
+            else:
+                problem = f"the index {state_index.NAME} ends at {known.position}, where no write ends"
+                self.wrong.append(Mismatch("index", None, None, problem))
+        self._leaves()
+
+    def _follow(self, known: Progress) -> bool:
+        """Bring the index to where it stands in the ledger, also where that is in the middle of a new schema."""
+        engine, tenant, policies = self._scratch.engine, self._scratch.tenant, self._scratch.policies
+        while True:
+            with engine.view(tenant) as view:
+                reached = state_index.progress_of(view)
+            if reached == known or reached.position > known.position:
+                return reached == known
+            entries = min(state_steps.STEP_ENTRIES, known.position - reached.position)
+            if not state_steps.go_on(engine, tenant, policies, max(entries, 1)):
+                return False
+            self._tell()
+
+    def _leaves(self) -> None:
+        """Bring the leaves of the fingerprint, which are those of the end of the log, back to where they stand."""
+        try:
+            known = fingerprint_index.position(self._view)
+        except UNREADABLE:
+            return
+        with self._scratch.engine.transaction(self._scratch.tenant) as write:
+            if known < write.head().position:
+                fingerprint_index.turn_back(write, self._scratch.policies, known)
+
+    # Passages and vectors
+
+    def passages(self, embedder: Embedder | None) -> None:
+        """Derive passages, and with an embedder its vectors; those of others are left out."""
+        engine, tenant, policies = self._scratch.engine, self._scratch.tenant, self._scratch.policies
+        end = log_index.covered(self._view, recall_index.PASSAGES)
+        with engine.transaction(tenant) as write:
+            _put(write.put, recall_index.kept_passages(write, policies, end))
+            self.passed_over.discard(recall_index.PASSAGES)
+            for name in self._view.index_names():
+                if not name.startswith(VECTORS):
+                    continue
+                id = name.removeprefix(VECTORS)
+                if embedder is None or embedder.id != id:
+                    self.unchecked.add(f"vectors of {id}: the embedder is not loaded; give it to check them")
+                else:
+                    _put(write.put, recall_index.kept_vectors(self._view, embedder, name))
+                    self._vectors |= {name}
 
 
-def pass_over(audit: Audit) -> None:
-    """Leave the indexes that only a deep check compares as they are."""
-    deep = {*search_index.INDEX.indexes, *LISTED, recall_index.PASSAGES}
-    for name in audit.indexes():
-        if name in deep or name.startswith(recall_index.VECTORS):
-            audit.pass_over(name)
+def _put(put: Callable[[Iterable[IndexRow]], None], rows: Iterable[IndexRow]) -> None:
+    left = iter(rows)
+    while some := list(islice(left, ROWS)):
+        put(some)
 
 
-def root_of(leaves: Leaves) -> bytes:
-    """Return the digest of the whole tree over the leaves of a fingerprint."""
-    return fingerprint.whole(fingerprint_index.top(leaves.items()))
+def compare(view: View, right: View, comparison: Comparison, followed: Followed) -> None:
+    """Compare all ordered indexes but the fingerprint."""
+    waiting = tuple(prefix_of_rule(one.type, rule) for one in identity_backlog.backlogs(view) for rule in one.rules)
+    for name in sorted({*view.index_names(), *right.index_names()}):
+        if name == fingerprint_index.NAME or not followed.is_compared(name):
+            continue
+        part = "search" if name in WORDS else "vectors" if name.startswith(VECTORS) else "index"
+        # Values by identity rules that wait may be noted already or not.
+        comparison.index(name, part, (lambda key: key.startswith(waiting)) if waiting and name == SHARING else None)
 
 
-def fingerprint_faults(view: View, audit: Audit, expected: Leaves, through: int) -> Iterator[Mismatch]:
-    """Yield what of the kept fingerprint is not what these leaves make, which are those for its position."""
-    audit.pass_over(fingerprint_index.NAME)
+def fingerprint_faults(view: View, right: View) -> Iterator[Mismatch]:
+    """Yield what of the kept fingerprint is not what the log gives for its position."""
     try:
         position, agreed = fingerprint_index.position(view), True
-        for entity in _unlike(fingerprint_index.leaves(view), expected.items()):
+        for leaf, wanted in differing(fingerprint_index.leaves(view), fingerprint_index.leaves(right), 1):
             agreed = False
-            problem = f"its leaf kept for position {position} is another"
-            yield Mismatch("fingerprint", None, view.entity(entity, through), problem)
+            entity = right.entity((leaf or wanted or ())[0], position)
+            yield Mismatch("fingerprint", None, entity, f"its leaf kept for position {position} is another")
         if agreed and not fingerprint_index.has_its_nodes(view):
             yield Mismatch("fingerprint", None, None, f"a node kept for position {position} is another")
     except Corrupt as error:
         yield Mismatch("fingerprint", None, None, str(error))
-
-
-def _unlike(one: Iterator[tuple[bytes, bytes]], other: Iterator[tuple[bytes, bytes]]) -> Iterator[bytes]:
-    """Yield the entities whose leaves are not the same, or only in one of two that come in order."""
-    left, right = next(one, None), next(other, None)
-    while left is not None or right is not None:
-        if left == right:
-            left, right = next(one, None), next(other, None)
-            continue
-        entity = min(leaf[0] for leaf in (left, right) if leaf is not None)
-        yield entity
-        if left is not None and left[0] == entity:
-            left = next(one, None)
-        if right is not None and right[0] == entity:
-            right = next(other, None)
-
-
-def compare(view: View, audit: Audit, embedder: Embedder | None, policies: Mapping[str, Policy]) -> set[str]:
-    """Compare the indexes of the log with what it says belongs there; return what could not be compared.
-
-    Vectors are made again with the embedder given; those of others are left out.
-    """
-    unchecked: set[str] = set()
-    _compare_rows(view, audit)
-    for row in recall_index.kept_passages(view, policies, log_index.covered(view, recall_index.PASSAGES)):
-        audit.listed(row)
-    for name in audit.indexes():
-        if not name.startswith(recall_index.VECTORS):
-            continue
-        id = name.removeprefix(recall_index.VECTORS)
-        if embedder is None or embedder.id != id:
-            audit.pass_over(name)
-            unchecked.add(f"vectors of {id}: the embedder is not loaded; give it to check them")
-            continue
-        for row in recall_index.kept_vectors(view, embedder, name):
-            audit.listed(row, part="vectors")
-    return unchecked
-
-
-def _observation_rows(view: View, after: int, through: int) -> Iterator[IndexRow]:
-    """Yield the rows that observations between two positions ask for; both are ends of blocks, or of the log."""
-    blocks: set[bytes] = set()
-    for entry in view.entries(after, through, {"observation"}):
-        if entry.body is not None:
-            said, alone = observation.stored(entry.body), entry.recorded_at if entry.envelope.length == 1 else None
-            for name, key, value in entry_rows.observation_rows(said, entry.position, alone):
-                yield IndexRow(name, key, entry.position, value)
-            for name, key, value in entry_rows.block_rows(said, entry.position, alone):
-                if key not in blocks:
-                    blocks.add(key)
-                    yield IndexRow(name, key, entry.position, value)
-
-
-def _compare_rows(view: View, audit: Audit) -> None:
-    """Compare the rows of observations, and those that rooms list, with those that the log asks for, part by part.
-
-    Where a row ends may only be known parts later: it is taken as it is listed, and its end is compared when it comes.
-    """
-    end = view.head().position
-    ends = 0
-    for after in range(BEFORE_ALL, end, log_rows.PASS_ENTRIES):
-        through = min(after + log_rows.PASS_ENTRIES, end)
-        entries = log_rows.entries_between(view, after, through)
-        for row in _observation_rows(view, after, through):
-            audit.listed(row)
-        concerned = log_rows.Concerned(view, entries)
-        for row in concerned.rows():
-            audit.listed(row)
-        for row in concerned.followed(view, after, through):
-            lives = view.lives(row.name, row.key)
-            if row.since == log_rows.STANDING:
-                ends -= 1
-                if not any(life.until == row.until and life.value == row.value for life in lives):
-                    problem = f"a row of the index {row.name} does not end where the log says"
-                    audit.wrong.append(Mismatch("index", row.until, None, problem))
-            elif row.until is None:
-                until = next((life.until for life in lives if life.key == row.key and life.since == row.since), None)
-                ends += until is not None
-                audit.listed(row._replace(until=until))
-            else:
-                audit.listed(row)
-    if ends:
-        problem = "rows of indexes end where the log does not say so"
-        audit.wrong.append(Mismatch("index", None, None, problem))

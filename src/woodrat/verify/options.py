@@ -10,17 +10,8 @@ from woodrat.log.check import Held
 from woodrat.log.checkpoint import Checkpoint, Note, VerifierKey
 from woodrat.log.tree import HASH_BYTES, SIZE_MAX
 
-JOBS_MAX: Final = 64
-"""Most processes that can be asked for."""
 NOT_VERIFIED: Final = "Nothing was verified."
 _REMEDY = "Send the text of a signed note, or a size and a root in hex."
-
-
-def check_jobs(jobs: object) -> int | None:
-    """Return a number of processes; `Refused` when it is none."""
-    if jobs is None or (type(jobs) is int and 1 <= jobs <= JOBS_MAX):
-        return jobs
-    raise Refused([Fault("jobs", f"got {shown(jobs)}", f"Send 1 to {JOBS_MAX}, or leave it out.")], NOT_VERIFIED)
 
 
 def check_checkpoints(given: Iterable[object], key: str | None = None) -> tuple[Held, ...]:

@@ -1,66 +1,60 @@
-"""Verifying: nothing derived is trusted, and everything is worked out again from the log.
+"""Verifying: nothing derived is trusted, and everything is derived again from the log.
 
     file → log (rows, writes, tree) → checkpoints held elsewhere → receipts → derived data
 
-All of it is one consistent view, and nothing is written. What is derived is only compared with a log that is sound.
-On a long log several processes share the work: each checks parts of the log and some of the entities, in a view of its
-own. The log only grows, so all of them see the same beginning of it; should one find derived data that does not agree,
-everything derived is compared again in the one view of this process, and only that counts.
+All of it is one consistent view, and nothing is written to the ledger. The log is copied to a scratch database as it is
+checked. If it is sound, everything is derived from it there, by the functions that a rebuild uses, and the rows are
+compared table by table.
 """
 
 from __future__ import annotations
 
-import os
 import random
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import closing
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from woodrat.canon.digest import digest
-from woodrat.canon.ids import TenantId
+from woodrat.canon.ids import Ref, TenantId
 from woodrat.context import Context
 from woodrat.engines import cancellation
-from woodrat.engines.port import Audit, Mismatch, Receipt, View
+from woodrat.engines.port import Mismatch, Receipt, Shows, View
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.errors import Corrupt, Fault, Refused, shown
-from woodrat.ledger import collector, entry_index
-from woodrat.ledger import report as reports
+from woodrat.ledger import collector, entry_index, receipts
+from woodrat.ledger.comparison import TABLES, Comparison
+from woodrat.ledger.find import entity_pages
 from woodrat.ledger.moments import NO_READ, open_reader
 from woodrat.ledger.plans import admit
 from woodrat.ledger.read import Reader
 from woodrat.ledger.write import Writer
 from woodrat.log import check as log_check
-from woodrat.log.check import PART, Damage, Held, Joined
+from woodrat.log.check import Damage, Held, Joined
 from woodrat.log.entry import DIGEST_BYTES, NONCE_BYTES, request_commitment
-from woodrat.merge import BUILTIN
 from woodrat.proofs.verbs.signer import copied_name
+from woodrat.records import replace
 from woodrat.state import fingerprint
 from woodrat.state.asof import AsOf
 from woodrat.state.meaning import Meaning
 from woodrat.state.observation import Observation
 from woodrat.verify import index as verify_index
-from woodrat.verify import reader as verify_refold
-from woodrat.verify.reader import UNREADABLE, Refolded, Refolder, refold, stretch
+from woodrat.verify import reader as verify_reader
+from woodrat.verify.reader import UNREADABLE
 from woodrat.verify.report import Finding, OrderProof, Verified, finding
 
 if TYPE_CHECKING:
     from woodrat.ledger.progress import Progress
+    from woodrat.log.check import Row
     from woodrat.recall.embedders import Embedder
-    from woodrat.verify.workers import Crew
 
-JOBS_MAX: Final = 4
-"""How many processes share the work unless another number is asked for."""
-ALONE_BELOW: Final = 20_000
-"""A log with fewer entries is checked by one process: starting another takes longer than it saves."""
-STRETCHES: Final = 4
-"""In how many stretches of the log each process gets its part."""
-SLICES: Final = 16
-"""How many slices of the entities each process gets, so that none waits long for another."""
 BATCH_MAX: Final = 200
 """Most entries that one shuffled write takes."""
 FINDINGS_MAX: Final = 100
 """How many findings are given."""
+MISSHOWN: Final = "the fields or the version that the view woodrat.state shows are not what the log gives"
+"""What is wrong where plain SQL shows something else than the state."""
 
 
 def verify(
@@ -71,7 +65,6 @@ def verify(
     signed: Iterable[Held] = (),
     remembered: Iterable[Held] = (),
     earlier: Collection[str] = (),
-    jobs: int | None = None,
     embedder: Embedder | None = None,
     progress: Progress | None = None,
 ) -> Verified:
@@ -84,7 +77,7 @@ def verify(
     work = _Verification(context, deep, tuple(checkpoints), embedder, progress, memory)
     try:
         with context.engine.view(context.tenant) as view:
-            work.all(view, jobs)
+            work.all(view)
     except Corrupt as error:
         # The engine cannot go on reading. What was found until then stands.
         problem = str(error).split(". ")[0]
@@ -129,26 +122,28 @@ class _Verification:
         progress: Progress | None,
         memory: _Memory,
     ) -> None:
-        self._engine, self._tenant, self._policies = context.engine, context.tenant, context.policies
-        self._deep, self._checkpoints, self._embedder = deep, checkpoints, embedder
+        self._context, self._deep, self._checkpoints, self._embedder = context, deep, checkpoints, embedder
         self._memory = memory
         self._findings: dict[tuple[Any, ...], Finding] = {}
         self._checked: list[str] = []
         self._unchecked: set[str] = set()
         self._log: Joined | None = None
-        self._folded: Refolded | None = None
-        self._size = 0
+        self._root: bytes | None = None
+        """The root of the fingerprint at the end of the log, from the log alone."""
+        self._size = self._entities = 0
         self._steps = _Steps(progress)
 
-    def all(self, view: View, jobs: int | None) -> None:
+    def all(self, view: View) -> None:
         """Check everything, from the ground up."""
-        audit = view.audit()
-        self._size = audit.size
-        with self._crew(jobs) as crew:
-            self._steps.begin(self._size)
-            log, seen = self._check_log(view, audit, crew)
-            self._checked.append("log")
-            self.note(_of_log(log.damage))
+        self._size = size = view.extent()
+        self._steps.begin(view, size)
+        wrong = view.structure()
+        if not wrong:  # what a damaged file says of its rows is worth nothing
+            wrong += verify_index.check_notes(view)
+        self.note(wrong)
+        self._checked.append("file")
+        with closing(verify_reader.scratch_for(self._context, view, size)) as engine:
+            log = self._check_log(view, partial(engine.load, self._context.tenant))
             signed, remembered = self._memory.signed, self._memory.remembered
             behind = self._memory.behind(log, copied_name(view)) if not log.damage else ()
             if behind:
@@ -166,28 +161,18 @@ class _Verification:
                 self.note(check_receipts(view, log.size, log.absent))
                 self._checked.append("receipts")
                 self.note(check_clone(view, log))
-            if not any(found.log for found in self._findings.values()):
-                self._check_derived(view, audit, log, seen, crew)
+            if not self._is_log_damaged:
+                self._check_derived(view, log, replace(self._context, engine=engine))
         self._steps.end()
 
     @property
     def is_log_sound(self) -> bool:
         """Whether all of the log was checked and nothing was found in it, so that the rest can be made again."""
-        return self._log is not None and not any(found.log for found in self._findings.values())
+        return self._log is not None and not self._is_log_damaged
 
-    def _crew(self, jobs: int | None) -> Crew:
-        from woodrat.verify.workers import Crew
-
-        if jobs is None:
-            jobs = min(JOBS_MAX, os.cpu_count() or 1) if self._size >= ALONE_BELOW else 1
-        opener = self._engine.elsewhere()
-        own = any(BUILTIN.get(name) is not policy for name, policy in self._policies.items())
-        # A policy of the user's own is code that another process may not have.
-        return Crew(opener, self._tenant, 1 if opener is None or own else jobs)
-
-    def _take(self, audit: Audit) -> None:
-        self.note(audit.wrong)
-        audit.wrong = []
+    @property
+    def _is_log_damaged(self) -> bool:
+        return any(found.log for found in self._findings.values())
 
     def note(self, found: Iterable[Mismatch]) -> None:
         """Take in what was found; the same thing counts once."""
@@ -197,103 +182,71 @@ class _Verification:
 
     # The log
 
-    def _check_log(self, view: View, audit: Audit, crew: Crew) -> tuple[Joined, dict[str, int]]:
-        """Check the file and the log, alone or with others; return the log, and how many rows of each index were found.
-
-        The file is checked by this process, and meanwhile the others, if there are any, begin with the log.
-        """
-        size = self._size
+    def _check_log(self, view: View, load: Callable[[Sequence[Row]], object]) -> Joined:
+        """Check the log, and copy it as far as it is sound."""
         known = (*self._checkpoints, *self._memory.signed, *self._memory.remembered)
-        sizes = [held.size for held in known if held.size <= size]
-        parts = -(-size // PART)
-        step = max(1, -(-parts // (crew.jobs * STRETCHES)) if crew.jobs > 1 else parts) * PART
-        tasks = [(start, min(start + step, size), size, sizes) for start in range(0, max(size, 1), step)]
-        work = crew.begin("stretch", tasks)
-        audit.structure()
-        if not audit.wrong:  # what a damaged file says of its rows is worth nothing
-            verify_index.check_notes(view, audit)
-        self._checked.append("file")
-        self._take(audit)
-        tell = self._steps.of_log
-        found = work.finish(lambda start, end, size, sizes: stretch(view, audit, start, end, size, sizes, tell), tell)
-        seen: dict[str, int] = {}
-        for each in found:
-            self.note(each.wrong)
-            for name, count in each.seen.items():
-                seen[name] = seen.get(name, 0) + count
-        log = log_check.joined(each.checked for each in found)
-        for height, roots in enumerate(log.upper[1:], log_check.PART_HEIGHT + 1):
-            audit.subtrees(height, 0, roots)
-        self._take(audit)
-        sound = not log.damage and not any(found.damage == "tree" for found in self._findings.values())
-        if sound and view.head().frontier != log.frontier:
-            self.note([Mismatch("tree", None, None, "the end of the tree is not what the leaves give")])
-        for name, count in audit.seen.items():
-            seen[name] = seen.get(name, 0) + count
-        audit.seen = {}
-        return log, seen
+        sizes = [held.size for held in known if held.size <= self._size]
+        log, wrong = verify_reader.check_log(view, self._size, sizes, self._steps.of_log, load)
+        self._checked.append("log")
+        self.note(wrong)
+        self.note(_of_log(log.damage))
+        return log
 
     # What is derived
 
-    def _check_derived(self, view: View, audit: Audit, log: Joined, seen: dict[str, int], crew: Crew) -> None:
+    def _check_derived(self, view: View, log: Joined, scratch: Context) -> None:
+        """Derive everything anew, and compare it with what the ledger holds."""
         self._checked.append("state")
-        slices = audit.slices(crew.jobs * SLICES)
-        if crew.jobs > 1:
-            tell = self._steps.of_state
+        with scratch.engine.view(scratch.tenant) as right:
+            policies, lacking = verify_reader.stand_ins(right, scratch.policies)
+        scratch = replace(scratch, policies=policies)
+        self._unchecked |= {f"{type}: {problem}" for type, problem in lacking.items()}
+        root = verify_reader.derive(scratch, self._steps.of_state)
+        followed = verify_index.Followed(view, scratch, self._steps.of_rows)
+        with scratch.engine.view(scratch.tenant) as right:
+            self.note(verify_reader.repeated(right))
+        if self._is_log_damaged:
+            return
+        if not lacking:
+            self._root = root
+            followed.states(deep=self._deep)
+            if self._deep:
+                followed.passages(self._embedder)
+                self._checked += ["search", "indexes", "vectors"]
+            self._unchecked |= followed.unchecked
+            self.note(followed.wrong)
+        with scratch.engine.view(scratch.tenant) as right:
+            self._compare(view, right, Comparison(view, right, policies), followed, lacking)
+        is_tree_kept = not any(found.damage == "tree" for found in self._findings.values())
+        if is_tree_kept and view.head().frontier != log.frontier:
+            self.note([Mismatch("tree", None, None, "the end of the tree is not what the leaves give")])
 
-            def own(within: tuple[int, int], size: int, deep: bool) -> Refolded:
-                return refold(view, view.audit(size), self._policies, within, deep, tell)
-
-            tasks = [(within, log.size, self._deep) for within in slices]
-            folded = verify_refold.total(crew.begin("refold", tasks).finish(own, tell))
-            if not self._disagreements(view, view.audit(), log, folded, seen):
-                self._folded = folded
-                return
-            self._steps.again()
-        # In one view nothing can have changed between one look and the next.
-        refolder = Refolder(view, audit, self._policies, deep=self._deep)
-        for within in slices:
-            refolder.fold(within, self._steps.of_state)
-        self._folded, audit.seen = refolder.found, {}
-        self.note(self._disagreements(view, audit, log, refolder.found, seen))
-
-    def _disagreements(
-        self, view: View, audit: Audit, log: Joined, folded: Refolded, seen: Mapping[str, int]
-    ) -> list[Mismatch]:
-        """Return what does not agree with the log, all entities together."""
-        found = list(folded.wrong)
-        self._unchecked |= folded.unchecked
-        if folded.seen.get("said", 0) < log.observations and not any(one.part == "index" for one in found):
-            found.append(_unnoted(view, audit.unnoted()))
-        if folded.unchecked:
-            return found
-        found += islice(verify_index.fingerprint_faults(view, audit, folded.then, log.size), FINDINGS_MAX)
-        verify_index.pass_over_backlog(view, audit)
-        if self._deep:
-            self._unchecked |= verify_index.compare(view, audit, self._embedder, self._policies)
-            self._checked += ["search", "indexes", "vectors"] if "search" not in self._checked else []
-            found += audit.wrong
-            audit.wrong = []
-        else:
-            verify_index.pass_over(audit)
-        every = dict(seen)
-        for counts in (folded.seen, audit.seen):
-            for name, count in counts.items():
-                every[name] = every.get(name, 0) + count
-        audit.surplus(every)
-        return found + audit.wrong
+    def _compare(
+        self, view: View, right: View, comparison: Comparison, followed: verify_index.Followed, lacking: Collection[str]
+    ) -> None:
+        self._entities = sum(map(len, entity_pages(right, None, self._size - 1)))
+        for table in TABLES:
+            comparison.table(table)
+            self._steps.of_rows()
+        comparison.states(lacking)
+        if not lacking:
+            if isinstance(view, Shows):
+                refs = (Ref(*row[:2]) for row in right.derived("state"))
+                for ref in view.misshown(verify_reader.shown_folds(right, comparison.policies, refs)):
+                    self.note([Mismatch("state", None, ref, MISSHOWN)])
+            verify_index.compare(view, right, comparison, followed)
+            self.note(islice(verify_index.fingerprint_faults(view, right), FINDINGS_MAX))
+        self.note(comparison.wrong)
 
     def outcome(self) -> Verified:
         """Return what was looked at and found."""
         ordered = [self._findings[key] for key in sorted(self._findings, key=lambda key: key[:5])]
-        log, folded = self._log, self._folded
-        sound = not any(found.log for found in ordered)
-        root = verify_index.root_of(folded.now) if folded is not None and sound and not self._unchecked else None
+        log, root = self._log, None if self._is_log_damaged or self._unchecked else self._root
         return Verified(
             position=self._size - 1,
             entries=self._size,
             observations=log.observations if log else 0,
-            entities=folded.entities if folded else 0,
+            entities=self._entities,
             logs=tuple(log.names) if log else (),
             root=log.frontier.root().hex() if log else "",
             fingerprint=fingerprint.text(root) if root is not None else None,
@@ -307,48 +260,40 @@ class _Verification:
 
 
 class _Steps:
-    """How far the work is, as entries: folding an entry takes about four times as long as checking it."""
+    """How far the work is, as entries: deriving what follows from one takes several times as long as checking it."""
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress
+        self._view: View | None = None
         self._size = self._log = self._state = 0
 
-    def begin(self, size: int) -> None:
-        self._size = size
+    def begin(self, view: View, size: int) -> None:
+        self._view, self._size = view, size
         self._tell()
 
     def of_log(self, entries: int) -> None:
         self._log += entries
         self._tell()
 
-    def of_state(self, observations: int) -> None:
-        self._state += observations
+    def of_state(self, done: int, _: int) -> None:
+        self._state = done
         self._tell()
 
-    def again(self) -> None:
-        """What is derived is compared once more."""
-        self._state = 0
+    def of_rows(self) -> None:
+        """Go on with what has no measure in entries."""
+        self._tell()
 
     def _tell(self) -> None:
         cancellation.check()
-        done = (self._log + 4 * self._state) // 5
+        if self._view is not None:
+            self._view.meta("")  # a server ends a transaction in which nothing is asked for long
+        done = (self._log + 3 * self._state) // 5
         if self._progress is not None and done < self._size:
             self._progress(done, self._size)
 
     def end(self) -> None:
         if self._progress is not None:
             self._progress(self._size, self._size)
-
-
-def _unnoted(view: View, position: int | None) -> Mismatch:
-    """Return what is wrong with an observation that no index knows: it may be one that the log holds already."""
-    row = None if position is None else next(view.rows(position - 1, position), None)
-    if row is not None and row.body is not None:
-        before = view.observation(digest("observation", row.body), row.position - 1)
-        if before is not None:
-            problem = f"the observation at {before.position} stands in the log again"
-            return Mismatch("repeated", position, None, problem, log=True)
-    return Mismatch("index", position, None, "no history of an entity leads to the observation")
 
 
 def _of_log(damage: Iterable[Damage]) -> list[Mismatch]:
@@ -427,9 +372,8 @@ def check_receipts(view: View, size: int, absent: Sequence[tuple[int, int]] = ()
     for agent, key, receipt in view.receipts():
         who = f"the receipt of {agent} for key {key!r}"
         try:
-            positions = reports.from_bytes(receipt.report).positions
-            first, last = positions[0], positions[-1]
-            whole = list(positions) == list(range(first, last + 1))
+            first, last = receipts.positions(receipt)
+            whole = 0 <= first <= last
         except UNREADABLE:
             found.append(Mismatch("receipt", None, None, f"{who} cannot be read", log=True))
             continue

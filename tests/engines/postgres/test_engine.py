@@ -120,29 +120,80 @@ def _wait_for_size(engine: PostgresEngine, size: int) -> None:
     raise AssertionError("the commit did not arrive")
 
 
-def test_a_single_store_takes_two_round_trips(postgres_engine: PostgresEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A store of a known entity opens with one look and ends with one pipeline; how many statements is no matter."""
-    ledger = ledger_on(postgres_engine)
-    for number in range(3):
-        ledger.store({"entity_type": "memo", "id": "1", "n": number})
-    trips: list[str] = []
+@pytest.fixture
+def trips(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The round trips of this process: each pipeline, and each statement outside of one."""
+    found: list[str] = []
     pipeline, execute = Connection.pipeline, Connection.execute
-    inside: list[bool] = []
 
     def counted(self: Connection) -> Any:
-        trips.append("pipeline")
-        inside.append(True)
+        found.append("pipeline")
         return pipeline(self)
 
     def alone(self: Connection, query: Any, *given: Any, **how: Any) -> Any:
         if not self.pgconn.pipeline_status:
-            trips.append(str(query))
+            found.append(str(query))
         return execute(self, query, *given, **how)
 
     monkeypatch.setattr(Connection, "pipeline", counted)
     monkeypatch.setattr(Connection, "execute", alone)
-    ledger.store({"entity_type": "memo", "id": "1", "n": 9})
-    assert trips == ["pipeline", "pipeline"]
+    return found
+
+
+def memo(key: str, number: int) -> dict[str, Any]:
+    return {"entity_type": "memo", "id": key, "n": number}
+
+
+def test_a_single_store_takes_two_round_trips(postgres_engine: PostgresEngine, trips: list[str]) -> None:
+    """One looks, with the lock, for the receipt and for entities that are not in memory; one writes and commits."""
+    ledger = ledger_on(postgres_engine)
+    ledger.schemas.register({"title": "memo", "properties": {}, "x-woodrat-identity": [["id"]]})
+    ledger.store([memo("1", 0), memo("2", 0)])
+    ledger.store(memo("1", 1), idempotency_key="warm")
+    for number, (key, idempotency_key) in enumerate([("1", None), ("1", "a"), ("2", "b"), ("1", "c")], 2):
+        if idempotency_key == "c":
+            postgres_engine._places[ledger.tenant].memory.entities.clear()
+        trips.clear()
+        ledger.store(memo(key, number), idempotency_key=idempotency_key)
+        assert trips == ["pipeline", "pipeline"]
+    with ledger.run("Which?") as run:
+        trips.clear()
+        run.note("this one")
+        assert trips == ["pipeline", "pipeline"]
+
+
+def test_servers_that_write_in_turn_take_two_round_trips_each(
+    postgres_engine: PostgresEngine, trips: list[str]
+) -> None:
+    """A process that finds that another wrote asks all it has forgotten at once, and next time with the lock."""
+    other = PostgresEngine(postgres_engine.url)
+    one, two = ledger_on(postgres_engine), ledger_on(other)
+    counts: list[int] = []
+    for number in range(8):
+        for ledger in (one, two):
+            trips.clear()
+            ledger.store(memo("1", number), idempotency_key=f"{number} of {id(ledger)}")
+            counts.append(len(trips))
+    # After each 8 observations of an entity it takes a look at the state that was kept of it last.
+    assert sorted(counts[4:]) == [*[2] * 10, 3, 3]
+    assert one.show("memo/1").fields["n"] == 7
+    assert one.verify().sound
+    other.close()
+
+
+def test_an_undone_write_of_a_shared_commit_leaves_nothing(postgres_engine: PostgresEngine) -> None:
+    """After a dry run or a refusal its neighbours go on as if it had never been."""
+    ledger = ledger_on(postgres_engine)
+    with postgres_engine.together():
+        ledger.store([memo("1", 1), memo("2", 1)])
+        ledger.store([memo("1", 9), memo("new", 9)], dry_run=True)
+        with pytest.raises(Refused):
+            ledger.store(memo("", 9))
+        assert ledger.store([memo("new", 2), memo("1", 2)], idempotency_key="k").positions == (2, 3)
+        ledger.store(memo("new", 9), dry_run=True, idempotency_key="k2")
+        assert ledger.store([memo("new", 2), memo("1", 2)], idempotency_key="k").repeated
+    assert [ledger.show(f"memo/{key}").fields["n"] for key in ("1", "2", "new")] == [2, 1, 2]
+    assert ledger.verify().sound
 
 
 def test_what_cannot_be_reached_is_said_without_a_password(postgres_url: str) -> None:

@@ -47,9 +47,9 @@ def test_each_has_a_database_of_its_own() -> None:
 def test_a_view_stays_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     """Writes of the thread that has a view open do not show in it; all of them together cost one copy."""
     engine, copies = InMemoryEngine(), []
-    ledger, connect = ledger_on(engine), in_memory._connect
+    ledger, connect = ledger_on(engine), in_memory._connected
     ledger.store({"entity_type": "memo", "id": "0"})
-    monkeypatch.setattr(in_memory, "_connect", lambda *data: copies.append(1) or connect(*data))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(in_memory, "_connected", lambda *data: copies.append(1) or connect(*data))  # type: ignore[func-returns-value]
     with engine.view(T) as old:
         stream = old.entries()
         before = [next(stream)]

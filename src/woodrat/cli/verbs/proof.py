@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from woodrat.cli.verbs.declaration import Command, argument, whole
+from woodrat.cli.verbs.declaration import Command, argument
 
 COMMANDS: tuple[Command, ...] = (
     Command(
@@ -28,12 +28,7 @@ COMMANDS: tuple[Command, ...] = (
             "checkpoints": {"metavar": "F", "help": "file with a checkpoint kept elsewhere; repeatable"},
             "key": {"metavar": "F", "help": "file with the verifier key that must have signed it, such as signer.pub"},
         },
-        own=(
-            argument(
-                "--jobs", type=whole, metavar="N", help="how many processes share the work (default: by log size)"
-            ),
-            argument("--embedder", metavar="E", help="also check the vectors of this embedder, with --deep"),
-        ),
+        own=(argument("--embedder", metavar="E", help="also check the vectors of this embedder, with --deep"),),
         rows=False,
         more="Exits with 1 if derived data is out of date, and with 5 if the log is damaged.",
     ),

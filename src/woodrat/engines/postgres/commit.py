@@ -6,7 +6,6 @@ that what is known of the tenant is never used by two of them.
 
 from __future__ import annotations
 
-import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -14,14 +13,16 @@ import psycopg
 from psycopg.sql import Literal
 
 from woodrat.engines.postgres.connection import LOCK_SECONDS, translation
-from woodrat.engines.sql.cache import Memory
+from woodrat.engines.postgres.place import Place, first_questions
+from woodrat.engines.postgres.questions import Answers, Question, answers_to, ask_all
 from woodrat.errors import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from contextlib import AbstractContextManager
 
     from woodrat.canon.ids import TenantId
+    from woodrat.engines.port import Asks
     from woodrat.engines.postgres.connection import Connection
     from woodrat.engines.postgres.statements import Statement
     from woodrat.engines.postgres.transaction import PostgresTransaction
@@ -40,20 +41,6 @@ def set_tenant(tenant: TenantId) -> str:
     return f"SET LOCAL woodrat.tenant = {Literal(tenant).as_string(None)}"
 
 
-class Place:
-    """One tenant as a process that writes knows it, and the turn to write to it."""
-
-    def __init__(self) -> None:
-        self.turn = threading.Lock()
-        self.memory = Memory()
-        self.changes: int | None = None
-        """How many changes the tenant had when this was known."""
-
-    def forget(self) -> None:
-        """Forget everything: what was known may not have come to be."""
-        self.memory, self.changes = Memory(), None
-
-
 class Writable(Protocol):
     """The engine that is written to."""
 
@@ -64,10 +51,12 @@ class Writable(Protocol):
     def place(self, tenant: TenantId) -> Place:
         """Return the place of a tenant, whose turn it is now."""
 
-    def begin_write(self, tenant: TenantId) -> tuple[Connection, Any]:
-        """Begin a transaction that has its tenant locked; return the connection and the row of the head."""
+    def begin_write(self, tenant: TenantId, questions: Sequence[Question] = ()) -> tuple[Connection, Any, Answers]:
+        """Begin a transaction that has its tenant locked; return the connection, the row of the head, and answers."""
 
-    def opening(self, connection: Connection, tenant: TenantId, place: Place, found: Any) -> PostgresTransaction:
+    def opening(
+        self, connection: Connection, tenant: TenantId, place: Place, asks: Asks, found: Any, answers: Answers
+    ) -> PostgresTransaction:
         """Return what one write goes through."""
 
     def settle(self, tenant: TenantId, first_leaf: tuple[int, bytes] | None) -> bool | None:
@@ -86,17 +75,20 @@ class Writable(Protocol):
 class Writing:
     """A transaction while it lasts."""
 
-    def __init__(self, engine: Writable, tenant: TenantId) -> None:
-        self._engine, self._tenant = engine, tenant
+    def __init__(self, engine: Writable, tenant: TenantId, asks: Asks) -> None:
+        self._engine, self._tenant, self._asks = engine, tenant, asks
 
     def __enter__(self) -> PostgresTransaction:
         engine = self._engine
         self._place = engine.place(self._tenant)
         try:
             with engine.translated():
-                self._connection, found = engine.begin_write(self._tenant)
+                questions = first_questions(self._tenant, self._place, self._asks)
+                self._connection, found, answers = engine.begin_write(self._tenant, questions)
                 try:
-                    self._write = engine.opening(self._connection, self._tenant, self._place, found)
+                    self._write = engine.opening(
+                        self._connection, self._tenant, self._place, self._asks, found, answers
+                    )
                 except BaseException:
                     self._place.forget()
                     engine.give_back(self._connection)
@@ -171,8 +163,8 @@ class Together:
         self._added: tuple[TenantId, tuple[int, bytes]] | None = None
         """The first entry that it appended to any log."""
 
-    def begin(self, tenant: TenantId) -> tuple[Connection, Place, Any]:
-        """Begin one write of it: return the connection, the tenant's place and the row of its head."""
+    def begin(self, tenant: TenantId, asks: Asks) -> tuple[Connection, Place, Any, Answers]:
+        """Begin one write of it: return the connection, the tenant's place, the row of its head, and answers."""
         engine = self._engine
         if self.failed:
             raise _ended(engine)
@@ -194,12 +186,13 @@ class Together:
                 if is_new:
                     self.connection.execute(engine.statements["add_head"].parts[0], {"tenant": tenant})
                 cursor = self.connection.execute(lock, {"tenant": tenant}, binary=True)
+                asked = ask_all(self.connection, first_questions(tenant, place, asks))
                 if is_new:
                     self.connection.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'", prepare=False)
         except BaseException:
             self.take_back(None, place)
             raise
-        return self.connection, place, cursor.fetchone()
+        return self.connection, place, cursor.fetchone(), answers_to(asked)
 
     def _lock(self, tenants: list[TenantId]) -> None:
         """Begin, and lock tenants in the order they come in."""
@@ -207,7 +200,7 @@ class Together:
         for tenant in tenants:
             self.places[tenant] = engine.place(tenant)
         first, *others = tenants
-        self.connection, found = engine.begin_write(first)
+        self.connection, found, _ = engine.begin_write(first)
         statements = [engine.statements[name].parts[0] for name in ("add_head", "lock")]
         with self.connection.pipeline():
             for tenant in tenants if found is None else others:
@@ -233,8 +226,10 @@ class Together:
     def take_back(self, write: PostgresTransaction | None, place: Place) -> None:
         """Undo one write of it."""
         assert self.connection is not None
-        if write is None or write.has_changed:
+        if write is None or self.connection.closed:
             place.forget()
+        elif write.has_changed:
+            write.take_back()
         if self.connection.closed:
             self.failed = True
             return
@@ -279,16 +274,16 @@ class Together:
 class Part:
     """One write of a shared commit, while it lasts."""
 
-    def __init__(self, engine: Writable, shared: Together, tenant: TenantId) -> None:
-        self._engine, self._shared, self._tenant = engine, shared, tenant
+    def __init__(self, engine: Writable, shared: Together, tenant: TenantId, asks: Asks) -> None:
+        self._engine, self._shared, self._tenant, self._asks = engine, shared, tenant, asks
         self._write: PostgresTransaction | None = None
 
     def __enter__(self) -> PostgresTransaction:
         shared = self._shared
         with self._engine.translated():
-            connection, self._place, found = shared.begin(self._tenant)
+            connection, self._place, found, answers = shared.begin(self._tenant, self._asks)
             try:
-                self._write = self._engine.opening(connection, self._tenant, self._place, found)
+                self._write = self._engine.opening(connection, self._tenant, self._place, self._asks, found, answers)
             except BaseException:
                 shared.take_back(None, self._place)
                 raise

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from woodrat.engines.postgres.commit import Part, Place, Together, Writing, changes_of, set_tenant
+from woodrat.engines.port import Asks
+from woodrat.engines.postgres.commit import Part, Together, Writing, changes_of, set_tenant
 from woodrat.engines.postgres.connection import (
     CONNECT_SECONDS,
     OWNER,
@@ -33,6 +34,8 @@ from woodrat.engines.postgres.connection import (
     translation,
 )
 from woodrat.engines.postgres.listener import Listener
+from woodrat.engines.postgres.place import Place, first_questions
+from woodrat.engines.postgres.questions import Answers, Question, answers_to, ask_all
 from woodrat.engines.postgres.replica import Replica
 from woodrat.engines.postgres.statements import Statement, all_compiled
 from woodrat.engines.postgres.tables import PostgresView
@@ -125,7 +128,7 @@ class PostgresEngine:
     def view(self, tenant: TenantId) -> Iterator[PostgresView]:
         self._check()
         with self.translated("Nothing was changed."):
-            connection, found = self._begin(tenant, _READ, "open")
+            connection, found, _ = self._begin(tenant, _READ, "open")
             try:
                 memory = connection.memories.of(tenant)
                 if memory.changes != changes_of(found):
@@ -161,9 +164,12 @@ class PostgresEngine:
     # Writing
 
     def transaction(self, tenant: TenantId) -> Writing | Part:
+        return self.transaction_asking(tenant, Asks(None, ()))
+
+    def transaction_asking(self, tenant: TenantId, asks: Asks) -> Writing | Part:
         self._check_writable()
         shared: Together | None = getattr(self._shared, "now", None)
-        return Writing(self, tenant) if shared is None else Part(self, shared, tenant)
+        return Writing(self, tenant, asks) if shared is None else Part(self, shared, tenant, asks)
 
     @contextmanager
     def together(self, tenants: Iterable[TenantId] = ()) -> Iterator[None]:
@@ -201,8 +207,10 @@ class PostgresEngine:
             raise self.waited()
         return found
 
-    def opening(self, connection: Connection, tenant: TenantId, place: Place, found: Any) -> PostgresTransaction:
-        """Return what one write goes through, once its tenant is locked."""
+    def opening(
+        self, connection: Connection, tenant: TenantId, place: Place, asks: Asks, found: Any, answers: Answers
+    ) -> PostgresTransaction:
+        """Return what one write goes through, once its tenant is locked and its first questions are answered."""
         from woodrat.engines.postgres.transaction import PostgresTransaction  # most commands only read
 
         if found is None:
@@ -210,14 +218,20 @@ class PostgresEngine:
                 connection.execute(self.statements["add_head"].parts[0], {"tenant": tenant})
                 cursor = connection.execute(self.statements["lock"].parts[0], {"tenant": tenant}, binary=True)
             found = cursor.fetchone()
-        if place.changes != changes_of(found):
+        place.is_shared = place.changes != changes_of(found)
+        if place.is_shared:
             place.forget()
             place.changes = changes_of(found)
-        return PostgresTransaction(connection, tenant, place.memory, found, self.sound)
+            questions = [one for one in first_questions(tenant, place, asks) if one.key not in answers]
+            if questions:
+                with connection.pipeline():
+                    asked = ask_all(connection, questions)
+                answers.update(answers_to(asked))
+        return PostgresTransaction(connection, tenant, place, found, self.sound, answers)
 
-    def begin_write(self, tenant: TenantId) -> tuple[Connection, Any]:
-        """Begin a transaction that has its tenant locked; return the connection and the row of the head."""
-        return self._begin(tenant, "BEGIN", "lock")
+    def begin_write(self, tenant: TenantId, questions: Sequence[Question] = ()) -> tuple[Connection, Any, Answers]:
+        """Begin a transaction that has its tenant locked; return the connection, the row of the head, and answers."""
+        return self._begin(tenant, "BEGIN", "lock", questions)
 
     def settle(self, tenant: TenantId, first_leaf: tuple[int, bytes] | None) -> bool | None:
         """Return whether a commit that was not answered came to be, by the first leaf that it added to a log.
@@ -229,7 +243,7 @@ class PostgresEngine:
             return None
         position, leaf = first_leaf
         try:
-            connection, _ = self.begin_write(tenant)
+            connection, _, _ = self.begin_write(tenant)
             try:
                 part = self.statements["leaves"].parts[0]
                 values = {"tenant": tenant, "low": position, "high": position}
@@ -304,8 +318,10 @@ class PostgresEngine:
         finally:
             self.give_back(connection)
 
-    def _begin(self, tenant: TenantId, begin: str, look: str) -> tuple[Connection, Any]:
-        """Begin a transaction of a tenant and look at its head, in one round trip."""
+    def _begin(
+        self, tenant: TenantId, begin: str, look: str, questions: Sequence[Question] = ()
+    ) -> tuple[Connection, Any, Answers]:
+        """Begin a transaction of a tenant, look at its head and ask some questions, in one round trip."""
         for again in (True, False):
             connection = self._pool.getconn()
             try:
@@ -314,10 +330,11 @@ class PostgresEngine:
                     connection.execute(set_tenant(tenant), prepare=False)
                     part = self.statements[look].parts[0]
                     cursor = connection.execute(part, {"tenant": tenant}, binary=True)
+                    asked = ask_all(connection, questions)
                 found = cursor.fetchone()
                 if found is not None:
                     connection.plan_for(found[2])
-                return connection, found
+                return connection, found, answers_to(asked)
             except BaseException as error:
                 if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
                     connection.close()  # it was the leader's: the next one looks for who is now

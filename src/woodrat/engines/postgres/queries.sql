@@ -277,43 +277,6 @@ SELECT found.* FROM unnest(:digests::bigint[]) AS sought (digest) CROSS JOIN LAT
 -- The highest number an entity has.
 SELECT max(id) FROM entity WHERE tenant = :tenant;
 
--- name: kept_of
--- All merge states kept along the history of an entity.
-SELECT position, last, until, state FROM kept WHERE tenant = :tenant AND entity = :entity ORDER BY position;
-
--- name: entities_kept
--- A page of entities by type and key, with their present merge state, how many are kept along their history, whether parts
--- of collections are kept one by one, and how many bytes the history has. It ends once it has so many bytes.
-SELECT page.id, page.type, page.key, page.first, page.last, page.state_at, page.state, past.count,
-       EXISTS (SELECT 1 FROM element WHERE tenant = :tenant AND element.entity = page.id), past.bytes
-FROM (
-    SELECT *, sum(length(state)) OVER (ORDER BY type, key ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes FROM (
-        SELECT id, type, key, first, last, state_at, state FROM entity
-        WHERE tenant = :tenant AND (type, key) > (:type, :key) ORDER BY type, key LIMIT :limit
-    ) AS found
-) AS page CROSS JOIN LATERAL (
-    SELECT count(*) AS count, coalesce(sum(length(state)), 0) AS bytes FROM kept
-    WHERE tenant = :tenant AND kept.entity = page.id
-) AS past
-WHERE coalesce(page.bytes, 0) < :bytes ORDER BY page.type, page.key;
-
--- name: kept_of_many
--- All merge states kept along the histories of some entities.
-SELECT sought.entity, found.* FROM unnest(:entities::bigint[]) AS sought (entity) CROSS JOIN LATERAL (
-    SELECT position, last, until, state FROM kept WHERE tenant = :tenant AND kept.entity = sought.entity
-    ORDER BY position OFFSET 0
-) AS found;
-
--- name: kept_after
--- A page of the merge states kept along the history of an entity. It ends once it has so many bytes.
-SELECT position, last, until, state FROM (
-    SELECT *, sum(length(state)) OVER (ORDER BY position ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes FROM (
-        SELECT position, last, until, state FROM kept
-        WHERE tenant = :tenant AND entity = :entity AND position > :after ORDER BY position LIMIT :limit
-    ) AS found
-) AS page
-WHERE coalesce(bytes, 0) < :bytes ORDER BY position;
-
 -- name: touched
 -- Entities with an observation in a run of the log.
 SELECT found.type, found.key
@@ -456,6 +419,14 @@ SELECT key, value FROM (
 SELECT found.key, found.value FROM unnest(:firsts::bytea[], :lasts::bytea[]) AS sought (first, last) CROSS JOIN LATERAL (
     SELECT key, value FROM index_row
     WHERE tenant = :tenant AND name = :name AND key >= sought.first AND key < sought.last OFFSET 0
+) AS found
+ORDER BY found.key;
+
+-- name: find_some
+-- The same, at most so many rows of each pair.
+SELECT found.key, found.value FROM unnest(:firsts::bytea[], :lasts::bytea[]) AS sought (first, last) CROSS JOIN LATERAL (
+    SELECT key, value FROM index_row
+    WHERE tenant = :tenant AND name = :name AND key >= sought.first AND key < sought.last ORDER BY key LIMIT :limit
 ) AS found
 ORDER BY found.key;
 

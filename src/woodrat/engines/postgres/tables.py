@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import moment
 from woodrat.canon.ids import KEY_BYTES_MAX
-from woodrat.engines.port import BEFORE_ALL, Head
+from woodrat.engines.port import BEFORE_ALL, Head, Mismatch
+from woodrat.engines.postgres import shown
 from woodrat.engines.postgres.statements import BytesColumn, NumberColumn, all_compiled, named
 from woodrat.engines.sql.tables import ALL
 from woodrat.engines.sql.view import SqlView
@@ -16,12 +18,17 @@ from woodrat.log.tree import Frontier
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import Ref, TenantId
-    from woodrat.engines.port import Audit, View
     from woodrat.engines.postgres.connection import Connection
     from woodrat.engines.sql.cache import Memory
+    from woodrat.merge.fold import MergeState
+    from woodrat.merge.rules import Rules
 
 PAGE: Final = 1_000
 """How many entries are read at a time. It costs less than a cursor of the server, and holds nothing open."""
+SHOWN: Final = 250
+"""Of how many entities what plain SQL shows is compared at a time."""
+SHOWN_COLUMNS: Final = ("entity", *shown.COLUMNS)
+"""What is compared of each."""
 FIRST_PAGE: Final = 64
 """How many are read at first: whoever wants a page of a list takes no more."""
 
@@ -87,17 +94,51 @@ class PostgresView(SqlView):
         firsts, lasts = [first for first, _ in pairs], [last for _, last in pairs]
         return {"firsts": BytesColumn(firsts), "lasts": BytesColumn(lasts)}
 
-    def audit(self, size: int | None = None) -> Audit:
-        from woodrat.engines.postgres.audit import PostgresAudit
+    def comparing(self, query: str, **values: Any) -> Iterable[tuple[Any, ...]]:
+        """Return the rows that a statement gives, read by a cursor of the server: there may be any number of them."""
+        connection = self._connection
+        if connection is None:
+            raise Unavailable("The view is closed. Nothing was read. Ask again within a new one.")
+        (part,) = all_compiled("comparison.sql")[query].parts
+        with connection.cursor(f"compare_{query}", binary=True) as cursor:
+            cursor.itersize = PAGE
+            cursor.execute(part, {**values, "tenant": self.name})
+            yield from cursor
 
-        return PostgresAudit(self, size, self.ask)
+    def structure(self) -> list[Mismatch]:
+        found: list[Mismatch] = []
+        size = self.extent()
+        noted = next(((row[0] or 0) for row in self.comparing("head")), 0)
+        if noted != size:
+            problem = f"the log is noted to have {noted} entries, and has {size}"
+            found.append(Mismatch("truncated", min(size, noted), None, problem, log=True))
+        for query, damage, problem in (
+            ("unowned_body", "unowned", "there is a body of no entry"),
+            ("unowned_origin", "unowned", "there is an origin of no entry"),
+            ("odd_clones", "clone", "what was taken over does not end here"),
+        ):
+            found += (Mismatch(damage, id, None, problem, log=True) for (id,) in self.comparing(query))
+        for (table,) in self.comparing("orphans"):
+            found.append(Mismatch("surplus", None, None, f"{table} has a row that belongs to no entity"))
+        for table, position in self.comparing("beyond", size=size):
+            problem = f"{table} speaks of position {position}, and the log ends before"
+            found.append(Mismatch("truncated", size, None, problem, log=True))
+        return found
 
-    def unlike(self, old: View) -> Iterator[tuple[Ref, bool]]:
-        from woodrat.engines.postgres.kept_states import PostgresKeptStates
-        from woodrat.engines.sql.state_comparison import unlike
-
-        assert isinstance(old, PostgresView)
-        return unlike(PostgresKeptStates(self.select), PostgresKeptStates(old.select))
+    def misshown(self, folds: Iterable[tuple[Ref, MergeState | None, Rules | None, int]]) -> Iterator[Ref]:
+        statement = all_compiled("comparison.sql")["lacking_shown"]
+        left = iter(folds)
+        while some := list(islice(left, SHOWN)):
+            refs = [ref for ref, *_ in some]
+            rows = []
+            for known, (_, state, rules, version) in zip(self.known_entities(refs), some, strict=True):
+                fields, more, _ = shown.columns(state, rules, None)
+                is_shown = known is not None and fields != shown.NOTHING
+                rows.append((-1 if known is None else known.number, fields, more, version if is_shown else None))
+            columns = statement.arrays(dict(zip(SHOWN_COLUMNS, zip(*rows, strict=True), strict=True)))
+            (part,) = statement.parts
+            for (number,) in self.ask(part, {"tenant": self.name, **columns}):
+                yield refs[number - 1]
 
 
 def _head(found: tuple[Any, ...] | None) -> Head:

@@ -13,6 +13,7 @@ from woodrat.canon import moment
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.engines.postgres import shown
 from woodrat.engines.postgres.connection import ERASER, WRITER
+from woodrat.engines.postgres.questions import Answers, Key, Question, is_standing
 from woodrat.engines.postgres.tables import PostgresView
 from woodrat.engines.sql.columns import COLUMNS
 from woodrat.engines.sql.write import SqlTransaction
@@ -25,11 +26,14 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import Ref, TenantId
     from woodrat.engines.port import Kept
     from woodrat.engines.postgres.connection import Connection
-    from woodrat.engines.sql.cache import Known, Memory
+    from woodrat.engines.postgres.place import Place
+    from woodrat.engines.sql.cache import Known
     from woodrat.log.entry import Write
     from woodrat.merge.rules import Rules
     from woodrat.state.meaning import Meaning
 
+_LOG: Final = frozenset({"add_entry", "add_body", "add_origin", "add_said", "add_node"})
+"""Statements that only add what a write says: no question that is asked at its beginning has another answer then."""
 QUEUE_MAX: Final = 64
 """After so many statements a queue is sent, so that memory does not grow with a write."""
 _KEYS: Final = {"add_element": 4, "add_index_past": 4}
@@ -46,11 +50,16 @@ class PostgresTransaction(SqlTransaction, PostgresView):
         self,
         connection: Connection,
         tenant: TenantId,
-        memory: Memory,
+        place: Place,
         found: tuple[Any, ...] | None,
         sound: set[TenantId],
+        answers: Answers,
     ) -> None:
-        PostgresView.__init__(self, connection, tenant, memory, found)
+        PostgresView.__init__(self, connection, tenant, place.memory, found)
+        self._place = place
+        self._answers = answers
+        """What was asked along with the beginning, until the tables are changed."""
+        self._standing: dict[Key, Question] = {}
         self._queue: list[tuple[str, dict[str, Any] | None]] = []
         self.sent = False
         """Whether anything was sent that changes the tables."""
@@ -66,6 +75,11 @@ class PostgresTransaction(SqlTransaction, PostgresView):
         return self.has_noted or self.sent or bool(self._queue)
 
     def ask(self, part: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
+        question = Question(part, values)
+        if self._place.is_shared and is_standing(part):
+            self._standing[question.key] = question
+        if self._answers and (answer := self._answers.pop(question.key, None)) is not None:
+            return answer
         if not self._queue:
             return super().ask(part, values)
         assert self._connection is not None
@@ -73,6 +87,13 @@ class PostgresTransaction(SqlTransaction, PostgresView):
             self.send()
             cursor = self._connection.execute(part, values, binary=True)
         return cursor.fetchall()
+
+    def comparing(self, query: str, **values: Any) -> Iterable[tuple[Any, ...]]:
+        self.flush()
+        assert self._connection is not None
+        with self._connection.pipeline():
+            self.send()
+        return super().comparing(query, **values)
 
     def send(self) -> None:
         """Send what is queued; within a pipeline nothing is waited for."""
@@ -93,6 +114,8 @@ class PostgresTransaction(SqlTransaction, PostgresView):
         rows = list(rows)
         if not rows:
             return
+        if query not in _LOG:
+            self._answers.clear()
         if (key := _KEYS.get(query)) is not None:
             rows = list({row[:key]: row for row in rows}.values())
         elif (place := _ENTITY.get(query)) is not None:
@@ -103,6 +126,7 @@ class PostgresTransaction(SqlTransaction, PostgresView):
         self._add(part, {"tenant": self.name, **values})
 
     def run(self, query: str, **values: Any) -> None:
+        self._answers.clear()
         values["tenant"] = self.name
         for part in self._statements[query].parts:
             self._add(part, values)
@@ -166,6 +190,8 @@ class PostgresTransaction(SqlTransaction, PostgresView):
 
     def finish(self) -> bool:
         """Queue all that is left, and the new end of the log; return whether anything changed."""
+        if self._standing:
+            self._place.standing = tuple(self._standing.values())
         if not self.has_changed:
             return False
         self.flush()

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import psycopg
 
+from woodrat.engines.port import Mismatch
 from woodrat.engines.postgres.connection import OWNER, SCHEMA, sql
 from woodrat.engines.postgres.tables import PostgresView
 
@@ -33,6 +34,11 @@ class VectorView(PostgresView):
     def squares(self, index: str, after: bytes = b"") -> tuple[bytes, bytes]:
         ((keys, squares),) = self.select("squares", name=index, after=after)
         return keys or b"", squares or b""
+
+    def structure(self) -> list[Mismatch]:
+        odd = (name for (name,) in self.comparing("odd_vectors"))
+        problem = "has a vector that is not what its bytes say"
+        return [*super().structure(), *(Mismatch("vectors", None, None, f"the index {name} {problem}") for name in odd)]
 
 
 def is_there(connection: psycopg.Connection[Any]) -> bool:

@@ -35,12 +35,21 @@ class Indexes(Tables):
         rows = self.select(query, tenant=self.tenant_number, name=index, limit=count, **asked)
         return _read(index, rows)
 
-    def find(self, index: str, prefixes: Sequence[bytes]) -> Sequence[tuple[bytes, bytes]]:
+    def count(self, index: str, prefix: bytes = b"", *, through: int | None = None) -> int:
+        asked = _within(prefix)
+        if through is not None:
+            asked["through"] = through
+        query = "count" if through is None else "count_past"
+        return int(self.value(query, tenant=self.tenant_number, name=index, **asked))
+
+    def find(self, index: str, prefixes: Sequence[bytes], *, limit: int | None = None) -> Sequence[tuple[bytes, bytes]]:
         if len(prefixes) == 1:
-            return self.scan(index, prefixes[0])
-        pairs = [(prefix, next_prefix(prefix)) for prefix in sorted(prefixes)]
-        rows = self.select("find", tenant=self.tenant_number, name=index, **self.ranges_of(pairs))
-        return _read(index, rows)
+            return self.scan(index, prefixes[0], limit=limit)
+        asked = self.ranges_of([(prefix, next_prefix(prefix)) for prefix in sorted(prefixes)])
+        if limit is not None:
+            asked["limit"] = limit
+        query = "find" if limit is None else "find_some"
+        return _read(index, self.select(query, tenant=self.tenant_number, name=index, **asked))
 
     def lives(self, index: str, prefix: bytes = b"") -> Sequence[IndexRow]:
         rows = self.select("lives", tenant=self.tenant_number, name=index, **_within(prefix))

@@ -65,6 +65,18 @@ WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last ORDER 
 SELECT key, value FROM index_row
 WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last ORDER BY key DESC LIMIT :limit;
 
+-- name: count
+-- How many rows of an index are true now.
+SELECT count(*) FROM index_row
+WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last;
+
+-- name: count_past
+-- How many rows of an index were true at a position.
+SELECT (SELECT count(*) FROM index_row
+        WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last AND since <= :through)
+     + (SELECT count(*) FROM index_past
+        WHERE tenant = :tenant AND name = :name AND key >= :first AND key < :last AND since <= :through AND until > :through);
+
 -- name: lives
 -- Every row of an index, those that ended too.
 SELECT key, since, value, NULL AS until FROM index_row

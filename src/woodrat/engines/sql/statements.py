@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-SHARED: Final = ("queries.sql", "audit.sql")
+SHARED: Final = ("queries.sql", "comparison.sql")
 """Files of an engine that those of the same name here belong to."""
 
 

@@ -6,7 +6,7 @@ An engine adds how its statements are run. What differs between databases stands
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from heapq import merge
 from types import NoneType
@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import moment
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import BEFORE_ALL, Current, Head, Kept, KindedBody, Receipt, Standing
+from woodrat.engines.port import (
+    BEFORE_ALL,
+    Current,
+    Head,
+    Kept,
+    KindedBody,
+    Receipt,
+    Standing,
+    StoredPart,
+    StoredState,
+)
 from woodrat.engines.sql import codec
 from woodrat.engines.sql.cache import Known, Memory
 from woodrat.engines.sql.indexes import Indexes
@@ -193,6 +203,43 @@ class SqlView(Indexes):
         for agent, key, *receipt in self.select("receipts", tenant=self.tenant_number):
             yield agent, key, Receipt(*receipt)
 
+    def comparing(self, query: str, **values: Any) -> Iterable[tuple[Any, ...]]:
+        """Return the rows that a statement of `comparison.sql` gives, a bounded part of them at a time."""
+        raise NotImplementedError
+
+    def extent(self) -> int:
+        (row,) = self.comparing("last_id", **self.bounds())
+        return 0 if row[0] is None else int(row[0]) - self.base + 1
+
+    def body_bytes(self) -> int:
+        (row,) = self.comparing("log_bytes", **self.bounds())
+        return int(row[0])
+
+    def derived(self, table: str, name: str = "") -> Iterator[tuple[Any, ...]]:
+        bounds = self.bounds()
+        for row in self.comparing(f"derived_{table}", tenant=self.tenant_number, base=self.base, name=name, **bounds):
+            yield tuple(row)
+
+    def states_of(self, ref: Ref) -> tuple[Sequence[StoredState], Sequence[StoredPart]]:
+        states: list[StoredState] = []
+        parts: list[StoredPart] = []
+        for number, *present in list(self.comparing("state_of", tenant=self.tenant_number, type=ref.type, key=ref.key)):
+            states += (StoredState(*row) for row in self.comparing("kept_of", entity=number))
+            parts += (StoredPart(*row) for row in self.comparing("elements_of", entity=number))
+            states.append(StoredState(*present))
+        return states, parts
+
+    def repeated(self) -> Sequence[int]:
+        rows = self.comparing("repeated", base=self.base, **self.bounds())
+        return [row[0] for row in rows]
+
+    def index_names(self) -> Sequence[str]:
+        names = [row[0] for row in self.comparing("index_names", tenant=self.tenant_number)]
+        return [name for name in names if isinstance(name, str)]
+
+    def notes(self) -> Mapping[str, bytes]:
+        return dict(map(tuple, self.comparing("notes", tenant=self.tenant_number)))
+
     def cloned(self) -> int:
         if self.memory.cloned is None:
             found = self.value("cloned", **self.bounds())
@@ -224,12 +271,11 @@ class SqlView(Indexes):
 
     def known(self, observations: Sequence[Observation]) -> Collection[bytes]:
         # What begins to hold after everything that was said of its entity is new: nothing has to be looked up.
-        found_of = self.known_entities([one.entity for one in observations])
-        digests = [
-            one.digest
-            for one, entity in zip(observations, found_of, strict=True)
-            if entity is not None and (one.valid_from <= entity.until or one.op == RETRACT)
-        ]
+        digests: list[bytes] = []
+        entities = self.known_entities([one.entity for one in observations])
+        for one, entity in zip(observations, entities, strict=True):
+            if entity is not None and (one.valid_from <= entity.until or one.op == RETRACT):
+                digests.append(one.digest)
         if not digests:
             return ()
         heads = [codec.head(digest) for digest in digests]
@@ -349,9 +395,10 @@ class SqlView(Indexes):
         """Return what the tables hold of entities, in one look at most."""
         digests = [ref.digest for ref in refs]
         entities = self.memory.entities
-        if not all(map(entities.__contains__, digests)):
-            self.find_entities(digests)
         found = list(map(entities.get, digests))
+        if None in found:
+            self.find_entities(digests)
+            found = list(map(entities.get, digests))
         for known in found:
             if known is not None:
                 entities.move_to_end(known.digest)
@@ -367,7 +414,7 @@ class SqlView(Indexes):
         if len(wanted) == 1:
             self.known_entity(*wanted)
             return
-        heads = self.many_of(list(map(codec.head, wanted)))
+        heads = self.many_of(sorted(map(codec.head, wanted)))
         for row in self.select("entities_by_digest", digests=heads, tenant=self.tenant_number):
             self._read_entity(row, wanted)
         self._miss([digest for digest in wanted if digest not in entities])

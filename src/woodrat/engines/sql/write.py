@@ -58,6 +58,22 @@ class SqlTransaction(SqlView):
         self._dropped = False
         # Whether there may be entities that are not at hand.
         self._forgotten = True
+        # For an undo: what was known before, and whether all entities this write met are still among those it has met.
+        memory = self.memory
+        self._known_before = memory.head, memory.number, memory.cloned, memory.joins
+        self._let_go_of_met = False
+
+    def take_back(self) -> None:
+        """Forget what this write has changed of what is known of the tenant: it was undone, and its neighbours stay."""
+        memory = self.memory
+        memory.head, memory.number, memory.cloned, memory.joins = self._known_before
+        memory.at_hand.clear()
+        memory.latest.clear()
+        memory.logs.clear()
+        if self._let_go_of_met:
+            memory.entities.clear()
+        for known in self._met.values():
+            memory.entities.pop(known.digest, None)
 
     def many(self, query: str, rows: Iterable[tuple[Any, ...]]) -> None:
         """Run a statement for each of these rows."""
@@ -104,7 +120,7 @@ class SqlTransaction(SqlView):
         self.flush()
         self.memory.trim()
         self._met.clear()
-        self._forgotten = True
+        self._let_go_of_met = self._forgotten = True
 
     def _check_end(self) -> None:
         """Refuse to build on a log whose end is not what was written: its last write, and the last complete subtrees.
@@ -131,6 +147,10 @@ class SqlTransaction(SqlView):
         if (self._new or self._changed) and _reads_entities(self.queries[query]):
             self.flush()
         return super().first_row(query, **values)
+
+    def comparing(self, query: str, **values: Any) -> Iterable[tuple[Any, ...]]:
+        self.flush()
+        return super().comparing(query, **values)
 
     def flush(self) -> None:
         """Write what changed in the table of entities."""
@@ -159,16 +179,15 @@ class SqlTransaction(SqlView):
     def known_entities(self, refs: Sequence[Ref]) -> Sequence[Known | None]:
         met = self._met
         found = list(map(met.get, refs))
-        if None in found:
-            if self.memory.is_overfull:
-                self._let_entities_go()
-                found = list(map(met.get, refs))
-            unmet = [ref for ref, known in zip(refs, found, strict=True) if known is None]
-            for ref, known in zip(unmet, super().known_entities(unmet), strict=True):
-                if known is not None:
-                    met[ref] = known
-            found = list(map(met.get, refs))
-        return found
+        if None not in found:
+            return found
+        if self.memory.is_overfull:
+            self._let_entities_go()
+        unmet = [ref for ref in refs if ref not in met]
+        for ref, known in zip(unmet, super().known_entities(unmet), strict=True):
+            if known is not None:
+                met[ref] = known
+        return list(map(met.get, refs))
 
     def find_entities(self, digests: Sequence[bytes]) -> None:
         if self._forgotten:
@@ -285,9 +304,7 @@ class SqlTransaction(SqlView):
         return [row[0] for row in self.select("leaves", **self.bounds(start - 1, end - 1))]
 
     def _index(self, first: int, meanings: Sequence[Meaning]) -> None:
-        late, naming, anchors = [], [], []
-        # Columns, not rows: so many rows would each be looked at by the garbage collector.
-        ids, numbers, previous_ones, heads_said = list[int](), list[int](), list[int](), list[int]()
+        late, naming, anchors, added = [], [], [], []
         met, changed, before, head_of = self._met, self._changed, self._before, codec.head
         self._lately.append((first, meanings))
         self._recent = None
@@ -313,10 +330,7 @@ class SqlTransaction(SqlView):
                 number = known.number
                 changed[number] = known
                 head = head_of(meaning.digest)
-                ids.append(id)
-                numbers.append(number)
-                previous_ones.append(previous)
-                heads_said.append(head)
+                added.append((id, number, previous, head))
                 if joins and not head % KEPT_EVERY:
                     # State is kept under the smallest of a group; the chains of the others have anchors of their own.
                     anchors.append((known.number, position))
@@ -327,8 +341,8 @@ class SqlTransaction(SqlView):
                         self.memory.named.update(heads)
                 if known.digest not in before:
                     before[known.digest] = previous
-        if ids:
-            self.many("add_said", zip(ids, numbers, previous_ones, heads_said, strict=True))
+        if added:
+            self.many("add_said", added)
         if late or naming or anchors:
             for query, rows in (("add_late", late), ("add_naming", naming), ("add_anchor", anchors)):
                 if rows:
@@ -440,18 +454,12 @@ class SqlTransaction(SqlView):
         )
 
     def put(self, rows: Iterable[IndexRow]) -> None:
-        tenant = self.tenant_number
-        present: list[tuple[Any, ...]] = []
-        past: list[tuple[Any, ...]] = []
-        at_hand = self.memory.at_hand
-        for index, key, since, value, until in rows:
-            assert not key.startswith(b"\xff"), "no key begins so"
-            if index in at_hand:
-                del at_hand[index]
-            if until is None:
-                present.append((tenant, index, key, since, value))
-            else:
-                past.append((tenant, index, key, since, until, value))
+        tenant, rows, at_hand = self.tenant_number, list(rows), self.memory.at_hand
+        for index in {row[0] for row in rows}:
+            at_hand.pop(index, None)
+        assert not any(row[1].startswith(b"\xff") for row in rows), "no key begins so"
+        present = [(tenant, name, key, since, value) for name, key, since, value, until in rows if until is None]
+        past = [(tenant, *row[:3], row[4], row[3]) for row in rows if row[4] is not None]
         if present:
             present.sort()  # the index is in this order
             self.many("add_index_row", present)
@@ -483,6 +491,7 @@ class SqlTransaction(SqlView):
         self._changed.clear()
         self.memory.forget()
         self._met.clear()
+        self._let_go_of_met = True
         self._anchor_at = NOWHERE
         self._let_go()
         self._derived = None
@@ -507,6 +516,7 @@ class SqlTransaction(SqlView):
             self.many(query, numbers)
         self.memory.forget()
         self._met.clear()
+        self._let_go_of_met = True
         self._anchor_at = NOWHERE
         self._last_entity = None
         self._missing.clear()

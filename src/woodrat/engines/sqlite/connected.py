@@ -23,6 +23,9 @@ class Change(Protocol):
     def has_changed(self) -> bool:
         """Whether it has changed anything."""
 
+    def take_back(self) -> None:
+        """Forget what it has changed of what is known."""
+
 
 class Connected(Memories):
     """A connection, and what is known through it as long as no other connection writes."""
@@ -57,14 +60,22 @@ class Connected(Memories):
         """Take note that a write of this connection itself was committed: what it knows is what is there now."""
         self._version = self.connection.data_version()
 
-    def undo(self, write: Change | None, *statements: str) -> None:
+    def undo(self, write: Change | None) -> None:
         """Undo a write that failed; one that changed nothing leaves what is known as it is."""
         if write is None or write.has_changed:
             self.forget()
-        for statement in statements:
-            # A full disk and the like end the whole transaction by themselves; then there is nothing to go back to.
-            if not self._closed and not self.connection.getautocommit():
-                self.connection.execute(statement)
+        # A full disk and the like end the whole transaction by themselves; then there is nothing to go back to.
+        if not self._closed and not self.connection.getautocommit():
+            self.connection.execute("ROLLBACK")
+
+    def undo_part(self, write: Change | None) -> None:
+        """Undo one write of a shared commit, and forget what it changed; its neighbours stay."""
+        if write is None or self._closed or self.connection.getautocommit():
+            self.forget()
+        elif write.has_changed:
+            write.take_back()
+        if not self._closed and not self.connection.getautocommit():
+            self.connection.execute("ROLLBACK TO part; RELEASE part")
 
     def close(self) -> None:
         """Close the connection; nothing is left to undo."""

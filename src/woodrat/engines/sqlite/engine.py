@@ -510,4 +510,4 @@ class _Writing:
             raise found from error
 
     def _undo(self) -> None:
-        self._writer.undo(self._write, "ROLLBACK")
+        self._writer.undo(self._write)

@@ -97,7 +97,7 @@ class Together:
         finally:
             try:
                 if error is not None:
-                    self._writer.undo(None, "ROLLBACK")
+                    self._writer.undo(None)
             finally:
                 try:
                     engine.fence.watch(error, connection)
@@ -158,7 +158,7 @@ class Part:
             raise ours from error
 
     def _undo(self) -> None:
-        self._writer.undo(self._write, "ROLLBACK TO part", "RELEASE part")
+        self._writer.undo_part(self._write)
 
 
 def _ended(path: str) -> Unavailable:

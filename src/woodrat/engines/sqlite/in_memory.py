@@ -38,6 +38,8 @@ class InMemoryEngine(SqliteEngine):
     """Logs of any number of tenants in this process."""
 
     name = "memory"
+    _keeps_few = False
+    """Whether no more entities are kept at hand than for reading."""
 
     def __init__(self) -> None:
         check_version()
@@ -53,11 +55,16 @@ class InMemoryEngine(SqliteEngine):
         self._users = 0
         """How many views and writes are open, all of one thread."""
         self._commits = 0
-        self._use(_connect())
+        self._use(self._connect())
+
+    def _connect(self) -> apsw.Connection:
+        """Open a database without rows."""
+        return _connected()
 
     def _use(self, connection: apsw.Connection) -> None:
         """Read and write by a connection from now on; views that are open stay with theirs."""
-        self._writer, self._reader = Connected(connection), _Reader(connection)
+        reads = self._keeps_few
+        self._writer, self._reader = Connected(connection, reads=reads), _Reader(connection, reads=reads)
         self._views = 0
         """How many views are open that read by it."""
 
@@ -169,7 +176,7 @@ class InMemoryEngine(SqliteEngine):
     def _copy(self) -> apsw.Connection:
         """Open a database that holds what this one does."""
         with translated(self.path):
-            return _connect(self._writer.connection.serialize("main"))
+            return _connected(self._writer.connection.serialize("main"))
 
 
 class _Reader(Connected):
@@ -194,7 +201,7 @@ class InMemoryStorage(SqliteStorage):
         return ()
 
 
-def _connect(data: bytes | None = None) -> apsw.Connection:
+def _connected(data: bytes | None = None) -> apsw.Connection:
     """Open a database with what another one held, or one without rows."""
     connection = apsw.Connection(MEMORY)
     source = apsw.Connection(MEMORY)

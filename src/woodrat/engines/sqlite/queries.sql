@@ -187,17 +187,6 @@ FROM json_each(:digests) AS sought CROSS JOIN entity ON entity.digest = sought.v
 -- The highest number an entity has.
 SELECT max(id) FROM entity;
 
--- name: entities_kept
--- Entities of a tenant by type and key, with their present merge state, whether any is kept along their history, and whether
--- parts of collections are kept one by one.
-SELECT id, type, key, first, last, state_at, state, EXISTS (SELECT 1 FROM kept WHERE kept.entity = entity.id),
-       EXISTS (SELECT 1 FROM element WHERE element.entity = entity.id)
-FROM entity WHERE tenant = :tenant ORDER BY type, key;
-
--- name: kept_of
--- All merge states kept along the history of an entity.
-SELECT position, last, until, state FROM kept WHERE entity = :entity ORDER BY position;
-
 -- name: last_said
 -- The last observation of an entity at or before a position, found by walking back.
 WITH RECURSIVE chain (position, previous) AS (
@@ -315,6 +304,16 @@ ORDER BY key DESC LIMIT :limit;
 SELECT index_row.key, index_row.value FROM json_each(:sought) AS sought
 CROSS JOIN index_row ON index_row.tenant = :tenant AND index_row.name = :name
     AND index_row.key >= unhex(sought.value ->> 0) AND index_row.key < unhex(sought.value ->> 1);
+
+-- name: find_some
+-- The same, at most so many rows of each pair.
+SELECT index_row.key, index_row.value FROM json_each(:sought) AS sought
+CROSS JOIN index_row ON index_row.tenant = :tenant AND index_row.name = :name
+    AND index_row.key >= unhex(sought.value ->> 0) AND index_row.key < ifnull(
+        (SELECT later.key FROM index_row AS later WHERE later.tenant = :tenant AND later.name = :name
+            AND later.key >= unhex(sought.value ->> 0) AND later.key < unhex(sought.value ->> 1)
+         ORDER BY later.key LIMIT 1 OFFSET :limit),
+        unhex(sought.value ->> 1));
 
 -- name: add_index_row
 -- Add a row to an index, unless its key has one.

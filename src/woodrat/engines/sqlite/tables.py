@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -14,8 +14,8 @@ from woodrat.engines.sql.view import SqlView
 if TYPE_CHECKING:
     import apsw
 
-    from woodrat.canon.ids import Ref, TenantId
-    from woodrat.engines.port import Audit, View
+    from woodrat.canon.ids import TenantId
+    from woodrat.engines.port import Mismatch
     from woodrat.engines.sql.cache import Memory
 
 
@@ -59,10 +59,17 @@ class SqliteView(SqlView):
     def ranges_of(self, pairs: Sequence[tuple[bytes, bytes]]) -> dict[str, Any]:
         return {"sought": orjson.dumps([(first.hex(), last.hex()) for first, last in pairs]).decode()}
 
-    def audit(self, size: int | None = None) -> Audit:
-        from woodrat.engines.sqlite.file_audit import SqliteAudit
+    def comparing(self, query: str, **values: Any) -> Iterable[tuple[Any, ...]]:
+        from woodrat.engines.sqlite.connection import queries  # only verification needs them
 
-        return SqliteAudit(self, size, self.execute)
+        return self.execute(queries("comparison.sql")[query], values)
+
+    def structure(self) -> list[Mismatch]:
+        from woodrat.engines.sqlite.structure import Structure
+
+        found = Structure(self, self.execute)
+        found.check()
+        return found.wrong
 
     def purged(self) -> bool:
         """Return whether no erasure waits for its bytes to be taken out of the file."""
@@ -71,10 +78,3 @@ class SqliteView(SqlView):
     def shares(self) -> bool:
         """Return whether the file holds other tenants too."""
         return self.value("other_tenant", name=self.name) is not None
-
-    def unlike(self, old: View) -> Iterator[tuple[Ref, bool]]:
-        from woodrat.engines.sql.state_comparison import unlike
-        from woodrat.engines.sqlite.kept_states import SqliteKeptStates
-
-        assert isinstance(old, SqliteView)
-        return unlike(SqliteKeptStates(self), SqliteKeptStates(old))

@@ -29,19 +29,21 @@ class SqliteTransaction(SqlTransaction, SqliteView):
     ) -> None:
         SqliteView.__init__(self, writer.connection, named, tenant, memory)
         self._connection = writer.connection
-        self._changes = writer.connection.total_changes()
+        self._has_written = False
         self._executemany = writer.cursor.executemany
         self.begin_write(sound)
 
     @property
     def has_changed(self) -> bool:
         """Whether it changed anything, in the tables or of what is known."""
-        return self.has_noted or self._connection.total_changes() != self._changes
+        return self.has_noted or self._has_written
 
     def many(self, query: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        self._has_written = True
         self._executemany(self.queries[query], rows)
 
     def run(self, query: str, **values: Any) -> None:
+        self._has_written = True
         self.execute(self.queries[query], values)
 
     def enrol(self) -> None:

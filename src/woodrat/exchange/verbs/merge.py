@@ -13,7 +13,7 @@ from woodrat.canon.digest import digest
 from woodrat.engines.port import View
 from woodrat.erasure.verbs import arrivals
 from woodrat.exchange.lines import Arrived
-from woodrat.ledger import entry_index
+from woodrat.ledger import entry_index, state_steps
 from woodrat.ledger.source_index import SourceLookup
 from woodrat.ledger.write import Draft, Writer
 from woodrat.log.entry import Entry, Origin
@@ -58,6 +58,7 @@ class Merger:
 
         last = arrived[-1].entry
         self._writer.write("import", {"log": last.log, "position": last.position}, plan)
+        state_steps.index_batch(self._context, len(drafts[-1].items))
         return len(drafts[-1].items), len(held) - len(taking), erasures
 
     def _plan(self, draft: Draft, taking: Sequence[Arrived]) -> None:

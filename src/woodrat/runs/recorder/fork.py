@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, NoReturn, ca
 
 from woodrat.canon import form
 from woodrat.errors import Fault, Refused, shown
-from woodrat.ledger import report as reports
+from woodrat.ledger.receipts import report_again
 from woodrat.merge.snapshot import Snapshot
 from woodrat.record_json import Record
 from woodrat.records import dataclass, replace
@@ -320,11 +320,12 @@ class ForkRecording(Recording):
         source, agent = self._source, str(self.started.get("agent"))
         with source.engine.view(source.tenant) as view:
             receipt = view.receipt(agent, f"{self.parent}.{key}")
-        if receipt is None:
+            report = None if receipt is None else report_again(view, source.policies, receipt)
+        if report is None:
             where = "" if self._place is None else f" before step {self._place.step}"
             self.stop(f"the agent wrote something that the recording of {self.parent} does not hold{where}")
         self.answered += 1
-        return reports.from_bytes(receipt.report).but(repeated=True)
+        return report
 
     def decision(
         self, stage: str, mode: str, facts: Facts, rules: Sequence[Rule], default: object, hidden: Collection[str],

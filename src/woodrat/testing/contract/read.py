@@ -392,6 +392,8 @@ class ReadingContract(Contract):
             notes = [Ref("memo", "a"), Ref("memo", "b")]
             assert dict(several) == {("thing", *two): [q], ("thing", *one): refs, ("memo", "name", "same"): notes}
             assert not identifying_values.sharing(view, [])
+            some = identifying_values.sharing(view, [(unknown, [two, one])], limit=2)
+            assert dict(some) == {("thing", *two): [q], ("thing", *one): refs[:2]}
             found = shared_values(view)
             things = ("thing", "email", "one@example.com", refs)
             assert found == [("memo", "name", "same", [Ref("memo", "a"), Ref("memo", "b")]), things]

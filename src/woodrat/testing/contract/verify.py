@@ -18,7 +18,6 @@ from woodrat.engines.port import (
 )
 from woodrat.ledger import fingerprint_index, identifying_values
 from woodrat.ledger.read import Reader
-from woodrat.ledger.state_index import Progress
 from woodrat.merge import BUILTIN, packed_state
 from woodrat.merge.elements import INSIDE_MAX
 from woodrat.state.asof import AsOf
@@ -53,8 +52,8 @@ class VerifyingContract(Contract):
             assert [row.leaf for row in rows] == list(leaves) == [entry.leaf() for entry in entries]
             assert list(view.rows(4, 6)) == rows[5:7]
             assert list(view.rows(len(entries), len(entries) + 5)) == []
-            assert view.audit().size == len(entries)
-            assert view.audit(7).size == 7
+            assert view.extent() == len(entries)
+            assert view.body_bytes() == sum(len(entry.body or b"") for entry in entries)
 
     def test_receipts_are_listed(self, engine: Engine) -> None:
         """Every idempotency key is listed once, by agent and key, with what `receipt` says of it."""
@@ -190,10 +189,10 @@ class VerifyingContract(Contract):
         )
         for values, entity in wrong:
             with engine.transaction(ledger.tenant) as write:
-                fingerprint_index.take_in(write, values, Progress(position))
+                fingerprint_index.put_leaves(write, values, position)
             assert [(one.damage, one.entity) for one in ledger.verify().damage] == [("fingerprint", entity)]
             with engine.transaction(ledger.tenant) as write:
-                fingerprint_index.take_in(write, {digest: right.get(digest) for digest in values}, Progress(position))
+                fingerprint_index.put_leaves(write, {digest: right.get(digest) for digest in values}, position)
             assert ledger.verify().sound
         with engine.transaction(ledger.tenant) as write:
             write.drop(fingerprint_index.NAME, b"n")

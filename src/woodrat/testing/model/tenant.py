@@ -277,19 +277,24 @@ class ModelPast:
         return any(OPERATORS[op](candidate, operand) for candidate in candidates)
 
     def search(self, query: str, type: str | None = None) -> dict[str, list[str]]:
-        """Return the entities that have every word of a query as a beginning, with the fields hit."""
+        """Return the entities that a query names or whose words all its words begin, in order, with the fields hit."""
         wanted = set(tokens.tokens(query))
-        found = {}
+        found: dict[tuple[bool, str], tuple[str, list[str]]] = {}
         for root in self.roots:
-            shown = self.believed(root)
-            if shown.deleted or (relation.endpoints(root) is not None if type is None else root.type != type):
+            shown, is_relation = self.believed(root), relation.endpoints(root) is not None
+            if shown.deleted or (is_relation if type is None else root.type != type):
                 continue
             members = [member for member in self.group(root) if member not in shown.deleted_members]
-            words = tokens.words(members, shown.values, self.schema(root.type).searchable)
+            names = [] if is_relation else [value for rule, value in self._identifying(root) if "+" not in rule]
+            words = tokens.words(members, names, shown.values, self.schema(root.type).searchable)
+            is_exact = tokens.whole(query) in words
+            hit: set[str] = set()
             if all(any(word.startswith(token) for word in words) for token in wanted):
                 hit = {name for word, names in words.items() if word.startswith(tuple(wanted)) for name in names}
-                found[str(root)] = sorted(hit)
-        return found
+            elif not is_exact:
+                continue
+            found[not is_exact, root.id] = str(root), sorted(hit)
+        return dict(found[rank] for rank in sorted(found))
 
     def duplicates(self, type: str | None = None) -> list[dict[str, Any]]:
         """Return the identifying values that several entities have which are not joined, by type, rule and value."""

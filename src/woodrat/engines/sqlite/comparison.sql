@@ -1,7 +1,5 @@
--- Every statement by which derived data is compared with the log, by name, with a line of purpose. None of them writes.
--- :low and :high bound a tenant's run of entry ids; :base is its first id, that of position 0.
-
-
+-- Every statement by which a file is checked, and its derived rows are compared with those derived anew, by name, with a
+-- line of purpose. None of them writes. :low and :high bound a tenant's run of entry ids; :base is that of position 0.
 
 -- name: integrity
 -- What SQLite finds wrong with the file.
@@ -71,81 +69,57 @@ UNION ALL SELECT 'node', ((place + 1) << height) - 1 FROM node
     WHERE tenant = :tenant AND (place + 1) << height > :size
 LIMIT 1;
 
+-- name: last_id
+-- The last entry of a tenant, whatever it holds.
+SELECT max(id) FROM entry WHERE id BETWEEN :low AND :high;
+
+-- name: log_bytes
+-- How many bytes the bodies of a tenant have.
+SELECT total(length(body)) FROM body WHERE id BETWEEN :low AND :high;
+
 -- name: repeated
--- Observations of a tenant that another of it has the same beginning of a digest with.
-SELECT id FROM said INDEXED BY said_digest
+-- Observations of a tenant that another of it has the same beginning of a digest with, by position.
+SELECT id - :base FROM said INDEXED BY said_digest
 WHERE id BETWEEN :low AND :high AND digest IN (
     SELECT digest FROM said INDEXED BY said_digest WHERE id BETWEEN :low AND :high GROUP BY digest HAVING count(*) > 1
 )
 ORDER BY id;
 
--- name: entity_numbers
--- The lowest and the highest number an entity has.
-SELECT min(id), max(id) FROM entity;
+-- name: derived_kept
+-- Merge states along histories, by type, key and position.
+SELECT type, key, position, kept.last, kept.until, kept.state
+FROM entity CROSS JOIN kept ON kept.entity = entity.id WHERE tenant = :tenant ORDER BY type, key, position;
 
--- name: entities_within
--- Entities of a tenant by number.
-SELECT id, type, key, digest, first, last, until, state_at, state FROM entity
-WHERE id BETWEEN :low AND :high AND tenant = :tenant ORDER BY id;
+-- name: derived_element
+-- Parts of large collections, by type, key, field, key and position.
+SELECT type, entity.key, field, element.key, position, part
+FROM entity CROSS JOIN element ON element.entity = entity.id WHERE tenant = :tenant
+ORDER BY type, entity.key, field, element.key, position;
 
--- name: links
--- The observations of an entity from :start back: each with the entity it speaks of, the one before, and its digest.
-WITH RECURSIVE chain (id, entity, previous, digest) AS (
-    SELECT id, entity, previous, digest FROM said WHERE id = :start
-    UNION ALL
-    SELECT said.id, said.entity, said.previous, said.digest
-    FROM chain JOIN said ON said.id = :base + chain.previous
-    WHERE chain.previous >= 0 AND said.id < chain.id
-)
-SELECT id, entity, previous, digest FROM chain;
+-- name: derived_said
+-- Observations by position: whom each speaks of, the one before, and its digest.
+SELECT said.id - :base, type, key, previous, said.digest
+FROM said CROSS JOIN entity ON entity.id = said.entity AND tenant = :tenant
+WHERE said.id BETWEEN :low AND :high ORDER BY said.id;
 
--- name: bodies
--- Bodies by id, in the order asked for.
-SELECT body.id, body.body FROM json_each(:ids) AS sought CROSS JOIN body ON body.id = sought.value;
+-- name: derived_naming
+-- What observations name, by the beginning of the digest and by position.
+SELECT target, id - :base FROM naming WHERE id BETWEEN :low AND :high ORDER BY target, id;
 
--- name: spread
--- Entities within a slice that have parts of collections kept one by one.
-SELECT DISTINCT entity FROM element WHERE entity BETWEEN :low AND :high;
+-- name: derived_late
+-- Late observations and retractions, by type, key and the time from which they hold.
+SELECT type, key, valid_from, late.id - :base
+FROM entity CROSS JOIN late ON late.entity = entity.id WHERE tenant = :tenant ORDER BY type, key, valid_from, late.id;
+
+-- name: derived_anchor
+-- Where a walk back may begin, by type, key and position.
+SELECT type, key, position
+FROM entity CROSS JOIN anchor ON anchor.entity = entity.id WHERE tenant = :tenant ORDER BY type, key, position;
+
+-- name: kept_of
+-- Merge states along the history of an entity.
+SELECT position, state, last, until FROM kept WHERE entity = :entity ORDER BY position;
 
 -- name: elements_of
--- All parts of collections kept one by one of an entity.
+-- Parts of large collections of an entity, by position.
 SELECT position, field, key, part FROM element WHERE entity = :entity ORDER BY position;
-
--- name: has_naming
--- Whether an observation is noted to name a digest that begins so.
-SELECT 1 FROM naming WHERE target = ? AND id = ?;
-
--- name: has_late
--- Whether an observation is noted as late.
-SELECT 1 FROM late WHERE entity = ? AND valid_from = ? AND id = ?;
-
--- name: has_anchor
--- Whether a walk back may begin at an observation.
-SELECT 1 FROM anchor WHERE entity = ? AND position = ?;
-
--- name: has_index_row
--- Whether an index has a row that is true from a position on.
-SELECT 1 FROM index_row WHERE tenant = ? AND name = ? AND key = ? AND since = ? AND value = ?;
-
--- name: has_index_past
--- Whether an index has a row that was true from one position to another.
-SELECT 1 FROM index_past WHERE tenant = ? AND name = ? AND key = ? AND since = ? AND value = ? AND until = ?;
-
--- name: counts
--- How many rows of a tenant each part has.
-SELECT 'said', count(*) FROM said WHERE id BETWEEN :low AND :high
-UNION ALL SELECT 'naming', count(*) FROM naming WHERE id BETWEEN :low AND :high
-UNION ALL SELECT 'late', count(*) FROM late WHERE id BETWEEN :low AND :high
-UNION ALL SELECT 'anchor', count(*) FROM anchor
-    WHERE entity IN (SELECT id FROM entity WHERE tenant = :tenant) AND position <= :high - :low
-UNION ALL SELECT 'index_row', count(*) FROM index_row WHERE tenant = :tenant
-UNION ALL SELECT 'index_past', count(*) FROM index_past WHERE tenant = :tenant
-UNION ALL SELECT 'node', count(*) FROM node WHERE tenant = :tenant;
-
--- name: last_id
--- The last entry of a tenant, whatever it holds.
-SELECT max(id) FROM entry WHERE id BETWEEN :low AND :high;
-
--- name: said_ids
--- Observations of a tenant in order of position.
-SELECT id FROM said WHERE id BETWEEN :low AND :high ORDER BY id;

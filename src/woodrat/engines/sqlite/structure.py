@@ -1,4 +1,4 @@
-"""Audit: a file, its layout and its rows compared with the log, without writing."""
+"""Structure: whether a file and its layout are whole, and every row in it belongs to somebody."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import apsw
 
+from woodrat.engines.port import Mismatch
 from woodrat.engines.sql import codec, layout
-from woodrat.engines.sql.audit import SqlAudit
 from woodrat.engines.sqlite.connection import queries, sql
 
 if TYPE_CHECKING:
@@ -21,58 +21,52 @@ _COLUMN = re.compile(r"\b([A-Za-z_]+)\.[A-Za-z_]+\b")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
 
-class SqliteAudit(SqlAudit):
-    """Compares the tables of one tenant with its log, within one view of a file."""
+class Structure:
+    """Checks the file that a view reads."""
 
-    def __init__(self, view: SqlView, size: int | None, run: Callable[..., apsw.Cursor]) -> None:
-        self._run = run
-        self._named = queries("audit.sql")
-        super().__init__(view, size)
+    def __init__(self, view: SqlView, run: Callable[..., apsw.Cursor]) -> None:
+        self._view, self._run = view, run
+        self._named = queries("comparison.sql")
+        self._size = view.extent()
+        self.wrong: list[Mismatch] = []
+        """What was found."""
 
     def _all(self, query: str, **values: Any) -> apsw.Cursor:
         return self._run(self._named[query], values)
 
-    def _is_there(self, query: str, values: tuple[Any, ...]) -> bool:
-        return self._run(self._named[query], values).get is not None
+    def _amiss(self, part: str, position: int | None, problem: str, *, log: bool = False) -> None:
+        self.wrong.append(Mismatch(part, position, None, problem, log))
 
-    def structure(self) -> None:
+    def check(self) -> None:
         """Check the file itself, its layout, and that every row belongs to somebody and to a position."""
+        base, tenant = self._view.base, self._view.tenant_number
         tables = self._layout()
         for (message,) in self._all("integrity"):
             if message != "ok":
                 self._broken(message, tables)
-        if self._wrong:
+        if self.wrong:
             return  # what a damaged file says of its rows is worth nothing
-        for (tenant,) in self._all("unowned_entry"):
-            self._amiss(
-                "unowned", None, None, f"there are entries of tenant number {tenant}, which has no name", log=True
-            )
+        for (number,) in self._all("unowned_entry"):
+            self._amiss("unowned", None, f"there are entries of tenant number {number}, which has no name", log=True)
         for query, damage, problem in (
             ("unowned_body", "unowned", "there is a body of no entry"),
             ("unowned_origin", "unowned", "there is an origin of no entry"),
             ("odd_clones", "clone", "what was taken over does not end here"),
         ):
             for (id,) in self._all(query):
-                ours = self._base <= id < codec.base(self._tenant + 1)
-                self._amiss(damage, id - self._base if ours else None, None, problem, log=True)
-        for (tenant,) in self._all("unowned_receipt"):
-            problem = f"there is a receipt of tenant number {tenant}, which has no name"
-            self._amiss("unowned", None, None, problem, log=True)
+                ours = base <= id < codec.base(tenant + 1)
+                self._amiss(damage, id - base if ours else None, problem, log=True)
+        for (number,) in self._all("unowned_receipt"):
+            problem = f"there is a receipt of tenant number {number}, which has no name"
+            self._amiss("unowned", None, problem, log=True)
         for (table,) in self._all("orphans"):
-            self._amiss("surplus", None, None, f"{table} has a row that belongs to no tenant or no entity")
-        if self._tables.number is None:
+            self._amiss("surplus", None, f"{table} has a row that belongs to no tenant or no entity")
+        if self._view.number is None:
             return
-        bounds = self._tables.bounds()
-        for table, position in self._all(
-            "beyond",
-            base=self._base,
-            size=self._size,
-            high=bounds["high"],
-            tenant=self._tenant,
-        ):
+        bounds = self._view.bounds()
+        for table, position in self._all("beyond", base=base, size=self._size, tenant=tenant, **bounds):
             problem = f"{table} speaks of position {position}, and the log ends before"
-            self._amiss("truncated", self._size, None, problem, log=True)
-        self._repeated()
+            self._amiss("truncated", self._size, problem, log=True)
 
     def _layout(self) -> dict[int | str, str]:
         """Compare tables, indexes and triggers with those of a new file; return the table of each page and name."""
@@ -89,11 +83,11 @@ class SqliteAudit(SqlAudit):
             tables[name] = tables[page] = table
         for kind, name in sorted(wanted.keys() | there.keys()):
             if (kind, name) not in there:
-                self._amiss("layout", None, None, f"{kind} {name} is not there")
+                self._amiss("layout", None, f"{kind} {name} is not there")
             elif (kind, name) not in wanted:
-                self._amiss("layout", None, None, f"{kind} {name} is not one of ours")
+                self._amiss("layout", None, f"{kind} {name} is not one of ours")
             elif wanted[kind, name] != there[kind, name]:
-                self._amiss("layout", None, None, f"{kind} {name} is not what it was made as")
+                self._amiss("layout", None, f"{kind} {name} is not what it was made as")
         return tables
 
     def _objects(self, run: Callable[[str], apsw.Cursor]) -> Iterator[tuple[str, str, str, int, str]]:
@@ -109,7 +103,7 @@ class SqliteAudit(SqlAudit):
             if line.startswith("***"):
                 continue
             where = f" ({', '.join(sorted(about))})" if about else ""
-            self._amiss("file", None, None, line + where, log=not about or bool(about & _LOG_TABLES))
+            self._amiss("file", None, line + where, log=not about or bool(about & _LOG_TABLES))
 
 
 def _text(data: bytes | None) -> str:
