@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import woodrat.explain.index  # noqa: F401 - it declares what writes list of their entries
 from woodrat.bisect.predicate import UNKNOWN, Believed, Choice, EntityConditions, FieldRead, Predicate
 from woodrat.bisect.reader import look_at
 from woodrat.bisect.reduce import NotShown, reduce, removable

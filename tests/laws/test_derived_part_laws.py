@@ -149,6 +149,7 @@ def test_the_story_agrees() -> None:
         (touched, "lives"),
         (index.Concerned, "_leaning"),
         (entry_index, "forget"),
+        (entry_index, "renew_blocks"),
         (indexer, "redo"),
         (derived_part.DerivedPart, "_take"),
         (derived_part, "_concerned"),

@@ -1,3 +1,3 @@
 """The library: the verbs that users call, here, behind a server, and as coroutines."""
 
-from woodrat.api import log_listings as log_listings
+import woodrat.explain.index  # noqa: F401 - it declares what writes list of their entries

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import woodrat.explain.index  # noqa: F401 - it declares what writes list of their entries
 from woodrat.bisect import reduce as minimal
 from woodrat.bisect import reduction, search
 from woodrat.bisect.reader import Asking, all_concerned, look_at, predicate_of

@@ -82,6 +82,7 @@ class DerivedPart:
             self._refold(*schemas.pop())
         now = Reader(write, AsOf(self._head), policies)
         identifying_values.note(write, ((ref, said_values(now, ref)) for ref in self.entities))
+        entry_index.renew_blocks(write, self.rows, self.meanings)
         indexer.redo(write, policies, self._rows_of_state)
 
     def _take(self, row: Row, said: Observation) -> None:

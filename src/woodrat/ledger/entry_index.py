@@ -22,6 +22,8 @@ from woodrat.log.entry import Entry, Write
 from woodrat.merge.packing import garbled
 from woodrat.state import entry_rows, schema
 from woodrat.state.entry_rows import (
+    BLOCK,
+    BLOCKS,
     OBSERVED,
     POSITION_BYTES,
     RELATION,
@@ -35,11 +37,12 @@ from woodrat.state.entry_rows import (
     position_of,
     relation_index,
 )
-from woodrat.state.meaning import RUN_KINDS, Meaning
+from woodrat.state.meaning import RUN_KINDS, Meaning, meaning_of
+from woodrat.state.observation import Observation
 from woodrat.state.relation import SAME_AS
 from woodrat.state.schema import Schema
 
-INDEXES: Final = (RUN, SUBJECT, SOURCE, SCHEMA, RELATION, SAME_AS, OBSERVED, SAID, SOURCES)
+INDEXES: Final = (RUN, SUBJECT, SOURCE, SCHEMA, RELATION, SAME_AS, OBSERVED, SAID, SOURCES, BLOCKS)
 """The indexes that the rows of entries are in."""
 SCHEMAS_MAX: Final = 1_024
 """How many schemas a process keeps parsed."""
@@ -49,6 +52,8 @@ _IDS_PAGE: Final = 64
 _RELATIONS_PAGE: Final = 64
 """How many relations of an entity are looked up at first; each time twice as many, up to `_RELATIONS_PAGE_MAX`."""
 _RELATIONS_PAGE_MAX: Final = 1_024
+BLOCKS_MAX: Final = 10_000
+"""Of how many blocks it is remembered that their rows are there."""
 _JOINS: Final = None
 """Under what it is kept at hand whether any `same_as` was ever said; entities stand beside it by their digests."""
 
@@ -64,24 +69,63 @@ def append(write: Transaction, writes: Sequence[Write], meanings: Sequence[Meani
         bodies = [body for one in writes for body in one.bodies]
     first = writes[0].first
     last = first + len(kinds) - 1
-    concerned = _put(write, range(first, last + 1), kinds, bodies, meanings)
+    alone_at = [one.recorded_at if len(one.kinds) == 1 else None for one in writes for _ in one.kinds]
+    rows, concerned = _rows(write, range(first, last + 1), kinds, bodies, meanings, alone_at)
+    _put(write, rows)
     concerned.follow(write, first - 1, last)
 
 
 def derive(write: Transaction, rows: Sequence[Row], meanings: Sequence[Meaning]) -> None:
     """Note again what rows of the log mean, as `append` did; `log_rows.follow_all` comes after the last of them."""
     write.derive(rows, meanings)
-    _put(write, *_columns(rows), meanings)
+    asked = _rows(write, *_columns(rows), meanings, _alone_at(rows))[0]
+    if asked:
+        write.put(asked)
 
 
 def forget(write: Transaction, rows: Sequence[Row], meanings: Sequence[Meaning]) -> None:
-    """Forget the rows that entries asked for, before what is left of them is derived again."""
-    for row in _rows(write, *_columns(rows), meanings)[0]:
-        write.drop(row.name, row.key)
+    """Forget the rows that entries asked for, before what is left of them is derived again, and `renew_blocks`."""
+    for row in _rows(write, *_columns(rows), meanings, _alone_at(rows))[0]:
+        if row.name is not BLOCKS:
+            write.drop(row.name, row.key)
+
+
+def renew_blocks(write: Transaction, rows: Sequence[Row], meanings: Sequence[Meaning]) -> None:
+    """Put the rows again that entries asked for together with others of their blocks, of which some were erased."""
+    keys = {
+        key
+        for row, meaning, alone in zip(rows, meanings, _alone_at(rows), strict=True)
+        if isinstance(meaning, Observation)
+        for _, key, _ in entry_rows.block_rows(meaning, row.position, alone)
+    }
+    for key in keys:
+        write.drop(BLOCKS, key)
+    for block in sorted({row.position // BLOCK for row in rows}):
+        left = list(write.rows(block * BLOCK - 1, block * BLOCK + BLOCK - 1))
+        means = [meaning_of(row.kind, row.body) if row.kind == "observation" else None for row in left]
+        asked = _rows(write, *_columns(left), means, _alone_at(left))[0]
+        write.put([row for row in asked if row.name is BLOCKS and row.key in keys])
+
+
+def _put(write: Transaction, rows: Sequence[IndexRow]) -> None:
+    """Put rows; those of blocks that are there already, as most are, are passed over."""
+    known = write.at_hand(BLOCKS)
+    begun = [row.key for row in rows if row.name is BLOCKS and row.key not in known]
+    rows = [row for row in rows if row.name is not BLOCKS or row.key not in known]
+    if rows:
+        write.put(rows)
+    if begun:
+        at_hand = write.at_hand(BLOCKS)
+        at_hand.update(known if len(known) < BLOCKS_MAX else {})
+        at_hand.update(dict.fromkeys(begun, True))
 
 
 def _columns(rows: Sequence[Row]) -> tuple[list[int], list[str], list[bytes | None]]:
     return [row.position for row in rows], [row.kind for row in rows], [row.body for row in rows]
+
+
+def _alone_at(rows: Sequence[Row]) -> list[str | None]:
+    return [row.recorded_at if row.length == 1 else None for row in rows]
 
 
 def _rows(
@@ -90,26 +134,14 @@ def _rows(
     kinds: Sequence[str],
     bodies: Sequence[bytes | None],
     meanings: Sequence[Meaning],
+    alone_at: Sequence[str | None],
 ) -> tuple[list[IndexRow], Concerned]:
     """Return the rows that entries ask for by themselves, and which of them concern rooms."""
-    own = entry_rows.rows_of_all(positions, kinds, bodies, meanings)
+    own = entry_rows.rows_of_all(positions, kinds, bodies, meanings, alone_at)
     rows = [IndexRow(name, key, position, value) for position, (name, key, value) in own]
     concerned = Concerned(view, zip(positions, kinds, bodies, meanings, strict=True))
     rows += concerned.rows()
     return rows, concerned
-
-
-def _put(
-    write: Transaction,
-    positions: Sequence[int],
-    kinds: Sequence[str],
-    bodies: Sequence[bytes | None],
-    meanings: Sequence[Meaning],
-) -> Concerned:
-    rows, concerned = _rows(write, positions, kinds, bodies, meanings)
-    if rows:
-        write.put(rows)
-    return concerned
 
 
 def _positions(view: View, index: str, prefix: bytes) -> list[int]:

@@ -2,8 +2,8 @@
 
 A room says in a `Listing` which entries concern it, and gives two functions: the rows of an entry by itself, and the
 rows that depend on earlier entries, too. The write that appends an entry puts its rows, in one transaction; a rebuild
-derives the same. The rooms are declared by the library (`api/log_listings.py`), without which nothing can be written:
-the ledger does not know them.
+derives the same. `explain/index` declares the rooms, and nothing can be written before it is imported: the
+ledger does not know them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 from woodrat.canon import form
 from woodrat.engines.port import BEFORE_ALL
+from woodrat.state.entry_rows import BLOCK
 from woodrat.state.meaning import Step, meaning_of
 from woodrat.state.observation import Observation
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 STANDING: Final = -2
 """What `follow` gives as the `since` of a row that was listed before and ends now."""
-PASS_ENTRIES: Final = 10_000
-"""How much of the log a pass over all of it follows at a time."""
+PASS_ENTRIES: Final = 160 * BLOCK
+"""How much of the log a pass over all of it follows at a time: whole blocks."""
 CHANGING: Final = frozenset({"observation", "schema"})
 """The kinds of entries that change what is believed."""
 _EMPTY: Final = None
@@ -127,7 +128,7 @@ def declare(*listings: Listing) -> None:
 
 @cache
 def _by_kind(kind: str) -> tuple[tuple[Sequence[bytes], str, Listing], ...]:
-    assert _declared, "the rooms that list entries are declared: import woodrat.api"
+    assert _declared, "the rooms that list entries are declared: import woodrat.explain.index"
     found = [(one.kinds.get(kind, ()), one.changing if kind in CHANGING else "", one) for one in _declared]
     return tuple((marks, changing, one) for marks, changing, one in found if marks or changing)
 

@@ -15,6 +15,8 @@ from woodrat.state import interpretation, observation, source
 from woodrat.state.asof import Stored
 from woodrat.state.entry_rows import (
     BEGUN,
+    BLOCK,
+    BLOCKS,
     DELIVERED,
     ENDED,
     LINE,
@@ -22,6 +24,7 @@ from woodrat.state.entry_rows import (
     POSITION_BYTES,
     READING,
     SAID,
+    SAID_BY,
     SOURCES,
     STARTED,
     position_of,
@@ -59,6 +62,17 @@ def said_after(view: View, through: int, term: str, after: int) -> Iterator[Stor
             if entry is not None and entry.body is not None:
                 yield Stored(position, observation.stored(entry.body))
         after = positions[-1]
+
+
+def said_by(view: View, through: int, agent: str) -> Iterator[Stored]:
+    """Yield the observations of an agent that the log held at a position, in order, found by block."""
+    for key, _ in Lookup(view, through, BLOCKS).scan(text_prefix(SAID_BY + agent)):
+        first = position_of(key) * BLOCK
+        for entry in view.entries(first - 1, min(first + BLOCK - 1, through), {"observation"}):
+            if entry.body is not None:
+                stored = Stored(entry.position, observation.stored(entry.body))
+                if stored.observation.agent == agent:
+                    yield stored
 
 
 class SourceLookup:

@@ -8,12 +8,18 @@ One table says it, for whoever appends, for whoever makes everything again, and 
     schema    type, position               every schema
     relation  digest, type, key            every relation, under each entity it names; but for `same_as`
     same_as   digest, type, key            every `same_as`, under each entity it names
-    observed  time, digest, position       every observation, by when things were seen; of one time by their digests
-    said      agent | source, position     every observation, under its agent, its source and its reading
+    observed  time, digest, position       observations by when things were seen; of one time by their digests
+    said      source | reading, position   every observation that names a source or a reading
+    blocks    agent, block                 where an agent said something: one row for a block of the log
+    blocks    "seen", block                where an observation was seen when it was recorded, in a write of its own
     sources   source | reading, position   every delivery of a source, and every beginning and end of a reading
 
 The value of a row is empty, but for relations: it says where one was first spoken of; and for readings. What was erased
 asks for no rows.
+
+Most observations are seen when they are recorded, in a write of their own. The log has them in that order already, so
+they ask for a row of their block in place of one in `observed`. Several entries ask for one such row; that of the first
+counts. So a store mostly puts none.
 """
 
 from __future__ import annotations
@@ -31,7 +37,9 @@ from woodrat.state.source import source_digest
 
 RUN, SUBJECT, SOURCE, SCHEMA = "run", "subject", "source", "schema"
 RELATION = "relation"
-OBSERVED, SAID, SOURCES = "observed", "said", "sources"
+OBSERVED, SAID, SOURCES, BLOCKS = "observed", "said", "sources", "blocks"
+BLOCK: Final = 64
+"""How many positions a block has: whoever looks for entries by block reads so many at most for each."""
 POSITION_BYTES: Final = 8
 DIGEST_BYTES: Final = 32
 _DIGEST: Final = b"#"
@@ -48,7 +56,9 @@ LINE: Final = "line/"
 SAID_FROM: Final = "from/"
 """Observations that name a source or a reading; its name follows."""
 SAID_BY: Final = "by/"
-"""Observations of an agent; its name follows."""
+"""Blocks with observations of an agent; its name follows."""
+SEEN: Final = "seen"
+"""Blocks with observations that were seen when they were recorded, each in a write of its own."""
 RECEIVED: Final = "received"
 STARTED: Final = "interpretation.started"
 ENDED: Final = "interpretation.ended"
@@ -120,10 +130,17 @@ def relation_named(name: bytes) -> Ref:
     return Ref(type.decode(), key.decode())
 
 
-def rows_of(kind: str, body: bytes | None, meaning: Meaning, position: int) -> list[EntryRow]:
-    """Return the rows that an entry asks for; `meaning` is what its body means."""
+def rows_of(
+    kind: str, body: bytes | None, meaning: Meaning, position: int, alone_at: str | None = None
+) -> list[EntryRow]:
+    """Return the rows that an entry asks for; `meaning` is what its body means.
+
+    `alone_at` is when it was recorded, if it is the only one of its write.
+    """
     if isinstance(meaning, Observation):
-        return [*observation_rows(meaning, position), *relation_rows(meaning.entity, position)]
+        rows = block_rows(meaning, position, alone_at)
+        rows += observation_rows(meaning, position, alone_at)
+        return rows + relation_rows(meaning.entity, position)
     if isinstance(meaning, Step):
         at = position_key(position)
         rows = [(RUN, text_prefix(meaning.run) + at, b"")]
@@ -139,13 +156,21 @@ def rows_of(kind: str, body: bytes | None, meaning: Meaning, position: int) -> l
     return source_rows(kind, body, position) if kind in (RECEIVED, STARTED, ENDED) else []
 
 
-def observation_rows(said: Observation, position: int) -> list[EntryRow]:
-    """Return the rows of an observation by its time, its agent, and the source and the reading it names."""
-    at = position_key(position)
-    rows = [
-        (OBSERVED, observed_key(said.observed_at, said.digest) + at, b""),
-        (SAID, b"%b%b\0%b" % (b"by/", said.agent.encode(), at), b""),
-    ]
+def block_rows(said: Observation, position: int, alone_at: str | None) -> list[EntryRow]:
+    """Return the rows that an observation asks for together with others of its block."""
+    at = position_key(position // BLOCK)
+    rows = [(BLOCKS, b"by/%b\0%b" % (said.agent.encode(), at), b"")]
+    if said.observed_at == alone_at:
+        rows.append((BLOCKS, b"seen\0" + at, b""))
+    return rows
+
+
+def observation_rows(said: Observation, position: int, alone_at: str | None) -> list[EntryRow]:
+    """Return the rows of an observation by its time, and by the source and the reading it names."""
+    rows: list[EntryRow] = []
+    if said.observed_at != alone_at:
+        rows.append((OBSERVED, observed_key(said.observed_at, said.digest) + position_key(position), b""))
+    at = position_key(position) if said.optional else b""
     for name in ("source", "interpretation") if said.optional else ():
         named = said.optional.get(name)
         if isinstance(named, str):
@@ -184,11 +209,20 @@ def relation_rows(ref: Ref, first: int) -> list[EntryRow]:
 
 
 def rows_of_all(
-    positions: Iterable[int], kinds: Iterable[str], bodies: Iterable[bytes | None], meanings: Iterable[Meaning]
+    positions: Iterable[int],
+    kinds: Iterable[str],
+    bodies: Iterable[bytes | None],
+    meanings: Iterable[Meaning],
+    alone_at: Iterable[str | None],
 ) -> list[tuple[int, EntryRow]]:
-    """Return the rows that entries ask for, each with the position of its entry."""
-    return [
-        (position, row)
-        for position, kind, body, meaning in zip(positions, kinds, bodies, meanings, strict=True)
-        for row in rows_of(kind, body, meaning, position)
-    ]
+    """Return the rows that entries ask for, each with the position of its entry; one for several is there once."""
+    found: list[tuple[int, EntryRow]] = []
+    blocks: set[bytes] = set()
+    for position, kind, body, meaning, alone in zip(positions, kinds, bodies, meanings, alone_at, strict=True):
+        for row in rows_of(kind, body, meaning, position, alone):
+            if row[0] is BLOCKS:
+                if row[1] in blocks:
+                    continue
+                blocks.add(row[1])
+            found.append((position, row))
+    return found

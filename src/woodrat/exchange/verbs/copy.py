@@ -16,6 +16,7 @@ from itertools import islice
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, TypeVar
 
+import woodrat.explain.index  # noqa: F401 - it declares what writes list of their entries
 from woodrat.canon import form
 from woodrat.canon.ids import TenantId
 from woodrat.context import Context

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from woodrat.canon import form
 from woodrat.engines import cancellation
 from woodrat.engines.port import BEFORE_ALL
-from woodrat.explain import index
 from woodrat.explain.impact import (
     AffectedRun,
     Impact,
@@ -29,6 +28,7 @@ from woodrat.explain.impact import (
     leaning_names,
     leans,
 )
+from woodrat.explain.index import traces
 from woodrat.explain.reader.plain_runs import PlainRun, plain_runs
 from woodrat.explain.reader.searches import RanOut
 from woodrat.explain.reader.tracer import (
@@ -254,7 +254,7 @@ class ImpactSearch:
             self.affected.stages.add((id, made.stage))
             self._follow_decision(id, made)
         self.affected.runs[id] = since
-        self._terms.append(_Term(index.RECALLED + id, id, id))
+        self._terms.append(_Term(traces.RECALLED + id, id, id))
         later = (write for write in record.writes if write.position is None or write.position > since)
         written = [write.observation for write in later]
         return ("decision" if mark else "run"), what, self._seed(written, None if not mark else id)
@@ -262,13 +262,13 @@ class ImpactSearch:
     def _seed(self, observations: Sequence[str], run: str | None = None) -> list[str]:
         unique = list(dict.fromkeys(observations))
         self.affected.observations.update(unique)
-        self._terms += (_Term(index.READ_BY + id, id, run) for id in unique)
+        self._terms += (_Term(traces.READ_BY + id, id, run) for id in unique)
         return unique
 
     def _follow_decision(self, run: str, made: Decision) -> None:
         name = f"{run}#{made.stage}"
-        self._terms.append(_Term(index.decision_term(run, made.span), name, run))
-        self._terms.append(_Term(index.stage_term(run, made.stage), name, run))
+        self._terms.append(_Term(traces.decision_term(run, made.span), name, run))
+        self._terms.append(_Term(traces.stage_term(run, made.stage), name, run))
 
     # The levels
 
@@ -360,9 +360,9 @@ class ImpactSearch:
         self._touched |= leant.names.keys()
         self._recent.add(own)
         self._written += ((self._distance, at, id) for id, at in leant.written.items())
-        self._terms += (_Term(index.READ_BY + id, id, run) for id in leant.written)
+        self._terms += (_Term(traces.READ_BY + id, id, run) for id in leant.written)
         if run in own.runs:
-            self._terms.append(_Term(index.RECALLED + run, run, run))
+            self._terms.append(_Term(traces.RECALLED + run, run, run))
         for made in record.decisions:
             if made.position in leant.names:
                 self._follow_decision(run, made)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import ids
 from woodrat.errors import Fault, NotFound, Refused, shown
-from woodrat.explain import index
-from woodrat.explain.index import touched
+from woodrat.explain.index import touched, traces
 from woodrat.explain.references import named_observations
 from woodrat.ledger import entry_index, source_index
 from woodrat.ledger.index import Lookup
@@ -24,7 +23,7 @@ from woodrat.runs.evidence import Document
 from woodrat.runs.reader.recounter import open_recounter
 from woodrat.state import source
 from woodrat.state.asof import AsOf
-from woodrat.state.entry_rows import SAID_BY, SAID_FROM
+from woodrat.state.entry_rows import SAID_FROM
 from woodrat.training.reader import leaning_exports
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ class Tracer:
         self.reader = recounter.reader
         self.view = recounter.view
         self.through = recounter.through
-        self._index = Lookup(self.view, self.through, index.TRACES)
+        self._index = Lookup(self.view, self.through, traces.TRACES)
         self._sources = SourceLookup(self.view, self.through)
         self._readers: dict[str | None, Reader] = {}
         self._snapshots: dict[tuple[Ref, str | None], Snapshot | None] = {}
@@ -167,7 +166,7 @@ class Tracer:
 
     def with_moments(self, runs: Collection[str]) -> set[str]:
         """Return those of some runs that asked for another moment than the present; hardly any does."""
-        return set(self._index.positions_under(index.MOMENT, runs))
+        return set(self._index.positions_under(traces.MOMENT, runs))
 
     def touched(self, before: int) -> Iterator[int]:
         """Yield the positions, before one, of decisions whose evidence something touched since, the latest first."""
@@ -218,7 +217,7 @@ def observations_named(tracer: Tracer, what: object, agent: object) -> tuple[str
         if faults:
             raise Refused(faults, NO_READ)
         assert isinstance(agent, str)
-        said = tracer.said(SAID_BY + agent)
+        said = list(source_index.said_by(tracer.view, tracer.through, agent))
         if not said:
             raise missing("agent", agent, tracer.through, "`observations list` shows who said something.")
         return "agent", agent, said
