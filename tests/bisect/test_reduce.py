@@ -131,7 +131,7 @@ def test_a_subset_believes_what_a_ledger_of_just_these_believes(observations: li
     subset = Subset(observations, rules_of)
     writer = Writer(Context(InMemoryEngine(), TenantId("t"), BUILTIN, FixedClock(), "ada"))
     writer.write("admit", {}, lambda draft: admit(draft, [THINGS.schema, *observations]))
-    with writer.engine.view(writer.tenant) as view:
+    with writer.context.engine.view(writer.context.tenant) as view:
         reader = Reader(view, AsOf(view.head().position), BUILTIN)
         for ref in (A, B, C):
             assert subset.look(ref) == look_at(reader)(ref)

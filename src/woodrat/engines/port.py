@@ -19,7 +19,6 @@ from woodrat.log.entry import Entry, Write
 from woodrat.log.tree import Frontier, Nodes
 from woodrat.merge.fold import MergeState
 from woodrat.merge.rules import Rules
-from woodrat.records import dataclass
 from woodrat.state.asof import Stored
 from woodrat.state.meaning import Meaning
 from woodrat.state.observation import Observation
@@ -127,8 +126,7 @@ class LastKept(NamedTuple):
     """How many bytes it was packed in, without the parts of collections that are kept one by one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(NamedTuple):
     """What an idempotency key was used for."""
 
     request: bytes

@@ -33,7 +33,6 @@ from woodrat.ledger.read import Reader, Transition
 from woodrat.ledger.report import Report
 from woodrat.log.entry import NONCE_BYTES, Origin, Write
 from woodrat.merge.rules import Rules, rules_of
-from woodrat.records import dataclass
 from woodrat.state import builtin
 from woodrat.state.asof import AsOf
 from woodrat.state.match import Match
@@ -42,10 +41,8 @@ from woodrat.state.observation import Observation
 from woodrat.state.schema import Schema
 
 if TYPE_CHECKING:
-    from woodrat.canon.ids import Ref, TenantId
+    from woodrat.canon.ids import Ref
     from woodrat.context import Context, Erasures
-    from woodrat.engines.port import Engine
-    from woodrat.merge import Policy
 
 KEY_BYTES_MAX = 256
 """Longest idempotency key."""
@@ -359,41 +356,13 @@ def _check_times(draft: Draft) -> None:
 _STATE_TIME: Final = "State when it was seen, as observed_at of the call or $.observed_at of the record."
 
 
-@dataclass(frozen=True, slots=True)
 class Writer:
     """Writes to the log of a context, or to what stands in for it."""
 
-    context: Context
+    __slots__ = ("context",)
 
-    @property
-    def engine(self) -> Engine:
-        """Where the log is kept."""
-        return self.context.engine
-
-    @property
-    def tenant(self) -> TenantId:
-        """Whose log it is."""
-        return self.context.tenant
-
-    @property
-    def agent(self) -> str:
-        """Who writes."""
-        return self.context.agent
-
-    @property
-    def clock(self) -> Clock:
-        """Time, randomness and fresh ids."""
-        return self.context.clock
-
-    @property
-    def policies(self) -> Mapping[str, Policy]:
-        """The merge policies by name."""
-        return self.context.policies
-
-    @property
-    def erasures(self) -> Erasures | None:
-        """What was erased here, and is not to come back."""
-        return self.context.erasures
+    def __init__(self, context: Context) -> None:
+        self.context = context
 
     def write(
         self,

@@ -6,7 +6,6 @@ that what is known of the tenant is never used by two of them.
 
 from __future__ import annotations
 
-import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -14,8 +13,8 @@ import psycopg
 from psycopg.sql import Literal
 
 from woodrat.engines.postgres.connection import LOCK_SECONDS, translation
-from woodrat.engines.postgres.questions import Answers, Question, answers_to, ask_all, first_questions
-from woodrat.engines.sql.cache import Memory
+from woodrat.engines.postgres.place import Place, first_questions
+from woodrat.engines.postgres.questions import Answers, Question, answers_to, ask_all
 from woodrat.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -40,24 +39,6 @@ def set_tenant(tenant: TenantId) -> str:
     It is `SET LOCAL`, which a coordinator of Citus hands on to other nodes; a function it would not.
     """
     return f"SET LOCAL woodrat.tenant = {Literal(tenant).as_string(None)}"
-
-
-class Place:
-    """One tenant as a process that writes knows it, and the turn to write to it."""
-
-    def __init__(self) -> None:
-        self.turn = threading.Lock()
-        self.memory = Memory()
-        self.standing: Sequence[Question] = ()
-        """What a write asks that knows nothing of the tenant, whatever it writes."""
-        self.is_shared = False
-        """Whether somebody else wrote before the last write of this process: then it is likely again."""
-        self.changes: int | None = None
-        """How many changes the tenant had when this was known."""
-
-    def forget(self) -> None:
-        """Forget everything: what was known may not have come to be."""
-        self.memory, self.changes = Memory(), None
 
 
 class Writable(Protocol):

@@ -19,7 +19,7 @@ import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from woodrat.engines.port import Asks
-from woodrat.engines.postgres.commit import Part, Place, Together, Writing, changes_of, set_tenant
+from woodrat.engines.postgres.commit import Part, Together, Writing, changes_of, set_tenant
 from woodrat.engines.postgres.connection import (
     CONNECT_SECONDS,
     OWNER,
@@ -34,7 +34,8 @@ from woodrat.engines.postgres.connection import (
     translation,
 )
 from woodrat.engines.postgres.listener import Listener
-from woodrat.engines.postgres.questions import Answers, Question, answers_to, ask_all, first_questions
+from woodrat.engines.postgres.place import Place, first_questions
+from woodrat.engines.postgres.questions import Answers, Question, answers_to, ask_all
 from woodrat.engines.postgres.replica import Replica
 from woodrat.engines.postgres.statements import Statement, all_compiled
 from woodrat.engines.postgres.tables import PostgresView

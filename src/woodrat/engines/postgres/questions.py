@@ -10,14 +10,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from woodrat.engines.postgres.statements import Column, NumberColumn, all_compiled
-from woodrat.engines.sql import codec
-from woodrat.engines.sql.tables import ALL
+from woodrat.engines.postgres.statements import Column, all_compiled
 
 if TYPE_CHECKING:
-    from woodrat.canon.ids import TenantId
-    from woodrat.engines.port import Asks
-    from woodrat.engines.postgres.commit import Place
     from woodrat.engines.postgres.connection import Connection
 
 _STANDING: Final = ("cloned", "joins", "last_of_kind", "log", "meta", "named", "scan")
@@ -52,26 +47,6 @@ def _standing() -> frozenset[str]:
 def is_standing(part: str) -> bool:
     """Return whether a statement asks about the tenant, and not about what is written."""
     return part in _standing()
-
-
-def _question(tenant: TenantId, query: str, **values: Any) -> Question:
-    return Question(all_compiled()[query].parts[0], {"limit": ALL, **values, "tenant": tenant})
-
-
-def first_questions(tenant: TenantId, place: Place, asks: Asks) -> list[Question]:
-    """Return what a write will ask, as far as it is not known here."""
-    found = list(place.standing) if place.is_shared else []
-    if asks.key is not None:
-        found.append(_question(tenant, "receipt", agent=asks.key[0], key=asks.key[1]))
-    known = {} if place.is_shared else place.memory.entities
-    unknown = sorted({codec.head(ref.digest) for ref in asks.entities if ref.digest not in known})
-    if len(unknown) == 1:
-        found.append(_question(tenant, "entity", digest=unknown[0]))
-    elif unknown:
-        found.append(_question(tenant, "entities_by_digest", digests=NumberColumn(unknown)))
-    if unknown:
-        found.append(_question(tenant, "last_entity"))
-    return found
 
 
 def ask_all(connection: Connection, questions: Sequence[Question]) -> list[tuple[Question, Any]]:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from woodrat.canon.ids import Ref, TenantId
     from woodrat.engines.port import Kept
-    from woodrat.engines.postgres.commit import Place
     from woodrat.engines.postgres.connection import Connection
+    from woodrat.engines.postgres.place import Place
     from woodrat.engines.sql.cache import Known
     from woodrat.log.entry import Write
     from woodrat.merge.rules import Rules
