@@ -73,11 +73,11 @@ class Followed:
         self.unchecked: set[str] = set()
         """What could not be compared, and why."""
 
+        self._vectors: set[str] = set()
+
     def is_compared(self, name: str) -> bool:
         """Return whether an ordered index is compared."""
         return name not in self.passed_over and (not name.startswith(VECTORS) or name in self._vectors)
-
-    _vectors: frozenset[str] = frozenset()
 
     # Rows of states
 
@@ -108,11 +108,7 @@ class Followed:
             self._tell()
         if known.filling:
             with engine.transaction(tenant) as write:
-                types = {type for type, _ in known.filling}
-                refs = [
-                    ref for type in sorted(types) for page in entity_pages(write, type, known.position) for ref in page
-                ]
-                before = rows_about(write, policies, refs)
+                before = rows_about(write, policies, _of_types(write, dict(known.filling), known.position))
                 for index in indexes:
                     write.set_meta(index.name, known.to_bytes())
                 redo(write, policies, before)
@@ -138,7 +134,7 @@ class Followed:
             refs = {member for ref in spoken for member in (*old.group(ref), *new.group(ref))}
             entries = write.entries(start, head, {"schema"})
             types = {schema.stored(entry.body).type for entry in entries if entry.body is not None}
-            refs.update(_of_types(write, types.union(type for type, _ in known.filling), head))
+            refs.update(_of_types(write, types.union(dict(known.filling)), head))
             redo_leaves(write, policies, refs)
 
     # Rows of entries, passages and vectors
@@ -168,7 +164,7 @@ class Followed:
                     self.unchecked.add(f"vectors of {id}: the embedder is not loaded; give it to check them")
                 else:
                     _put(write.put, recall_index.kept_vectors(self._view, embedder, name))
-                    self._vectors |= {name}
+                    self._vectors.add(name)
 
 
 def _of_types(view: View, types: Iterable[str], through: int) -> list[Ref]:
