@@ -1,7 +1,7 @@
 """The rows of state indexes by their definition: entity by entity, along all that was ever said of it.
 
-Steps make the same rows write by write (`state_steps.py`). `verify` compares them with these, and whoever changes the
-past of some entities, as an erasure does, puts these in place of what was there.
+Steps make the same rows write by write (`state_steps.py`). Whoever changes the past of some entities, as an erasure
+does, puts these in place of what was there; `verify` compares the outcome with rows that steps made.
 """
 
 from __future__ import annotations
