@@ -133,7 +133,8 @@ def _by_kind(kind: str) -> tuple[tuple[Sequence[bytes], str, Listing], ...]:
     return tuple((marks, changing, one) for marks, changing, one in found if marks or changing)
 
 
-def _is_empty(view: View, index: str) -> bool:
+def is_empty(view: View, index: str) -> bool:
+    """Return whether an index has no rows now; that it stays so is remembered."""
     at_hand = view.at_hand(index)
     found: bool | None = at_hand.get(_EMPTY)
     if found is None:
@@ -157,7 +158,7 @@ class Concerned:
                 else:
                     if not changing:
                         continue
-                    if _is_empty(view, changing):
+                    if is_empty(view, changing):
                         idle.setdefault(listing.name, []).append(Listed(position, kind, body, meaning))
                         continue
                 entry = entry or Listed(position, kind, body, meaning)
