@@ -166,6 +166,7 @@ def told(path: Path) -> None:
         a.store({"entity_type": "box", "id": "large", "things": [f"one more {number}", "thing 1"]})
     a.fingerprint()
     a.search("long")
+    a.query(where={"city": "City 1"})
     a.recall("Is Long near?", embedder=Letters())
     a.reindex(Letters())
     a.impact(a.observations("contact/Long").items[-1].observation.id)
@@ -473,6 +474,13 @@ def rename_the_log(file: File) -> int:
     return 0
 
 
+@case(LOG, "truncated")
+def speak_of_a_position_beyond_the_end(file: File) -> int:
+    end = file.size
+    file.run("INSERT INTO index_row VALUES (?, 'field', X'FE', ?, X'')", file.id(0) >> 40, end + 3)
+    return end
+
+
 @case(LOG, "unowned")
 def drop_the_tenant(file: File) -> None:
     file.run("DELETE FROM tenant WHERE name = 'default'")
@@ -683,6 +691,38 @@ def forget_an_identifying_value(file: File) -> None:
     file.run("DELETE FROM index_row WHERE key = (SELECT max(key) FROM index_row WHERE name = 'sharing')")
 
 
+@case(DERIVED, "index")
+def begin_a_row_of_a_state_too_late(file: File) -> int:
+    tenant = file.id(0) >> 40
+    key, at = file.run(
+        "SELECT key, since FROM index_row WHERE name = 'field' AND tenant = ? ORDER BY since, key LIMIT 1", tenant
+    )[0]
+    file.run("UPDATE index_row SET since = since + 1 WHERE name = 'field' AND tenant = ? AND key = ?", tenant, key)
+    return int(at)
+
+
+@case(DERIVED, "index")
+def end_a_row_of_a_state_too_early(file: File) -> int:
+    tenant = file.id(0) >> 40
+    key, at = file.run(
+        "SELECT key, since FROM index_past WHERE name = 'field' AND tenant = ? AND until > since + 1 "
+        "ORDER BY since, key LIMIT 1",
+        tenant,
+    )[0]
+    file.run(
+        "UPDATE index_past SET until = until - 1 WHERE name = 'field' AND tenant = ? AND key = ? AND since = ?",
+        *(tenant, key, at),
+    )
+    return int(at)
+
+
+@case(DERIVED, "surplus")
+def leave_a_row_of_a_value_behind(file: File) -> None:
+    tenant = file.id(0) >> 40
+    key = file.one("SELECT max(key) FROM index_row WHERE name = 'field' AND tenant = ?", tenant)
+    file.run("INSERT INTO index_row VALUES (?, 'field', ?, 3, X'')", tenant, key + b"x")
+
+
 @case(DERIVED, "surplus")
 def name_what_is_not_named(file: File) -> None:
     file.run("INSERT INTO naming VALUES (7, ?)", file.id(P))
@@ -774,6 +814,12 @@ LEAF: Final = "(SELECT max(key) FROM index_row WHERE name = 'fingerprint' AND su
 @case(DERIVED, "fingerprint")
 def edit_the_fingerprint(file: File) -> None:
     file.run(f"UPDATE index_row SET value = randomblob(32) WHERE key = {LEAF}")
+
+
+@case(DERIVED, "fingerprint")
+def edit_a_node_of_the_fingerprint(file: File) -> None:
+    key = "(SELECT max(key) FROM index_row WHERE name = 'fingerprint' AND substr(key, 1, 1) = X'6E')"
+    file.run(f"UPDATE index_row SET value = randomblob(32) WHERE name = 'fingerprint' AND key = {key}")
 
 
 @case(DERIVED, "fingerprint")

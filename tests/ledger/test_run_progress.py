@@ -62,7 +62,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_a_step_reads_what_came_since_the_last(engine: Engine, read: list[int]) -> None:
-    """Sixty steps, sent one by one, are each read once; a run as long as it may be costs a step no more."""
+    """Sixty steps, sent one by one, are each read once, the first also for lists; a long run costs a step no more."""
     ledger = ledger_on(engine)
     ledger.runs.import_([started()])
     for number in range(1, 60):
@@ -134,7 +134,7 @@ def test_only_so_much_is_at_hand(engine: Engine, read: list[int], monkeypatch: p
 
 
 def test_whose_run_it_is_is_known_without_reading_it_again(engine: Engine, read: list[int]) -> None:
-    """Live entries and writes that name their run ask for its owner, and no step of it is read twice for that."""
+    """Live entries and writes that name their run ask for its owner, and no step of it is read again for that."""
     ledger, relay = ledger_on(engine), Relay()
     ledger.runs.import_([started()])
     for number in range(1, 40):

@@ -37,6 +37,8 @@ from woodrat.state.schema import Schema
 
 CHUNK_ENTRIES: Final = 250
 """How many entries are read, indexed and merged at a time: few enough to be gone before Python counts them as old."""
+PUT_DOWN: Final = 1_000
+"""How many entities are put down in one look."""
 AT_HAND_MAX: Final = 5_000
 """How many entities are folded at a time; with one more all are put down."""
 
@@ -266,5 +268,6 @@ class _Folds:
             if fold.last >= 0:
                 assert fold.state is not None, "what could not be followed was folded at the end of its part"
                 keeping.append((Kept(fold.last, fold.state), fold.rules, False))
-        self._write.keep(keeping)
+        for start in range(0, len(keeping), PUT_DOWN):
+            self._write.keep(keeping[start : start + PUT_DOWN])
         self._at_hand.clear()

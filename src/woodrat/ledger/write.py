@@ -264,21 +264,13 @@ class Call:
 
     def entries(self, draft: Draft, first: int) -> tuple[Write, bytes]:
         """Return what a draft becomes in the log, and the request nonce, which is kept with the receipt alone."""
-        count = len(draft.items)
-        assert count <= WRITE_ENTRIES_MAX
-        random = self.context.clock.random(NONCE_BYTES * (count + 1))
-        if count == 1:  # as below, without a list for each part
-            item = draft.items[0]
-            items: Sequence[tuple[str, bytes]] = ((item.kind, item.body),)
-            origins: Sequence[Origin | None] | None = None if item.origin is None else (item.origin,)
-            nonces: Sequence[bytes] = (random[:NONCE_BYTES],)
-            nonce = random[NONCE_BYTES:]
-        else:
-            *nonces, nonce = [random[start : start + NONCE_BYTES] for start in range(0, len(random), NONCE_BYTES)]
-            items = [item[:2] for item in draft.items]
-            origins = [item[3] for item in draft.items]
-            origins = origins if any(origins) else None
-        write = Write(draft.log, first, draft.recorded_at, items, nonces, self.key or "", self.request, nonce, origins)
+        items = draft.items
+        assert len(items) <= WRITE_ENTRIES_MAX
+        random = self.context.clock.random(NONCE_BYTES * (len(items) + 1))
+        *nonces, nonce = [random[start : start + NONCE_BYTES] for start in range(0, len(random), NONCE_BYTES)]
+        origins = [item[3] for item in items]
+        came = origins if any(origins) else None
+        write = Write(draft.log, first, draft.recorded_at, items, nonces, self.key or "", self.request, nonce, came)
         return write, nonce
 
     def claim(self, draft: Draft, report: Report, meanings: Sequence[Meaning], nonce: bytes) -> None:

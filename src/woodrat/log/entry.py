@@ -330,13 +330,14 @@ class Write(Sequence[Entry]):
         log: str,
         first: int,
         recorded_at: str,
-        items: Sequence[tuple[str, bytes]],
+        items: Sequence[tuple[Any, ...]],
         nonces: Sequence[bytes],
         key: str,
         request_digest: bytes,
         request_nonce: bytes,
         origins: Sequence[Origin | None] | None = None,
     ) -> None:
+        """`items` are tuples that begin with the kind and the body of an entry."""
         assert items, "a write has at least one entry"
         assert len(nonces) == len(items), "every entry has its own nonce"
         kinds, bodies = [item[0] for item in items], [item[1] for item in items]

@@ -62,7 +62,7 @@ TABLES = re.compile(
 )
 
 
-@pytest.mark.parametrize("file", ["queries.sql", "audit.sql"])
+@pytest.mark.parametrize("file", ["queries.sql", "comparison.sql"])
 def test_statements_stay_with_one_tenant(file: str, connection: psycopg.Connection[Any]) -> None:
     """Every table of every statement is asked for the tenant by a value, so that it goes to one node."""
     asked = "SELECT relname FROM pg_class WHERE relnamespace = 'woodrat'::regnamespace AND relkind = 'r'"

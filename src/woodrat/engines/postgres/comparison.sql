@@ -5,10 +5,6 @@
 -- What is noted of the end of a tenant's log.
 SELECT size, log, recorded_at, frontier FROM head WHERE tenant = :tenant;
 
--- name: layout
--- Tables of the schema by name.
-SELECT tablename FROM pg_tables WHERE schemaname = 'woodrat' ORDER BY tablename;
-
 -- name: unowned_body
 -- Bodies that belong to no entry.
 SELECT id FROM body WHERE tenant = :tenant EXCEPT SELECT id FROM entry WHERE tenant = :tenant LIMIT 1;

@@ -370,7 +370,9 @@ class SqlTransaction(SqlView):
         return found
 
     def keep(self, folds: Iterable[tuple[Kept, Rules, bool]]) -> None:
-        lasting = []
+        lasting, folds = [], list(folds)
+        if self._forgotten and len(folds) > 1:
+            self.known_entities([state.members[0] for (_, state), _, _ in folds])  # in one look
         met, changed, pack = self._met, self._changed, packed_state.pack
         for (position, state), rules, marked in folds:
             root = state.members[0]
