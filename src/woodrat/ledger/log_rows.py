@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 from woodrat.canon import form
 from woodrat.engines.port import BEFORE_ALL
-from woodrat.state.entry_rows import BLOCK
 from woodrat.state.meaning import Step, meaning_of
 from woodrat.state.observation import Observation
 
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
 
 STANDING: Final = -2
 """What `follow` gives as the `since` of a row that was listed before and ends now."""
-PASS_ENTRIES: Final = 160 * BLOCK
-"""How much of the log a pass over all of it follows at a time: whole blocks."""
+PASS_ENTRIES: Final = 10_000
+"""How much of the log a pass over all of it follows at a time."""
 CHANGING: Final = frozenset({"observation", "schema"})
 """The kinds of entries that change what is believed."""
 _EMPTY: Final = None
