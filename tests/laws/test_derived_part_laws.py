@@ -71,9 +71,6 @@ def derived(engine: Engine) -> dict[str, Any]:
             "notes": dict(view.notes()),
             "observations": {ref: list(view.observations(ref.digest, BEFORE_ALL, head)) for ref in refs},
             "runs": {run: [entry.position for entry in entry_index.run_entries(view, run, head)] for run in runs},
-            "about": {
-                ref: [entry.position for entry in entry_index.runs_about(view, ref.digest, head)] for ref in refs
-            },
             # A write keeps the present state at its end, a rebuild where it is due: `verify` compares these.
             "values": indexes_of(engine, TENANT)[1:],
         }

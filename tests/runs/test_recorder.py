@@ -309,13 +309,12 @@ def test_versions_in_force_are_recorded(ledger: Ledger) -> None:
 
 
 def test_a_run_is_found_by_its_subject(ledger: Ledger) -> None:
-    """The subject of a run is indexed, given as a reference or as an entity's id."""
+    """Lists find a run by its subject, given as a reference or as an entity's id."""
     snapshot = ledger.show("loan/42")
     with ledger.run("?", subject=snapshot.entity.id) as one, ledger.run("?", subject=snapshot.entity) as two:
         pass
-    with ledger.context.engine.view(ledger.tenant) as view:
-        about = [form.decode(entry.body or b"") for entry in entry_index.runs_about(view, snapshot.entity.digest, 100)]
-    assert [(body["run"], body["subject"]) for body in about] == [(one.id, "loan/42"), (two.id, "loan/42")]
+    about = ledger.runs.list(subject="loan/42").items
+    assert [(run.id, run.subject) for run in about] == [(two.id, "loan/42"), (one.id, "loan/42")]
 
 
 # -- origins

@@ -193,7 +193,6 @@ class Questions:
         depth: RunsDeep | None = None,
         limit: Limit = 100,
         cursor: Cursor | None = None,
-        progress: Progress | None = None,
     ) -> Impact:
         """List what depends on an observation, an entity or a source.
 
@@ -201,14 +200,11 @@ class Questions:
         read it, recalled it or decided on it, every run that leaned on what those wrote or decided, and so on, the
         nearest first; then the fields that all of this takes part in now, recorded exports with rows of these runs, and
         the observations meant. `depth` ends it earlier, and `left_out` says what that left out. A page costs what it
-        shows, so `counts` has no number of runs before the page that lists the last of them; but the first question
-        about a long log waits for an index to be built, which `progress` follows.
+        shows, so `counts` has no number of runs before the page that lists the last of them.
         """
         from woodrat.explain import verbs as explain_verbs
 
-        return explain_verbs.impact(
-            self.context, what, agent, depth=depth, limit=limit, cursor=cursor, progress=progress
-        )
+        return explain_verbs.impact(self.context, what, agent, depth=depth, limit=limit, cursor=cursor)
 
     @verb(get="/v1/stale", command="stale", tool="explain")
     def stale(self, *, same: AlsoSame = False, limit: Limit = 20, cursor: Cursor | None = None) -> Page[Stale]:

@@ -112,7 +112,7 @@ class Ref(NamedTuple):
     @property
     def id(self) -> EntityId:
         """The id people see, `ent_` and 26 characters."""
-        return EntityId(id_of("entity", self.digest))
+        return _entity_id(self)
 
     def to_json(self) -> dict[str, str]:
         """Return the reference as bodies of the log state it; elsewhere it is its text."""
@@ -120,6 +120,11 @@ class Ref(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.type}/{self.key}"
+
+
+@lru_cache(maxsize=REFS_MAX)
+def _entity_id(ref: Ref) -> EntityId:
+    return EntityId(id_of("entity", ref.digest))
 
 
 @lru_cache(maxsize=REFS_MAX)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from woodrat.explain.impact import Impact
     from woodrat.explain.lineage import LineageTree, Node
     from woodrat.explain.stale import Belief, Stale
-    from woodrat.ledger.progress import Progress
     from woodrat.recall.reader import Recall
 
 
@@ -43,17 +42,16 @@ def lineage(call: Call) -> Answer:
 def impact(call: Call) -> Answer:
     """Tell what leaned on something."""
     what: str = call.given.what
-    with bar("Indexing", "entries", at_once=False) as tell:
-        past = runs_of(call)
-        if what.startswith(IMPACT_IDS) or "/" in what:
-            try:
-                page = call.ask(past, what=what, progress=tell)
-            except NotFound:
-                if what.startswith(IMPACT_IDS):
-                    raise
-                page = call.ask(past, what=None, agent=what, progress=tell)  # an agent may have a slash in its name
-        else:
-            page = _said_or_named(call, past, what, tell)
+    past = runs_of(call)
+    if what.startswith(IMPACT_IDS) or "/" in what:
+        try:
+            page = call.ask(past, what=what)
+        except NotFound:
+            if what.startswith(IMPACT_IDS):
+                raise
+            page = call.ask(past, what=None, agent=what)  # an agent may have a slash in its name
+    else:
+        page = _said_or_named(call, past, what)
 
     def text(paper: Paper) -> None:
         _tree(paper, page.tree)
@@ -77,13 +75,13 @@ def impact(call: Call) -> Answer:
     return _drawn(call, page.tree) or Answer(page.to_json(), text)
 
 
-def _said_or_named(call: Call, past: Past, what: str, tell: Progress | None) -> Impact:
+def _said_or_named(call: Call, past: Past, what: str) -> Impact:
     """Return the impact of what an agent said; where there is no such agent, that of an entity called so."""
     try:
-        page: Impact = call.ask(past, what=None, agent=what, progress=tell)
+        page: Impact = call.ask(past, what=None, agent=what)
     except NotFound as unknown:
         try:
-            page = call.ask(past, what=what, progress=tell)
+            page = call.ask(past, what=what)
         except Refused:
             raise unknown from None
     return page

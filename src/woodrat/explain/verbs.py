@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from woodrat.explain.lineage import LineageTree
     from woodrat.explain.stale import Stale
     from woodrat.ledger.pages import Page
-    from woodrat.ledger.progress import Progress
     from woodrat.runs.reader.why import Reason
     from woodrat.runs.record import RunRecord
     from woodrat.runs.step_page import RunSteps
@@ -74,7 +73,6 @@ def impact(
     depth: object,
     limit: object,
     cursor: object,
-    progress: Progress | None = None,
 ) -> Impact:
     """Return what leaned on an observation, a source, an interpretation, an entity, a run or all an agent said.
 

@@ -24,15 +24,11 @@ from woodrat.state import entry_rows, schema
 from woodrat.state.entry_rows import (
     BLOCK,
     BLOCKS,
-    OBSERVED,
     POSITION_BYTES,
     RELATION,
     RUN,
-    SAID,
     SCHEMA,
     SOURCE,
-    SOURCES,
-    SUBJECT,
     position_key,
     position_of,
     relation_index,
@@ -42,8 +38,6 @@ from woodrat.state.observation import Observation
 from woodrat.state.relation import SAME_AS
 from woodrat.state.schema import Schema
 
-INDEXES: Final = (RUN, SUBJECT, SOURCE, SCHEMA, RELATION, SAME_AS, OBSERVED, SAID, SOURCES, BLOCKS)
-"""The indexes that the rows of entries are in."""
 SCHEMAS_MAX: Final = 1_024
 """How many schemas a process keeps parsed."""
 UNJOINED_MAX: Final = 10_000
@@ -178,11 +172,6 @@ def last_of_run(view: View, id: str) -> Entry | None:
     if not rows or len(rows[0][0]) == len(prefix) + POSITION_BYTES:
         return view.entry(position_of(rows[0][0])) if rows else None
     return next(reversed(run_entries(view, id, view.head().position)), None)
-
-
-def runs_about(view: View, subject: bytes, through: int) -> list[Entry]:
-    """Return the `run.started` entries of the runs about an entity, by position."""
-    return _entries(view, _positions(view, SUBJECT, entry_rows.digest_prefix(subject)), through, {"run.started"})
 
 
 def _entries(view: View, positions: list[int], through: int, kinds: Any) -> list[Entry]:

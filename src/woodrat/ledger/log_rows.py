@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 from woodrat.canon import form
 from woodrat.engines.port import BEFORE_ALL
-from woodrat.state.entry_rows import BLOCK
 from woodrat.state.meaning import Step, meaning_of
 from woodrat.state.observation import Observation
 
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
 
 STANDING: Final = -2
 """What `follow` gives as the `since` of a row that was listed before and ends now."""
-PASS_ENTRIES: Final = 160 * BLOCK
-"""How much of the log a pass over all of it follows at a time: whole blocks."""
+PASS_ENTRIES: Final = 10_000
+"""How much of the log a pass over all of it follows at a time."""
 CHANGING: Final = frozenset({"observation", "schema"})
 """The kinds of entries that change what is believed."""
 _EMPTY: Final = None
@@ -133,7 +132,8 @@ def _by_kind(kind: str) -> tuple[tuple[Sequence[bytes], str, Listing], ...]:
     return tuple((marks, changing, one) for marks, changing, one in found if marks or changing)
 
 
-def _is_empty(view: View, index: str) -> bool:
+def is_empty(view: View, index: str) -> bool:
+    """Return whether an index has no rows now; that it stays so is remembered."""
     at_hand = view.at_hand(index)
     found: bool | None = at_hand.get(_EMPTY)
     if found is None:
@@ -157,7 +157,7 @@ class Concerned:
                 else:
                     if not changing:
                         continue
-                    if _is_empty(view, changing):
+                    if is_empty(view, changing):
                         idle.setdefault(listing.name, []).append(Listed(position, kind, body, meaning))
                         continue
                 entry = entry or Listed(position, kind, body, meaning)

@@ -3,7 +3,6 @@
 One table says it, for whoever appends, for whoever makes everything again, and for whoever checks:
 
     run       run, position                every entry of a run
-    subject   digest, position             every beginning of a run, under the entity it is about
     source    digest, position             every content
     schema    type, position               every schema
     relation  digest, type, key            every relation, under each entity it names; but for `same_as`
@@ -35,7 +34,7 @@ from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.schema import Schema
 from woodrat.state.source import source_digest
 
-RUN, SUBJECT, SOURCE, SCHEMA = "run", "subject", "source", "schema"
+RUN, SOURCE, SCHEMA = "run", "source", "schema"
 RELATION = "relation"
 OBSERVED, SAID, SOURCES, BLOCKS = "observed", "said", "sources", "blocks"
 BLOCK: Final = 64
@@ -95,7 +94,7 @@ def observed_key(observed_at: str, digest: bytes) -> bytes:
 
 
 def digest_prefix(digest: bytes) -> bytes:
-    """Return what the keys of `subject`, `source`, `relation` and `same_as` of a digest begin with."""
+    """Return what the keys of `source`, `relation` and `same_as` of a digest begin with."""
     return _DIGEST + digest
 
 
@@ -142,11 +141,7 @@ def rows_of(
         rows += observation_rows(meaning, position, alone_at)
         return rows + relation_rows(meaning.entity, position)
     if isinstance(meaning, Step):
-        at = position_key(position)
-        rows = [(RUN, text_prefix(meaning.run) + at, b"")]
-        if meaning.subject is not None:
-            rows.append((SUBJECT, digest_prefix(meaning.subject.digest) + at, b""))
-        return rows
+        return [(RUN, text_prefix(meaning.run) + position_key(position), b"")]
     if isinstance(meaning, Schema):
         return [(SCHEMA, text_prefix(meaning.type) + position_key(position), b"")]
     if body is None:

@@ -473,8 +473,9 @@ def _runs_like(recounter: Recounter, record: RunRecord, pair_by: str) -> Iterato
         yield from (found.id for _, found in run_lists.matching(recounter, asked))
         return
     value = record.attributes.get(pair_by)
-    for id, began in recounter.begun(recounter.through + 1):
-        attributes = began.get("attributes")
+    for entry in recounter.view.entries(through=recounter.through, kinds={"run.started"}):
+        began: Any = form.decode(entry.body or b"{}")
+        attributes, id = began.get("attributes"), began.get("run")
         told = attributes.get(pair_by) if isinstance(attributes, dict) else None
-        if pair_by == training_rows.INPUT or (told is not None and form.same(told, value)):
+        if isinstance(id, str) and (pair_by == training_rows.INPUT or (told is not None and form.same(told, value))):
             yield id

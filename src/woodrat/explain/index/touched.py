@@ -18,7 +18,7 @@ from woodrat.explain.references import named_observations, read_ref
 from woodrat.explain.remake import is_whole
 from woodrat.ledger import entry_index
 from woodrat.ledger.index import Lookup
-from woodrat.ledger.log_rows import STANDING, Listed
+from woodrat.ledger.log_rows import STANDING, Listed, is_empty
 from woodrat.ledger.read import Reader
 from woodrat.ledger.state_redo import component
 from woodrat.merge import BUILTIN
@@ -44,8 +44,8 @@ TOUCHED: Final = "touched"
 """Decisions whose evidence may be believed otherwise than when they were made."""
 UNTOUCHED: Final = "untouched/"
 """Decisions whose evidence is believed as it was; type, id of the entity and field follow, each after a slash."""
-EFFECTIVE: Final = "effective/"
-"""Reads of what was true by a time; the run's id follows."""
+EFFECTIVE: Final = "effective"
+"""The index of reads of what was true by a time, by run."""
 _KEY_END: Final = 9
 
 
@@ -150,11 +150,6 @@ class _Changes:
         """Whether any decision was untouched before: in a log without any, an observation costs nothing here."""
         return bool(self._view.scan(NAME, UNTOUCHED.encode(), through=self._after, limit=1))
 
-    @cached_property
-    def _has_effective(self) -> bool:
-        """Whether any run ever read what was true by a time: hardly any does."""
-        return bool(self._view.scan(NAME, EFFECTIVE.encode(), limit=1))
-
     # Decisions
 
     def _decided(self, entry: Listed) -> None:
@@ -209,10 +204,10 @@ class _Changes:
                 self._note_touched(entry.position, position)
 
     def _is_effective(self, run: str, position: int) -> bool:
-        if not self._has_effective:
-            return False
+        if is_empty(self._view, EFFECTIVE):
+            return False  # as it mostly is: hardly any run asks for such a time
         if run not in self._effective:
-            rows = self._view.scan(NAME, text_prefix(EFFECTIVE + run), limit=1)
+            rows = self._view.scan(EFFECTIVE, text_prefix(run), limit=1)
             self._effective[run] = bool(rows) and position_of(rows[0][0]) <= position
         return self._effective[run]
 

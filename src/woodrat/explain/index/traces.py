@@ -41,7 +41,7 @@ def rows(entry: Listed) -> Iterator[IndexRow]:
     for term in _terms(entry):
         yield IndexRow(TRACES, term_key(term, entry.position), entry.position)
     if entry.kind == "run.read" and entry.run is not None and b'"effective"' in entry.body and _effective(entry):
-        yield IndexRow(touched.NAME, term_key(touched.EFFECTIVE + entry.run, entry.position), entry.position)
+        yield IndexRow(touched.EFFECTIVE, term_key(entry.run, entry.position), entry.position)
 
 
 def _terms(entry: Listed) -> set[str]:

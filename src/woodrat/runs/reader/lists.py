@@ -170,8 +170,8 @@ def matching(
     end = recounter.through + 1 if before is None else min(before, recounter.through + 1)
     fits = _Fits(recounter, asked)
     if only is not None:
-        begun = recounter.begun(end, oldest_first=oldest_first, only=only)
-        candidates: Iterator[tuple[int, str]] = ((body["position"], id) for id, body in begun)
+        named = sorted(recounter.candidates(only), reverse=not oldest_first)
+        candidates: Iterator[tuple[int, str]] = ((place, id) for place, id in named if place < end)
     else:
         candidates = _listed(recounter, asked, fits, Order(recounter.lists, oldest_first), end)
     for place, id in candidates:

@@ -6,10 +6,9 @@ is found by the rows that were put with the entries.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import contextmanager
 from heapq import merge
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from woodrat.canon import form
 from woodrat.canon.ids import Ref
@@ -49,8 +48,6 @@ if TYPE_CHECKING:
     from woodrat.engines.port import View
     from woodrat.ledger.read import Reader
     from woodrat.log.entry import Entry
-
-_WINDOW, _WINDOW_MAX = 1_024, 65_536
 
 
 class Recounter:
@@ -141,54 +138,6 @@ class Recounter:
             if len(rows) < size:
                 return
             last, size = rows[-1][0], min(size * 4, WALK_ROWS)
-
-    def begun(
-        self,
-        before: int,
-        subjects: Sequence[Ref] | None = None,
-        *,
-        oldest_first: bool = False,
-        only: Iterable[str] | None = None,
-    ) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the runs that began before a position, the latest in the log first, each with how it began.
-
-        A run whose beginning was said several times, by imports, comes once for each.
-        """
-        last = min(before - 1, self.through)
-        if only is not None:
-            began = (
-                entry
-                for id in set(only)
-                for entry in entry_index.run_entries(self.view, id, last)
-                if entry.kind == "run.started"
-            )
-            started: Iterable[Entry] = sorted(began, key=lambda entry: entry.position, reverse=not oldest_first)
-        else:
-            started = (
-                self._started(last, oldest_first) if subjects is None else self._about(last, subjects, oldest_first)
-            )
-        for entry in started:
-            body: Any = None if entry.body is None else form.decode(entry.body)
-            if isinstance(body, dict) and isinstance(body.get("run"), str):
-                yield body["run"], {**body, "position": entry.position}
-
-    def _started(self, last: int, oldest_first: bool) -> Iterator[Entry]:
-        """Yield beginnings window by window, so that a page costs no more than it shows."""
-        if oldest_first:
-            for low in range(-1, last, _WINDOW_MAX):
-                yield from self.view.entries(low, min(low + _WINDOW_MAX, last), {"run.started"})
-            return
-        high, window = last, _WINDOW
-        while high >= 0:
-            low = max(-1, high - window)
-            yield from reversed(list(self.view.entries(low, high, {"run.started"})))
-            high, window = low, min(window * 2, _WINDOW_MAX)
-
-    def _about(self, last: int, subjects: Sequence[Ref], oldest_first: bool) -> Iterator[Entry]:
-        found = {
-            entry.position: entry for ref in subjects for entry in entry_index.runs_about(self.view, ref.digest, last)
-        }
-        yield from (found[position] for position in sorted(found, reverse=not oldest_first))
 
     def candidates(self, ids: Iterable[str]) -> Iterator[Candidate]:
         """Yield runs with their places in lists, those of which a beginning is known."""
