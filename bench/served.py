@@ -1,7 +1,7 @@
 """`python -m bench.served DB PORT`: the server of the product, with two routes beside its own that show its limits.
 
-Both go the whole way of a request: key, grants, arguments, the audit, measures, the log. One answers a constant as long
-as a snapshot where `show` would look at the ledger. The other parses, checks and plans a record as `store` does, in the
+Both go the whole way of a request: key, grants, arguments, the audit, measures, the log. One answers with one snapshot
+where `show` would look at the ledger. The other parses, checks and plans a record as `store` does, in the
 committer's thread, and answers with a report that an earlier write gave: the append and what follows it are left out.
 """
 
@@ -19,13 +19,12 @@ from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
 from woodrat.ledger.report import Report
 from woodrat.ledger.write import Call
+from woodrat.merge.snapshot import Snapshot
 from woodrat.server.app import App
 from woodrat.server.keys import KEYS_TENANT, Keyring
 from woodrat.server.route import Route
 from woodrat.server.routes import ROUTES
 from woodrat.server.serve import Serving
-from woodrat.server.show_cache import Shown, Spelling
-from woodrat.server.show_cache import shown as spelled
 from woodrat.state.asof import AsOf
 
 TENANT, AGENT = "default", "bench"
@@ -54,13 +53,12 @@ def routes(engine: SqliteEngine) -> tuple[Route, ...]:
     clock, policies = SystemClock(), registry(())
     ledger = Ledger(engine, tenant=TENANT, agent=AGENT, clock=clock, policies=policies)
     shown = ledger.show(records.ref(0))
-    constant = spelled(shown)
     fields = dict(shown.fields)
     report = ledger.store({"entity_type": shown.entity.type, **fields, "note": "one more"})
     planner = with_stand_in(ledger, _Planning(report))
 
-    def tell(_: Spelling, ledger: Ledger, ref: str, **how: Any) -> Shown:
-        return constant
+    def tell(ledger: Ledger, ref: str, **how: Any) -> Snapshot:
+        return shown
 
     def plan(ledger: Ledger, **given: Any) -> Report:
         return planner.store(**given)
@@ -73,11 +71,10 @@ def routes(engine: SqliteEngine) -> tuple[Route, ...]:
             "GET",
             CONSTANT + "{ref}",
             "constant",
-            show.answer,
+            tell,
             show.what,
             params=show.params,
             returns=show.returns,
-            soon=tell,
         ),
         Route("POST", PLANNED, "planned", plan, store.what, store.grant, store.params, moment=False),
     )
