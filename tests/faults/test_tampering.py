@@ -724,6 +724,12 @@ def leave_a_row_of_a_value_behind(file: File) -> None:
 
 
 @case(DERIVED, "surplus")
+def leave_the_name_of_an_entity_behind(file: File) -> None:
+    tenant = file.id(0) >> 40
+    file.run("INSERT INTO entity VALUES (NULL, ?, 'contact', 'Erased', 7, -1, -1, '', NULL, NULL)", tenant)
+
+
+@case(DERIVED, "surplus")
 def name_what_is_not_named(file: File) -> None:
     file.run("INSERT INTO naming VALUES (7, ?)", file.id(P))
 

@@ -97,7 +97,8 @@ class Comparison:
 
     def _amiss(self, part: str, position: object, entity: Ref | None, problem: str) -> None:
         if self._wrong_max is None or len(self.wrong) < self._wrong_max:
-            self.wrong.append(Mismatch(part, position if isinstance(position, int) else None, entity, problem))
+            place = position if isinstance(position, int) and position >= 0 else None
+            self.wrong.append(Mismatch(part, place, entity, problem))
 
     def _surplus(self, table: str, count: int, position: int | None = None) -> None:
         if count:
@@ -114,6 +115,8 @@ class Comparison:
         for row, wanted in differing(found, right, table.key):
             values = dict(zip(columns, wanted or row or (), strict=True))
             entity = Ref(values["type"], values["key"]) if wanted is not None and "type" in values else None
+            if name == "entity" and row is None and values["first"] < 0:
+                continue  # nothing was said of it: it stands for a group, for which a state may have been kept or not
             if wanted is None and name == "entity":
                 ref = Ref(values["type"], values["key"])
                 self._amiss("surplus", None, ref, "entity has a row that the log does not speak of")
@@ -128,8 +131,8 @@ class Comparison:
             elif name == "entity" and row is not None:
                 self._entity(entity, row, wanted)
             else:
-                position = values["first" if name == "entity" else "position"]
                 part = "entity" if name == "entity" else "index"
+                position = values["first"] if name == "entity" else values["position"]
                 self._amiss(part, position, entity or self.about(position), table.missing)
         self._surplus(name, more, first)
 
@@ -201,9 +204,9 @@ class Comparison:
         for row, right in differing(self._found.derived("state"), self._right.derived("state"), 2):
             if row is None or row[2:] == (None, None):
                 continue
-            at = row[2]
             # The right state stands where it was last touched, and is true from there on.
-            if right is None or row[3] != right[3] or not isinstance(at, int) or not right[2] <= at <= self._head:
+            numbers = right is not None and isinstance(row[2], int) and isinstance(right[2], int)
+            if right is None or row[3] != right[3] or not numbers or not right[2] <= row[2] <= self._head:
                 yield row[0], row[1]
 
     def _odd(self, table: str, key: int) -> Iterator[tuple[Any, Any]]:

@@ -1,7 +1,7 @@
 """The rows of the state index by their definition: entity by entity, along all that was ever said of it.
 
-Steps make the same rows write by write (`state_steps.py`). `verify` compares them with these, and an erasure, which
-changes the past of some entities, puts these in place of the rows before.
+Steps make the same rows write by write (`state_steps.py`). An erasure, which changes the past of some entities, puts
+these in place of the rows before; `verify` compares the outcome with rows that steps made.
 """
 
 from __future__ import annotations

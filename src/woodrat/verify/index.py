@@ -67,11 +67,11 @@ class Followed:
         self.wrong: list[Mismatch] = []
         """What is wrong with how far they go."""
 
+        self._vectors: set[str] = set()
+
     def is_compared(self, name: str) -> bool:
         """Return whether an ordered index is compared."""
         return name not in self.passed_over and (not name.startswith(VECTORS) or name in self._vectors)
-
-    _vectors: frozenset[str] = frozenset()
 
     # Rows of states
 
@@ -132,7 +132,7 @@ class Followed:
                     self.unchecked.add(f"vectors of {id}: the embedder is not loaded; give it to check them")
                 else:
                     _put(write.put, recall_index.kept_vectors(self._view, embedder, name))
-                    self._vectors |= {name}
+                    self._vectors.add(name)
 
 
 def _put(put: Callable[[Iterable[IndexRow]], None], rows: Iterable[IndexRow]) -> None:

@@ -10,8 +10,8 @@ SELECT DISTINCT name FROM index_row WHERE tenant = :tenant
 UNION SELECT DISTINCT name FROM index_past WHERE tenant = :tenant ORDER BY 1;
 
 -- name: derived_entity
--- Entities that something was said of, by type and key, with what is noted of their observations.
-SELECT type, key, digest, first, last, until FROM entity WHERE tenant = :tenant AND first >= 0 ORDER BY type, key;
+-- Entities by type and key, with what is noted of their observations.
+SELECT type, key, digest, first, last, until FROM entity WHERE tenant = :tenant ORDER BY type, key;
 
 -- name: derived_state
 -- Present merge states by type and key.

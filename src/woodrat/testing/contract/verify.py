@@ -16,7 +16,9 @@ from woodrat.engines.port import (
     IndexRow,
     Kept,
 )
+from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import fingerprint_index, identifying_values
+from woodrat.ledger.comparison import TABLES, Comparison
 from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN, packed_state
 from woodrat.merge.elements import INSIDE_MAX
@@ -80,6 +82,26 @@ class VerifyingContract(Contract):
                 assert found.root == view.head().frontier.root().hex()
             ledger.rebuild()
         assert ledger_on(engine, "never-wrote").verify().sound
+
+    def test_derived_rows_compare_with_those_of_any_engine(self, engine: Engine) -> None:
+        """What follows from one log is the same row by row as in memory, and every row is known by its key."""
+        logs = [long_history(one) for one in (engine, InMemoryEngine())]
+        for ledger in logs:
+            ledger.search("ana")
+            ledger.query(where={"city": "Vic"})
+        found, right = (ledger.context.engine.view(ledger.tenant) for ledger in logs)
+        with found as one, right as other:
+            comparison = Comparison(one, other, BUILTIN)
+            for table in TABLES:
+                comparison.table(table)
+            comparison.states()
+            assert one.index_names() == other.index_names()
+            for name in one.index_names():
+                comparison.index(name)
+            assert comparison.wrong == []
+            for name, width in (*((table.name, table.key) for table in TABLES), ("kept", 3), ("element", 5)):
+                keys = [row[:width] for row in one.derived(name)]
+                assert len(set(keys)) == len(keys)
 
     @pytest.mark.parametrize("lasting", [False, True])
     def test_a_wrong_state_is_found(self, engine: Engine, lasting: bool) -> None:
