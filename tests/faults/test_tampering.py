@@ -668,7 +668,7 @@ def forget_a_step(file: File) -> int:
 
 @case(DERIVED, "index")
 def forget_what_a_run_is_about(file: File) -> int:
-    return forget_first(file, "subject")
+    return forget_first(file, "run_lists")
 
 
 @case(DERIVED, "index")
@@ -875,13 +875,13 @@ def edit_a_word(file: File) -> None:
     file.run("DELETE FROM index_row WHERE name = 'word' AND substr(key, 1, 4) = CAST('long' AS BLOB)")
 
 
-@case(DEEP, "index")
+@case(DERIVED, "index")
 def forget_a_row_of_an_index(file: File) -> None:
     first = file.one("SELECT min(since) FROM index_row WHERE name = 'traces'")
     file.run("DELETE FROM index_row WHERE since = ? AND name = 'traces'", first)
 
 
-@case(DEEP, "surplus")
+@case(DERIVED, "surplus")
 def add_a_row_to_an_index(file: File) -> None:
     file.run("INSERT INTO index_row VALUES (?, 'traces', X'00', 1, X'00')", file.id(0) >> 40)
 
