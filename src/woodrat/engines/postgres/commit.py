@@ -13,7 +13,7 @@ import psycopg
 from psycopg.sql import Literal
 
 from woodrat.engines.postgres.connection import LOCK_SECONDS, translation
-from woodrat.engines.postgres.place import Place, first_questions
+from woodrat.engines.postgres.place import Place, end_of, first_questions
 from woodrat.engines.postgres.questions import Answers, Question, answers_to, ask_all
 from woodrat.errors import Unavailable
 
@@ -137,8 +137,7 @@ class Writing:
             place.forget()
             engine.committed()
             return
-        assert place.changes is not None
-        place.changes += 1
+        place.note_change()
         write.trim()
         engine.committed()
 
@@ -159,7 +158,12 @@ class Together:
         """The tenants that were written to, whose turn it has."""
         self.failed = False
         """Whether it cannot go on: it could not begin, or the connection was lost."""
-        self._changed = False
+        self._held: set[TenantId] = set()
+        """The tenants of which a write was opened: they are locked, and what is known of them holds."""
+        self._changed: set[TenantId] = set()
+        """Those of which one was carried out. The ends of their logs are noted with the commit."""
+        self._tenant: TenantId | None = None
+        """For which tenant the statements are now."""
         self._added: tuple[TenantId, tuple[int, bytes]] | None = None
         """The first entry that it appended to any log."""
 
@@ -177,22 +181,29 @@ class Together:
         if is_new:
             self.places[tenant] = engine.place(tenant)
         place, lock = self.places[tenant], engine.statements["lock"].parts[0]
+        cursor = None
         try:
             with self.connection.pipeline():
                 self.connection.execute("SAVEPOINT part")
                 if is_new:  # out of order: whoever has it may wait for one of ours
                     self.connection.execute(f"SET LOCAL lock_timeout = {BRIEF_MILLISECONDS}", prepare=False)
-                self.connection.execute(set_tenant(tenant), prepare=False)
+                if tenant != self._tenant:
+                    self.connection.execute(set_tenant(tenant), prepare=False)
                 if is_new:
                     self.connection.execute(engine.statements["add_head"].parts[0], {"tenant": tenant})
-                cursor = self.connection.execute(lock, {"tenant": tenant}, binary=True)
+                if tenant not in self._held:
+                    cursor = self.connection.execute(lock, {"tenant": tenant}, binary=True)
                 asked = ask_all(self.connection, first_questions(tenant, place, asks))
                 if is_new:
                     self.connection.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'", prepare=False)
         except BaseException:
-            self.take_back(None, place)
+            self.take_back(None, tenant)
             raise
-        return self.connection, place, cursor.fetchone(), answers_to(asked)
+        self._tenant = tenant
+        self._held.add(tenant)
+        # The row is not read again: its end of the log is noted with the commit.
+        found = (place.changes,) if cursor is None else cursor.fetchone()
+        return self.connection, place, found, answers_to(asked)
 
     def _lock(self, tenants: list[TenantId]) -> None:
         """Begin, and lock tenants in the order they come in."""
@@ -208,31 +219,36 @@ class Together:
                 # Two who begin the same logs wait here, before either has locked what the other needs.
                 for statement in statements[0 if self.places[tenant].changes is None else 1 :]:
                     self.connection.execute(statement, {"tenant": tenant}, binary=True)
+        self._tenant = tenants[-1]
 
-    def release(self, write: PostgresTransaction, place: Place) -> None:
+    def release(self, write: PostgresTransaction) -> None:
         """End one write of it, which is whole."""
         assert self.connection is not None
-        if write.finish():
-            self._changed = True
+        if write.finish(note_end=False):
+            self._changed.add(write.name)
             if self._added is None and write.first_leaf is not None:
                 self._added = write.name, write.first_leaf
-            assert place.changes is not None
-            place.changes += 1
         with self.connection.pipeline():
             write.send()
             self.connection.execute("RELEASE part")
         write.trim()
 
-    def take_back(self, write: PostgresTransaction | None, place: Place) -> None:
+    def take_back(self, write: PostgresTransaction | None, tenant: TenantId) -> None:
         """Undo one write of it."""
         assert self.connection is not None
         if write is None or self.connection.closed:
-            place.forget()
+            self.places[tenant].forget()
+            self._held.discard(tenant)
+            # Where the log goes on was known here alone.
+            self.failed = self.failed or tenant in self._changed
         elif write.has_changed:
             write.take_back()
         if self.connection.closed:
             self.failed = True
             return
+        self._tenant = None  # the savepoint may have been set before it
+        if tenant not in self._changed:
+            self._held.discard(tenant)  # and before the lock
         self.connection.execute("ROLLBACK TO part; RELEASE part", prepare=False)
 
     def commit(self) -> None:
@@ -244,6 +260,11 @@ class Together:
             return
         with self._engine.translated():
             try:
+                with self.connection.pipeline():
+                    for tenant in sorted(self._changed):
+                        self.connection.execute(set_tenant(tenant), prepare=False)
+                        note_end = self._engine.statements["set_head"].parts[0]
+                        self.connection.execute(note_end, end_of(tenant, self.places[tenant].memory), binary=True)
                 self.connection.execute("COMMIT")
             except BaseException as error:
                 self.undo()
@@ -254,6 +275,9 @@ class Together:
                     raise _unknown(self._engine) from error
                 if not settled:
                     raise
+            else:
+                for tenant in self._changed:
+                    self.places[tenant].note_change()
         self._engine.committed()
 
     def undo(self) -> None:
@@ -285,7 +309,7 @@ class Part:
             try:
                 self._write = self._engine.opening(connection, self._tenant, self._place, self._asks, found, answers)
             except BaseException:
-                shared.take_back(None, self._place)
+                shared.take_back(None, self._tenant)
                 raise
             return self._write
 
@@ -295,14 +319,14 @@ class Part:
         with self._engine.translated():
             try:
                 if error is None:
-                    self._shared.release(write, self._place)
+                    self._shared.release(write)
             except BaseException as late:
                 error = late
                 raise
             finally:
                 write.end_view()
                 if error is not None:
-                    self._shared.take_back(write, self._place)
+                    self._shared.take_back(write, self._tenant)
             if error is not None and translation(error, self._engine.url) is not None:
                 raise error
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from woodrat.canon import moment
 from woodrat.engines.postgres.questions import Question
 from woodrat.engines.postgres.statements import NumberColumn, all_compiled
 from woodrat.engines.sql import codec
@@ -30,9 +31,23 @@ class Place:
         self.changes: int | None = None
         """How many changes the tenant had when this was known."""
 
+    def note_change(self) -> None:
+        """Note that a commit of this process changed the tenant."""
+        assert self.changes is not None
+        self.changes += 1
+
     def forget(self) -> None:
         """Forget everything: what was known may not have come to be."""
         self.memory, self.changes = Memory(), None
+
+
+def end_of(tenant: TenantId, memory: Memory) -> dict[str, Any]:
+    """Return the end of a tenant's log as the row of its head has it."""
+    head = memory.head
+    assert head is not None, "a write was carried out"
+    recorded_at = None if head.recorded_at is None else moment.to_micros(head.recorded_at)
+    frontier = head.frontier.to_bytes()
+    return {"tenant": tenant, "log": head.log, "size": head.size, "recorded_at": recorded_at, "frontier": frontier}
 
 
 def _question(tenant: TenantId, query: str, **values: Any) -> Question:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.canon import moment
 from woodrat.engines.port import BEFORE_ALL
 from woodrat.engines.postgres import shown
 from woodrat.engines.postgres.connection import ERASER, WRITER
+from woodrat.engines.postgres.place import end_of
 from woodrat.engines.postgres.questions import Answers, Key, Question, is_standing
 from woodrat.engines.postgres.tables import PostgresView
 from woodrat.engines.sql.columns import COLUMNS
@@ -188,15 +188,14 @@ class PostgresTransaction(SqlTransaction, PostgresView):
         self._shown.clear()
         self.run("drop_derived")
 
-    def finish(self) -> bool:
-        """Queue all that is left, and the new end of the log; return whether anything changed."""
+    def finish(self, *, note_end: bool = True) -> bool:
+        """Queue all that is left, and mostly the new end of the log; return whether anything changed."""
         if self._standing:
             self._place.standing = tuple(self._standing.values())
         if not self.has_changed:
             return False
         self.flush()
-        head = self.head()
-        recorded_at = None if head.recorded_at is None else moment.to_micros(head.recorded_at)
-        frontier = head.frontier.to_bytes()
-        self.run("set_head", log=head.log, size=head.size, recorded_at=recorded_at, frontier=frontier)
+        self.head()  # it is in memory then
+        if note_end:
+            self.run("set_head", **end_of(self.name, self.memory))
         return True
