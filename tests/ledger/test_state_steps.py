@@ -35,13 +35,14 @@ from woodrat.testing.ledgers import bodies, ledger_on
 
 def rows_by_definition(view: View) -> list[IndexRow]:
     """Return the rows as the definition makes them, entity by entity."""
-    audit = state_redo.StateAudit(view, BUILTIN)
-    found: list[IndexRow] = []
-    head = view.head().position
-    for ref in view.entities(None, head):
-        for _ in audit.follow(ref, view.observations(ref.digest, -1, head)):
-            pass
-        found += audit.rows()
+    histories = state_redo.RowHistories(view, BUILTIN)
+    found = [row for ref in view.entities(None, view.head().position) for row in histories.of(ref)]
+    holders: dict[bytes, list[IndexRow]] = {}
+    for row in found:
+        if row.name == state_rows.IDENTITY:
+            holders.setdefault(state_rows.value_prefix(row.key), []).append(row)
+    for prefix, several in holders.items():
+        found += state_redo.duplicate_lives(prefix, several)
     return sorted(found, key=lambda row: row[:3])
 
 

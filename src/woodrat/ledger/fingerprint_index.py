@@ -58,11 +58,6 @@ def _node_key(level: int, place: int) -> bytes:
     return _NODE + bytes([level]) + place.to_bytes(_PART_BYTES, "big")
 
 
-def leaf_row(entity: bytes, value: bytes) -> IndexRow:
-    """Return the row of a leaf; rows of this index say nothing about positions."""
-    return IndexRow(NAME, leaf_key(entity), 0, value)
-
-
 def leaves(view: View, part: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
     """Yield the leaves of a part, or all, as (entity, value) digests in order."""
     prefix, after = _LEAF + part, None

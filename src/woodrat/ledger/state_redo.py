@@ -6,13 +6,13 @@ these in place of the rows before; `verify` compares the outcome with rows that 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from woodrat.canon.ids import Ref
 from woodrat.engines.port import BEFORE_ALL, IndexRow, Transaction, View
 from woodrat.ledger import entry_index, fingerprint_index
 from woodrat.ledger.read import Reader
-from woodrat.ledger.state_index import WriteEnds, progress_of
+from woodrat.ledger.state_index import WriteEnds, reached
 from woodrat.ledger.state_rows import DUPLICATE, IDENTITY, value_prefix
 from woodrat.ledger.state_steps import EntityRows, Event, finish_filling, group_events, is_lone, lives, refolded
 from woodrat.ledger.transitions import touched
@@ -24,60 +24,52 @@ from woodrat.state.asof import AsOf, Stored
 from woodrat.state.relation import SAME_AS
 
 
-class StateAudit:
-    """The rows that the log asks for, entity by entity, as far as the index goes."""
+class RowHistories:
+    """The rows of entities over their whole history, as far as the index goes."""
 
     def __init__(self, view: View, policies: Mapping[str, Policy]) -> None:
         self._view, self._policies = view, policies
         self._ends = WriteEnds(view)
-        self.progress = progress_of(view)
-        """How far the index goes."""
+        self._through = reached(view)
         self._rules: dict[tuple[str, int], Rules] = {}
         self._schemas: dict[str, list[tuple[int, int]]] = {}
-        for entry in view.entries(kinds={"schema"}):
-            if entry.body is not None and entry.position <= self.progress.position:
+        for entry in view.entries(through=self._through, kinds={"schema"}):
+            if entry.body is not None:
                 several = self._schemas.setdefault(schema.stored(entry.body).type, [])
                 bounds = self._ends.bounds(entry.position)
                 if bounds not in several:
                     several.append(bounds)
-        self._events: list[Event] = []
 
-    def follow(self, ref: Ref, observations: Iterable[Stored]) -> Iterator[Stored]:
-        """Yield the observations of an entity on; once all of them were, `rows` says what it asks for."""
-        self._events = []
-        if not is_lone(self._view, ref):
-            yield from observations
-            self._events = self._component_events(ref)
-            return
+    def of(self, ref: Ref) -> list[IndexRow]:
+        """Return the rows of an entity, duplicates aside; those of a group come with the first of it that was said."""
+        said = self._view.observations(ref.digest, BEFORE_ALL, self._view.head().position)
+        if not said:
+            return []
+        is_alone = is_lone(self._view, ref)
+        return lives(self._lone_events(ref, said) if is_alone else self._component_events(ref))[0]
+
+    def _lone_events(self, ref: Ref, observations: Sequence[Stored]) -> list[Event]:
+        """Return the events of an entity that was never joined with another."""
         schemas = list(reversed(self._schemas.get(ref.type, ())))
         rules = self._rules_at(ref, BEFORE_ALL)
         rows = EntityRows(self._view, self._policies, self._ends, fold.empty((ref,), rules), rules)
-        within: list[int] = []
-        is_known = False
         for said in observations:
-            if said.position <= self.progress.position:
-                while schemas and schemas[-1][1] < said.position:
-                    self._turn(rows, ref, *schemas.pop(), is_known=is_known, within=within)
-                is_known = True
-                if schemas and schemas[-1][0] <= said.position:
-                    within.append(said.position)
-                else:
-                    rows.add(said)
-            yield said
+            if said.position > self._through:
+                break
+            while schemas and schemas[-1][1] < said.position:
+                self._turn(rows, ref, schemas.pop()[1])
+            if not schemas or said.position < schemas[-1][0]:  # else the write of the schema says it
+                rows.add(said)
         while schemas:
-            self._turn(rows, ref, *schemas.pop(), is_known=is_known, within=within)
-        self._events = rows.close()
+            self._turn(rows, ref, schemas.pop()[1])
+        return rows.close()
 
-    def _turn(self, rows: EntityRows, ref: Ref, first: int, last: int, *, is_known: bool, within: list[int]) -> None:
+    def _turn(self, rows: EntityRows, ref: Ref, last: int) -> None:
         """Follow an entity through a write that brings a schema of its type."""
         rows.close()
-        within.clear()
         rules = self._rules_at(ref, last)
-        state = fold.empty((ref,), rules)
-        if is_known:
-            said = (stored.observation for stored in self._view.observations(ref.digest, BEFORE_ALL, last))
-            state = fold.fold(said, (ref,), rules)
-        rows.turn(state, rules, last)
+        said = [stored.observation for stored in self._view.observations(ref.digest, BEFORE_ALL, last)]
+        rows.turn(fold.fold(said, (ref,), rules) if said else fold.empty((ref,), rules), rules, last)
 
     def _rules_at(self, ref: Ref, position: int) -> Rules:
         found = self._rules.get((ref.type, position))
@@ -88,7 +80,7 @@ class StateAudit:
 
     def _component_events(self, ref: Ref) -> list[Event]:
         """Return the events of all that was ever joined with an entity, if it is the first of them to be spoken of."""
-        view, end = self._view, self.progress.position
+        view = self._view
         members, edges = component(view, ref, view.head().position)
         spoken = [
             (said.position, each)
@@ -98,7 +90,7 @@ class StateAudit:
         known = {each for _, each in spoken}.intersection(members)
         if not known or min(known, key=lambda member: member.digest) != ref:
             return []
-        told = [(position, each) for position, each in spoken if position <= end]
+        told = [(position, each) for position, each in spoken if position <= self._through]
         events = list(group_events(view, self._policies, self._ends, told))
         for first, last in self._schemas.get(ref.type, ()):
             refs = [each for each in members if view.version(each.digest, last) is not None]
@@ -106,22 +98,6 @@ class StateAudit:
             if event is not None:
                 events.append(event)
         return events
-
-    def rows(self) -> list[IndexRow]:
-        """Return the rows that the entity followed last asks for, and those of duplicates that it answers for."""
-        found, _ = lives(self._events)
-        own = {row.key for row in found if row.name == IDENTITY}
-        for prefix in dict.fromkeys(map(value_prefix, own)):
-            found += self._duplicates(prefix, own)
-        return found
-
-    def _duplicates(self, prefix: bytes, own: Collection[bytes]) -> list[IndexRow]:
-        """Return the rows of a value that several have, if the first that has it now, or ever had, is this entity."""
-        present = self._view.scan(IDENTITY, prefix, limit=1)
-        if present and present[0][0] not in own:
-            return []
-        holders = self._view.lives(IDENTITY, prefix)
-        return duplicate_lives(prefix, holders) if present or (holders and holders[0].key in own) else []
 
 
 def duplicate_lives(prefix: bytes, holders: Iterable[IndexRow]) -> list[IndexRow]:
@@ -208,13 +184,6 @@ def _members(view: View, refs: Iterable[Ref]) -> set[Ref]:
 
 def _rows_of(view: View, policies: Mapping[str, Policy], refs: Iterable[Ref]) -> list[IndexRow]:
     """Return the rows of entities, duplicates aside."""
-    audit = StateAudit(view, policies)
-    head = view.head().position
-    found: dict[tuple[str, bytes, int], IndexRow] = {}
-    for ref in refs:
-        said = view.observations(ref.digest, BEFORE_ALL, head)
-        if said:
-            for _ in audit.follow(ref, said):
-                pass
-            found.update(((row.name, row.key, row.since), row) for row in audit.rows() if row.name != DUPLICATE)
+    histories = RowHistories(view, policies)
+    found = {(row.name, row.key, row.since): row for ref in refs for row in histories.of(ref)}
     return list(found.values())
