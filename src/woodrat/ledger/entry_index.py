@@ -54,7 +54,6 @@ _JOINS: Final = None
 
 def append(write: Transaction, writes: Sequence[Write], meanings: Sequence[Meaning]) -> None:
     """Add writes at the end of the log, with the rows that their entries ask for, and those that rooms list."""
-    write.append(writes, meanings)
     if len(writes) == 1:
         kinds: Sequence[str] = writes[0].kinds
         bodies: Sequence[bytes | None] = writes[0].bodies
@@ -64,7 +63,10 @@ def append(write: Transaction, writes: Sequence[Write], meanings: Sequence[Meani
     first = writes[0].first
     last = first + len(kinds) - 1
     alone_at = [one.recorded_at if len(one.kinds) == 1 else None for one in writes for _ in one.kinds]
+    # Whatever has to be looked up for the rows is asked before anything is changed: then it costs no round trip more.
     rows, concerned = _rows(write, range(first, last + 1), kinds, bodies, meanings, alone_at)
+    concerned.narrow(write)
+    write.append(writes, meanings)
     _put(write, rows)
     concerned.follow(write, first - 1, last)
 

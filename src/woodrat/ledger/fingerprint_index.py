@@ -141,7 +141,7 @@ def put_leaves(write: Transaction, leaves_of: Mapping[bytes, bytes | None], thro
     """Replace the leaves of entities, by digest, or remove those that are None; it is true for a position then."""
     parts = {_part(entity) for entity in leaves_of}
     _set(write, {leaf_key(entity): value for entity, value in leaves_of.items()})
-    if len(parts) < RENEWED_FROM:
+    if len(parts) < RENEWED_FROM and position(write) != BEFORE_ALL:
         _rehash(write, parts)
     else:
         write.drop(NAME, _NODE)

@@ -93,7 +93,7 @@ class Room(Protocol):
         """Return the rows that an entry makes by itself."""
 
     def concerns(self, view: View, entry: Listed) -> bool:
-        """Return whether `follow` has to see an entry that was just written; wrongly true only costs time."""
+        """Return whether `follow` has to see an entry that is about to be written; wrongly true only costs time."""
 
     def follow(self, view: View, after: int, through: int, entries: Sequence[Listed]) -> Iterable[IndexRow]:
         """Return the rows that depend on earlier entries, too, and begin or end with some entries.
@@ -175,16 +175,23 @@ class Concerned:
             for entry in entries:
                 yield from room.rows(entry)
 
+    def narrow(self, view: View) -> None:
+        """Leave out the entries that `follow` need not see; their own rows were made."""
+        for name, (listing, entries) in list(self._by_room.items()):
+            # Entries of several kinds may concern each other.
+            if len({entry.kind for entry in entries}) == 1:
+                room = listing.load()
+                left = [entry for entry in entries if room.concerns(view, entry)]
+                if left:
+                    self._by_room[name] = listing, left
+                else:
+                    del self._by_room[name]
+
     def follow(self, write: Transaction, after: int, through: int) -> None:
         """Put and end the rows that depend on earlier entries, too, of entries that were just written."""
         rows: list[IndexRow] = []
         for listing, entries in self._by_room.values():
-            room = listing.load()
-            # Entries of several kinds may concern each other.
-            if len({entry.kind for entry in entries}) == 1:
-                entries = [entry for entry in entries if room.concerns(write, entry)]
-            if entries:
-                rows += room.follow(write, after, through, entries)
+            rows += listing.load().follow(write, after, through, entries)
         if rows:
             _carry_out(write, rows)
 

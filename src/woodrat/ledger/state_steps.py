@@ -368,11 +368,16 @@ def _note_holders(
 def shared_values(view: View, changes: Mapping[bytes, Mapping[int, Holders]]) -> Iterator[Event]:
     """Yield where identifying values begin and end to be those of several entities, given who gains and loses them.
 
-    The rows of the index before say who has them.
+    The rows of the index before say who has them, looked up at once.
     """
+    if not changes:
+        return
+    count = max(sum(len(lost) for _, lost in steps.values()) for steps in changes.values()) + 2
+    before: dict[bytes, set[bytes]] = {}
+    for key, _ in view.find(IDENTITY, list(changes), limit=count):
+        before.setdefault(value_prefix(key), set()).add(key)
     for prefix, steps in changes.items():
-        count = sum(len(lost) for _, lost in steps.values()) + 2
-        holders = {key for key, _ in view.scan(IDENTITY, prefix, limit=count)}
+        holders = before.get(prefix, set())
         if len(holders) == count:
             continue  # whoever loses it, several are left
         was = len(holders) > 1

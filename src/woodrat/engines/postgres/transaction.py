@@ -6,7 +6,9 @@ after its first look takes two round trips.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.engines.port import BEFORE_ALL
@@ -14,6 +16,7 @@ from woodrat.engines.postgres import shown
 from woodrat.engines.postgres.connection import ERASER, WRITER
 from woodrat.engines.postgres.place import end_of
 from woodrat.engines.postgres.questions import Answers, Key, Question, is_standing
+from woodrat.engines.postgres.statements import all_compiled
 from woodrat.engines.postgres.tables import PostgresView
 from woodrat.engines.sql.columns import COLUMNS
 from woodrat.engines.sql.write import SqlTransaction
@@ -41,6 +44,17 @@ _KEYS: Final = {"add_element": 4, "add_index_past": 4}
 _ENTITY: Final = {"add_entity": 0, "set_entity": -1}
 """Statements that write entities, and at which place of a row the entity's number stands."""
 _COLUMNS: Final = COLUMNS | {query: (*COLUMNS[query], *shown.COLUMNS) for query in _ENTITY}
+
+
+@cache
+def _changed_tables(query: str) -> re.Pattern[str]:
+    """Return a pattern that is found in statements which name a table that a statement changes."""
+    changed = {name for part in all_compiled()[query].parts for name in _CHANGED.findall(part)}
+    assert changed, f"{query} changes a table"
+    return re.compile(rf"\b(?:{'|'.join(sorted(changed))})\b")
+
+
+_CHANGED: Final = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM)\s+(\w+)")
 
 
 class PostgresTransaction(SqlTransaction, PostgresView):
@@ -114,8 +128,9 @@ class PostgresTransaction(SqlTransaction, PostgresView):
         rows = list(rows)
         if not rows:
             return
-        if query not in _LOG:
-            self._answers.clear()
+        if query not in _LOG and self._answers:
+            changed = _changed_tables(query)
+            self._answers = {known: rows for known, rows in self._answers.items() if not changed.search(known[0])}
         if (key := _KEYS.get(query)) is not None:
             rows = list({row[:key]: row for row in rows}.values())
         elif (place := _ENTITY.get(query)) is not None:

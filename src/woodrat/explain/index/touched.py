@@ -50,7 +50,7 @@ _KEY_END: Final = 9
 
 
 def concerns(view: View, entry: Listed) -> bool:
-    """Return whether `follow` has to see an entry that was just written: one that may touch what decisions rest on."""
+    """Return whether `follow` has to see a new entry: one that may touch the evidence of decisions."""
     if entry.kind == "observation":
         return _may_touch(view, entry.said)
     return entry.kind != "run.read" or b'"effective"' in entry.body

@@ -93,7 +93,7 @@ def _read_fields(origins: DecisionOrigins) -> Iterator[tuple[str, str]]:
 
 
 def concerns(view: View, entry: Listed) -> bool:
-    """Return whether `follow` has to see an entry that was just written."""
+    """Return whether `follow` has to see an entry that is about to be written."""
     return entry.kind != "observation"
 
 

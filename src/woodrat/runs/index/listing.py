@@ -109,7 +109,7 @@ def subjects_of(view: View, run: str, through: int) -> dict[str, int]:
 
 
 def concerns(view: View, entry: Listed) -> bool:
-    """Return whether `follow` has to see an entry that was just written: a step changes no list while its run lasts."""
+    """Return whether `follow` has to see a new entry: a step changes no list while its run lasts."""
     if entry.kind not in STEPS:
         return True
     run = entry.run
