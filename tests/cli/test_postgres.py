@@ -60,4 +60,4 @@ def test_a_story_on_a_server(cli: Cli, empty: str, monkeypatch: pytest.MonkeyPat
     assert (settings["pgvector"] == "not used") is (migrated["pgvector"] != "used")
     assert settings["pool"].endswith("32 at most")
     assert settings["position"] == 2
-    assert {index["name"]: index["lacking"] for index in doctor["indexes"]}["search"] == 0
+    assert {index["name"]: index["lacking"] for index in doctor["indexes"]}["state"] == 0

@@ -58,8 +58,6 @@ def test_checkpoints_come_from_files(ana: Cli, tmp_path: Path) -> None:
     ("words", "says"),
     [
         (("--checkpoint", "/nowhere.note"), "/nowhere.note cannot be read"),
-        (("--jobs", "0"), "jobs: got 0"),
-        (("--jobs", "x"), "--jobs takes a whole number"),
         (("--embedder", "nonsense"), "nonsense"),
     ],
 )

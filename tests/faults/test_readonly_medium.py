@@ -121,7 +121,6 @@ READING: Final = (
     "fingerprint --provenance",
     "verify",
     "verify --deep",
-    "verify --jobs 2",
     "prove-order --shuffles 2",
     "runs list",
     "runs show RUN",

@@ -229,15 +229,15 @@ def _carry_out(
     concerned = Concerned(write, policies, plan.positions)
     write.erase(plan.positions, plan.receipts)
     items = [(erasure.KIND, entry.body(), None), *plan.items]
+    made, meanings = _entries(entry, items, head.size, clock), [meaning for _, _, meaning in items]
     if concerned.is_small:
         concerned.derive_again()
         before = Reader(write, AsOf(head.position), policies)
-        meanings = [meaning for _, _, meaning in items]
         remember(write, before, spoken_of(meanings))
-        _append(write, entry, items, clock)
+        entry_index.append(write, [made], meanings)
         absorb(write, before, Reader(write, AsOf(write.head().position), policies), head.size, meanings)
     else:
-        _append(write, entry, items, clock)
+        write.append([made], meanings)  # its rows are derived with all others
         derive_again(write, policies, progress)
     return entry
 
@@ -313,17 +313,12 @@ def _planned(
     return plan, scope
 
 
-def _append(write: Transaction, entry: Erasure, items: Sequence[tuple[str, bytes, Meaning]], clock: Clock) -> None:
-    """Append the erasure and what is said again."""
-    head = write.head()
+def _entries(entry: Erasure, items: Sequence[tuple[str, bytes, Meaning]], first: int, clock: Clock) -> Write:
+    """Return the erasure and what is said again, as they are appended from a position on."""
     *nonces, nonce = [clock.random(NONCE_BYTES) for _ in range(len(items) + 1)]
     request = digest("request", form.serialise({"arguments": {"scope": entry.scope}, "verb": "erase"}))
     bodies = [(kind, body) for kind, body, _ in items]
-    entry_index.append(
-        write,
-        [Write(entry.log, head.size, entry.erased_at, bodies, nonces, "", request, nonce)],
-        [meaning for _, _, meaning in items],
-    )
+    return Write(entry.log, first, entry.erased_at, bodies, nonces, "", request, nonce)
 
 
 def _sought(view: View, plan: Plan, scope: Scope) -> frozenset[bytes]:

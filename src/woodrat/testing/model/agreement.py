@@ -187,8 +187,8 @@ def check_search(past: Past, expected: ModelPast, text: str, type: str | None) -
     """Ask for entities by words."""
     found = expected.search(text, type)
     hits = _all(past.search, text, entity_type=type)
-    answered = [(str(hit.snapshot.entity), list(hit.fields)) for hit in hits]
-    check_same(f"search {text!r} {type}", answered, list(found.items()))
+    answered = [[str(hit.snapshot.entity), list(hit.fields)] for hit in hits]
+    check_same(f"search {text!r} {type}", answered, [[entity, fields] for entity, fields in found.items()])
 
 
 def check_name(past: Past, expected: ModelPast, name: str) -> None:
