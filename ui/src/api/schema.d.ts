@@ -1,4 +1,4 @@
-// openapi.json sha256 90f0c6ac94d1ffc635fd26171a8bc4c0c48f9a49340214aadc412b9d384be718
+// openapi.json sha256 a204ecbcc39fa608ffa75dc3911d53cca79debba04f87d9c1d66639283d104a6
 // Made by `npm run api`; do not edit.
 export interface paths {
     "/healthz": {
@@ -2246,7 +2246,7 @@ export interface components {
         };
         /** @description One entity that a search found. */
         CompactHit: {
-            /** @description Whether the query is its key, but for the case of A to Z and spaces at the ends. */
+            /** @description Whether the query is its key or an identifying value, but for the case of A to Z and for spaces. */
             exact: boolean;
             /** @description Fields in which any of the query's words begins a word, by name; a hit on the key alone has none. */
             fields: string[];
@@ -3092,7 +3092,7 @@ export interface components {
         };
         /** @description One entity that a search found. */
         Hit: {
-            /** @description Whether the query is its key, but for the case of A to Z and spaces at the ends. */
+            /** @description Whether the query is its key or an identifying value, but for the case of A to Z and for spaces. */
             exact: boolean;
             /** @description Fields in which any of the query's words begins a word, by name; a hit on the key alone has none. */
             fields: string[];
