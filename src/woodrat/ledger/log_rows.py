@@ -92,8 +92,8 @@ class Room(Protocol):
     def rows(self, entry: Listed) -> Iterable[IndexRow]:
         """Return the rows that an entry makes by itself."""
 
-    def concerns(self, view: View, entry: Listed) -> bool:
-        """Return whether `follow` has to see an entry that is about to be written; wrongly true only costs time."""
+    def concerned(self, view: View, entries: Sequence[Listed]) -> Sequence[Listed]:
+        """Return those of some new entries of one kind that `follow` has to see; one too many only costs time."""
 
     def follow(self, view: View, after: int, through: int, entries: Sequence[Listed]) -> Iterable[IndexRow]:
         """Return the rows that depend on earlier entries, too, and begin or end with some entries.
@@ -180,10 +180,9 @@ class Concerned:
         for name, (listing, entries) in list(self._by_room.items()):
             # Entries of several kinds may concern each other.
             if len({entry.kind for entry in entries}) == 1:
-                room = listing.load()
-                left = [entry for entry in entries if room.concerns(view, entry)]
+                left = listing.load().concerned(view, entries)
                 if left:
-                    self._by_room[name] = listing, left
+                    self._by_room[name] = listing, list(left)
                 else:
                     del self._by_room[name]
 

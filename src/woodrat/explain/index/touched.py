@@ -49,23 +49,31 @@ EFFECTIVE: Final = "effective"
 _KEY_END: Final = 9
 
 
-def concerns(view: View, entry: Listed) -> bool:
-    """Return whether `follow` has to see a new entry: one that may touch the evidence of decisions."""
-    if entry.kind == "observation":
-        return _may_touch(view, entry.said)
-    return entry.kind != "run.read" or b'"effective"' in entry.body
+def concerned(view: View, entries: Sequence[Listed]) -> Sequence[Listed]:
+    """Return those of some new entries of one kind that may touch the evidence of decisions."""
+    if entries[0].kind != "observation":
+        return [entry for entry in entries if entry.kind != "run.read" or b'"effective"' in entry.body]
+    found: list[Listed] = []
+    asking: dict[bytes, list[Listed]] = {}
+    for entry in entries:
+        ref = entry.said.entity
+        if ref.type == SAME_AS or relation.joined(ref) is not None or entry_index.joined(view, ref.digest):
+            found.append(entry)
+        elif _has_untouched(view, ref.type):
+            asking.setdefault(f"{UNTOUCHED}{ref.type}/{ref.id}/".encode(), []).append(entry)
+    for key, _ in view.find(NAME, list(asking), limit=1) if asking else ():
+        kind, type, id, _ = key.split(b"/", 3)
+        found += asking[b"%b/%b/%b/" % (kind, type, id)]
+    return sorted(found, key=lambda entry: entry.position)
 
 
-def _may_touch(view: View, said: observation.Observation) -> bool:
-    """Return whether any untouched decision may rest on what an observation speaks of."""
-    ref = said.entity
-    if ref.type == SAME_AS or relation.joined(ref) is not None or entry_index.joined(view, ref.digest):
-        return True
+def _has_untouched(view: View, type: str) -> bool:
+    """Return whether any untouched decision rests on an entity of a type."""
     at_hand = view.at_hand(NAME)
-    some = at_hand.get(ref.type)
-    if some is None:
-        some = at_hand[ref.type] = bool(view.scan(NAME, f"{UNTOUCHED}{ref.type}/".encode(), limit=1))
-    return bool(some) and bool(view.scan(NAME, f"{UNTOUCHED}{ref.type}/{ref.id}/".encode(), limit=1))
+    found: bool | None = at_hand.get(type)
+    if found is None:
+        found = at_hand[type] = bool(view.scan(NAME, f"{UNTOUCHED}{type}/".encode(), limit=1))
+    return found
 
 
 def follow(view: View, after: int, through: int, entries: Sequence[Listed]) -> Iterator[IndexRow]:

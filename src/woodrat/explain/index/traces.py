@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.engines.port import IndexRow
 from woodrat.explain.index import touched
-from woodrat.explain.index.touched import concerns as concerns
+from woodrat.explain.index.touched import concerned as concerned
 from woodrat.explain.index.touched import follow as follow
 from woodrat.explain.references import references_of
 from woodrat.runs import steps

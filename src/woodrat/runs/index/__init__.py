@@ -92,9 +92,9 @@ def _read_fields(origins: DecisionOrigins) -> Iterator[tuple[str, str]]:
             yield entity, field
 
 
-def concerns(view: View, entry: Listed) -> bool:
-    """Return whether `follow` has to see an entry that is about to be written."""
-    return entry.kind != "observation"
+def concerned(view: View, entries: Sequence[Listed]) -> Sequence[Listed]:
+    """Return those of some new entries of one kind that `follow` has to see."""
+    return [entry for entry in entries if entry.kind != "observation"]
 
 
 def follow(view: View, after: int, through: int, entries: Sequence[Listed]) -> Iterator[IndexRow]:

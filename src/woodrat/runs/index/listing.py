@@ -108,8 +108,12 @@ def subjects_of(view: View, run: str, through: int) -> dict[str, int]:
     return subjects
 
 
-def concerns(view: View, entry: Listed) -> bool:
-    """Return whether `follow` has to see a new entry: a step changes no list while its run lasts."""
+def concerned(view: View, entries: Sequence[Listed]) -> Sequence[Listed]:
+    """Return those of some new entries that `follow` has to see: a step changes no list while its run lasts."""
+    return [entry for entry in entries if _changes_lists(view, entry)]
+
+
+def _changes_lists(view: View, entry: Listed) -> bool:
     if entry.kind not in STEPS:
         return True
     run = entry.run
