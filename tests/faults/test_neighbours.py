@@ -287,7 +287,7 @@ import sys, time
 from woodrat.server import reads
 is_heavy = reads.Reads._is_heavy
 async def wait(*given):
-    time.sleep(0.05)
+    time.sleep(0.2)
     return await is_heavy(*given)
 reads.Reads._is_heavy = wait
 from woodrat.cli.main import main
