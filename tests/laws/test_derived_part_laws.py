@@ -19,7 +19,7 @@ from woodrat.engines.port import BEFORE_ALL, Engine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.erasure import index
 from woodrat.explain.index import touched
-from woodrat.ledger import derived_part, entry_index, indexer
+from woodrat.ledger import derived_part, entry_index, indexer, state_redo
 from woodrat.ledger.own_policy import registry
 from woodrat.runs.index import listing
 from woodrat.testing.clock import FixedClock
@@ -147,7 +147,7 @@ def test_the_story_agrees() -> None:
         (index.Concerned, "_leaning"),
         (entry_index, "forget"),
         (entry_index, "renew_blocks"),
-        (indexer, "redo"),
+        (state_redo, "redo"),
         (derived_part.DerivedPart, "_take"),
         (derived_part, "_concerned"),
     ],

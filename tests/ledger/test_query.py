@@ -13,7 +13,7 @@ from woodrat.canon.ids import Ref, TenantId
 from woodrat.engines.port import Engine, IndexRow
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
-from woodrat.ledger import find, indexer, state_rows, state_steps
+from woodrat.ledger import find, state_redo, state_rows, state_steps
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
 from woodrat.ledger.state_index import Progress, progress_of, reached
@@ -346,9 +346,9 @@ def test_rows_of_some_entities_are_made_again(ledger: woodrat.Ledger) -> None:
     ledger.search("reus")
     ledger.fingerprint()
     with context.engine.transaction(ledger.tenant) as write:
-        old = indexer.rows_about(write, context.policies, refs)
+        old = state_redo.rows_about(write, context.policies, refs)
         assert {row.key for row in old.rows} <= {row.key for row in before}
-        indexer.redo(write, context.policies, old)
+        state_redo.redo(write, context.policies, old)
     assert rows(ledger) == before
     with context.engine.transaction(ledger.tenant) as write:
         strays = [
@@ -356,7 +356,7 @@ def test_rows_of_some_entities_are_made_again(ledger: woodrat.Ledger) -> None:
             IndexRow("word", b"gone\0lead\0" + bytes(17), 2, b"city"),
         ]
         write.put(strays)
-        indexer.redo(write, context.policies, replace(old, rows=[*old.rows, *strays]))
+        state_redo.redo(write, context.policies, replace(old, rows=[*old.rows, *strays]))
         assert not any(write.lives(row.name, row.key) for row in strays)
     assert not ledger.verify(deep=True).damage
 

@@ -331,9 +331,9 @@ def test_a_webhook_has_a_host_that_nobody_reads_otherwise(inside: bool) -> None:
     ]
     for host in odd:
         (fault,) = Hooks.faults("lending", f"https://{host}/", [], -1, inside=inside)
-        # Some versions of Python 3.11 take the second last for no address at all.
-        assert fault.path == "url", (host, fault)
-        assert "usual" in fault.problem or "Invalid IPv6 URL" in fault.problem, (host, fault)
+        # The first versions of Python 3.11 cannot take this one apart.
+        is_unreadable = host == "[::1]x" and "Invalid IPv6 URL" in fault.problem
+        assert (fault.path, is_unreadable or "usual" in fault.problem) == ("url", True), (host, fault)
     for host in ("hooks.example.org", "HOOKS.example.org:8443", "8.8.8.8", "[2606:4700::1111]:443"):
         assert Hooks.faults("lending", f"https://{host}/", [], -1, inside=inside) == [], host
 

@@ -111,8 +111,6 @@ class Current(NamedTuple):
     """Its merge state."""
     version: int
     """The position of its last observation."""
-    packed: bytes | None = None
-    """The state as `merge.pack` made it, where it was read from that."""
 
 
 class LastKept(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from woodrat.ledger import entry_index, identifying_values, identity_backlog, indexer
+from woodrat.ledger import entry_index, identifying_values, identity_backlog, state_redo
 from woodrat.ledger.identifying_values import said_values
 from woodrat.ledger.read import Reader
 from woodrat.ledger.refold import states_anew
@@ -61,7 +61,7 @@ class DerivedPart:
         """Take note of what trails the log."""
         write, policies = self._write, self._policies
         identity_backlog.finish_forgetting(write)
-        self._rows_of_state = indexer.rows_about(write, policies, self.entities)
+        self._rows_of_state = state_redo.rows_about(write, policies, self.entities)
         now = Reader(write, AsOf(self._head), policies)
         self._values = [(ref, said_values(now, ref)) for ref in self.entities]
 
@@ -83,7 +83,7 @@ class DerivedPart:
         now = Reader(write, AsOf(self._head), policies)
         identifying_values.note(write, ((ref, said_values(now, ref)) for ref in self.entities))
         entry_index.renew_blocks(write, self.rows, self.meanings)
-        indexer.redo(write, policies, self._rows_of_state)
+        state_redo.redo(write, policies, self._rows_of_state)
 
     def _take(self, row: Row, said: Observation) -> None:
         """Note what an observation means, and merge it as a write did."""

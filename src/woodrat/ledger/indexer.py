@@ -10,8 +10,6 @@ Each is a `Trailing`, which says how far it goes and takes a step. Whoever knows
   anything was erased since the view (`erasures.erased_since`): what it read may be gone.
 
 The one that lacks most goes on first, so that nothing waits for long.
-
-Whoever changes the past of some entities, as an erasure does, calls `rows_about` before and `redo` after it.
 """
 
 from __future__ import annotations
@@ -21,8 +19,6 @@ from typing import TYPE_CHECKING, Final
 
 from woodrat.errors import Unavailable
 from woodrat.ledger import state_index, state_steps
-from woodrat.ledger.state_redo import redo as redo
-from woodrat.ledger.state_redo import rows_about as rows_about
 from woodrat.record_json import Record
 from woodrat.records import dataclass
 

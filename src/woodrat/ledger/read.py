@@ -417,7 +417,7 @@ class Reader:
         return None if found is None else self.with_reasons(found)
 
     def _shown(self, ref: Ref, current: Current) -> Snapshot | None:
-        state, version, _ = current
+        state, version = current
         return Snapshot(ref, state, self.rules(ref.type), self.asof.position, version) if state.live else None
 
     def roots(self, type: str | None = None) -> Iterator[tuple[Ref, MergeState]]:

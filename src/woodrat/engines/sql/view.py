@@ -559,7 +559,7 @@ class SqlView(Indexes):
             state = known.state = self._unpacked(known.packed, ref, rules, known.number, known.at)
         if state is None or state.merging != rules.merging or len(state.members) > 1:
             return None
-        return _MAKE(Current, (state, known.last, known.packed))
+        return _MAKE(Current, (state, known.last))
 
     def kept_by(self, root: Ref, effective: str, through: int, rules: Rules) -> tuple[Kept, Sequence[Stored]] | None:
         known = self.known_entity(root.digest)

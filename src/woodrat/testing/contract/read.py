@@ -414,7 +414,6 @@ class ReadingContract(Contract):
                         core += 1
                         assert found[1] == view.version(ref.digest, through)
                         assert same_state(found[0], fold_at(view, (ref,), rules, through), rules)
-                        assert found.packed == packed_state.pack(found.state, rules, apart=True)
                     for effective in (moment.parse(one) for one in (EARLY, LATE, LATEST)):
                         quick = view.kept_by(ref, effective, through, rules)
                         if quick is not None and quick[0].state.merging == rules.merging:
