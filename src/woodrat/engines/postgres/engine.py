@@ -11,11 +11,12 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
+from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from woodrat.engines.port import Asks
@@ -143,7 +144,7 @@ class PostgresEngine:
                     if memory.is_full or memory.large:
                         memory.trim()
             finally:
-                self.give_back(connection)
+                self._end_reading(connection)
 
     @contextmanager
     def view_at(self, tenant: TenantId, through: int) -> Iterator[PostgresView]:
@@ -344,6 +345,13 @@ class PostgresEngine:
                     raise
                 self._pool.check()  # the server was away: no connection of before is good any more
         raise AssertionError("it returns or raises")
+
+    def _end_reading(self, connection: Connection) -> None:
+        """End a transaction that only read, and let the next one have its connection."""
+        with suppress(psycopg.Error):
+            if connection.info.transaction_status == TransactionStatus.INTRANS:
+                connection.execute("COMMIT")  # after a ROLLBACK the driver would drop the statements it has prepared
+        self.give_back(connection)
 
     def give_back(self, connection: Connection) -> None:
         """End what a connection is in, and let the next one have it."""
