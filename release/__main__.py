@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def make(folder: Path, *, draft: bool) -> tuple[list[str], list[Path]]:
     """Build in a temporary folder and try the result; return what is not ready yet, and the archives in dist/."""
-    version = checks.version_of(dev.PROJECT.read_text("utf-8"))
+    version = checks.version_of(checks.PACKAGE.read_text("utf-8"))
     dev.heading(f"version {version}")
     unready = readiness_faults(version)
     print(_listed(unready) or "version, changelog and checkout agree", flush=True)

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import re
 import tarfile
-import tomllib
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
+PACKAGE = Path(__file__).parent.parent / "src" / "woodrat" / "__init__.py"
+"""The module that states the version."""
 VERSION = re.compile(r"0|[1-9]\d*")
 HEADING = re.compile(r"^## (.*\S)", re.MULTILINE)
 DATED = re.compile(r"(?P<version>\S+) \((?P<date>\d{4}-\d{2}-\d{2})\)")
 UNRELEASED = "Unreleased"
 
 
-def version_of(project: str) -> str:
-    """Return the version that the text of a pyproject.toml states."""
-    version: str = tomllib.loads(project)["project"]["version"]
-    return version
+def version_of(package: str) -> str:
+    """Return the version that the text of the package's `__init__.py` states."""
+    stated = re.search(r'^__version__ = "(.*)"$', package, re.MULTILINE)
+    assert stated is not None, "the package states its version"
+    return stated[1]
 
 
 def changelog_faults(version: str, changelog: str) -> list[str]:
@@ -29,7 +31,7 @@ def changelog_faults(version: str, changelog: str) -> list[str]:
     """
     faults: list[str] = []
     if len(version.split(".")) != 3 or not all(VERSION.fullmatch(part) for part in version.split(".")):
-        faults.append(f'pyproject.toml: expected a version of three numbers such as 0.1.0, got "{version}".')
+        faults.append(f'__version__: expected a version of three numbers such as 0.1.0, got "{version}".')
     sections = _sections(changelog)
     if sections and sections[0][0] == UNRELEASED and not sections[0][1].strip():
         sections = sections[1:]
@@ -44,7 +46,7 @@ def changelog_faults(version: str, changelog: str) -> list[str]:
         faults.append(f'CHANGELOG.md: expected "## {version} (YYYY-MM-DD)" as the newest section, got "## {title}".')
     elif dated["version"] != version:
         faults.append(
-            f"CHANGELOG.md: the newest section is of version {dated['version']}, pyproject.toml states {version}. "
+            f"CHANGELOG.md: the newest section is of version {dated['version']}, __version__ states {version}. "
             "Change one of them."
         )
     if not content.strip():

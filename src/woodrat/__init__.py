@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+__version__ = "0.0.1"
+
 if TYPE_CHECKING:
     from woodrat.adapters import langgraph as langgraph
     from woodrat.adapters import openai as openai

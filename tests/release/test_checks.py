@@ -26,7 +26,7 @@ def test_a_dated_section_of_the_version_is_ready(changelog: str) -> None:
 @pytest.mark.parametrize(
     ("version", "changelog", "words"),
     [
-        ("0.3.0", READY, "of version 0.2.0, pyproject.toml states 0.3.0"),
+        ("0.3.0", READY, "of version 0.2.0, __version__ states 0.3.0"),
         ("0.2.0", READY.replace("## 0.2.0 (2026-11-17)", "## Unreleased"), '"Unreleased" and holds lines'),
         ("0.2.0", READY.replace(" (2026-11-17)", ""), 'got "## 0.2.0"'),
         ("0.2.0", READY.replace("- A line.", ""), "is empty"),
@@ -47,8 +47,8 @@ def test_a_version_is_three_numbers(version: str) -> None:
 
 
 def test_the_version_of_this_checkout_can_be_read() -> None:
-    """pyproject.toml states the version, and it is one that could be released."""
-    version = checks.version_of(dev.PROJECT.read_text("utf-8"))
+    """The package states its version, and it is one that could be released."""
+    version = checks.version_of(checks.PACKAGE.read_text("utf-8"))
     assert checks.changelog_faults(version, READY.replace("0.2.0", version)) == []
 
 

@@ -17,7 +17,7 @@ GOLDEN = dev.ROOT / "tests" / "golden" / "capsules"
 @pytest.fixture
 def installed(tmp_path: Path) -> smoke.Installation:
     """The environment of the tests, in which Woodrat is installed as well, with a folder outside of the checkout."""
-    return smoke.Installation(Path(sys.prefix), tmp_path, checks.version_of(dev.PROJECT.read_text("utf-8")))
+    return smoke.Installation(Path(sys.prefix), tmp_path, checks.version_of(checks.PACKAGE.read_text("utf-8")))
 
 
 def test_what_a_user_tries_first_works_here(installed: smoke.Installation) -> None:

@@ -10,6 +10,7 @@ from importlib import import_module
 from itertools import pairwise
 from typing import Any, TextIO
 
+from woodrat import __version__
 from woodrat.cli.command import Answer, Call
 from woodrat.cli.fast_parser import command_of, match
 from woodrat.errors import Fault, Refused, Unavailable, WoodratError
@@ -81,13 +82,16 @@ def _open_streams() -> None:
 
 
 def _run(words: list[str]) -> int:
+    if "--version" in words and not command_of(words):
+        print(f"woodrat {__version__}")
+        return wire.DONE
     given: Any = match(words)
     if given is None:
         from woodrat.cli import parser
 
         try:
             given = parser.parse(words)
-        except SystemExit as exit:  # --help and --version
+        except SystemExit as exit:  # --help
             return exit.code if isinstance(exit.code, int) else wire.DONE
         if given.command is None:
             getattr(given, "group", parser.build()).print_help(sys.stderr)

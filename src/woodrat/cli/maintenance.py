@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from woodrat import __version__
 from woodrat.cli.command import MEMORY, READ, UPDATE, Answer, Call
 from woodrat.cli.progress import bar
 from woodrat.cli.tables import BOLD, DIM, GREEN, RED, YELLOW, Paper, time
@@ -256,7 +257,7 @@ def doctor(call: Call) -> Answer:
     """Say what this command line uses."""
     chosen = "--db" if call.given.db is not None else "WOODRAT_DB" if call.db is not None else "default"
     found: dict[str, Any] = {
-        "woodrat": wire.version(),
+        "woodrat": __version__,
         "python": f"{sys.version.split()[0]} ({sys.executable})",
         "db": None,
         "db_from": chosen,

@@ -12,7 +12,6 @@ from woodrat.cli.fast_parser import command_of
 from woodrat.cli.verbs import COMMANDS, FIRST_WORDS, GROUPS, OTHER_NAMES, SECTIONS, named
 from woodrat.cli.verbs.declaration import EVERYWHERE, MOMENT_NAMES, Command, arguments_of, moment
 from woodrat.errors import Fault, Refused, shown
-from woodrat.server import wire
 
 NOTHING_DONE = "Nothing was done."
 WIDTH, INDENT = 80, " " * 6
@@ -104,19 +103,10 @@ def _plain(message: str, prog: str) -> tuple[str, str]:
     return message, ""
 
 
-class _Version(argparse.Action):
-    """Prints the version; looked up only then."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        print(f"woodrat {wire.version()}")
-        parser.exit()
-
-
 def build(words: Collection[str] | None = None) -> Parser:
     """Return the parser of the whole command line; given words, only of the commands they can mean, which is faster."""
     top = Parser(prog="woodrat", description=_DESCRIPTION)
     top.summary = _top_help()
-    top.add_argument("--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="print the version")
     _everywhere(top, None)
     top.set_defaults(command=None, **dict.fromkeys(MOMENT_NAMES))
     commands = top.add_subparsers(metavar="COMMAND", parser_class=Parser)

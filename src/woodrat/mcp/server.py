@@ -16,6 +16,7 @@ import orjson
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
+from woodrat import __version__
 from woodrat.clock import zone_of
 from woodrat.errors import Fault, Forbidden, NotFound, Refused, Unavailable, WoodratError, shown
 from woodrat.ledger import spoken_times
@@ -83,7 +84,7 @@ def make(gateway: Gateway, caller: Caller | None = None) -> Server[Any]:
 
     return Server(
         "woodrat",
-        version=wire.version(),
+        version=__version__,
         title="Woodrat",
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,

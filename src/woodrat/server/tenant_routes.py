@@ -40,15 +40,15 @@ class Health(Record):
 
 def health(ledger: Ledger) -> Health:
     """Return how the log and the indexes of a tenant stand."""
+    from woodrat import __version__
     from woodrat.api.trailing_indexes import TRAILING
     from woodrat.ledger import indexer, refold
-    from woodrat.server import wire
 
     context = ledger.context
     with context.engine.view(ledger.tenant) as view:
         head = view.head()
         return Health(
-            wire.version(),
+            __version__,
             context.engine.name,
             ledger.tenant,
             head.position,

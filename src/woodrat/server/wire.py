@@ -88,17 +88,6 @@ def problem_of(code: str, status: int, detail: str, details: Mapping[str, Any], 
     }
 
 
-def version() -> str:
-    """Return the version of the installed package."""
-    from importlib.metadata import PackageNotFoundError
-    from importlib.metadata import version as installed
-
-    try:
-        return installed("woodrat")
-    except PackageNotFoundError:
-        return "(not installed)"
-
-
 def listing(items: Iterable[Any], position: int | None = None, cursor: str | None = None) -> dict[str, Any]:
     """Return a list as a page is written: items that are plain JSON already; one that was read has its position."""
     written: dict[str, Any] = {"items": list(items)}
