@@ -14,7 +14,7 @@ from psycopg.sql import Literal
 
 from woodrat.engines.postgres.connection import LOCK_SECONDS, translation
 from woodrat.engines.postgres.place import Place, end_of, first_questions
-from woodrat.engines.postgres.questions import Answers, Question, answers_to, ask_all
+from woodrat.engines.postgres.questions import Answers, Question, Queue, answers_to, ask_all, send
 from woodrat.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -166,6 +166,8 @@ class Together:
         """For which tenant the statements are now."""
         self._added: tuple[TenantId, tuple[int, bytes]] | None = None
         """The first entry that it appended to any log."""
+        self._unsent: Queue = []
+        """What the last write adds: it goes to the server with the beginning of the next one, or with the commit."""
 
     def begin(self, tenant: TenantId, asks: Asks) -> tuple[Connection, Place, Any, Answers]:
         """Begin one write of it: return the connection, the tenant's place, the row of its head, and answers."""
@@ -182,8 +184,12 @@ class Together:
             self.places[tenant] = engine.place(tenant)
         place, lock = self.places[tenant], engine.statements["lock"].parts[0]
         cursor = None
+        if tenant not in self._held:
+            self._send_rest()  # what goes wrong from here on concerns this write alone
+        has_unsent = bool(self._unsent)
         try:
             with self.connection.pipeline():
+                send(self.connection, self._taken_rest())
                 self.connection.execute("SAVEPOINT part")
                 if is_new:  # out of order: whoever has it may wait for one of ours
                     self.connection.execute(f"SET LOCAL lock_timeout = {BRIEF_MILLISECONDS}", prepare=False)
@@ -197,7 +203,10 @@ class Together:
                 if is_new:
                     self.connection.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'", prepare=False)
         except BaseException:
-            self.take_back(None, tenant)
+            if has_unsent:
+                self.failed = True  # it may be the write before that did not come to be
+            else:
+                self.take_back(None, tenant)
             raise
         self._tenant = tenant
         self._held.add(tenant)
@@ -228,10 +237,23 @@ class Together:
             self._changed.add(write.name)
             if self._added is None and write.first_leaf is not None:
                 self._added = write.name, write.first_leaf
-        with self.connection.pipeline():
-            write.send()
-            self.connection.execute("RELEASE part")
+        self._unsent += [*write.hand_over(), ("RELEASE part", None)]
         write.trim()
+
+    def _taken_rest(self) -> Queue:
+        unsent, self._unsent = self._unsent, []
+        return unsent
+
+    def _send_rest(self) -> None:
+        """Send what was not sent yet; where that fails, nothing of the commit comes to be."""
+        if self._unsent:
+            assert self.connection is not None
+            try:
+                with self.connection.pipeline():
+                    send(self.connection, self._taken_rest())
+            except BaseException:
+                self.failed = True
+                raise
 
     def take_back(self, write: PostgresTransaction | None, tenant: TenantId) -> None:
         """Undo one write of it."""
@@ -261,6 +283,7 @@ class Together:
         with self._engine.translated():
             try:
                 with self.connection.pipeline():
+                    send(self.connection, self._taken_rest())
                     for tenant in sorted(self._changed):
                         self.connection.execute(set_tenant(tenant), prepare=False)
                         note_end = self._engine.statements["set_head"].parts[0]

@@ -57,3 +57,13 @@ def ask_all(connection: Connection, questions: Sequence[Question]) -> list[tuple
 def answers_to(asked: Sequence[tuple[Question, Any]]) -> Answers:
     """Return the answers to what was asked, once the pipeline is over."""
     return {question.key: cursor.fetchall() for question, cursor in asked}
+
+
+Queue = list[tuple[str, dict[str, Any] | None]]
+"""Statements with their values, in the order in which they are to be sent."""
+
+
+def send(connection: Connection, queue: Queue) -> None:
+    """Send statements; within a pipeline nothing is waited for."""
+    for part, values in queue:
+        connection.execute(part, values, binary=True)

@@ -15,7 +15,7 @@ from woodrat.engines.port import BEFORE_ALL
 from woodrat.engines.postgres import shown
 from woodrat.engines.postgres.connection import ERASER, WRITER
 from woodrat.engines.postgres.place import end_of
-from woodrat.engines.postgres.questions import Answers, Key, Question, is_standing
+from woodrat.engines.postgres.questions import Answers, Key, Question, Queue, is_standing, send
 from woodrat.engines.postgres.statements import all_compiled
 from woodrat.engines.postgres.tables import PostgresView
 from woodrat.engines.sql.columns import COLUMNS
@@ -74,7 +74,7 @@ class PostgresTransaction(SqlTransaction, PostgresView):
         self._answers = answers
         """What was asked along with the beginning, until the tables are changed."""
         self._standing: dict[Key, Question] = {}
-        self._queue: list[tuple[str, dict[str, Any] | None]] = []
+        self._queue: Queue = []
         self.sent = False
         """Whether anything was sent that changes the tables."""
         self.first_leaf: tuple[int, bytes] | None = None
@@ -112,10 +112,13 @@ class PostgresTransaction(SqlTransaction, PostgresView):
     def send(self) -> None:
         """Send what is queued; within a pipeline nothing is waited for."""
         assert self._connection is not None
+        send(self._connection, self.hand_over())
+
+    def hand_over(self) -> Queue:
+        """Return what is queued, which whoever asks will send."""
         queue, self._queue = self._queue, []
         self.sent = self.sent or bool(queue)
-        for part, values in queue:
-            self._connection.execute(part, values, binary=True)
+        return queue
 
     def _add(self, part: str, values: dict[str, Any] | None = None) -> None:
         self._queue.append((part, values))
