@@ -2,7 +2,7 @@
 
 The score is a logistic function of a few features, fitted on the questions that `bench/retrieval` sets apart for it
 and on none that it reports on. It is shifted so that 0.5 is where nothing stored is answered with nothing. No feature
-depends on how much is stored. `docs/formats/recall.md` says what they are, `docs/decisions/0088` how they were fitted.
+depends on how much is stored. `docs/formats/recall.md` describes them; `bench/retrieval/fit.py` fits their weights.
 """
 
 from __future__ import annotations
