@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 
 import orjson
 
+from woodrat import __version__
 from woodrat.server.requests import JSON
 from woodrat.server.route import Param, Route
 from woodrat.server.routes import ROUTES
-from woodrat.server.wire import version
 
 HEADERS: Final = (
     (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
@@ -48,13 +48,13 @@ def openapi_document() -> Document:
     """Return the OpenAPI document as it is sent."""
     from woodrat.server import openapi
 
-    return _document(orjson.dumps(openapi.document(version())), JSON)
+    return _document(orjson.dumps(openapi.document(__version__)), JSON)
 
 
 @cache
 def reference_page() -> Document:
     """Return the page for people as it is sent."""
-    return _document(reference(version()), b"text/html; charset=utf-8", *HEADERS)
+    return _document(reference(__version__), b"text/html; charset=utf-8", *HEADERS)
 
 
 def _document(body: bytes, media: bytes, *headers: tuple[bytes, bytes]) -> Document:

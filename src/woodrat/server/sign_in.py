@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
+from woodrat import __version__
 from woodrat.canon import form, moment
 from woodrat.errors import Fault, Forbidden, Refused, shown
 from woodrat.server import problems, requests
@@ -20,7 +21,6 @@ from woodrat.server.keys import check_csrf, id_of
 from woodrat.server.problems import NOTHING_DONE, Rejected
 from woodrat.server.rates import Failures
 from woodrat.server.sessions import IDLE_SECONDS, Presented, Sessions
-from woodrat.server.wire import version
 
 if TYPE_CHECKING:
     from woodrat.server.gateway import HttpGateway
@@ -133,7 +133,7 @@ class SignIn:
             "csrf_token": presented and presented.session.csrf_token,
             "idle_end_at": presented and moment.from_micros(presented.idle_end * 1_000_000),
             "ends_at": presented and moment.from_micros(presented.session.ends * 1_000_000),
-            "version": version(),
+            "version": __version__,
         }
 
 
