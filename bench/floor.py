@@ -23,7 +23,7 @@ from bench.raw import Raw, page_bytes, settle
 from bench.rows import Row
 from bench.stage import Pair, Stage
 from bench.timing import Figure, take_turns
-from woodrat.engines.sql import codec
+from woodrat.engines import codec
 from woodrat.log.entry import NONCE_BYTES
 
 _ENTRY = "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"

@@ -13,8 +13,8 @@ from typing import Any, cast
 from bench import records
 from woodrat.api.ledger import Ledger, with_stand_in
 from woodrat.clock import SystemClock
-from woodrat.engines.port import Transaction
 from woodrat.engines.sqlite.engine import SqliteEngine
+from woodrat.engines.transaction import Transaction
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
 from woodrat.ledger.report import Report

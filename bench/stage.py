@@ -16,7 +16,7 @@ from bench import raw, records
 from bench.raw import Raw
 from bench.records import AGENTS, Batch, Records
 from woodrat.canon import moment
-from woodrat.engines.port import KEPT_EVERY
+from woodrat.engines.records import KEPT_EVERY
 
 
 class Closing(Protocol):

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from woodrat.canon.ids import Ref, TenantId
     from woodrat.clock import Clock
-    from woodrat.engines.port import Engine, View
+    from woodrat.engines.engine import Engine
+    from woodrat.engines.view import View
     from woodrat.log.erasure import Erasure, Link
     from woodrat.merge.policy import Policy
     from woodrat.state.schema import Schema
@@ -133,8 +134,8 @@ class Context:
             return False
         if self.engine is other.engine:
             return True
-        location = getattr(self.engine, "location", None)
-        return location is not None and location == getattr(other.engine, "location", None)
+        location = self.engine.location
+        return location is not None and location == other.engine.location
 
     def at(self, moment: int | str, valid_at: str | None) -> Context:
         """Return the same at another moment on both clocks."""

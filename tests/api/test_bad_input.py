@@ -12,7 +12,7 @@ import pytest
 import woodrat
 from woodrat.canon import form
 from woodrat.canon.moment_words import resolve
-from woodrat.engines.port import Receipt
+from woodrat.engines.records import Receipt
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.merge import Policy

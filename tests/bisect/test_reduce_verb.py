@@ -12,7 +12,7 @@ import pytest
 import woodrat
 from woodrat.bisect.reduction import Reduction, ReductionCheck, ReductionOrigin, parse
 from woodrat.canon import form
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.record_json import types_of

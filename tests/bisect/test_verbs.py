@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import woodrat
 from woodrat.bisect.search import Bisected
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import entry_index
 from woodrat.ledger import index as log_index

@@ -9,7 +9,7 @@ import pytest
 
 import woodrat
 from woodrat.canon.ids import TenantId
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.errors import NotFound, Refused
 from woodrat.ledger.own_policy import registry

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from hypothesis import settings
 
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.postgres.engine import PostgresEngine
 from woodrat.testing.contract import EngineContract
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.connection import queries
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.testing.contract import EngineContract

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from woodrat import Ledger, Past, Report, WoodratError
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.testing.generators import TROUBLE
 from woodrat.testing.ledgers import EARLY, LATE, LATEST, THING, THING_2, answers, indexes_of, ledger_on, log_of, spelled
 

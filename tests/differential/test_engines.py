@@ -17,7 +17,7 @@ from typing import Final
 import pytest
 from tests.differential.histories import AGENTS, TENANTS, History, compare, outcome
 
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.postgres.engine import PostgresEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine

@@ -14,10 +14,10 @@ from tests.differential.histories import AGENTS, TENANTS, History, Verb, compare
 
 from woodrat import Ledger, WoodratError
 from woodrat.clock import Clock
-from woodrat.engines.port import Engine
-from woodrat.engines.sql.write import SqlTransaction
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
+from woodrat.engines.transaction import Transaction
 from woodrat.testing.ledgers import ledger_on
 
 FULL: Final = os.environ.get("WOODRAT_FAULTS", "quick") == "full"
@@ -125,7 +125,7 @@ def test_writes_that_share_a_commit_are_writes_one_after_the_other(tmp_path: Pat
 
 def test_an_undo_that_forgets_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault is found: a dry run whose neighbours go on from what it had changed in memory."""
-    monkeypatch.setattr(SqlTransaction, "take_back", lambda self: None)
+    monkeypatch.setattr(Transaction, "take_back", lambda self: None)
     with pytest.raises((AssertionError, WoodratError)):
         _run_some()
 

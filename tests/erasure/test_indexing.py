@@ -13,7 +13,7 @@ import woodrat
 from woodrat import Ledger
 from woodrat.api.trailing_indexes import TRAILING
 from woodrat.canon.ids import TenantId
-from woodrat.engines.port import Transaction
+from woodrat.engines.transaction import Transaction
 from woodrat.ledger import indexer, refold
 from woodrat.recall import index as recall_index
 

@@ -12,7 +12,7 @@ import pytest
 import woodrat
 from woodrat import Corrupt, NotFound, Refused, Unavailable
 from woodrat.canon.ids import TenantId
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite import backup
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from woodrat import Ledger
 from woodrat.canon.ids import TenantId
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.exchange.verbs.copy import copy_log

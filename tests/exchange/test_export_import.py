@@ -14,7 +14,7 @@ import pytest
 
 from woodrat import AsyncLedger, Corrupt, Ledger, NotFound, Refused, Unavailable
 from woodrat.canon import form
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.exchange import lines

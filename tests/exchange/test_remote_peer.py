@@ -30,7 +30,7 @@ from woodrat import Forbidden, Ledger, Refused, Unavailable
 from woodrat.api import transport
 from woodrat.cli.main import main
 from woodrat.clock import SystemClock
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.exchange.relay import peers, receiver, remote_peer

@@ -10,7 +10,7 @@ from tests.runs.story import loan, write
 
 import woodrat
 from woodrat.canon.ids import TenantId
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.runs.rules import Rule

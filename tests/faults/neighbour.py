@@ -14,8 +14,8 @@ from typing import Final
 from tests.faults.processes import TENANT, check_log
 
 import woodrat
-from woodrat.engines.port import BEFORE_ALL
-from woodrat.engines.sqlite import gate, hold
+from woodrat.engines.records import BEFORE_ALL
+from woodrat.engines.sqlite import file_lock, writer_queue
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.testing.ledgers import ledger_on
 
@@ -31,14 +31,14 @@ def main() -> None:
         command, _, argument = line.strip().partition(" ")
         answer: object = "done"
         if command == "plain":
-            hold.SET_LOCK = None
+            file_lock.SET_LOCK = None
         elif command == "open":
             file = argument
             ledger = woodrat.open(file, agent="neighbour")
         elif command == "race":
             answer = _race(file, int(argument))
         elif command == "gate":
-            answer = _is_free(argument + gate.SUFFIX)
+            answer = _is_free(argument + writer_queue.SUFFIX)
         elif command == "check":
             answer = _positions(argument)
         else:
@@ -64,7 +64,7 @@ def _is_free(path: str) -> bool:
 
     with open(path, "r+b") as file:
         try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, gate.GATE)
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, writer_queue.GATE)
         except OSError:
             return False
     return True

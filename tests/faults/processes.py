@@ -14,7 +14,8 @@ from typing import Final
 from tests.faults import writer
 
 from woodrat.canon.ids import Ref, TenantId
-from woodrat.engines.port import BEFORE_ALL, Engine
+from woodrat.engines.engine import Engine
+from woodrat.engines.records import BEFORE_ALL
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.read import Reader
 from woodrat.log import tree

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, Final
 
 from woodrat import Ledger, NotFound, Refused
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.testing.clock import FixedClock
 from woodrat.testing.ledgers import THING, THING_2, ledger_on
 

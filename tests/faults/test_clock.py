@@ -17,7 +17,7 @@ from woodrat import Ledger, Refused, WoodratError
 from woodrat.canon import moment
 from woodrat.canon.ids import TenantId
 from woodrat.cli.main import main
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.clock_skew import SKEW_MICROS

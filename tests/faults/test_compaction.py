@@ -26,10 +26,10 @@ from tests.faults.test_readonly_medium import Disk, disk
 import woodrat
 from woodrat import Ledger, Unavailable
 from woodrat.canon.ids import TenantId
-from woodrat.engines.sqlite import compaction, connection, gate, hold
+from woodrat.engines.sqlite import compaction, connection, file_lock, writer_queue
 from woodrat.engines.sqlite.connection import APPLICATION_ID, LAYOUT, connect
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.engines.sqlite.gate import Gate
+from woodrat.engines.sqlite.writer_queue import WriterQueue
 from woodrat.erasure.index import Concerned
 from woodrat.erasure.verbs import pending_search
 from woodrat.proofs.verbs.keys import make as make_keys
@@ -135,7 +135,7 @@ class File:
 
     def __init__(self, path: Path, seed: int) -> None:
         self.path = str(path)
-        self.gate = Gate(path)
+        self.writer_queue = WriterQueue(path)
         self.chance = random.Random(seed)
         raw = apsw.Connection(self.path)
         list(raw.execute(TABLES))
@@ -433,19 +433,19 @@ def test_writers_of_other_processes_wait_for_as_long_as_it_takes(
 ) -> None:
     """Whoever would not queue any longer does so while a turn is a long one, and is next."""
     path = str(tmp_path / "file-queue")
-    long, other = gate._Queue(path), gate._Queue(path)
-    if hold.SET_LOCK is None:
+    long, other = writer_queue._ProcessQueue(path), writer_queue._ProcessQueue(path)
+    if file_lock.SET_LOCK is None:
         pytest.skip("two queues of one process do not see each other here")
-    monkeypatch.setattr(gate, "PATIENCE_SECONDS", 0.001)
+    monkeypatch.setattr(writer_queue, "PATIENCE_SECONDS", 0.001)
     asked = threading.Semaphore(0)
-    real = gate._is_long
+    real = writer_queue._is_long
 
     def is_long(descriptor: int) -> bool:
         found = real(descriptor)
         asked.release()
         return found
 
-    monkeypatch.setattr(gate, "_is_long", is_long)
+    monkeypatch.setattr(writer_queue, "_is_long", is_long)
     got: list[int | None] = []
     held = long.pass_gate()
     assert held is not None
@@ -459,7 +459,7 @@ def test_writers_of_other_processes_wait_for_as_long_as_it_takes(
     long.free_gate(held)
     waiting.join(PATIENCE)
     assert got == [other._descriptor]
-    gate._unlock(lasting, gate.LONG)
+    writer_queue._unlock(lasting, writer_queue.LONG)
 
 
 WRITING: Final = """
@@ -498,7 +498,7 @@ def test_a_second_sqlite_deletes_nothing_after_a_compaction(ledger: Ledger, db: 
         raw.close()
         db.read_bytes()
         ledger.store({"entity_type": "memo", "id": f"{number}"})
-    held = engine_of(ledger)._hold
+    held = engine_of(ledger)._file_lock
     assert held is not None
     assert not held.moved()
     ledger.close()

@@ -25,7 +25,7 @@ from tests.faults.processes import FULL, PATIENCE, ROOT
 import woodrat
 from woodrat.canon.ids import TenantId
 from woodrat.engines.sqlite.engine import SqliteEngine, _Writing
-from woodrat.engines.sqlite.fence import Fence
+from woodrat.engines.sqlite.write_stop import WriteStop
 from woodrat.errors import Corrupt, Unavailable
 from woodrat.log import tree
 from woodrat.testing.clock import FixedClock
@@ -250,7 +250,7 @@ def test_a_disk_that_fails_anywhere_loses_nothing(name: str) -> None:
 
 def test_an_engine_without_a_fence_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine that goes on after a failed flush, as if nothing had been, is noticed."""
-    monkeypatch.setattr(Fence, "watch", lambda self, error, connection: None)
+    monkeypatch.setattr(WriteStop, "watch", lambda self, error, connection: None)
     disk = Recorder()
     FAULTS["flush"].at(20, disk)
     with folder() as live, pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):

@@ -27,9 +27,9 @@ from tests.faults.processes import (
 
 import woodrat
 from woodrat.clock import SystemClock
-from woodrat.engines.sqlite import gate
+from woodrat.engines.sqlite import writer_queue
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.engines.sqlite.gate import Gate
+from woodrat.engines.sqlite.writer_queue import WriterQueue
 from woodrat.errors import Unavailable
 from woodrat.testing.ledgers import ledger_on
 
@@ -115,8 +115,8 @@ def test_processes_that_make_a_file_together_all_succeed(file: Path) -> None:
 
 
 @contextmanager
-def held(turn: Gate) -> Iterator[None]:
-    """Hold the gate in a thread of its own, until the end."""
+def held(turn: WriterQueue) -> Iterator[None]:
+    """FileLock the gate in a thread of its own, until the end."""
     entered, end = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -135,7 +135,7 @@ def held(turn: Gate) -> Iterator[None]:
     assert not thread.is_alive()
 
 
-def waiting(*gates: Gate) -> int:
+def waiting(*gates: WriterQueue) -> int:
     """Return how many threads wait at these gates."""
     return sum(len(queue._waiting) for queue in {turn._queue for turn in gates} if queue is not None)
 
@@ -153,7 +153,7 @@ def until(come: Callable[[], bool]) -> None:
 @pytest.mark.parametrize("count", [1, 2], ids=["one gate", "two gates"])
 def test_threads_are_served_in_order_of_arrival(file: Path, count: int) -> None:
     """Threads of one process take turns in the order they came, also when they opened the file separately."""
-    gates = [Gate(file) for _ in range(count)]
+    gates = [WriterQueue(file) for _ in range(count)]
     served: list[int] = []
     threads = []
 
@@ -174,7 +174,7 @@ def test_threads_are_served_in_order_of_arrival(file: Path, count: int) -> None:
 
 def test_a_writer_that_is_interrupted_while_it_waits_lets_the_others_on(file: Path) -> None:
     """A wait that ends by an exception gives up its place, and nobody waits for it."""
-    turn = Gate(file)
+    turn = WriterQueue(file)
 
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt
@@ -202,8 +202,8 @@ def test_a_writer_that_is_interrupted_while_it_waits_lets_the_others_on(file: Pa
 
 
 def test_an_exception_in_a_turn_passes_it_on(file: Path) -> None:
-    """A writer that fails frees the gate."""
-    turn = Gate(file)
+    """A writer that fails frees the writer_queue."""
+    turn = WriterQueue(file)
     with pytest.raises(ZeroDivisionError), turn.turn():
         raise ZeroDivisionError
     with held(turn):
@@ -216,7 +216,7 @@ def test_an_exception_in_a_turn_passes_it_on(file: Path) -> None:
 def test_two_engines_on_one_file_in_one_process(file: Path) -> None:
     """Two engines of one process write to one file in turns, see each other's writes, and one may be closed first."""
     one, other = SqliteEngine(file), SqliteEngine(file)
-    assert one.gate._queue is other.gate._queue
+    assert one.writer_queue._queue is other.writer_queue._queue
     ledgers = [ledger_on(engine, TENANT, name, SystemClock()) for engine, name in ((one, "a"), (other, "b"))]
     failures: list[BaseException] = []
 
@@ -254,8 +254,8 @@ def _child(code: str, *arguments: str) -> subprocess.Popen[str]:
 HOLDER: Final = """
 import sys
 from pathlib import Path
-from woodrat.engines.sqlite.gate import Gate
-with Gate(Path(sys.argv[1])).turn():
+from woodrat.engines.sqlite.writer_queue import WriterQueue
+with WriterQueue(Path(sys.argv[1])).turn():
     print("held", flush=True)
     sys.stdin.readline()
 """
@@ -263,7 +263,7 @@ with Gate(Path(sys.argv[1])).turn():
 
 @contextmanager
 def held_elsewhere(file: Path) -> Iterator[subprocess.Popen[str]]:
-    """Hold the gate in another process."""
+    """FileLock the gate in another process."""
     child = _child(HOLDER, str(file))
     try:
         assert child.stdout is not None
@@ -276,7 +276,7 @@ def held_elsewhere(file: Path) -> Iterator[subprocess.Popen[str]]:
 
 def test_closing_one_engine_does_not_let_others_into_the_gate_of_another(file: Path) -> None:
     """A process keeps its place when it closes a second engine on the same file: its locks are not lost with it."""
-    one, other = Gate(file), Gate(file)
+    one, other = WriterQueue(file), WriterQueue(file)
     with other.turn():
         pass
     with one.turn():
@@ -300,13 +300,13 @@ def test_a_dead_process_holds_no_gate(file: Path) -> None:
     """A writer killed in its turn lets the next one in."""
     with held_elsewhere(file) as child:
         child.kill()
-        with held(Gate(file)):
+        with held(WriterQueue(file)):
             pass
 
 
 def test_a_stopped_process_does_not_stop_the_others(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever waited long enough at the gate goes on without: SQLite's own lock keeps the file safe."""
-    monkeypatch.setattr(gate, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(writer_queue, "PATIENCE_SECONDS", 0.1)
     with held_elsewhere(file):
         engine = SqliteEngine(file)
         assert ledger_on(engine).store(RECORD).position == 0
@@ -383,7 +383,7 @@ def test_a_process_forked_while_a_thread_writes_can_open_the_file_itself(file: P
     entered, end = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with engine.gate._queue._lock if engine.gate._queue else threading.Lock():
+        with engine.writer_queue._queue._lock if engine.writer_queue._queue else threading.Lock():
             entered.set()
             end.wait(PATIENCE)
 

@@ -14,7 +14,7 @@ from tests.faults.test_tampering import told
 
 import woodrat
 from woodrat.cli.main import main
-from woodrat.engines.sqlite import medium
+from woodrat.engines.sqlite import readonly_file
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import Unavailable
 from woodrat.proofs.verbs.keys import Keys, make
@@ -257,7 +257,7 @@ def test_a_disk_that_can_be_written_is_not_taken_for_one_that_cannot(tmp_path: P
     with woodrat.open(tmp_path / "l.db") as ledger:
         ledger.store({"entity_type": "memo", "id": "1"})
     (tmp_path / "l.db").chmod(0o444)
-    assert medium.Unchanging.of(str(tmp_path / "l.db")) is None
+    assert readonly_file.ReadonlyFile.of(str(tmp_path / "l.db")) is None
 
 
 # A planted fault
@@ -265,6 +265,6 @@ def test_a_disk_that_can_be_written_is_not_taken_for_one_that_cannot(tmp_path: P
 
 def test_an_opener_that_knows_no_medium_is_caught(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the look at the medium, as it was before, no ledger opens there."""
-    monkeypatch.setattr(medium, "is_readonly", lambda path: False)
+    monkeypatch.setattr(readonly_file, "is_readonly", lambda path: False)
     with pytest.raises(Unavailable):
         woodrat.open(db, readonly=True)

@@ -20,9 +20,9 @@ import pytest
 from tests.faults.processes import FULL, PATIENCE, ROOT, TENANT, check_log
 
 from woodrat.clock import SystemClock
-from woodrat.engines.sqlite import hold
+from woodrat.engines.sqlite import file_lock
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.engines.sqlite.hold import Hold
+from woodrat.engines.sqlite.file_lock import FileLock
 from woodrat.errors import Unavailable
 from woodrat.testing.ledgers import ledger_on
 
@@ -212,14 +212,14 @@ def test_without_locks_of_descriptors_the_check_finds_out(
     tmp_path: Path, plain: Neighbour, look: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the system has no such locks, a write is acknowledged only after it is in the file at the path."""
-    monkeypatch.setattr(hold, "SET_LOCK", None)
+    monkeypatch.setattr(file_lock, "SET_LOCK", None)
     assert check_orders(tmp_path, plain, LOOKS[look]) == {}
 
 
 def test_without_either_writes_are_lost(tmp_path: Path, plain: Neighbour, monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: without locks and check, a look deletes the log under the writer, and its writes are gone."""
-    monkeypatch.setattr(hold, "SET_LOCK", None)
-    monkeypatch.setattr(Hold, "moved", lambda self, *ends: False)
+    monkeypatch.setattr(file_lock, "SET_LOCK", None)
+    monkeypatch.setattr(FileLock, "moved", lambda self, *ends: False)
     here = Here(tmp_path / "l.db", plain)
     here.follow("(aaxaa[bbaabb])")
     assert len(here.lost()) == 4
@@ -266,7 +266,7 @@ def race(here: Here, seed: int) -> None:
     assert failures == []
 
 
-@pytest.mark.skipif(hold.SET_LOCK is None, reason="this system has no locks of descriptors")
+@pytest.mark.skipif(file_lock.SET_LOCK is None, reason="this system has no locks of descriptors")
 @pytest.mark.parametrize("seed", range(RACES))
 def test_looks_while_threads_and_processes_write_lose_nothing(tmp_path: Path, held: Neighbour, seed: int) -> None:
     """Threads and processes that write while others look into the ledger lose nothing, and leave no gap."""
@@ -278,7 +278,7 @@ def test_looks_while_threads_and_processes_write_lose_nothing(tmp_path: Path, he
     assert here.lost() == {}
 
 
-@pytest.mark.skipif(hold.SET_LOCK is None, reason="this system has no locks of descriptors")
+@pytest.mark.skipif(file_lock.SET_LOCK is None, reason="this system has no locks of descriptors")
 def test_a_copy_of_all_files_does_not_open_the_gate(tmp_path: Path, held: Neighbour) -> None:
     """A writer whose process copies the ledger's files keeps its turn, although SQLite's own lock is lost by it."""
     here = Here(tmp_path / "l.db", held)
@@ -406,7 +406,7 @@ def test_a_ledger_that_is_closed_leaves_no_log(tmp_path: Path) -> None:
     engine = SqliteEngine(file)
     check_log(engine)
     engine.close()
-    assert not [held for held in hold._held.values() if held.abandoned]
+    assert not [held for held in file_lock._held.values() if held.abandoned]
 
 
 def test_a_forked_process_holds_nothing(tmp_path: Path) -> None:
@@ -418,7 +418,7 @@ def test_a_forked_process_holds_nothing(tmp_path: Path) -> None:
     child = os.fork()
     if child == 0:
         os.close(write)
-        os._exit(len(os.read(read, 1)) + len(hold._held))
+        os._exit(len(os.read(read, 1)) + len(file_lock._held))
     engine.close()
     assert sorted(os.listdir(tmp_path)) == ["l.db", "l.db-queue"]
     os.close(write)

@@ -29,8 +29,8 @@ from woodrat import Corrupt, Refused, Unavailable, Verified
 from woodrat.canon import form, moment
 from woodrat.canon.ids import Position
 from woodrat.cli.main import main
-from woodrat.engines.sql import codec
-from woodrat.engines.sql.nodes import NODE_STEP
+from woodrat.engines import codec
+from woodrat.engines.node import NODE_STEP
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.structure import Structure
 from woodrat.ledger.comparison import Comparison

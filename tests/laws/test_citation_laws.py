@@ -13,7 +13,7 @@ from tests.laws.test_ledger_laws import on_every_engine
 
 from woodrat import Ledger, NotFound
 from woodrat.canon import form
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.write import Draft, Writer
 from woodrat.runs import values

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.laws.test_ledger_laws import ENGINES, admitted
 
 from woodrat.canon.form import serialise
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.merge import elements
 from woodrat.testing.histories import Telling, batches, tellings

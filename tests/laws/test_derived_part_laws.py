@@ -15,7 +15,8 @@ from tests.runs import test_lists
 import woodrat
 from woodrat.api.trailing_indexes import TRAILING
 from woodrat.canon.ids import TenantId
-from woodrat.engines.port import BEFORE_ALL, Engine
+from woodrat.engines.engine import Engine
+from woodrat.engines.records import BEFORE_ALL
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.erasure import index
 from woodrat.explain.index import touched

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from woodrat import Ledger
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.log.tree import root
 from woodrat.state import relation

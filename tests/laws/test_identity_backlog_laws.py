@@ -12,8 +12,9 @@ from tests.laws.test_ledger_laws import ENGINES
 
 from woodrat import Ledger, NotFound, Refused
 from woodrat.canon.ids import TenantId
-from woodrat.engines.port import Engine, View
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
+from woodrat.engines.view import View
 from woodrat.ledger import identifying_values, identity_backlog, matches
 from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN

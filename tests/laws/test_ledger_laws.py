@@ -19,7 +19,8 @@ from woodrat import Ledger, NotFound, Past, Refused
 from woodrat.canon import ids
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import BEFORE_ALL, Engine
+from woodrat.engines.engine import Engine
+from woodrat.engines.records import BEFORE_ALL
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import identity_backlog, refold, spacing, transitions

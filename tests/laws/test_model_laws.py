@@ -20,7 +20,7 @@ from tests.differential.test_shared_commits import shared
 from woodrat import Ledger, Refused, Report, WoodratError
 from woodrat.canon import form
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.postgres.engine import PostgresEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.records import replace

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.laws import test_ledger_laws as laws
 
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.postgres.engine import PostgresEngine
 
 pytestmark = [pytest.mark.laws, pytest.mark.timeout(1800)]

@@ -14,7 +14,8 @@ from tests.laws.test_ledger_laws import ENGINES
 from woodrat import Ledger
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref, TenantId
-from woodrat.engines.port import BEFORE_ALL, Engine, Kept
+from woodrat.engines.engine import Engine
+from woodrat.engines.records import BEFORE_ALL, Kept
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import refold
 from woodrat.ledger.read import Reader

@@ -17,7 +17,8 @@ from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.canon.order import order_key
-from woodrat.engines.port import Engine, IndexRow
+from woodrat.engines.engine import Engine
+from woodrat.engines.records import IndexRow
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.engines.sqlite.transaction import SqliteTransaction
 from woodrat.ledger import find, query, reads, search_index, state_index, state_rows, state_steps

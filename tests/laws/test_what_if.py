@@ -13,7 +13,7 @@ from tests.laws.test_ledger_laws import ENGINES
 from woodrat import Ledger, NotFound, Refused, Rule
 from woodrat.canon import form
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.runs.rules import evaluate
 from woodrat.state.observation import Observation

@@ -15,7 +15,8 @@ import pytest
 
 from woodrat import Ledger, Refused, Report, Unavailable
 from woodrat.canon.ids import TenantId
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
+from woodrat.engines.records import NOTHING_ASKED, Asks
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.committer import Committer
@@ -23,7 +24,7 @@ from woodrat.runs.rules import Rule
 from woodrat.testing.ledgers import ledger_on
 
 
-class Counting:
+class Counting(Engine):
     """An engine that counts the commits that are shared, and can fail at one."""
 
     def __init__(self, inner: Engine) -> None:
@@ -34,8 +35,8 @@ class Counting:
     def view(self, tenant: TenantId) -> Any:
         return self.inner.view(tenant)
 
-    def transaction(self, tenant: TenantId) -> Any:
-        return self.inner.transaction(tenant)
+    def transaction(self, tenant: TenantId, asks: Asks = NOTHING_ASKED) -> Any:
+        return self.inner.transaction(tenant, asks)
 
     def together(self, tenants: Iterable[TenantId] = ()) -> AbstractContextManager[None]:
         self.shared += 1

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import woodrat
 from woodrat.canon import form
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import derive, identity_backlog, state_index, state_steps

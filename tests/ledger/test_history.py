@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import woodrat
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import entry_index, history, reads

@@ -11,7 +11,7 @@ import pytest
 import woodrat
 from woodrat.api.ledger import Ledger
 from woodrat.canon import form, ids
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.erasure import rewrite
 from woodrat.erasure.quotes import Quoted

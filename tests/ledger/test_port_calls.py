@@ -11,7 +11,7 @@ import pytest
 
 from woodrat import Ledger
 from woodrat.canon.ids import TenantId
-from woodrat.engines.sqlite.connected import Connected
+from woodrat.engines.sqlite.cached_connection import CachedConnection
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.engines.sqlite.transaction import SqliteTransaction
 from woodrat.testing.ledgers import ledger_on
@@ -45,7 +45,7 @@ class CountingEngine(InMemoryEngine):
         super().__init__()
         self.calls: Counter[str] = Counter()
 
-    def opening(self, writer: Connected, tenant: TenantId) -> Any:
+    def opening(self, writer: CachedConnection, tenant: TenantId) -> Any:
         return _Counting(super().opening(writer, tenant), self.calls)
 
     def count(self, call: Callable[[], object]) -> Counter[str]:

@@ -10,7 +10,8 @@ import pytest
 
 import woodrat
 from woodrat.canon.ids import Ref, TenantId
-from woodrat.engines.port import Engine, IndexRow
+from woodrat.engines.engine import Engine
+from woodrat.engines.records import IndexRow
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import find, state_redo, state_rows, state_steps

@@ -11,7 +11,7 @@ from tests.differential.histories import AGENTS, History, Verb
 
 from woodrat import Ledger, Report, WoodratError
 from woodrat.canon import form
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.testing.ledgers import EARLY, LATE, ledger_on
 

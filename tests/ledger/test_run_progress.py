@@ -11,7 +11,7 @@ import pytest
 import woodrat
 from woodrat import Ledger, Refused
 from woodrat.canon.ids import TenantId
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import entry_index, run_progress

@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from woodrat import Corrupt, Ledger, Refused, Report
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.testing.ledgers import ledger_on, log_of

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from woodrat import Ledger
 from woodrat.api.trailing_indexes import TRAILING
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import IndexRow, View
+from woodrat.engines.records import IndexRow
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.engines.sqlite.transaction import SqliteTransaction
+from woodrat.engines.view import View
 from woodrat.ledger import fingerprint_index, indexer, search_index, state_index, state_redo, state_rows, state_steps
 from woodrat.ledger import search as searching
 from woodrat.ledger.read import Reader

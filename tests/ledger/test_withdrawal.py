@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import Kept
+from woodrat.engines.records import Kept
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import withdrawal
 from woodrat.ledger.own_policy import registry

@@ -84,7 +84,7 @@ def test_identifying_values_are_those_of_the_definition(schema: Schema, fields: 
 @pytest.mark.parametrize("fresh", [False, True])
 def test_a_batch_takes_few_statements(monkeypatch: pytest.MonkeyPatch, tmp_path: Any, fresh: bool) -> None:
     """How many statements a batch takes does not grow with its records, whether their entities are known or new."""
-    from woodrat.engines.sql.tables import Tables
+    from woodrat.engines.tables import Tables
 
     asked: list[str] = []
     select = Tables.select

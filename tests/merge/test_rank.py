@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.merge import rank
 from woodrat.testing.ledgers import ledger_on

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 import woodrat
 from woodrat.canon.ids import TenantId
-from woodrat.engines.port import BEFORE_ALL, Engine
+from woodrat.engines.engine import Engine
+from woodrat.engines.records import BEFORE_ALL
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import index as log_index

@@ -10,7 +10,7 @@ import pytest
 from tests.runs.story import RUN, Said, at, body, condition, loan, origin, write, write_entry
 
 import woodrat
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.own_policy import registry

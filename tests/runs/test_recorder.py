@@ -22,8 +22,9 @@ from woodrat.api.aio import AsyncLedger
 from woodrat.api.ledger import Ledger
 from woodrat.canon import form, ids
 from woodrat.canon.ids import TenantId
-from woodrat.engines.port import Transaction
+from woodrat.engines.records import NOTHING_ASKED, Asks
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
+from woodrat.engines.transaction import Transaction
 from woodrat.errors import NotFound, Outdated, Refused, Unavailable
 from woodrat.ledger import entry_index
 from woodrat.merge import BUILTIN
@@ -50,7 +51,7 @@ class Failing(InMemoryEngine):
         super().__init__()
         self.problem: Exception | None = None
 
-    def transaction(self, tenant: TenantId) -> Any:
+    def transaction(self, tenant: TenantId, asks: Asks = NOTHING_ASKED) -> Any:
         return self._transaction(tenant)
 
     @contextmanager

@@ -10,7 +10,7 @@ import pytest
 
 from woodrat.api.ledger import Ledger
 from woodrat.api.trailing_indexes import TRAILING
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger import indexer
 from woodrat.server import indexing

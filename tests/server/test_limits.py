@@ -520,10 +520,10 @@ def test_metrics_are_for_the_operator(start: Start, keyring: Keyring) -> None:
 def test_a_fenced_engine_is_not_ready(server: Server, engine: SqliteEngine) -> None:
     """After a failed flush no write is taken, so the server says that it is not ready, while reads go on."""
     assert server.call("GET", "/readyz").status == 200
-    engine.fence.put_up("a flush to the disk failed")
+    engine.write_stop.stop("a flush to the disk failed")
     ready = server.call("GET", "/readyz")
     assert (ready.status, ready.json["status"]) == (503, "degraded")
     assert "flush" in ready.json["problem"]
     assert str(engine.path) not in ready.json["problem"]
     assert server.call("GET", "/v1/conflicts").status == 200
-    engine.fence._why = None
+    engine.write_stop._why = None

@@ -18,7 +18,7 @@ from tests.server.test_audit import eventually
 from woodrat.cli.serve import endpoints
 from woodrat.clock import SystemClock
 from woodrat.engines import cancellation
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.postgres.engine import PostgresEngine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine

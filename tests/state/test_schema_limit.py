@@ -17,7 +17,7 @@ from tests.state.test_schema_subset import BOMBS
 import woodrat
 from woodrat import Ledger, Refused
 from woodrat.canon import form
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.proofs.verbs.keys import make
 from woodrat.state import schema

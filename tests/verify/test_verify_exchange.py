@@ -12,7 +12,7 @@ from tests.faults.test_tampering import File
 
 import woodrat
 from woodrat import Ledger, Verified
-from woodrat.engines.port import Mismatch
+from woodrat.engines.records import Mismatch
 from woodrat.proofs.verbs.keys import make as make_keys
 from woodrat.testing.clock import FixedClock
 

@@ -10,7 +10,7 @@ import pytest
 
 import woodrat
 from woodrat.canon.ids import TenantId
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.runs.rules import Rule
@@ -412,15 +412,12 @@ def test_a_sweep_over_a_model_is_unknown_but_where_nothing_changes(ledger: woodr
 # What stays as it is
 
 
-class Watched:
+class Watched(Engine):
     """An engine that fails when anything is written."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.name, self.location = engine.name, engine.location
-
-    def elsewhere(self) -> Any:
-        """It is in no other process."""
 
     @contextmanager
     def view(self, tenant: TenantId) -> Iterator[Any]:
@@ -428,7 +425,7 @@ class Watched:
         with self._engine.view(tenant) as view:
             yield view
 
-    def transaction(self, tenant: TenantId) -> Any:
+    def transaction(self, tenant: TenantId, asks: Any = None) -> Any:
         """Fail."""
         raise AssertionError("what-if writes nothing")
 

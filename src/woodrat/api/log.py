@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from woodrat.api.verb import verb
 from woodrat.context import Context
-from woodrat.engines.port import BEFORE_ALL
+from woodrat.engines.records import BEFORE_ALL
 from woodrat.ledger import reads
 from woodrat.ledger.moments import Moment
 from woodrat.runs.recorder import current

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         WithProvenance,
     )
     from woodrat.clock import Clock
-    from woodrat.engines.port import Engine
+    from woodrat.engines.engine import Engine
     from woodrat.erasure.certificate import Certificate
     from woodrat.erasure.verbs.byte_scan import Finished
     from woodrat.ledger.overview import Overview

@@ -95,7 +95,7 @@ class PastState:
 
     def __repr__(self) -> str:
         context = self.context
-        where = getattr(context.engine, "location", None) or "in memory"
+        where = context.engine.location or "in memory"
         parts = [f"tenant {context.tenant}", *([f"agent {context.agent}"] if context.agent else ())]
         parts += [] if context.moment == "now" else [f"as of {context.moment}"]
         parts += [] if context.valid_at is None else [f"valid at {context.valid_at}"]

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from woodrat.bisect.predicate import Look
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
     from woodrat.ledger.read import Reader
     from woodrat.runs.record import RunRecord
     from woodrat.runs.steps import Decision, Tried

@@ -22,7 +22,7 @@ from woodrat.compare.contrast import short
 from woodrat.compare.reader import LogLineage
 from woodrat.context import Context
 from woodrat.engines import private
-from woodrat.engines.port import BEFORE_ALL
+from woodrat.engines.records import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger.moments import NO_READ, last_whole, open_reader, resolve_moment, write_of
 from woodrat.ledger.read import Reader

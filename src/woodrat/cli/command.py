@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from woodrat.api.verb import Parameter
     from woodrat.cli.tables import Paper
     from woodrat.cli.verbs.declaration import Argument
-    from woodrat.engines.port import Engine
+    from woodrat.engines.engine import Engine
     from woodrat.proofs.verbs.keys import Keys
     from woodrat.proofs.verbs.signer import Signing
     from woodrat.state.match import Match

@@ -17,7 +17,7 @@ from woodrat.server import wire
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from woodrat.engines.port import Engine
+    from woodrat.engines.engine import Engine
     from woodrat.exchange.verbs.copy import Copied
     from woodrat.exchange.verbs.importer import Imported
     from woodrat.verify.report import Verified

@@ -18,7 +18,7 @@ from woodrat.server import wire
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
     from woodrat.log.entry import Entry
 
 NO_READ = "Nothing was read."
@@ -420,14 +420,14 @@ def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:
 def _server_engine_facts(call: Call) -> dict[str, Any]:
     """Return the name of an engine that has no file, and what its server is set to where there is one."""
     from woodrat.clock import SystemClock
-    from woodrat.engines.port import Settings
     from woodrat.ledger.clock_skew import skew_of
 
     engine = call.engine(READ)
-    if not isinstance(engine, Settings):
+    found = engine.settings()
+    if found is None:
         return {"engine": engine.name}
     ledger = call.ledger(READ)
-    settings = {**engine.settings(), "position": ledger.position}
+    settings = {**found, "position": ledger.position}
     purged = True
     try:
         settings["purged"] = purged = engine.purged()
@@ -485,7 +485,7 @@ def _long_write_ahead_log(path: str) -> str | None:
 def _file_facts(path: str) -> dict[str, Any]:
     """Return what the file says of itself. The engine's own connections do not answer such questions."""
     from woodrat.engines.sqlite.connection import translated
-    from woodrat.engines.sqlite.medium import connect_readonly, is_readonly
+    from woodrat.engines.sqlite.readonly_file import connect_readonly, is_readonly
 
     with translated(path):
         connection = connect_readonly(path)

@@ -122,7 +122,6 @@ def application(call: Call, ring: Keyring, limits: Limits, compact_window: Windo
     from woodrat.server import logs
     from woodrat.server.app import App
     from woodrat.server.deliveries import Deliveries
-    from woodrat.server.indexing import has_duty
     from woodrat.server.keys import OpenAtFirst
 
     clock = SystemClock()
@@ -143,7 +142,7 @@ def application(call: Call, ring: Keyring, limits: Limits, compact_window: Windo
             lambda tenant: _ledger(call, CREATE, tenant),
             clock,
             lambda event, told: logs.event(event, **told),
-            partial(has_duty, call.engine(CREATE), "webhooks"),
+            partial(call.engine(CREATE).has_duty, "webhooks"),
         ),
     )
 

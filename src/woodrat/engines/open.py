@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from woodrat.errors import Fault, Refused, Unavailable, shown
 
 if TYPE_CHECKING:
-    from woodrat.engines.port import Engine
+    from woodrat.engines.engine import Engine
 
 MEMORY: Final = ":memory:"
 """What names a ledger that is kept in memory and forgotten."""

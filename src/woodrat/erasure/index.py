@@ -23,7 +23,8 @@ from woodrat.runs.index.terms import NAME
 from woodrat.state.meaning import Step
 
 if TYPE_CHECKING:
-    from woodrat.engines.port import IndexRow, Transaction
+    from woodrat.engines.records import IndexRow
+    from woodrat.engines.transaction import Transaction
     from woodrat.log.entry import Entry
     from woodrat.merge import Policy
 

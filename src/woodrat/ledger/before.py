@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import View
+from woodrat.engines.view import View
 from woodrat.merge.fold import MergeState, extend
 from woodrat.merge.rules import Rules
 from woodrat.state.asof import AsOf, Stored

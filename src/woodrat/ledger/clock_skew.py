@@ -14,7 +14,7 @@ from woodrat.errors import Corrupt
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
     from woodrat.clock import Clock
-    from woodrat.engines.port import Engine
+    from woodrat.engines.engine import Engine
 
 SKEW_MICROS: Final = 5 * 60 * 1_000_000
 """How far the log's clock may be ahead of the machine's before that is told."""

@@ -23,7 +23,7 @@ from woodrat.ledger.subscriptions import Notices
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
-    from woodrat.engines.port import Engine
+    from woodrat.engines.engine import Engine
 
 T = TypeVar("T")
 

@@ -16,7 +16,8 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Mismatch, StoredPart, StoredState, View
+from woodrat.engines.records import BEFORE_ALL, KEPT_EVERY, Mismatch, StoredPart, StoredState
+from woodrat.engines.view import View
 from woodrat.ledger.before import Before
 from woodrat.ledger.read import Reader
 from woodrat.merge import Policy, fold, packed_state

@@ -14,7 +14,9 @@ from hashlib import sha256
 from typing import Final
 
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import KEPT_EVERY, Kept, Transaction, View
+from woodrat.engines.records import KEPT_EVERY, Kept
+from woodrat.engines.transaction import Transaction
+from woodrat.engines.view import View
 from woodrat.ledger import collector, entry_index, fingerprint_index, identifying_values, identity_backlog, log_rows
 from woodrat.ledger.before import Before
 from woodrat.ledger.erasures import UNFINISHED

@@ -23,7 +23,9 @@ from woodrat.state.relation import SAME_AS
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import Ref
-    from woodrat.engines.port import IndexRow, Transaction, View
+    from woodrat.engines.records import IndexRow
+    from woodrat.engines.transaction import Transaction
+    from woodrat.engines.view import View
     from woodrat.log.check import Row
     from woodrat.merge import Policy
     from woodrat.state.meaning import Meaning

@@ -15,7 +15,9 @@ from typing import Any, Final
 
 from woodrat.canon import ids
 from woodrat.canon.digest import unbase32
-from woodrat.engines.port import BEFORE_ALL, IndexRow, Transaction, View
+from woodrat.engines.records import BEFORE_ALL, IndexRow
+from woodrat.engines.transaction import Transaction
+from woodrat.engines.view import View
 from woodrat.ledger.log_rows import Concerned
 from woodrat.log.check import Row
 from woodrat.log.entry import Entry, Write

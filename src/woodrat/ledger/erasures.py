@@ -11,7 +11,8 @@ from typing import Final
 
 from woodrat.canon.ids import Ref
 from woodrat.context import ErasureKeys, Erasures
-from woodrat.engines.port import BEFORE_ALL, View
+from woodrat.engines.records import BEFORE_ALL
+from woodrat.engines.view import View
 from woodrat.errors import NotFound
 from woodrat.log import erasure
 

@@ -9,7 +9,7 @@ from woodrat.ledger import entry_index
 from woodrat.state import locator
 
 if TYPE_CHECKING:
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
     from woodrat.state.observation import Observation
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import Ref
     from woodrat.canon.moment_words import Time
     from woodrat.context import Context
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
     from woodrat.ledger.arguments import About, Expected, Within
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.report import Report

@@ -28,7 +28,7 @@ from woodrat.state import identity, relation, tokens
 
 if TYPE_CHECKING:
     from woodrat.context import Context
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
 
 QUERY_BYTES_MAX: Final = ids.KEY_BYTES_MAX
 """Longest query, in UTF-8; as long as a key, so that every key can be looked for."""

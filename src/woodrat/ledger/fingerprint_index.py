@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from woodrat.canon.ids import Ref
 from woodrat.engines import cancellation
-from woodrat.engines.port import BEFORE_ALL, IndexRow
+from woodrat.engines.records import BEFORE_ALL, IndexRow
 from woodrat.errors import Unavailable
 from woodrat.ledger.erasures import erased_since
 from woodrat.ledger.find import chunks, folds
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from woodrat.canon.ids import TenantId
-    from woodrat.engines.port import Engine, Transaction, View
+    from woodrat.engines.engine import Engine
+    from woodrat.engines.transaction import Transaction
+    from woodrat.engines.view import View
     from woodrat.merge import Policy
 
 NAME: Final = "fingerprint"

@@ -8,31 +8,20 @@ commits wakes them at once. Where neither is known, all are woken each time and 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary, ref
 
-from woodrat.engines.port import Shared
 from woodrat.errors import WoodratError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from woodrat.engines.port import Engine, Stamps
+    from woodrat.engines.engine import Engine
 
 LOOK_SECONDS: Final = 0.2
 """How often the thread looks."""
 IDLE_LOOKS: Final = 25
 """After so many looks for nobody the thread ends; the next who waits starts another."""
-
-
-def stamp(engine: Engine) -> bytes | None:
-    """Return what stays the same as long as nothing is committed, by whomever; `None` where that is not known."""
-    return cast("Stamps", engine).stamp() if hasattr(engine, "stamp") else None
-
-
-def heard(engine: Engine) -> bytes | None:
-    """Return what is another soon after anything was committed, by whomever; `None` where that is not known."""
-    return cast("Shared", engine).heard() if hasattr(engine, "heard") else stamp(engine)
 
 
 class Growth:
@@ -43,13 +32,12 @@ class Growth:
         self._lock = threading.Lock()
         self._waiting: dict[object, tuple[bytes | None, Callable[[], object]]] = {}
         self._looking = False
-        if isinstance(engine, Shared):
-            engine.listen(self.wake)
+        engine.listen(self.wake)
 
     def stamp(self) -> bytes | None:
         """Return the stamp to wait with; to be asked for before the log is looked at."""
         engine = self._engine()
-        return None if engine is None else heard(engine)
+        return None if engine is None else engine.heard()
 
     def add(self, seen: bytes | None, wake: Callable[[], object]) -> object:
         """Have a function called once, by another thread, when the stamp is another than it was seen; return a token.

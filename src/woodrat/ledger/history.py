@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon.ids import Ref
 from woodrat.engines import cancellation
-from woodrat.engines.port import BEFORE_ALL
+from woodrat.engines.records import BEFORE_ALL
 from woodrat.ledger import entry_index, find, reads
 from woodrat.ledger.before import Before
 from woodrat.ledger.matches import find_ref

@@ -13,7 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import IndexRow, Transaction, View, next_prefix
+from woodrat.engines.records import IndexRow, next_prefix
+from woodrat.engines.transaction import Transaction
+from woodrat.engines.view import View
 from woodrat.merge.packing import garbled
 from woodrat.state import identity, relation
 from woodrat.state.observation import STATING

@@ -30,7 +30,9 @@ from woodrat.state.entry_rows import SCHEMA
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
     from woodrat.context import Context
-    from woodrat.engines.port import Engine, Transaction, View
+    from woodrat.engines.engine import Engine
+    from woodrat.engines.transaction import Transaction
+    from woodrat.engines.view import View
     from woodrat.ledger.identifying_values import Values
     from woodrat.merge import Policy
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from woodrat.engines.port import BEFORE_ALL, IndexRow
+from woodrat.engines.records import BEFORE_ALL, IndexRow
 from woodrat.merge.packing import garbled
 from woodrat.state.entry_rows import POSITION_BYTES, position_key, position_of, term_key, text_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from woodrat.engines.port import Transaction, View
+    from woodrat.engines.transaction import Transaction
+    from woodrat.engines.view import View
     from woodrat.log.entry import Entry
 
 WALK_ROWS_MIN: Final = 64

@@ -24,7 +24,7 @@ from woodrat.records import dataclass
 
 if TYPE_CHECKING:
     from woodrat.context import Context
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
 
 STEP_ENTRIES: Final = 1_000
 """About how many entries one step takes in."""

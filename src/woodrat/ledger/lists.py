@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import ids
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import BEFORE_ALL
+from woodrat.engines.records import BEFORE_ALL
 from woodrat.errors import Fault, Refused, shown
 from woodrat.ledger import reads, spoken_times
 from woodrat.ledger.matches import find_ref, ref_faults

@@ -12,14 +12,16 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 from woodrat.canon import form
-from woodrat.engines.port import BEFORE_ALL
+from woodrat.engines.records import BEFORE_ALL
 from woodrat.state.meaning import Step, meaning_of
 from woodrat.state.observation import Observation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from woodrat.engines.port import IndexRow, Transaction, View
+    from woodrat.engines.records import IndexRow
+    from woodrat.engines.transaction import Transaction
+    from woodrat.engines.view import View
     from woodrat.log.entry import Entry
     from woodrat.state.meaning import Meaning
 

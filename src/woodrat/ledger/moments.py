@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from datetime import date
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import BEFORE_ALL, View
+from woodrat.engines.records import BEFORE_ALL
+from woodrat.engines.view import View
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import entry_index
 from woodrat.ledger.read import Reader
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from woodrat.canon.moment_words import Time
     from woodrat.clock import Clock
     from woodrat.context import Context
-    from woodrat.engines.port import Engine, Replicas
+    from woodrat.engines.engine import Engine
 
 Moment = int | str | date
 """A position, a timestamp, a date or `datetime`, words such as `yesterday`, `2d` or `last monday`, `now`, a tag as
@@ -56,9 +57,7 @@ def open_reader(context: Context) -> Iterator[Reader]:
 
 def _view_at(engine: Engine, tenant: TenantId, through: int | str) -> AbstractContextManager[View]:
     """Open a view to read as of a position: it has all entries up to there, and maybe not the latest ones."""
-    if isinstance(through, int) and hasattr(engine, "view_at"):
-        return cast("Replicas", engine).view_at(tenant, through)
-    return engine.view(tenant)
+    return engine.view_at(tenant, through) if isinstance(through, int) else engine.view(tenant)
 
 
 def at(context: Context, moment: Moment | None = None, *, valid_at: Time | None = None) -> Context:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import Ref
     from woodrat.canon.moment_words import Time
     from woodrat.context import Context
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
     from woodrat.ledger.arguments import About, Within
     from woodrat.ledger.report import Report
     from woodrat.ledger.write import Draft, Sent

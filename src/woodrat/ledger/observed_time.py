@@ -27,7 +27,7 @@ from woodrat.state.entry_rows import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
     from woodrat.ledger.read import Reader
 
 

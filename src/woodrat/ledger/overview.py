@@ -13,7 +13,7 @@ from woodrat.records import dataclass
 
 if TYPE_CHECKING:
     from woodrat.context import Context
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
 
 DAYS_MAX: Final = 366
 """How many days an overview goes back at most."""

@@ -13,7 +13,7 @@ from woodrat.ledger import run_progress
 
 if TYPE_CHECKING:
     from woodrat.context import Context
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
 
 NOTHING_RECORDED: Final = "Nothing was recorded."
 

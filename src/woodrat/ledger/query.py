@@ -65,7 +65,7 @@ from woodrat.state import observation
 
 if TYPE_CHECKING:
     from woodrat.context import Context
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
     from woodrat.merge.snapshot import Snapshot
 
 SCAN_ROWS: Final = 64

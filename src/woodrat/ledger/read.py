@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 from woodrat.canon import ids
 from woodrat.canon.ids import Ref
 from woodrat.engines import cancellation
-from woodrat.engines.port import BEFORE_ALL, KEPT_EVERY, Current, Kept, Standing, View
+from woodrat.engines.records import BEFORE_ALL, KEPT_EVERY, Current, Kept, Standing
+from woodrat.engines.view import View
 from woodrat.errors import NotFound
 from woodrat.ledger import entry_index
 from woodrat.ledger.before import Before, extend_all

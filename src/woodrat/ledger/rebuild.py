@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from woodrat.canon.ids import TenantId
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.errors import Corrupt
 from woodrat.ledger import find
 from woodrat.ledger.comparison import TABLES, Comparison

@@ -20,7 +20,8 @@ from woodrat.state.observation import Observation
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import Ref
-    from woodrat.engines.port import Receipt, View
+    from woodrat.engines.records import Receipt
+    from woodrat.engines.view import View
     from woodrat.ledger.read import Transition
     from woodrat.merge import Policy
     from woodrat.state.meaning import Meaning

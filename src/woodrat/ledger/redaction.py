@@ -14,7 +14,7 @@ from woodrat.state.record import Record
 from woodrat.state.redaction import REDACTED, taken_out
 
 if TYPE_CHECKING:
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
 
 
 def sent(records: object, hidden: Collection[str]) -> object:

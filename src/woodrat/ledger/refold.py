@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from woodrat.canon import form
 from woodrat.canon.ids import Ref
 from woodrat.engines import cancellation
-from woodrat.engines.port import KEPT_EVERY, Kept
+from woodrat.engines.records import KEPT_EVERY, Kept
 from woodrat.errors import Refused
 from woodrat.ledger.erasures import erased_since
 from woodrat.ledger.read import Reader
@@ -31,7 +31,9 @@ from woodrat.state.entry_rows import SCHEMA
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
     from woodrat.context import Context
-    from woodrat.engines.port import Engine, Transaction, View
+    from woodrat.engines.engine import Engine
+    from woodrat.engines.transaction import Transaction
+    from woodrat.engines.view import View
     from woodrat.merge import Policy
     from woodrat.merge.rules import Rules
     from woodrat.state.schema import Schema

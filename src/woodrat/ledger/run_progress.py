@@ -15,14 +15,15 @@ from weakref import WeakKeyDictionary
 
 from woodrat.canon import form
 from woodrat.canon.digest import digest
-from woodrat.engines.port import BEFORE_ALL
+from woodrat.engines.records import BEFORE_ALL
 from woodrat.ledger import entry_index
 from woodrat.log import erasure
 from woodrat.state import run_owner
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
-    from woodrat.engines.port import Engine, View
+    from woodrat.engines.engine import Engine
+    from woodrat.engines.view import View
     from woodrat.log.entry import Entry
 
 ENTRIES_MAX: Final = 100_000

@@ -15,7 +15,7 @@ from woodrat.merge.packing import garbled
 from woodrat.state import tokens
 
 if TYPE_CHECKING:
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
 
 LISTS_MAX: Final = 64
 """How many lists of the words under one beginning are joined; with more all their rows are read."""

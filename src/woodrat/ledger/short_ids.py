@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from woodrat.context import Context
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
 
 LAST: Final = "last"
 """What stands for the latest run."""

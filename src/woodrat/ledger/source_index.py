@@ -36,7 +36,7 @@ from woodrat.state.interpretation import Interpretation
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
     from woodrat.log.entry import Entry
     from woodrat.state.source import Delivery
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import form, ids
 from woodrat.clock import fresh_id
-from woodrat.engines.port import BEFORE_ALL
+from woodrat.engines.records import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import entry_index, facts, plans, redaction, source_index
 from woodrat.ledger.arguments import Arguments

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from woodrat.engines.port import KEPT_EVERY, LastKept
+from woodrat.engines.records import KEPT_EVERY, LastKept
 from woodrat.merge import packed_state
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from typing import Any, Final
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import BEFORE_ALL, View
+from woodrat.engines.records import BEFORE_ALL
+from woodrat.engines.view import View
 from woodrat.errors import Refused
 from woodrat.ledger.read import Reader
 from woodrat.ledger.transitions import touched

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import BEFORE_ALL, IndexRow, Transaction, View
+from woodrat.engines.records import BEFORE_ALL, IndexRow
+from woodrat.engines.transaction import Transaction
+from woodrat.engines.view import View
 from woodrat.ledger import entry_index, fingerprint_index
 from woodrat.ledger.read import Reader
 from woodrat.ledger.state_index import WriteEnds, reached

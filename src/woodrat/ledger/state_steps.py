@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from woodrat.canon.ids import Ref
 from woodrat.engines import cancellation
-from woodrat.engines.port import BEFORE_ALL, IndexRow
+from woodrat.engines.records import BEFORE_ALL, IndexRow
 from woodrat.errors import Unavailable
 from woodrat.ledger import collector, entry_index, refold, state_index, state_rows
 from woodrat.ledger.before import Before, extend_all
@@ -34,7 +34,9 @@ from woodrat.state.relation import SAME_AS
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
     from woodrat.context import Context
-    from woodrat.engines.port import Engine, Transaction, View
+    from woodrat.engines.engine import Engine
+    from woodrat.engines.transaction import Transaction
+    from woodrat.engines.view import View
     from woodrat.ledger.progress import Progress as ProgressTold
 
 STEP_ENTRIES: Final = 1_000

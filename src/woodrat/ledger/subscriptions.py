@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from woodrat.canon.ids import TenantId
     from woodrat.context import Context
-    from woodrat.engines.port import Engine
+    from woodrat.engines.engine import Engine
 
 
 class Listener(Protocol):

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import KEPT_EVERY, Kept, Transaction
+from woodrat.engines.records import KEPT_EVERY, Kept
+from woodrat.engines.transaction import Transaction
 from woodrat.ledger import identifying_values, identity_backlog, refold
 from woodrat.ledger.read import Reader, Transition
 from woodrat.ledger.report import Change

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import Kept, View
+from woodrat.engines.records import Kept
+from woodrat.engines.view import View
 from woodrat.ledger.before import Before, extend_all
 from woodrat.merge.fold import MergeState
 from woodrat.merge.rules import Rules

@@ -17,7 +17,9 @@ from woodrat.canon import ids
 from woodrat.canon.digest import digest
 from woodrat.canon.form import Json, Spelled, serialise
 from woodrat.clock import Clock, fresh_id, not_before
-from woodrat.engines.port import Asks, Head, Receipt, Transaction, View
+from woodrat.engines.records import Asks, Head, Receipt
+from woodrat.engines.transaction import Transaction
+from woodrat.engines.view import View
 from woodrat.errors import Fault, Refused
 from woodrat.ledger import (
     collector,
@@ -297,12 +299,8 @@ class Call:
 
     def _transaction(self) -> AbstractContextManager[Transaction]:
         engine, tenant = self.context.engine, self.context.tenant
-        asking = getattr(engine, "transaction_asking", None)
-        if asking is None:
-            return engine.transaction(tenant)
         key = None if self.key is None else (self.context.agent, self.key)
-        found: AbstractContextManager[Transaction] = asking(tenant, Asks(key, self.about))
-        return found
+        return engine.transaction(tenant, Asks(key, self.about))
 
     def _carry_out(self, write: Transaction) -> tuple[Report, int | None]:
         """Write it; return its report, and the position of its first entry unless there was nothing to write."""

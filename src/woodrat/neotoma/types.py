@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from woodrat.api.ledger import with_first_schemas
-from woodrat.ledger import entry_index, growth
+from woodrat.ledger import entry_index
 from woodrat.state import builtin, packs
 from woodrat.state.packs import NEOTOMA
 from woodrat.state.schema import winning
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
     from woodrat.canon.ids import TenantId
-    from woodrat.engines.port import Engine
+    from woodrat.engines.engine import Engine
     from woodrat.state.schema import Schema
 
 
@@ -76,7 +76,7 @@ def _types(ledger: Past) -> Types:
     by_tenant = _by_engine.get(context.engine)
     if by_tenant is None:
         by_tenant = _by_engine[context.engine] = {}
-    stamp = growth.stamp(context.engine)
+    stamp = context.engine.stamp()
     found = by_tenant.get(context.tenant)
     if found is not None and stamp is not None and found.stamp == stamp:
         return found

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from woodrat.canon.ids import Ref
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
     from woodrat.explain.reader.tracer import Tracer
     from woodrat.log.entry import Entry
     from woodrat.merge.snapshot import Snapshot

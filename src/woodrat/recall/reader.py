@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from woodrat.canon.ids import Ref
     from woodrat.context import Context
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
     from woodrat.merge.snapshot import Origin
     from woodrat.recall.embedders import Embedder
     from woodrat.recall.passage_index import PassageIndex

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, cast
 
 from woodrat.canon import form
-from woodrat.engines.port import BEFORE_ALL
+from woodrat.engines.records import BEFORE_ALL
 from woodrat.ledger import entry_index, receipts
 from woodrat.ledger.moments import here
 from woodrat.ledger.read import Reader
@@ -78,7 +78,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from woodrat.canon.form import Json
-    from woodrat.engines.port import Transaction, View
+    from woodrat.engines.transaction import Transaction
+    from woodrat.engines.view import View
     from woodrat.log.entry import Entry
     from woodrat.replay.result import RuleChange
     from woodrat.runs.facts import Facts

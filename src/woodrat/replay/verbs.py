@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from woodrat.context import Context
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
     from woodrat.ledger.progress import Progress
     from woodrat.log.entry import Entry
     from woodrat.runs.recorder.log import LocalLog
@@ -85,7 +85,7 @@ def replay(
     if apart:
         from woodrat.replay.workers import processes as replay_workers
 
-        path = getattr(log.context.engine, "path", "")
+        path = log.context.engine.path or ""
         plan = replay_workers.Plan(
             path,
             log.context.tenant,

@@ -14,7 +14,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.canon import form, moment
-from woodrat.engines.port import Receipt, Shared
+from woodrat.engines.records import Receipt
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import entry_index
 from woodrat.ledger.ownership import check_owner
@@ -239,7 +239,7 @@ class Relay:
         """Return a run at hand of which something is told now."""
         key = (context.tenant, run_id)
         found = self._runs.get(key)
-        if found is not None and isinstance(context.engine, Shared) and _has_gone_on(context, found.run):
+        if found is not None and context.engine.serves_several and _has_gone_on(context, found.run):
             self.forget(*key)
         found = self._runs.pop(key, None)
         if found is not None:

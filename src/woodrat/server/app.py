@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from woodrat.clock import Clock
-    from woodrat.engines.port import Engine
+    from woodrat.engines.engine import Engine
     from woodrat.merge import Policy
     from woodrat.server.deliveries import Deliveries
     from woodrat.server.docs_page import Document

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.api.past import Past
     from woodrat.clock import Clock
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
     from woodrat.server.access import Caller
 
 

@@ -11,7 +11,6 @@ import contextlib
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from woodrat.engines.port import Compacts
 from woodrat.errors import Fault, Refused, WoodratError, shown
 from woodrat.server import logs
 from woodrat.server.access import OWN_TENANTS
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from woodrat.api.ledger import Ledger
     from woodrat.clock import Clock
-    from woodrat.engines.port import Engine
+    from woodrat.engines.engine import Engine
 
 PAUSE_SECONDS: Final = 60.0
 """How often it is looked for what is pending."""
@@ -71,7 +70,7 @@ class PendingErasures:
 
     async def tend(self) -> None:
         """Look for what is pending, time and again, until the server ends."""
-        while isinstance(self._engine, Compacts) and not self._closing.is_set():
+        while self._engine.compacts and not self._closing.is_set():
             await asyncio.to_thread(self.finish)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), PAUSE_SECONDS)

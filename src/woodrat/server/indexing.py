@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from woodrat.errors import WoodratError
-from woodrat.ledger import growth, indexer
+from woodrat.ledger import indexer
 from woodrat.server import logs
 from woodrat.server.access import OWN_TENANTS
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from woodrat.api.ledger import Ledger
-    from woodrat.engines.port import Engine, Shared
+    from woodrat.engines.engine import Engine
 
 QUIET_SECONDS: Final = 0.5
 """How often it is looked whether anything was written; a log is quiet that was not written to in between."""
@@ -30,11 +30,6 @@ STEP_PAUSE_SECONDS: Final = 0.01
 """How long others have between two steps."""
 DUTY: Final = "indexing"
 """What one of several servers does."""
-
-
-def has_duty(engine: Engine, name: str) -> bool:
-    """Return whether a duty that one server has at a time is this process's; where there is only one, it always is."""
-    return cast("Shared", engine).has_duty(name) if hasattr(engine, "has_duty") else True
 
 
 class Indexing:
@@ -67,8 +62,8 @@ class Indexing:
         loop = asyncio.get_running_loop()
         seen: object = self  # nothing was looked at yet
         while not self._closing.is_set():
-            on_duty = has_duty(self._engine, DUTY)
-            stamp = growth.heard(self._engine) if on_duty else self
+            on_duty = self._engine.has_duty(DUTY)
+            stamp = self._engine.heard() if on_duty else self
             if not on_duty:
                 self._found, self._waits = {}, False
             if stamp is None or stamp != seen or self._is_due or self._waits or self.recalled:

@@ -22,7 +22,7 @@ _ARENA_MAX: Final = -8
 
 def bound() -> None:
     """Bound what this process keeps at hand; before threads are started."""
-    from woodrat.engines.sql.cache import bound_entities
+    from woodrat.engines.cache import bound_entities
     from woodrat.engines.sqlite.connection import bound_caches
 
     bound_caches(CACHE_BYTES_MAX)

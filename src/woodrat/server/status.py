@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Executor
 
-    from woodrat.engines.port import Engine
+    from woodrat.engines.engine import Engine
     from woodrat.server.audit import Audit
     from woodrat.server.keys import Callers
     from woodrat.server.rates import Turns
@@ -108,12 +108,10 @@ def degraded(engine: Engine) -> str | None:
     try:
         with engine.view(TenantId(KEYS_TENANT)) as view:
             view.head()
-        fence = getattr(engine, "fence", None)
-        if fence is not None:
-            fence.check()  # reads go on behind it, and no write does until the server was started anew
+        engine.check_writes()  # reads go on, and no write does until the server was started anew
     except WoodratError as error:
         return str(error)
-    path = getattr(engine, "path", None)
+    path = engine.path
     if path is not None:
         free = shutil.disk_usage(os.path.dirname(os.path.abspath(path))).free
         if free < DISK_BYTES_MIN:
@@ -126,7 +124,7 @@ def without_path(error: WoodratError, engine: Engine) -> WoodratError:
     if not isinstance(error, Unavailable | Corrupt):
         return error
     text = str(error)
-    for path in (engine.location, getattr(engine, "path", None)):
+    for path in (engine.location, engine.path):
         text = text.replace(path, "the database") if path else text
     if text == str(error):
         return error

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from woodrat.clock import Clock
-    from woodrat.engines.port import Engine
+    from woodrat.engines.engine import Engine
     from woodrat.merge import Policy
     from woodrat.proofs.verbs.signer import Signing
     from woodrat.server.access import Caller

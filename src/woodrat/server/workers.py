@@ -27,7 +27,7 @@ from woodrat.server import memory
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from woodrat.engines.port import Engine
+    from woodrat.engines.engine import Engine
     from woodrat.ledger.progress import Progress
     from woodrat.merge import Policy
     from woodrat.server.heavy_reads import Job

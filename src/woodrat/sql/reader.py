@@ -16,7 +16,7 @@ import apsw
 from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.clock import monotonic
-from woodrat.engines.port import BEFORE_ALL
+from woodrat.engines.records import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import entry_index, lists, reads
 from woodrat.ledger.moments import NO_READ, at, open_reader

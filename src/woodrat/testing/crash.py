@@ -7,12 +7,10 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, cast
 
 from woodrat.canon.ids import TenantId
-from woodrat.engines.port import (
-    Engine,
-    Storage,
-    Transaction,
-    View,
-)
+from woodrat.engines.engine import Engine, Storage
+from woodrat.engines.records import NOTHING_ASKED, Asks
+from woodrat.engines.transaction import Transaction
+from woodrat.engines.view import View
 
 
 class Crash(BaseException):
@@ -29,7 +27,7 @@ REDERIVING: Final = ("drop_derived", "derive", "keep", "put")
 """The verbs of a transaction that derives everything again."""
 
 
-class CrashingEngine:
+class CrashingEngine(Engine):
     """An engine that fails once, at one call of one verb of a transaction, before the call or after it."""
 
     def __init__(self, engine: Engine, error: type[BaseException] = Crash) -> None:
@@ -48,17 +46,14 @@ class CrashingEngine:
         """Let all go well."""
         self.armed = None
 
-    def elsewhere(self) -> None:
-        """Be nowhere else: another process would not fail."""
-
     def view(self, tenant: TenantId) -> AbstractContextManager[View]:
         """Open a view of the engine inside."""
         return self.inner.view(tenant)
 
     @contextmanager
-    def transaction(self, tenant: TenantId) -> Iterator[Transaction]:
+    def transaction(self, tenant: TenantId, asks: Asks = NOTHING_ASKED) -> Iterator[Transaction]:
         """Open a transaction of the engine inside, and stand between it and the ledger."""
-        with self.inner.transaction(tenant) as write:
+        with self.inner.transaction(tenant, asks) as write:
             yield cast(Transaction, _Crashing(write, self))
 
     def purge(self) -> bool:

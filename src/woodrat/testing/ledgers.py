@@ -9,12 +9,9 @@ from woodrat import Ledger, NotFound, Past, Report
 from woodrat.canon import form
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.clock import Clock
-from woodrat.engines.port import (
-    BEFORE_ALL,
-    Engine,
-    Kept,
-    View,
-)
+from woodrat.engines.engine import Engine
+from woodrat.engines.records import BEFORE_ALL, Kept
+from woodrat.engines.view import View
 from woodrat.ledger import entry_index, identifying_values
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader

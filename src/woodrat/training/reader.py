@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from os import PathLike
 
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
     from woodrat.ledger.progress import Progress
     from woodrat.log.entry import Entry
     from woodrat.merge import Policy

@@ -51,7 +51,7 @@ def export_training(
         exported = training_reader.export(
             recounter, asked, kind, out, flavour=flavour, pair_by=pair_by, metadata=metadata, progress=progress
         )
-    if store is None or context.stand_in is not None or getattr(context.engine, "readonly", False):
+    if store is None or context.stand_in is not None or context.engine.readonly:
         return exported
     with context.engine.view(context.tenant) as view:
         log = view.head().log

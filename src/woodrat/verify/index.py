@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from woodrat.engines.port import VECTORS, IndexRow, Mismatch, View
+from woodrat.engines.records import VECTORS, IndexRow, Mismatch
+from woodrat.engines.view import View
 from woodrat.errors import Corrupt
 from woodrat.exchange import index as exchange_index
 from woodrat.ledger import fingerprint_index, identity_backlog, refold, state_index, state_rows, state_steps

@@ -7,8 +7,9 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
-from woodrat.engines.port import Mismatch, View
+from woodrat.engines.records import Mismatch
 from woodrat.engines.sqlite.scratch import ScratchEngine, check_space, folder_beside
+from woodrat.engines.view import View
 from woodrat.errors import Corrupt, Unavailable
 from woodrat.ledger.derive import derive_again
 from woodrat.ledger.read import Reader

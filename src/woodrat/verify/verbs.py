@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.context import Context
 from woodrat.engines import cancellation
-from woodrat.engines.port import Mismatch, Receipt, Shows, View
+from woodrat.engines.records import Mismatch, Receipt
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
+from woodrat.engines.view import View
 from woodrat.errors import Corrupt, Fault, Refused, shown
 from woodrat.ledger import collector, entry_index, receipts
 from woodrat.ledger.comparison import TABLES, Comparison
@@ -230,10 +231,9 @@ class _Verification:
             self._steps.of_rows()
         comparison.states(lacking)
         if not lacking:
-            if isinstance(view, Shows):
-                refs = (Ref(*row[:2]) for row in right.derived("state"))
-                for ref in view.misshown(verify_reader.shown_folds(right, comparison.policies, refs)):
-                    self.note([Mismatch("state", None, ref, MISSHOWN)])
+            refs = (Ref(*row[:2]) for row in right.derived("state"))
+            for ref in view.misshown(verify_reader.shown_folds(right, comparison.policies, refs)):
+                self.note([Mismatch("state", None, ref, MISSHOWN)])
             verify_index.compare(view, right, comparison, followed)
             self.note(islice(verify_index.fingerprint_faults(view, right), FINDINGS_MAX))
         self.note(comparison.wrong)

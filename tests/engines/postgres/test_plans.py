@@ -17,7 +17,7 @@ from woodrat.canon.ids import TenantId
 from woodrat.engines.postgres.connection import ERASER, OWNER, WRITER, Connection, arguments, configure
 from woodrat.engines.postgres.engine import PostgresEngine
 from woodrat.engines.postgres.statements import named
-from woodrat.engines.postgres.tables import FIRST_PAGE, PostgresView
+from woodrat.engines.postgres.view import FIRST_PAGE, PostgresView
 from woodrat.testing.ledgers import ledger_on
 
 WHOLE = {

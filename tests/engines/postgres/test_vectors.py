@@ -16,11 +16,12 @@ from tests.recall.test_reader import Counting, apply, forget_in_memory, opened
 
 import woodrat
 from woodrat.canon.ids import TenantId
-from woodrat.engines.port import VECTORS, Engine, IndexRow, Products
+from woodrat.engines.engine import Engine
 from woodrat.engines.postgres import vectors as pgvector
 from woodrat.engines.postgres.distribution import violations
 from woodrat.engines.postgres.engine import PostgresEngine
 from woodrat.engines.postgres.migration import migrate
+from woodrat.engines.records import VECTORS, IndexRow
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.errors import Refused
 from woodrat.proofs.verbs.keys import make as make_keys
@@ -89,7 +90,7 @@ def test_products_are_those_of_the_bytes(engine: PostgresEngine, given: list[byt
         write.put([IndexRow(INDEX, key(99), 0, odd), IndexRow("other", key(0), 0, given[0])])
     asked = given[-1]
     with engine.view(TENANT) as view:
-        assert isinstance(view, Products)
+        assert view.multiplies
         whole = [vectors.components(vector) for vector in given]
         expected = {key(place): vectors.dot(each, whole[-1]) for place, each in enumerate(whole)}
         assert numbers(*view.products(INDEX, asked)) == expected
@@ -105,7 +106,7 @@ def test_no_tenant_multiplies_vectors_of_another(engine: PostgresEngine) -> None
     with engine.transaction(TenantId("other")) as write:
         write.put([IndexRow(INDEX, key(0), 0, b"\1\2")])
     with engine.view(TENANT) as view:
-        assert isinstance(view, Products)
+        assert view.multiplies
         assert view.products(INDEX, b"\1\2") == view.squares(INDEX) == (b"", b"")
 
 
@@ -114,7 +115,7 @@ def test_a_row_that_is_no_vector_is_kept_as_any_other(engine: PostgresEngine) ->
     with engine.transaction(TENANT) as write:
         write.put([IndexRow(INDEX, key(0), 0, b""), IndexRow(INDEX, key(1), 0, b"\1" * 8_193)])
     with engine.view(TENANT) as view:
-        assert isinstance(view, Products)
+        assert view.multiplies
         assert [size for _, value in view.scan(INDEX) if (size := len(value)) >= 0] == [0, 8_193]
         assert view.squares(INDEX) == (b"", b"")
 
@@ -296,7 +297,7 @@ def test_a_database_without_pgvector_is_whole_and_takes_it_later(
     tell(ledger)
     before = answers(ledger, embedder)
     with engine.view(TENANT) as view:
-        assert not isinstance(view, Products)
+        assert not view.multiplies
     assert unheld(engine, ledger, embedder) is None
     assert ledger.verify(deep=True, embedder=embedder).sound
     assert engine.settings()["pgvector"] == "not used"

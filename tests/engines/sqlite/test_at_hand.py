@@ -13,10 +13,10 @@ import pytest
 import woodrat
 from woodrat import Snapshot
 from woodrat.canon.ids import Ref
-from woodrat.engines.port import KEPT_EVERY, Kept
+from woodrat.engines.records import KEPT_EVERY, Kept
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.errors import NotFound, Refused, Unavailable
-from woodrat.ledger import growth, reads, refold
+from woodrat.ledger import reads, refold
 from woodrat.merge.rules import rules_of
 from woodrat.state.schema import OPEN
 from woodrat.testing.ledgers import ledger_on
@@ -175,7 +175,7 @@ def test_a_stamp_changes_with_every_commit_and_with_nothing_else(engine: SqliteE
     ledger.store(person())
     seen = [engine.stamp()]
     assert seen[0] is not None
-    others = growth.stamp(other.context.engine)
+    others = other.context.engine.stamp()
     assert others is not None
     ledger.show(ANA)
     ledger.store(person("Bo"), dry_run=True)
@@ -184,7 +184,7 @@ def test_a_stamp_changes_with_every_commit_and_with_nothing_else(engine: SqliteE
         (ledger if number % 2 else other).store(person(age=number))
         seen.append(engine.stamp())
     assert len(set(seen)) == len(seen)
-    assert growth.stamp(other.context.engine) != others
+    assert other.context.engine.stamp() != others
     other.context.engine.close()
 
 
@@ -214,7 +214,7 @@ def test_asking_for_a_stamp_lets_no_lock_go(engine: SqliteEngine) -> None:
 
 def test_entities_used_lately_stay_at_hand(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the entities a connection keeps at hand, those that nobody asked for the longest time go first."""
-    monkeypatch.setattr("woodrat.engines.sql.cache.ENTITIES_READ_MAX", 2)
+    monkeypatch.setattr("woodrat.engines.cache.ENTITIES_READ_MAX", 2)
     ledger = ledger_on(engine)
     ledger.store([person(name) for name in "abcd"])
     at = ledger.position
@@ -229,7 +229,7 @@ def test_entities_used_lately_stay_at_hand(engine: SqliteEngine, monkeypatch: py
 
 def test_a_walk_keeps_no_more_than_a_bound(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Entities are let go of inside the view, and what is looked up together is there, however much it is."""
-    monkeypatch.setattr("woodrat.engines.sql.cache.ENTITIES_READ_MAX", 3)
+    monkeypatch.setattr("woodrat.engines.cache.ENTITIES_READ_MAX", 3)
     ledger = ledger_on(engine)
     names = [f"p{number}" for number in range(20)]
     ledger.store([person(name) for name in names])
@@ -251,7 +251,7 @@ def test_a_walk_within_a_write_keeps_no_more_than_twice_the_bound(
     engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A write lets go of entities that it looked at long ago, and what it changed of them is written all the same."""
-    monkeypatch.setattr("woodrat.engines.sql.cache._entities_max", 3)
+    monkeypatch.setattr("woodrat.engines.cache._entities_max", 3)
     ledger = ledger_on(engine)
     names = [f"p{number:02d}" for number in range(20)]
     ledger.store([person(name) for name in names])
@@ -275,8 +275,8 @@ def test_a_walk_within_a_write_keeps_no_more_than_twice_the_bound(
 
 def test_tenants_share_what_a_connection_keeps(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many tenants are read through one connection, it keeps no more entities than of one."""
-    monkeypatch.setattr("woodrat.engines.sql.cache.ENTITIES_READ_MAX", 4)
-    monkeypatch.setattr("woodrat.engines.sql.cache.SWITCHES", 1)
+    monkeypatch.setattr("woodrat.engines.cache.ENTITIES_READ_MAX", 4)
+    monkeypatch.setattr("woodrat.engines.cache.SWITCHES", 1)
     ledgers = [ledger_on(engine, tenant=f"t{number}") for number in range(6)]
     for ledger in ledgers:
         ledger.store([person(name) for name in "ab"])

@@ -13,8 +13,8 @@ import psycopg
 from psycopg.sql import Literal
 
 from woodrat.engines.postgres.connection import LOCK_SECONDS, translation
-from woodrat.engines.postgres.place import Place, end_of, first_questions
-from woodrat.engines.postgres.questions import Answers, Question, Queue, answers_to, ask_all, send
+from woodrat.engines.postgres.prefetch import Answers, Question, Queue, answers_to, ask_all, send
+from woodrat.engines.postgres.tenant_writer import TenantWriter, end_of, first_questions
 from woodrat.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from woodrat.canon.ids import TenantId
-    from woodrat.engines.port import Asks
     from woodrat.engines.postgres.connection import Connection
     from woodrat.engines.postgres.statements import Statement
     from woodrat.engines.postgres.transaction import PostgresTransaction
+    from woodrat.engines.records import Asks
 
 BRIEF_MILLISECONDS: Final = 100
 """How long a shared commit waits for a tenant that it was not known to write to: far shorter than it takes until the
@@ -48,14 +48,14 @@ class Writable(Protocol):
     location: str | None
     statements: dict[str, Statement]
 
-    def place(self, tenant: TenantId) -> Place:
+    def place(self, tenant: TenantId) -> TenantWriter:
         """Return the place of a tenant, whose turn it is now."""
 
     def begin_write(self, tenant: TenantId, questions: Sequence[Question] = ()) -> tuple[Connection, Any, Answers]:
         """Begin a transaction that has its tenant locked; return the connection, the row of the head, and answers."""
 
     def opening(
-        self, connection: Connection, tenant: TenantId, place: Place, asks: Asks, found: Any, answers: Answers
+        self, connection: Connection, tenant: TenantId, place: TenantWriter, asks: Asks, found: Any, answers: Answers
     ) -> PostgresTransaction:
         """Return what one write goes through."""
 
@@ -142,7 +142,7 @@ class Writing:
         engine.committed()
 
 
-class Together:
+class SharedCommit:
     """A commit to be shared, while it lasts. Only the thread that opened it writes in it.
 
     The tenants it is known to write to are locked with the first write, in the order of their names, in one round trip:
@@ -154,7 +154,7 @@ class Together:
         self._expected = sorted(set(tenants))
         self.connection: Connection | None = None
         """Its connection, once a write began."""
-        self.places: dict[TenantId, Place] = {}
+        self.places: dict[TenantId, TenantWriter] = {}
         """The tenants that were written to, whose turn it has."""
         self.failed = False
         """Whether it cannot go on: it could not begin, or the connection was lost."""
@@ -169,7 +169,7 @@ class Together:
         self._unsent: Queue = []
         """What the last write adds: it goes to the server with the beginning of the next one, or with the commit."""
 
-    def begin(self, tenant: TenantId, asks: Asks) -> tuple[Connection, Place, Any, Answers]:
+    def begin(self, tenant: TenantId, asks: Asks) -> tuple[Connection, TenantWriter, Any, Answers]:
         """Begin one write of it: return the connection, the tenant's place, the row of its head, and answers."""
         engine = self._engine
         if self.failed:
@@ -318,10 +318,10 @@ class Together:
                 place.turn.release()
 
 
-class Part:
+class SharedWrite:
     """One write of a shared commit, while it lasts."""
 
-    def __init__(self, engine: Writable, shared: Together, tenant: TenantId, asks: Asks) -> None:
+    def __init__(self, engine: Writable, shared: SharedCommit, tenant: TenantId, asks: Asks) -> None:
         self._engine, self._shared, self._tenant, self._asks = engine, shared, tenant, asks
         self._write: PostgresTransaction | None = None
 

@@ -15,10 +15,10 @@ from psycopg.types.numeric import Int8BinaryDumper
 from psycopg.types.string import BytesBinaryDumper, StrBinaryDumper
 from psycopg_pool import PoolClosed, PoolTimeout
 
+from woodrat.engines import layout as layouts
+from woodrat.engines import statements as files
+from woodrat.engines.cache import Memories
 from woodrat.engines.postgres import statements
-from woodrat.engines.sql import layout as layouts
-from woodrat.engines.sql import statements as files
-from woodrat.engines.sql.cache import Memories
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable, WoodratError
 
 SCHEMA: Final = "woodrat"

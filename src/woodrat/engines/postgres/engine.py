@@ -19,8 +19,8 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from woodrat.engines.port import Asks
-from woodrat.engines.postgres.commit import Part, Together, Writing, changes_of, set_tenant
+from woodrat.engines.engine import Engine
+from woodrat.engines.postgres.commit import SharedCommit, SharedWrite, Writing, changes_of, set_tenant
 from woodrat.engines.postgres.connection import (
     CONNECT_SECONDS,
     OWNER,
@@ -35,17 +35,17 @@ from woodrat.engines.postgres.connection import (
     translation,
 )
 from woodrat.engines.postgres.listener import Listener
-from woodrat.engines.postgres.place import Place, first_questions
-from woodrat.engines.postgres.questions import Answers, Question, answers_to, ask_all
+from woodrat.engines.postgres.prefetch import Answers, Question, answers_to, ask_all
 from woodrat.engines.postgres.replica import Replica
 from woodrat.engines.postgres.statements import Statement, all_compiled
-from woodrat.engines.postgres.tables import PostgresView
+from woodrat.engines.postgres.tenant_writer import TenantWriter, first_questions
 from woodrat.engines.postgres.vectors import VectorView, is_there
+from woodrat.engines.postgres.view import PostgresView
+from woodrat.engines.records import NOTHING_ASKED, Asks
 from woodrat.errors import Unavailable
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
-    from woodrat.engines.port import Engine
     from woodrat.engines.postgres.storage import PostgresStorage
     from woodrat.engines.postgres.transaction import PostgresTransaction
 
@@ -64,10 +64,11 @@ _PURGED: Final = (
 """Tables that an erasure takes something out of."""
 
 
-class PostgresEngine:
+class PostgresEngine(Engine):
     """Logs of any number of tenants in one database."""
 
     name = "postgres"
+    serves_several = True
 
     def __init__(self, url: str, *, readonly: bool = False) -> None:
         url, replica = addresses(url)
@@ -81,7 +82,7 @@ class PostgresEngine:
         """Tenants whose log was found sound at its end since the engine was made."""
         self.statements = all_compiled()
         self._process = os.getpid()
-        self._places: OrderedDict[TenantId, Place] = OrderedDict()
+        self._places: OrderedDict[TenantId, TenantWriter] = OrderedDict()
         self._guard = threading.Lock()
         self._shared = threading.local()
         self._sharing = threading.Lock()
@@ -164,13 +165,10 @@ class PostgresEngine:
 
     # Writing
 
-    def transaction(self, tenant: TenantId) -> Writing | Part:
-        return self.transaction_asking(tenant, Asks(None, ()))
-
-    def transaction_asking(self, tenant: TenantId, asks: Asks) -> Writing | Part:
+    def transaction(self, tenant: TenantId, asks: Asks = NOTHING_ASKED) -> Writing | SharedWrite:
         self._check_writable()
-        shared: Together | None = getattr(self._shared, "now", None)
-        return Writing(self, tenant, asks) if shared is None else Part(self, shared, tenant, asks)
+        shared: SharedCommit | None = getattr(self._shared, "now", None)
+        return Writing(self, tenant, asks) if shared is None else SharedWrite(self, shared, tenant, asks)
 
     @contextmanager
     def together(self, tenants: Iterable[TenantId] = ()) -> Iterator[None]:
@@ -180,7 +178,7 @@ class PostgresEngine:
         if not self._sharing.acquire(timeout=TURN_SECONDS):
             raise self.waited()
         try:
-            shared = self._shared.now = Together(self, tenants)
+            shared = self._shared.now = SharedCommit(self, tenants)
             try:
                 yield
             except BaseException:
@@ -194,12 +192,12 @@ class PostgresEngine:
         finally:
             self._sharing.release()
 
-    def place(self, tenant: TenantId) -> Place:
+    def place(self, tenant: TenantId) -> TenantWriter:
         """Return the place of a tenant, whose turn it is now; whoever took it releases it."""
         with self._guard:
             found = self._places.get(tenant)
             if found is None:
-                found = self._places[tenant] = Place()
+                found = self._places[tenant] = TenantWriter()
                 for name in list(self._places)[:-PLACES_MAX]:
                     if not self._places[name].turn.locked():
                         del self._places[name]
@@ -209,7 +207,7 @@ class PostgresEngine:
         return found
 
     def opening(
-        self, connection: Connection, tenant: TenantId, place: Place, asks: Asks, found: Any, answers: Answers
+        self, connection: Connection, tenant: TenantId, place: TenantWriter, asks: Asks, found: Any, answers: Answers
     ) -> PostgresTransaction:
         """Return what one write goes through, once its tenant is locked and its first questions are answered."""
         from woodrat.engines.postgres.transaction import PostgresTransaction  # most commands only read

@@ -6,6 +6,7 @@ from typing import Any
 
 import psycopg
 
+from woodrat.engines import layout as layouts
 from woodrat.engines.postgres import vectors
 from woodrat.engines.postgres.connection import (
     CONNECT_SECONDS,
@@ -19,7 +20,6 @@ from woodrat.engines.postgres.connection import (
     sql,
     translation,
 )
-from woodrat.engines.sql import layout as layouts
 from woodrat.errors import Fault, Refused
 from woodrat.records import dataclass
 

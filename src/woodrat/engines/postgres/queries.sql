@@ -106,22 +106,6 @@ SELECT recorded_at FROM entry WHERE tenant = :tenant AND id = :id;
 -- Leaf hashes in order of position.
 SELECT leaf FROM entry WHERE tenant = :tenant AND id BETWEEN :low AND :high ORDER BY id;
 
--- name: add_entry
--- Add headers and their leaves.
-INSERT INTO entry (tenant, id, log, recorded_at, kind, write, length, request, commitment, leaf)
-SELECT :tenant, * FROM unnest(:id::bigint[], :log::bigint[], :recorded_at::bigint[], :kind::bigint[], :write::bigint[],
-                              :length::bigint[], :request::bytea[], :commitment::bytea[], :leaf::bytea[]);
-
--- name: add_body
--- Add bodies and their nonces.
-INSERT INTO body (tenant, id, nonce, body)
-SELECT :tenant, * FROM unnest(:id::bigint[], :nonce::bytea[], :body::bytea[]);
-
--- name: add_origin
--- Note where entries were first written.
-INSERT INTO origin (tenant, id, log, position)
-SELECT :tenant, * FROM unnest(:id::bigint[], :log::bigint[], :position::bigint[]);
-
 -- name: merged
 -- The entry of another log nearest to a position, not after it, and where it stands here.
 SELECT position, id FROM (
@@ -148,11 +132,6 @@ SELECT max(id) FROM clone WHERE tenant = :tenant AND id BETWEEN :low AND :high;
 -- Note how far a log was taken over from another ledger.
 INSERT INTO clone (tenant, id, log) VALUES (:tenant, :id, :log) ON CONFLICT (tenant, id) DO NOTHING;
 
--- name: add_node
--- Keep the roots of complete subtrees.
-INSERT INTO node (tenant, height, place, hash)
-SELECT :tenant, * FROM unnest(:height::bigint[], :place::bigint[], :hash::bytea[]);
-
 -- name: due
 -- Note that a purge is due.
 INSERT INTO purge (tenant) VALUES (:tenant) ON CONFLICT (tenant) DO NOTHING;
@@ -172,17 +151,6 @@ SELECT 1 FROM head WHERE tenant <> :tenant AND size > 0 LIMIT 1;
 -- name: erase_body
 -- Remove bodies and their nonces.
 UPDATE body SET nonce = NULL, body = NULL WHERE tenant = :tenant AND id = ANY(:id::bigint[]);
-
--- name: erase_receipt
--- Forget what idempotency keys were used for.
-DELETE FROM receipt USING (
-    SELECT found.place FROM unnest(:agent::text[], :key::text[]) WITH ORDINALITY AS sought (agent, key, n)
-    CROSS JOIN LATERAL (
-        SELECT ctid AS place FROM receipt WHERE tenant = :tenant AND agent = sought.agent AND key = sought.key OFFSET 0
-    ) AS found
-    WHERE n BETWEEN 1 AND 1000000000
-) AS gone
-WHERE receipt.tenant = :tenant AND receipt.ctid = gone.place;
 
 -- name: said_by_digest
 -- Observations of a tenant whose digest begins so.
@@ -237,10 +205,6 @@ SELECT min(at) FROM (
             ORDER BY position LIMIT 1) AS at
     UNION ALL SELECT min(position) FROM anchor WHERE tenant = :tenant AND entity = :entity AND position >= :through
 ) AS found;
-
--- name: add_anchor
--- Note observations as ones that a walk back may begin at.
-INSERT INTO anchor (tenant, entity, position) SELECT :tenant, * FROM unnest(:entity::bigint[], :position::bigint[]);
 
 -- name: chain
 -- Observations of one entity that stand after :after and no later than :through, found from :start on backwards.
@@ -328,12 +292,6 @@ WHERE part IS NOT NULL ORDER BY key LIMIT :limit;
 -- Collections of an entity of which parts are kept one by one.
 SELECT DISTINCT field FROM element WHERE tenant = :tenant AND entity = :entity;
 
--- name: add_element
--- Keep parts of collections from a position on.
-INSERT INTO element (tenant, entity, field, key, position, part)
-SELECT :tenant, * FROM unnest(:entity::bigint[], :field::text[], :key::bytea[], :position::bigint[], :part::bytea[])
-ON CONFLICT (tenant, entity, field, key, position) DO UPDATE SET part = excluded.part;
-
 -- name: late
 -- Observations after a position that hold since a time or before, and retractions, among those said late.
 SELECT late.id, body.body, said.digest
@@ -342,11 +300,6 @@ FROM late JOIN said ON said.tenant = :tenant AND said.id = late.id
 WHERE late.tenant = :tenant AND late.entity = :entity AND late.valid_from <= :effective
   AND late.id BETWEEN :low AND :high
 ORDER BY late.id;
-
--- name: add_late
--- Note observations that hold since before something said earlier, or are retractions.
-INSERT INTO late (tenant, entity, valid_from, id)
-SELECT :tenant, * FROM unnest(:entity::bigint[], :valid_from::text[], :id::bigint[]);
 
 -- name: add_entity
 -- Note entities anything is said of, or that a group is kept under.
@@ -374,21 +327,6 @@ FROM (
     WHERE n BETWEEN 1 AND 1000000000
 ) AS new
 WHERE entity.tenant = :tenant AND entity.ctid = new.place;
-
--- name: add_said
--- Index observations.
-INSERT INTO said (tenant, id, entity, previous, digest)
-SELECT :tenant, * FROM unnest(:id::bigint[], :entity::bigint[], :previous::bigint[], :digest::bigint[]);
-
--- name: add_naming
--- Index what observations name.
-INSERT INTO naming (tenant, target, id) SELECT :tenant, * FROM unnest(:target::bigint[], :id::bigint[])
-ON CONFLICT (tenant, target, id) DO NOTHING;
-
--- name: add_kept
--- Keep merge states along the history.
-INSERT INTO kept (tenant, entity, position, last, until, state)
-SELECT :tenant, * FROM unnest(:entity::bigint[], :position::bigint[], :last::bigint[], :until::text[], :state::bytea[]);
 
 -- name: scan_past
 -- Rows of an index that were true at a position, by key. Each half is read in order and ends by itself.
@@ -440,18 +378,6 @@ FROM index_row WHERE tenant = :tenant AND name = :name AND length(value) = lengt
 SELECT string_agg(key, ''::bytea), string_agg(int4send(product(vector, vector)), ''::bytea)
 FROM index_row WHERE tenant = :tenant AND name = :name AND key > :after AND vector IS NOT NULL;
 
--- name: add_index_row
--- Add rows to indexes, unless their keys have one.
-INSERT INTO index_row (tenant, name, key, since, value)
-SELECT :tenant, * FROM unnest(:name::text[], :key::bytea[], :since::bigint[], :value::bytea[])
-ON CONFLICT (tenant, name, key) DO NOTHING;
-
--- name: add_index_past
--- Add rows to indexes that ended again.
-INSERT INTO index_past (tenant, name, key, since, until, value)
-SELECT :tenant, * FROM unnest(:name::text[], :key::bytea[], :since::bigint[], :until::bigint[], :value::bytea[])
-ON CONFLICT (tenant, name, key, since) DO UPDATE SET until = excluded.until, value = excluded.value;
-
 -- name: end_index_row
 -- Keep rows of indexes that end; one that was never true is not kept.
 INSERT INTO index_past (tenant, name, key, since, until, value)
@@ -463,56 +389,10 @@ CROSS JOIN LATERAL (
 WHERE found.since < ended.before
 ON CONFLICT (tenant, name, key, since) DO UPDATE SET until = excluded.until, value = excluded.value;
 
--- name: drop_index_row
--- Take rows of indexes away.
-DELETE FROM index_row USING (
-    SELECT found.place FROM unnest(:name::text[], :key::bytea[]) WITH ORDINALITY AS sought (name, key, n)
-    CROSS JOIN LATERAL (
-        SELECT ctid AS place FROM index_row WHERE tenant = :tenant AND name = sought.name AND key = sought.key OFFSET 0
-    ) AS found
-    WHERE n BETWEEN 1 AND 1000000000
-) AS gone
-WHERE index_row.tenant = :tenant AND index_row.ctid = gone.place;
-
 -- name: set_meta
 -- Note something under a name.
 INSERT INTO meta (tenant, name, value) VALUES (:tenant, :name, :value)
 ON CONFLICT (tenant, name) DO UPDATE SET value = excluded.value;
-
--- name: drop_said
--- Forget observations.
-DELETE FROM said WHERE tenant = :tenant AND id = ANY(:id::bigint[]);
-
--- name: drop_naming
--- Forget that observations name others.
-DELETE FROM naming USING (
-    SELECT found.place FROM unnest(:target::bigint[], :id::bigint[]) WITH ORDINALITY AS sought (target, id, n)
-    CROSS JOIN LATERAL (
-        SELECT ctid AS place FROM naming WHERE tenant = :tenant AND target = sought.target AND id = sought.id OFFSET 0
-    ) AS found
-    WHERE n BETWEEN 1 AND 1000000000
-) AS gone
-WHERE naming.tenant = :tenant AND naming.ctid = gone.place;
-
--- name: drop_kept
--- Forget the merge states kept along the histories of entities.
-DELETE FROM kept WHERE tenant = :tenant AND entity = ANY(:entity::bigint[]);
-
--- name: drop_elements
--- Forget the parts of collections that are kept one by one under entities.
-DELETE FROM element WHERE tenant = :tenant AND entity = ANY(:entity::bigint[]);
-
--- name: drop_anchors
--- Forget the observations of entities that a walk back may begin at.
-DELETE FROM anchor WHERE tenant = :tenant AND entity = ANY(:entity::bigint[]);
-
--- name: drop_late
--- Forget which observations of entities were said late.
-DELETE FROM late WHERE tenant = :tenant AND entity = ANY(:entity::bigint[]);
-
--- name: drop_entity
--- Forget entities and their present merge states.
-DELETE FROM entity WHERE tenant = :tenant AND id = ANY(:id::bigint[]);
 
 -- name: drop_derived
 -- Forget what is derived from a tenant's log.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from woodrat.canon.ids import TenantId
-    from woodrat.engines.postgres.tables import PostgresView
+    from woodrat.engines.postgres.view import PostgresView
 
 AGAIN_SECONDS: Final = 5.0
 """How long a replica that could not be reached is not asked."""

@@ -11,8 +11,10 @@ from typing import Any, Final, NamedTuple
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
-from woodrat.engines.sql import statements
+from woodrat.engines import statements
 
+QUERIES: Final = "queries.sql"
+"""The file of the statements that views and writes run."""
 _PLACE = re.compile(r"(?<![:\w]):([a-z_]+)(::(bigint|bytea|text)\[\])?")
 _INT8, _BYTEA, _TEXT = 20, 17, 25
 _HEADER: Final = struct.Struct("!iiiii").pack
@@ -117,12 +119,39 @@ def compiled(text: str) -> Statement:
 
 
 @cache
-def named(name: str = "queries.sql") -> dict[str, str]:
+def named(name: str = QUERIES) -> dict[str, str]:
     """Return the statements of one of the engine's files and of the shared one, as they are written."""
-    return statements.named(statements.text("sql", name) + statements.text("postgres", name))
+    plain = {one: _for_rows(rows) for one, rows in statements.FOR_ROWS.items()} if name == QUERIES else {}
+    return plain | statements.named(statements.text("", name) + statements.text("postgres", name))
+
+
+def _for_rows(rows: statements.ForRows) -> str:
+    """Return a statement that adds or removes many rows, whose columns it takes as arrays."""
+    table, columns = rows.table, {name: kind for name, kind in rows.columns.items() if name != "tenant"}
+    arrays = ", ".join(f":{name}::{kind}[]" for name, kind in columns.items())
+    names = ", ".join(columns)
+    if rows.verb == "remove" and len(columns) == 1:
+        return f"DELETE FROM {table} WHERE tenant = :tenant AND {names} = ANY({arrays})"
+    if rows.verb == "remove":  # as `queries.sql` says of keys of more columns
+        same = " AND ".join(f"{name} = sought.{name}" for name in columns)
+        return (
+            f"DELETE FROM {table} USING (\n"
+            f"    SELECT found.place FROM unnest({arrays}) WITH ORDINALITY AS sought ({names}, n)\n"
+            f"    CROSS JOIN LATERAL (\n"
+            f"        SELECT ctid AS place FROM {table} WHERE tenant = :tenant AND {same} OFFSET 0\n"
+            f"    ) AS found\n    WHERE n BETWEEN 1 AND 1000000000\n"
+            f") AS gone\nWHERE {table}.tenant = :tenant AND {table}.ctid = gone.place"
+        )
+    adds = f"INSERT INTO {table} (tenant, {names})\nSELECT :tenant, * FROM unnest({arrays})"
+    if rows.verb == "add":
+        return adds
+    key = [name for name in list(rows.columns)[: rows.key] if name != "tenant"]
+    others = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
+    does = "NOTHING" if rows.verb == "add or keep" else f"UPDATE SET {others}"
+    return f"{adds}\nON CONFLICT (tenant, {', '.join(key)}) DO {does}"
 
 
 @cache
-def all_compiled(name: str = "queries.sql") -> dict[str, Statement]:
+def all_compiled(name: str = QUERIES) -> dict[str, Statement]:
     """Return the same as psycopg takes them."""
     return {key: compiled(text) for key, text in named(name).items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
+from woodrat.engines.engine import Storage
 from woodrat.engines.postgres.connection import SCHEMA
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class Readable(Protocol):
         """Turn the driver's exceptions into ours."""
 
 
-class PostgresStorage:
+class PostgresStorage(Storage):
     """What a database holds, as far as one tenant is concerned."""
 
     def __init__(self, engine: Readable, tenant: TenantId) -> None:

@@ -7,19 +7,20 @@ after its first look takes two round trips.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.engines.port import BEFORE_ALL
-from woodrat.engines.postgres import shown
+from woodrat.engines.postgres import state_columns
 from woodrat.engines.postgres.connection import ERASER, WRITER
-from woodrat.engines.postgres.place import end_of
-from woodrat.engines.postgres.questions import Answers, Key, Question, Queue, is_standing, send
+from woodrat.engines.postgres.prefetch import Answers, Key, Question, Queue, is_standing, send
 from woodrat.engines.postgres.statements import all_compiled
-from woodrat.engines.postgres.tables import PostgresView
-from woodrat.engines.sql.columns import COLUMNS
-from woodrat.engines.sql.write import SqlTransaction
+from woodrat.engines.postgres.tenant_writer import end_of
+from woodrat.engines.postgres.view import PostgresView
+from woodrat.engines.records import BEFORE_ALL
+from woodrat.engines.statements import COLUMNS, FOR_ROWS
+from woodrat.engines.transaction import Transaction
 from woodrat.state import relation
 from woodrat.state.observation import Observation
 
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from woodrat.canon.ids import Ref, TenantId
-    from woodrat.engines.port import Kept
+    from woodrat.engines.cache import Known
     from woodrat.engines.postgres.connection import Connection
-    from woodrat.engines.postgres.place import Place
-    from woodrat.engines.sql.cache import Known
+    from woodrat.engines.postgres.tenant_writer import TenantWriter
+    from woodrat.engines.records import Kept
     from woodrat.log.entry import Write
     from woodrat.merge.rules import Rules
     from woodrat.state.meaning import Meaning
@@ -39,11 +40,9 @@ _LOG: Final = frozenset({"add_entry", "add_body", "add_origin", "add_said", "add
 """Statements that only add what a write says: no question that is asked at its beginning has another answer then."""
 QUEUE_MAX: Final = 64
 """After so many statements a queue is sent, so that memory does not grow with a write."""
-_KEYS: Final = {"add_element": 4, "add_index_past": 4}
-"""Statements that replace rows, and how many of their columns are a key: of two rows with one key the last counts."""
 _ENTITY: Final = {"add_entity": 0, "set_entity": -1}
 """Statements that write entities, and at which place of a row the entity's number stands."""
-_COLUMNS: Final = COLUMNS | {query: (*COLUMNS[query], *shown.COLUMNS) for query in _ENTITY}
+_COLUMNS: Final = COLUMNS | {query: (*COLUMNS[query], *state_columns.COLUMNS) for query in _ENTITY}
 
 
 @cache
@@ -57,14 +56,14 @@ def _changed_tables(query: str) -> re.Pattern[str]:
 _CHANGED: Final = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM)\s+(\w+)")
 
 
-class PostgresTransaction(SqlTransaction, PostgresView):
+class PostgresTransaction(Transaction, PostgresView):
     """One write of one tenant."""
 
     def __init__(
         self,
         connection: Connection,
         tenant: TenantId,
-        place: Place,
+        place: TenantWriter,
         found: tuple[Any, ...] | None,
         sound: set[TenantId],
         answers: Answers,
@@ -134,8 +133,9 @@ class PostgresTransaction(SqlTransaction, PostgresView):
         if query not in _LOG and self._answers:
             changed = _changed_tables(query)
             self._answers = {known: rows for known, rows in self._answers.items() if not changed.search(known[0])}
-        if (key := _KEYS.get(query)) is not None:
-            rows = list({row[:key]: row for row in rows}.values())
+        plain = FOR_ROWS.get(query)
+        if plain is not None and plain.verb == "add or replace":  # of two rows with one key the last counts
+            rows = list({row[: plain.key]: row for row in rows}.values())
         elif (place := _ENTITY.get(query)) is not None:
             rows = [(*row, *self._columns(row[place])) for row in rows]
         statement = self._statements[query]
@@ -173,19 +173,19 @@ class PostgresTransaction(SqlTransaction, PostgresView):
     def _versions(self) -> dict[Ref, int]:
         """Return the last position of this write that touches each entity, by itself or through a `same_as`."""
         found: dict[Ref, int] = {}
-        for first, meanings in self._lately:
+        for first, meanings in self._said:
             for position, meaning in enumerate(meanings, first):
                 if isinstance(meaning, Observation):
                     for ref in (meaning.entity, *(relation.joined(meaning.entity) or ())):
                         found[ref] = position
         return found
 
-    def _columns(self, number: int) -> shown.Columns:
+    def _columns(self, number: int) -> state_columns.Columns:
         """Return what the table shows of an entity from now on."""
         known, rules, version = self._shown.pop(number, (None, None, None))
         if known is None:
-            return shown.AS_BEFORE
-        return shown.columns(known.state, rules, version)
+            return state_columns.AS_BEFORE
+        return state_columns.columns(known.state, rules, version)
 
     def enrol(self) -> None:
         raise AssertionError("a tenant is called by its name")
@@ -195,11 +195,11 @@ class PostgresTransaction(SqlTransaction, PostgresView):
             self.first_leaf = writes[0].first, writes[0].leaves[0]
         super().append(writes, meanings)
 
-    def erase(self, positions: Iterable[int], receipts: Iterable[tuple[str, str]]) -> None:
+    @contextmanager
+    def erasing(self) -> Iterator[None]:
         self.run("due")
         self._add(f"SET LOCAL ROLE {ERASER}")
-        self.many("erase_body", [(position,) for position in positions])
-        self.many("erase_receipt", [(self.name, *name) for name in receipts])
+        yield
         self._add(f"SET LOCAL ROLE {WRITER}")
 
     def drop_tables(self) -> None:

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import psycopg
 
-from woodrat.engines.port import Mismatch
 from woodrat.engines.postgres.connection import OWNER, SCHEMA, sql
-from woodrat.engines.postgres.tables import PostgresView
+from woodrat.engines.postgres.view import PostgresView
+from woodrat.engines.records import Mismatch
 
 EXTENSION: Final = "vector"
 """What the extension calls itself."""
@@ -26,6 +26,8 @@ _IS_AVAILABLE: Final = f"SELECT 1 FROM pg_available_extensions WHERE name = '{EX
 
 class VectorView(PostgresView):
     """Reading of one tenant, in a database that multiplies vectors."""
+
+    multiplies = True
 
     def products(self, index: str, vector: bytes) -> tuple[bytes, bytes]:
         ((keys, products),) = self.select("products", name=index, vector=vector)

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Final, Protocol
 import apsw
 
 from woodrat.clock import monotonic
-from woodrat.engines.port import Compaction
+from woodrat.engines.records import Compaction
 from woodrat.engines.sqlite.connection import connect
 from woodrat.errors import Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from woodrat.engines.sqlite.gate import Gate
+    from woodrat.engines.sqlite.writer_queue import WriterQueue
 
 PATIENCE_SECONDS: Final = 10.0
 """How long a truncation waits for readers of an older state before it is put off."""
@@ -45,7 +45,7 @@ class Compactable(Protocol):
 
     path: str
     vfs: str | None
-    gate: Gate
+    writer_queue: WriterQueue
 
 
 def truncate(engine: Compactable) -> bool:
@@ -56,7 +56,7 @@ def truncate(engine: Compactable) -> bool:
         connection.set_busy_timeout(BUSY_MILLISECONDS)
         deadline = monotonic() + PATIENCE_SECONDS
         while True:
-            with engine.gate.turn():
+            with engine.writer_queue.turn():
                 if _truncated(connection):
                     return True
             if monotonic() >= deadline:
@@ -129,7 +129,7 @@ def compact(engine: Compactable) -> Compaction:
     try:
         connection.authorizer = None
         connection.execute("PRAGMA temp_store = FILE")
-        with engine.gate.turn(), engine.gate.long_turn():
+        with engine.writer_queue.turn(), engine.writer_queue.long_turn():
             found = estimate(connection)
             _check_space(engine.path, found.needed_bytes // 2)
             started = monotonic()

@@ -12,10 +12,9 @@ from functools import cache
 
 import apsw
 
-from woodrat.engines import private
-from woodrat.engines.sql import layout, statements
-from woodrat.engines.sqlite.fence import is_flush
-from woodrat.engines.sqlite.medium import Unchanging
+from woodrat.engines import layout, private, statements
+from woodrat.engines.sqlite.readonly_file import ReadonlyFile
+from woodrat.engines.sqlite.write_stop import is_flush
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable, WoodratError, shown
 from woodrat.merge.packing import UNREADABLE
 
@@ -25,6 +24,8 @@ LAYOUT = 10
 """The number of the tables in `tables.sql` and of the rows they hold; a file has it as `user_version`."""
 ROOM_BYTES = 65_536
 """What SQLite needs beside a file to read it: its shared memory of 32 KiB, and some."""
+QUERIES = "queries.sql"
+"""The file of the statements that views and writes run."""
 BUSY_MILLISECONDS = 10_000
 """How long to wait for another process before giving up."""
 CACHE_KIBIBYTES = 65_536
@@ -106,12 +107,12 @@ def _file_system(folder: str) -> str | None:
 
 
 def connect(
-    path: str, *, readonly: bool = False, vfs: str | None = None, unchanging: Unchanging | None = None
+    path: str, *, readonly: bool = False, vfs: str | None = None, readonly_file: ReadonlyFile | None = None
 ) -> apsw.Connection:
     """Open a connection with the one set of settings that is safe, and close every way around them.
 
     `vfs` names another way to the disk than the system's own: tests record what is written, or let it fail.
-    `unchanging` is the file where it is on a read-only medium.
+    `readonly_file` is the file where it is on a read-only medium.
     """
     if readonly and not os.path.exists(path):
         problem = f"{path} does not exist"
@@ -119,7 +120,7 @@ def connect(
     if not readonly and vfs is None and not os.path.lexists(path):
         private.make(path)  # SQLite gives the files beside it the same mode
     flags = apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-    connection = apsw.Connection(path, flags=flags, vfs=vfs) if unchanging is None else unchanging.connect()
+    connection = apsw.Connection(path, flags=flags, vfs=vfs) if readonly_file is None else readonly_file.connect()
     try:
         connection.set_busy_timeout(BUSY_MILLISECONDS)
         if not readonly:
@@ -300,10 +301,20 @@ def sql(name: str) -> str:
 
 
 @cache
-def queries(name: str = "queries.sql") -> dict[str, str]:
+def queries(name: str = QUERIES) -> dict[str, str]:
     """Return the named queries of one of the engine's SQL files, and those that all SQL engines share."""
-    shared = statements.text("sql", name) if name in statements.SHARED else ""
-    return statements.named(shared + sql(name))
+    shared = statements.text("", name) if name in statements.SHARED else ""
+    plain = {one: _for_row(rows) for one, rows in statements.FOR_ROWS.items()} if name == QUERIES else {}
+    return plain | statements.named(shared + sql(name))
+
+
+def _for_row(rows: statements.ForRows) -> str:
+    """Return a statement that adds or removes one row, whose values it takes by place."""
+    if rows.verb == "remove":
+        return f"DELETE FROM {rows.table} WHERE {' AND '.join(f'{column} = ?' for column in rows.columns)}"
+    adds = {"add": "INSERT", "add or keep": "INSERT OR IGNORE", "add or replace": "INSERT OR REPLACE"}[rows.verb]
+    places = ", ".join("?" * len(rows.columns))
+    return f"{adds} INTO {rows.table} ({', '.join(rows.columns)}) VALUES ({places})"
 
 
 class translated:
@@ -324,7 +335,8 @@ class translated:
 
 _READING = (
     __name__.rpartition(".")[0] + ".",
-    "woodrat.engines.sql.",
+    *(f"woodrat.engines.{name}" for name in ("codec", "entity", "entry", "index", "node", "observation", "receipt")),
+    *(f"woodrat.engines.{name}" for name in ("state", "tables", "transaction", "view")),
     *(
         f"woodrat.merge.{name}"
         for name in (

@@ -1,7 +1,7 @@
 """The SQLite engine: views and transactions over one file.
 
 A transaction is one `BEGIN IMMEDIATE`; what it appended and what was derived from it are committed together. Writers
-of one process queue in the order they came; writers of several processes take turns at a gate beside the file,
+of one process queue in the order they came; writers of several processes queue at a file beside it,
 because SQLite's own lock serves whoever asks most often.
 """
 
@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, TypeVar
 import apsw
 
 from woodrat.canon.ids import TenantId
-from woodrat.engines.sqlite.connected import Connected
+from woodrat.engines.engine import Engine
+from woodrat.engines.records import NOTHING_ASKED
+from woodrat.engines.sqlite.cached_connection import CachedConnection
 from woodrat.engines.sqlite.connection import (
     check_place,
     check_version,
@@ -30,19 +32,19 @@ from woodrat.engines.sqlite.connection import (
     translation,
     unreadable,
 )
-from woodrat.engines.sqlite.fence import Fence
-from woodrat.engines.sqlite.gate import Gate
-from woodrat.engines.sqlite.group import Part, Together
-from woodrat.engines.sqlite.hold import DATABASE, WAL, Hold
-from woodrat.engines.sqlite.medium import Unchanging, check_writable
-from woodrat.engines.sqlite.tables import SqliteView
+from woodrat.engines.sqlite.file_lock import DATABASE, WAL, FileLock
+from woodrat.engines.sqlite.readonly_file import ReadonlyFile, check_writable
+from woodrat.engines.sqlite.shared_commit import SharedCommit, SharedWrite
+from woodrat.engines.sqlite.view import SqliteView
 from woodrat.engines.sqlite.write_ahead_log import WriteAheadLog
+from woodrat.engines.sqlite.write_stop import WriteStop
+from woodrat.engines.sqlite.writer_queue import WriterQueue
 from woodrat.errors import Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from woodrat.engines.port import Compaction, Engine
+    from woodrat.engines.records import Asks, Compaction
     from woodrat.engines.sqlite.storage import SqliteStorage
     from woodrat.engines.sqlite.transaction import SqliteTransaction
 
@@ -59,10 +61,12 @@ def open_paths() -> list[str]:
     return [engine.path for engine in list(_ENGINES) if not engine.closed]
 
 
-class SqliteEngine:
+class SqliteEngine(Engine):
     """Logs of any number of tenants in one file."""
 
     name = "sqlite"
+    compacts = True
+    path: str
 
     def __init__(self, path: str | os.PathLike[str], *, readonly: bool = False, vfs: str | None = None) -> None:
         check_version()
@@ -72,8 +76,8 @@ class SqliteEngine:
         check_place(self.path)
         self.queries = queries()
         self._process = pid()
-        self.gate = Gate(self.path)
-        self._idle: list[Connected] = []
+        self.writer_queue = WriterQueue(self.path)
+        self._idle: list[CachedConnection] = []
         self._readers = 0
         """How many connections to read by are open, idle or not."""
         self._pool = threading.RLock()
@@ -83,39 +87,39 @@ class SqliteEngine:
         """Never writes, so that its data version tells of every commit."""
         self._watchers = 0
         """How many watchers were opened: the data versions of two cannot be compared."""
-        self.fence = Fence(self.path)
+        self.write_stop = WriteStop(self.path)
         self.sound: set[TenantId] = set()
         """Tenants whose log was found sound at its end since the file was opened."""
-        self.shared: Together | None = None
+        self.shared_commit: SharedCommit | None = None
         self._make: type[SqliteTransaction] | None = None
-        self._unchanging: Unchanging | None = None
+        self._readonly_file: ReadonlyFile | None = None
         if vfs is None and readonly:
-            self._unchanging = Unchanging.of(self.path)
+            self._readonly_file = ReadonlyFile.of(self.path)
         elif vfs is None:
             check_writable(self.path)
-        plain = vfs is None and self._unchanging is None and os.name == "posix"
-        self._hold = Hold(self.path) if plain else None
-        if self._hold is not None:
-            self._abandon = weakref.finalize(self, self._hold.abandon)
+        plain = vfs is None and self._readonly_file is None and os.name == "posix"
+        self._file_lock = FileLock(self.path) if plain else None
+        if self._file_lock is not None:
+            self._abandon = weakref.finalize(self, self._file_lock.abandon)
         with translated(self.path):
-            self._writer = Connected(self._open())
+            self._writer = CachedConnection(self._open())
             if not readonly and not is_purged(self._writer.connection):
                 self.purge()  # whoever erased did not live to see the end of it
-        self._write_ahead_log = WriteAheadLog(self.path, self._writer.connection, self.fence)
+        self._write_ahead_log = WriteAheadLog(self.path, self._writer.connection, self.write_stop)
         _ENGINES.add(self)
 
     def _open(self) -> apsw.Connection:
         """Open a connection to write by, to files that are held from before it opens them."""
-        hold = self._hold
+        lock = self._file_lock
         for _ in range(OPENINGS):
             with ExitStack() as undo:
-                if hold is not None:
-                    undo.callback(hold.close)
-                made = hold is None or hold.take()
-                connection = connect(self.path, readonly=self.readonly, vfs=self.vfs, unchanging=self._unchanging)
+                if lock is not None:
+                    undo.callback(lock.close)
+                made = lock is None or lock.take()
+                connection = connect(self.path, readonly=self.readonly, vfs=self.vfs, readonly_file=self._readonly_file)
                 undo.callback(connection.close)
                 prepare(connection, self.path, readonly=self.readonly)
-                if hold is None or (made and hold.note()):
+                if lock is None or (made and lock.note()):
                     undo.pop_all()
                     return connection
         raise _deleted(self.path, "Nothing was opened.")
@@ -136,17 +140,17 @@ class SqliteEngine:
             version = self._watcher.execute("PRAGMA data_version").get
             return b"%d:%d" % (self._watchers, version)
 
-    def transaction(self, tenant: TenantId) -> _Writing | Part:
+    def transaction(self, tenant: TenantId, asks: Asks = NOTHING_ASKED) -> _Writing | SharedWrite:
         if self.closed or self.readonly or self._process != pid():
             self._check_writable()
-        shared = self.shared
+        shared = self.shared_commit
         if shared is not None and shared.is_mine():
             return shared.part(tenant)
         return _Writing(self, tenant)
 
-    def together(self, tenants: Iterable[TenantId] = ()) -> Together:
+    def together(self, tenants: Iterable[TenantId] = ()) -> SharedCommit:
         self._check_writable()
-        return Together(self, self.opening)
+        return SharedCommit(self, self.opening)
 
     def tenants(self) -> list[str]:
         self._check()
@@ -157,7 +161,7 @@ class SqliteEngine:
         finally:
             self.give_back(reader)
 
-    def opening(self, writer: Connected, tenant: TenantId) -> SqliteTransaction:
+    def opening(self, writer: CachedConnection, tenant: TenantId) -> SqliteTransaction:
         """Return what one write goes through."""
         make = self._make
         if make is None:
@@ -170,6 +174,9 @@ class SqliteEngine:
         self._check()
         if self.readonly:
             raise Unavailable(f"{self.path} was opened read-only. Nothing was written. Open it for writing.")
+
+    def check_writes(self) -> None:
+        self.write_stop.check()
 
     def purge(self) -> bool:
         self._check_writable()
@@ -205,12 +212,12 @@ class SqliteEngine:
 
     def _carried_out(self, work: Callable[[SqliteEngine], _T]) -> _T:
         """Do something to the file that is no write of a tenant."""
-        self.fence.check()
+        self.write_stop.check()
         with translated(self.path):
             try:
                 return work(self)
             except apsw.Error as error:
-                self.fence.watch(error, self._writer.connection)
+                self.write_stop.watch(error, self._writer.connection)
                 raise
 
     def storage(self, tenant: TenantId) -> SqliteStorage:
@@ -220,13 +227,16 @@ class SqliteEngine:
 
     def close(self) -> None:
         try:
-            if not (self.closed or self.readonly or self._writing or self.fence.is_up) and self._process == pid():
+            if (
+                not (self.closed or self.readonly or self._writing or self.write_stop.is_stopped)
+                and self._process == pid()
+            ):
                 self._check_before_closing()
         finally:
             with self._pool:
                 if not self.closed:
                     self.closed = True
-                    self.gate.close()
+                    self.writer_queue.close()
                     if self._process == pid():
                         self._close_idle()
                         if not self._writing:
@@ -234,33 +244,33 @@ class SqliteEngine:
 
     def _check_before_closing(self) -> None:
         """Bring what was written here into the file, if its write-ahead log was deleted."""
-        hold = self._hold
-        if hold is None or not hold.moved() or hold.moved(DATABASE):
+        lock = self._file_lock
+        if lock is None or not lock.moved() or lock.moved(DATABASE):
             return
-        with translated(self.path), self.gate.turn():
+        with translated(self.path), self.writer_queue.turn():
             try:
                 self.take_writer()
             except Unavailable as error:
-                from woodrat.engines.sqlite.carry_over import save  # almost never needed
+                from woodrat.engines.sqlite.recovery import save  # almost never needed
 
-                if self.fence.is_up or (saved := save(self._writer.connection, self.path)) is None:
+                if self.write_stop.is_stopped or (saved := save(self._writer.connection, self.path)) is None:
                     raise
                 raise _deleted(self.path, _saved(saved)) from error
             self.give_back_writer()
 
     def _close_writer(self) -> None:
-        if self._hold is not None:
+        if self._file_lock is not None:
             self._abandon.detach()
-            if self._hold.moved(WAL):
+            if self._file_lock.moved(WAL):
                 # Closing would put old pages into the file, and delete a log that is not ours.
                 self._writer.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-            self._hold.let_go()
+            self._file_lock.let_go()
         self._writer.close()
-        self._close_hold()
+        self._close_file_lock()
 
-    def _close_hold(self) -> None:
-        if self._hold is not None and not self._readers:
-            self._hold.close()
+    def _close_file_lock(self) -> None:
+        if self._file_lock is not None and not self._readers:
+            self._file_lock.close()
 
     def _check(self) -> None:
         if self.closed:
@@ -271,26 +281,26 @@ class SqliteEngine:
                 "Open the ledger again in each process."
             )
 
-    def take(self) -> Connected:
+    def take(self) -> CachedConnection:
         """Return a connection to read by, for one view at a time."""
-        if self._unchanging is not None:
-            self._unchanging.check()
+        if self._readonly_file is not None:
+            self._readonly_file.check()
         try:
             return self._idle.pop()
         except IndexError:
             pass
         with self._pool:
-            return Connected(self._open_reader(), reads=True)
+            return CachedConnection(self._open_reader(), reads=True)
 
     def _open_reader(self) -> apsw.Connection:
         """Open a connection to read by; whoever calls has the pool."""
-        if self._hold is not None and self._hold.moved():
+        if self._file_lock is not None and self._file_lock.moved():
             raise _deleted(self.path, "Nothing was read.")
-        connection = connect(self.path, readonly=True, vfs=self.vfs, unchanging=self._unchanging)
+        connection = connect(self.path, readonly=True, vfs=self.vfs, readonly_file=self._readonly_file)
         self._readers += 1
         return connection
 
-    def give_back(self, reader: Connected) -> None:
+    def give_back(self, reader: CachedConnection) -> None:
         """Keep a connection for the next view; once the engine is closed, close it too."""
         # Taking from a list and adding to it need no lock, and whoever closes comes after or is seen here.
         self._idle.append(reader)
@@ -298,7 +308,7 @@ class SqliteEngine:
             with self._pool:
                 self._close_idle()
                 if not self._writing:
-                    self._close_hold()
+                    self._close_file_lock()
 
     def _close_idle(self) -> None:
         if self._watcher is not None:
@@ -312,13 +322,13 @@ class SqliteEngine:
         except IndexError:
             pass
 
-    def take_writer(self) -> Connected:
+    def take_writer(self) -> CachedConnection:
         """Return the connection to write by, to the one whose turn it is."""
         with self._pool:
             if self.closed:
                 self._check()
-            self.fence.check()
-            if self._hold is not None and self._hold.moved(WAL):
+            self.write_stop.check()
+            if self._file_lock is not None and self._file_lock.moved(WAL):
                 self._go_on(_NOTHING)
             self._writing = True
             return self._writer
@@ -330,9 +340,9 @@ class SqliteEngine:
             if self.closed:
                 self._close_writer()
 
-    def acknowledge(self) -> Connected:
+    def acknowledge(self) -> CachedConnection:
         """Make sure that the last commit is in the files at the path; return the connection to write by."""
-        if self._hold is not None and self._hold.moved():
+        if self._file_lock is not None and self._file_lock.moved():
             with self._pool:
                 self._go_on(_UNKNOWN)
         return self._writer
@@ -342,22 +352,22 @@ class SqliteEngine:
 
         Only in the writer's turn. All connections of a process share one index of the log, so all are closed.
         """
-        assert self._hold is not None
-        if self._hold.moved(DATABASE):
+        assert self._file_lock is not None
+        if self._file_lock.moved(DATABASE):
             raise self._stopped(_REPLACED, outcome, "See which file is the right one.")
         self._close_idle()
-        if self._readers or not self._hold.alone:
+        if self._readers or not self._file_lock.alone:
             raise _deleted(self.path, outcome)
-        from woodrat.engines.sqlite.carry_over import bring, save  # almost never needed
+        from woodrat.engines.sqlite.recovery import bring, save  # almost never needed
 
         saved = save(self._writer.connection, self.path)
         self._writer.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         self._writer.close()
-        self._hold.close()
+        self._file_lock.close()
         cause: Exception | None = None
         try:
-            self._writer = Connected(self._open())
-            self._write_ahead_log = WriteAheadLog(self.path, self._writer.connection, self.fence)
+            self._writer = CachedConnection(self._open())
+            self._write_ahead_log = WriteAheadLog(self.path, self._writer.connection, self.write_stop)
             self.sound.clear()
             if saved is None or bring(saved, self._writer.connection):
                 return
@@ -369,7 +379,7 @@ class SqliteEngine:
         """Accept no more writes; return what to say of this one."""
         problem += " No more writes are accepted here, and reads go on."
         remedy += " Close the ledger and open it again."
-        self.fence.put_up(f"{problem} {_NOTHING} {remedy}")
+        self.write_stop.stop(f"{problem} {_NOTHING} {remedy}")
         return Unavailable(f"{self.path}: {problem} {outcome} {remedy}", {"path": self.path, "fenced": True})
 
     def take_over(self) -> None:
@@ -456,7 +466,7 @@ class _Writing:
 
     def __enter__(self) -> SqliteTransaction:
         engine = self._engine
-        self._turn = engine.gate.turn()
+        self._turn = engine.writer_queue.turn()
         self._turn.__enter__()
         try:
             self._writer = writer = engine.take_writer()
@@ -465,7 +475,7 @@ class _Writing:
                 self._write = engine.opening(writer, self._tenant)
                 return self._write
             except BaseException as error:
-                engine.fence.watch(error, writer.connection)
+                engine.write_stop.watch(error, writer.connection)
                 self._undo()
                 engine.give_back_writer()
                 raise
@@ -496,7 +506,7 @@ class _Writing:
             finally:
                 try:
                     if error is not None:
-                        self._engine.fence.watch(error, self._writer.connection)
+                        self._engine.write_stop.watch(error, self._writer.connection)
                     self._engine.give_back_writer()
                 finally:
                     self._turn.__exit__(None, None, None)

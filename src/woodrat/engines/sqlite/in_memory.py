@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, Final
 import apsw
 
 from woodrat.clock import monotonic
-from woodrat.engines.sqlite.connected import Connected
+from woodrat.engines.sqlite.cached_connection import CachedConnection
 from woodrat.engines.sqlite.connection import authorize, check_version, pid, prepare, queries, set_up, translated
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.engines.sqlite.fence import Fence
-from woodrat.engines.sqlite.gate import Gate
 from woodrat.engines.sqlite.storage import SqliteStorage
+from woodrat.engines.sqlite.write_stop import WriteStop
+from woodrat.engines.sqlite.writer_queue import WriterQueue
 from woodrat.errors import Unavailable
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
-    from woodrat.engines.port import Compaction
+    from woodrat.engines.records import Compaction
 
 MEMORY: Final = ":memory:"
 """What SQLite calls a database in memory."""
@@ -46,9 +46,9 @@ class InMemoryEngine(SqliteEngine):
         self.path, self.location, self.readonly = MEMORY, None, False
         self.queries = queries()
         self._process = pid()
-        self.gate, self.fence = Gate(None), Fence(MEMORY)
+        self.writer_queue, self.write_stop = WriterQueue(None), WriteStop(MEMORY)
         self.sound = set()
-        self.shared = self._make = None
+        self.shared_commit = self._make = None
         self.closed = False
         self._lock = threading.RLock()
         """Held by the thread that reads or writes."""
@@ -64,7 +64,7 @@ class InMemoryEngine(SqliteEngine):
     def _use(self, connection: apsw.Connection) -> None:
         """Read and write by a connection from now on; views that are open stay with theirs."""
         reads = self._keeps_few
-        self._writer, self._reader = Connected(connection, reads=reads), _Reader(connection, reads=reads)
+        self._writer, self._reader = CachedConnection(connection, reads=reads), _Reader(connection, reads=reads)
         self._views = 0
         """How many views are open that read by it."""
 
@@ -114,7 +114,7 @@ class InMemoryEngine(SqliteEngine):
             if not self._users:
                 self._writer.close()
 
-    def take(self) -> Connected:
+    def take(self) -> CachedConnection:
         self._enter()
         try:
             if not self._writer.connection.getautocommit():
@@ -125,12 +125,12 @@ class InMemoryEngine(SqliteEngine):
             self._leave()
             raise
 
-    def give_back(self, reader: Connected) -> None:
+    def give_back(self, reader: CachedConnection) -> None:
         if reader is self._reader:
             self._views -= 1
         self._leave()
 
-    def take_writer(self) -> Connected:
+    def take_writer(self) -> CachedConnection:
         self._enter()
         try:
             assert self._writer.connection.getautocommit(), "a thread has one write open at a time"
@@ -144,7 +144,7 @@ class InMemoryEngine(SqliteEngine):
     def give_back_writer(self) -> None:
         self._leave()
 
-    def acknowledge(self) -> Connected:
+    def acknowledge(self) -> CachedConnection:
         self._commits += 1
         return self._writer
 
@@ -179,7 +179,7 @@ class InMemoryEngine(SqliteEngine):
             return _connected(self._writer.connection.serialize("main"))
 
 
-class _Reader(Connected):
+class _Reader(CachedConnection):
     """A connection as views use it: nobody writes meanwhile, so they need no transaction of SQLite."""
 
     def begin(self) -> None:

@@ -63,18 +63,6 @@ SELECT recorded_at FROM entry WHERE id = :id;
 -- Leaf hashes in order of position.
 SELECT leaf FROM entry WHERE id BETWEEN :low AND :high ORDER BY id;
 
--- name: add_entry
--- Add a header and its leaf.
-INSERT INTO entry (id, log, recorded_at, kind, write, length, request, commitment, leaf) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
-
--- name: add_body
--- Add a body and its nonce.
-INSERT INTO body (id, nonce, body) VALUES (?, ?, ?);
-
--- name: add_origin
--- Note where an entry was first written.
-INSERT INTO origin (id, log, position) VALUES (?, ?, ?);
-
 -- name: merged
 -- The entry of another log nearest to a position, not after it, and where it stands here.
 SELECT origin.position, origin.id FROM origin
@@ -96,10 +84,6 @@ SELECT max(id) FROM clone WHERE id BETWEEN :low AND :high;
 -- Note how far a log was taken over from another ledger.
 INSERT OR IGNORE INTO clone (id, log) VALUES (:id, :log);
 
--- name: add_node
--- Keep the root of a complete subtree.
-INSERT INTO node (tenant, height, place, hash) VALUES (?, ?, ?, ?);
-
 -- name: other_tenant
 -- Whether the file holds another tenant.
 SELECT 1 FROM tenant WHERE name <> :name LIMIT 1;
@@ -115,10 +99,6 @@ INSERT OR REPLACE INTO purge (id) VALUES (1);
 -- name: erase_body
 -- Remove a body and its nonce.
 UPDATE body SET nonce = NULL, body = NULL WHERE id = ?;
-
--- name: erase_receipt
--- Forget what an idempotency key was used for.
-DELETE FROM receipt WHERE tenant = ? AND agent = ? AND key = ?;
 
 -- name: said_by_digest
 -- Observations of a tenant whose digest begins so.
@@ -161,10 +141,6 @@ SELECT min(at) FROM (
     SELECT (SELECT last FROM kept WHERE entity = :entity AND position >= :through ORDER BY position LIMIT 1) AS at
     UNION ALL SELECT min(position) FROM anchor WHERE entity = :entity AND position >= :through
 );
-
--- name: add_anchor
--- Note an observation as one that a walk back may begin at.
-INSERT INTO anchor (entity, position) VALUES (?, ?);
 
 -- name: chain
 -- Observations of one entity that stand after :after and no later than :through, found from :start on backwards.
@@ -242,10 +218,6 @@ WHERE part IS NOT NULL LIMIT :limit;
 -- Collections of an entity of which parts are kept one by one.
 SELECT DISTINCT field FROM element WHERE entity = :entity;
 
--- name: add_element
--- Keep a part of a collection from a position on.
-INSERT OR REPLACE INTO element (entity, field, key, position, part) VALUES (?, ?, ?, ?, ?);
-
 -- name: next_kept
 -- The merge state kept next after a position: where it is true, and the last observation in it.
 SELECT position, last FROM kept WHERE entity = :entity AND position > :after ORDER BY position LIMIT 1;
@@ -256,10 +228,6 @@ SELECT late.id, body.body, said.digest
 FROM late JOIN said ON said.id = late.id LEFT JOIN body ON body.id = late.id
 WHERE late.entity = :entity AND late.valid_from <= :effective AND late.id BETWEEN :low AND :high ORDER BY late.id;
 
--- name: add_late
--- Note an observation that holds since before something said earlier, or a retraction.
-INSERT INTO late (entity, valid_from, id) VALUES (?, ?, ?);
-
 -- name: add_entity
 -- Note an entity anything is said of, or that a group is kept under.
 INSERT INTO entity (id, tenant, type, key, digest, first, last, until, state_at, state)
@@ -268,18 +236,6 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 -- name: set_entity
 -- Note the observations of an entity and the present merge state of the fold it is the smallest of.
 UPDATE entity SET first = ?, last = ?, until = ?, state_at = ?, state = ? WHERE id = ?;
-
--- name: add_said
--- Index an observation.
-INSERT INTO said (id, entity, previous, digest) VALUES (?, ?, ?, ?);
-
--- name: add_naming
--- Index what an observation names.
-INSERT OR IGNORE INTO naming (target, id) VALUES (?, ?);
-
--- name: add_kept
--- Keep merge state along the history.
-INSERT INTO kept (entity, position, last, until, state) VALUES (?, ?, ?, ?, ?);
 
 -- name: scan_past
 -- Rows of an index that were true at a position, by key.
@@ -315,54 +271,14 @@ CROSS JOIN index_row ON index_row.tenant = :tenant AND index_row.name = :name
          ORDER BY later.key LIMIT 1 OFFSET :limit),
         unhex(sought.value ->> 1));
 
--- name: add_index_row
--- Add a row to an index, unless its key has one.
-INSERT OR IGNORE INTO index_row (tenant, name, key, since, value) VALUES (?, ?, ?, ?, ?);
-
--- name: add_index_past
--- Add a row to an index that ended again.
-INSERT OR REPLACE INTO index_past (tenant, name, key, since, until, value) VALUES (?, ?, ?, ?, ?, ?);
-
 -- name: end_index_row
 -- Keep a row of an index that ends; one that was never true is not kept.
 INSERT OR REPLACE INTO index_past (tenant, name, key, since, until, value)
 SELECT tenant, name, key, since, ?, value FROM index_row WHERE tenant = ? AND name = ? AND key = ? AND since < ?;
 
--- name: drop_index_row
--- Take a row of an index away.
-DELETE FROM index_row WHERE tenant = ? AND name = ? AND key = ?;
-
 -- name: set_meta
 -- Note something under a name.
 INSERT OR REPLACE INTO meta (tenant, name, value) VALUES (:tenant, :name, :value);
-
--- name: drop_said
--- Forget an observation.
-DELETE FROM said WHERE id = ?;
-
--- name: drop_naming
--- Forget that an observation names another.
-DELETE FROM naming WHERE target = ? AND id = ?;
-
--- name: drop_kept
--- Forget the merge states kept along the history of an entity.
-DELETE FROM kept WHERE entity = ?;
-
--- name: drop_elements
--- Forget the parts of collections that are kept one by one under an entity.
-DELETE FROM element WHERE entity = ?;
-
--- name: drop_anchors
--- Forget the observations of an entity that a walk back may begin at.
-DELETE FROM anchor WHERE entity = ?;
-
--- name: drop_late
--- Forget which observations of an entity were said late.
-DELETE FROM late WHERE entity = ?;
-
--- name: drop_entity
--- Forget an entity and its present merge state.
-DELETE FROM entity WHERE id = ?;
 
 -- name: drop_derived
 -- Forget what is derived from a tenant's log. Rows that belong to no entity or no tenant at all go too: numbers of entities

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import apsw
 
 from woodrat.canon import moment
-from woodrat.engines.sql import codec
+from woodrat.engines import codec
 from woodrat.engines.sqlite.connection import prepare, set_up
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.errors import Unavailable

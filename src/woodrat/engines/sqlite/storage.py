@@ -13,14 +13,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 from woodrat.canon.ids import TenantId
+from woodrat.engines.engine import Storage
 from woodrat.engines.sqlite.connection import queries, translated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from woodrat.engines.sqlite.connected import Connected
-    from woodrat.engines.sqlite.tables import SqliteView
+    from woodrat.engines.sqlite.cached_connection import CachedConnection
+    from woodrat.engines.sqlite.view import SqliteView
 
 FILES: Final = ("", "-wal", "-shm", "-journal", "-queue")
 """What the names of the files of a database end in: the file itself, those of SQLite beside it, and ours."""
@@ -43,14 +44,14 @@ class Readable(Protocol):
     def view(self, tenant: TenantId) -> AbstractContextManager[SqliteView]:
         """Open a view of a tenant."""
 
-    def take(self) -> Connected:
+    def take(self) -> CachedConnection:
         """Return a connection to read by."""
 
-    def give_back(self, reader: Connected) -> None:
+    def give_back(self, reader: CachedConnection) -> None:
         """Take a connection back."""
 
 
-class SqliteStorage:
+class SqliteStorage(Storage):
     """The files of one database, as far as one tenant is concerned."""
 
     def __init__(self, engine: Readable, tenant: TenantId, open_paths: Callable[[], Sequence[str]]) -> None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import apsw
 
-from woodrat.engines.port import Mismatch
-from woodrat.engines.sql import codec, layout
+from woodrat.engines import codec, layout
+from woodrat.engines.records import Mismatch
 from woodrat.engines.sqlite.connection import queries, sql
 
 if TYPE_CHECKING:
-    from woodrat.engines.sql.view import SqlView
+    from woodrat.engines.view import View
 
 _LOG_TABLES: Final = frozenset({"entry", "body", "tenant", "log", "receipt", "origin", "clone"})
 _TREE = re.compile(r"\b[Tt]ree (\d+)")
@@ -24,7 +24,7 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 class Structure:
     """Checks the file that a view reads."""
 
-    def __init__(self, view: SqlView, run: Callable[..., apsw.Cursor]) -> None:
+    def __init__(self, view: View, run: Callable[..., apsw.Cursor]) -> None:
         self._view, self._run = view, run
         self._named = queries("comparison.sql")
         self._size = view.extent()

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from woodrat.engines.sql import codec
-from woodrat.engines.sql.write import SqlTransaction
+from woodrat.engines import codec
 from woodrat.engines.sqlite.connection import erasing
-from woodrat.engines.sqlite.tables import SqliteView
+from woodrat.engines.sqlite.view import SqliteView
+from woodrat.engines.transaction import Transaction
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
-    from woodrat.engines.sql.cache import Memory
-    from woodrat.engines.sqlite.connected import Connected
+    from woodrat.engines.cache import Memory
+    from woodrat.engines.sqlite.cached_connection import CachedConnection
 
 
-class SqliteTransaction(SqlTransaction, SqliteView):
+class SqliteTransaction(Transaction, SqliteView):
     """One write of one tenant of a file."""
 
     def __init__(
         self,
-        writer: Connected,
+        writer: CachedConnection,
         named: dict[str, str],
         tenant: TenantId,
         memory: Memory,
@@ -50,11 +51,11 @@ class SqliteTransaction(SqlTransaction, SqliteView):
         self.number = self.memory.number = self.value("add_tenant", name=self.name)
         self.base = codec.base(self.tenant_number)
 
-    def erase(self, positions: Iterable[int], receipts: Iterable[tuple[str, str]]) -> None:
+    @contextmanager
+    def erasing(self) -> Iterator[None]:
         with erasing(self._connection):
             self.run("due")
-            self.many("erase_body", [(self.base + position,) for position in positions])
-            self.many("erase_receipt", [(self.tenant_number, *name) for name in receipts])
+            yield
 
     def drop_tables(self) -> None:
         if self.shares():

@@ -15,7 +15,7 @@ import apsw
 from woodrat.engines.sqlite.connection import BUSY_MILLISECONDS, WAL_PAGES
 
 if TYPE_CHECKING:
-    from woodrat.engines.sqlite.fence import Fence
+    from woodrat.engines.sqlite.write_stop import WriteStop
 
 LARGE_BYTES: Final = 16 << 20
 """From this size on the file is cut off: about four times of what it has while nobody reads for long."""
@@ -36,8 +36,8 @@ def size_of(path: str) -> int:
 class WriteAheadLog:
     """The write-ahead log as the writer of one engine sees it."""
 
-    def __init__(self, path: str, connection: apsw.Connection, fence: Fence) -> None:
-        self._path, self._connection, self._fence = path, connection, fence
+    def __init__(self, path: str, connection: apsw.Connection, write_stop: WriteStop) -> None:
+        self._path, self._connection, self._write_stop = path, connection, write_stop
         self._pages = 0
         self._pause = 0
         connection.set_wal_hook(self._grown)
@@ -59,7 +59,7 @@ class WriteAheadLog:
             if pages == done and pause <= 1 and size_of(self._path) >= LARGE_BYTES:
                 self._cut()
         except apsw.Error as error:
-            self._fence.watch(error, self._connection)
+            self._write_stop.watch(error, self._connection)
 
     def _cut(self) -> None:
         """Cut its file to nothing, unless somebody reads from it for longer than the writer waits."""

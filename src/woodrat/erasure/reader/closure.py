@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
 from woodrat.engines import cancellation
-from woodrat.engines.port import BEFORE_ALL, View
+from woodrat.engines.records import BEFORE_ALL
+from woodrat.engines.view import View
 from woodrat.erasure import rewrite
 from woodrat.erasure.plan import NO_ERASURE, Plan, Scope
 from woodrat.erasure.quotes import Finder, Quoted, is_long_enough, leaves, names_any, texts, unsearched

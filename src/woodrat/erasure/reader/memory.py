@@ -25,7 +25,8 @@ from woodrat.state.source import source_digest
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
     from woodrat.context import ErasureKeys
-    from woodrat.engines.port import Engine, View
+    from woodrat.engines.engine import Engine
+    from woodrat.engines.view import View
     from woodrat.proofs.verbs.keys import Keys
     from woodrat.state.observation import Observation
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from woodrat.canon import form
-from woodrat.engines.port import View
+from woodrat.engines.view import View
 from woodrat.erasure.plan import Plan, Scope
 from woodrat.erasure.quotes import names_any, unsearched
 from woodrat.log.erasure import KIND, record_mac

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from woodrat.context import Context, Erasures
-from woodrat.engines.port import Transaction
+from woodrat.engines.transaction import Transaction
 from woodrat.erasure.reader.memory import Remembered
 from woodrat.erasure.reader.tail import receipts_of
 from woodrat.erasure.verbs import erase as erasure_verbs

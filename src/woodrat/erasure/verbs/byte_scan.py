@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
-from woodrat.engines.port import BeyondReach, Compacts
 from woodrat.erasure.certificate import COMPACT, FINISH, STILL, Certificate, Stays
 from woodrat.erasure.quotes import Finder
 from woodrat.erasure.verbs import pending_search
@@ -28,8 +27,8 @@ from woodrat.records import dataclass, field, replace
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
     from woodrat.context import Context
-    from woodrat.engines import port
-    from woodrat.engines.port import Engine, Storage
+    from woodrat.engines import records
+    from woodrat.engines.engine import Engine, Storage
     from woodrat.erasure.verbs.pending_search import PendingSearch
 
 SCAN_BYTES: Final = 4 * 1_048_576
@@ -158,22 +157,21 @@ def finish(
     erasure that was just made, where it is too large to be noted. A dry run says what a compaction would take.
     """
     engine, tenant = context.engine, context.tenant
-    compacts = engine if isinstance(engine, Compacts) else None
     if dry_run:
-        estimated = None if compacts is None else _compaction(engine, tenant, compacts.estimate())
+        estimated = _compaction(engine, tenant, engine.estimate()) if engine.compacts else None
         return Finished(engine.purged(), searched=False, compaction=estimated)
     search = _pending(context) or own
     compaction: Compaction | None = None
-    if compacts is not None and compact == "always":
-        compaction = _compaction(engine, tenant, compacts.compact())
+    if engine.compacts and compact == "always":
+        compaction = _compaction(engine, tenant, engine.compact())
     finished = _searched(engine, tenant, search)
-    if compacts is not None and finished.hits and compact == "if_found":
-        compaction = _compaction(engine, tenant, compacts.compact())
+    if engine.compacts and finished.hits and compact == "if_found":
+        compaction = _compaction(engine, tenant, engine.compact())
         finished = _searched(engine, tenant, search)
     finished = replace(finished, compaction=compaction)
     if search is None or not finished.searched:
         return finished
-    if compacts is None or compaction is not None or not finished.hits:
+    if not engine.compacts or compaction is not None or not finished.hits:
         pending_search.settle(engine, tenant, search)
         completed = [_completed(one, finished) for one in search.certificates]
     else:
@@ -194,14 +192,13 @@ def _pending(context: Context) -> PendingSearch | None:
 def _searched(engine: Engine, tenant: TenantId, search: PendingSearch | None) -> Finished:
     """Empty the write-ahead log, then search the files."""
     if not engine.purge():
-        blockers = tuple(engine.blockers()) if isinstance(engine, Compacts) else ()
-        return Finished(purged=False, searched=False, blockers=blockers)
+        return Finished(purged=False, searched=False, blockers=tuple(engine.blockers()))
     if search is None:
         return Finished(purged=True, searched=False)
     return scan(engine, tenant, search.sought, search.words)
 
 
-def _compaction(engine: Engine, tenant: TenantId, found: port.Compaction) -> Compaction:
+def _compaction(engine: Engine, tenant: TenantId, found: records.Compaction) -> Compaction:
     """Return what a compaction took, without the sizes of a file that is not one tenant's alone."""
     shared = engine.storage(tenant).shared
     return Compaction(
@@ -215,8 +212,7 @@ def _compaction(engine: Engine, tenant: TenantId, found: port.Compaction) -> Com
 
 def with_copies(engine: Engine, tenant: TenantId, certificate: Certificate) -> Certificate:
     """Return a certificate that also names the copies around the storage, such as a server's write-ahead log."""
-    storage = engine.storage(tenant)
-    copies = storage.beyond_reach() if isinstance(storage, BeyondReach) else ()
+    copies = engine.storage(tenant).beyond_reach()
     return replace(certificate, stays=(*certificate.stays, *(Stays(what, why) for what, why in copies)))
 
 

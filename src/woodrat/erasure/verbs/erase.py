@@ -19,7 +19,8 @@ from woodrat.canon.digest import digest
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.clock import Clock, not_before
 from woodrat.context import Context, Erasures
-from woodrat.engines.port import Transaction, View
+from woodrat.engines.transaction import Transaction
+from woodrat.engines.view import View
 from woodrat.erasure import rewrite
 from woodrat.erasure.certificate import FINISH, Certificate, what_stays
 from woodrat.erasure.index import Concerned

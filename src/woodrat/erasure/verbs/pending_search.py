@@ -19,7 +19,9 @@ from woodrat.records import dataclass
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
     from woodrat.clock import Clock
-    from woodrat.engines.port import Engine, Transaction, View
+    from woodrat.engines.engine import Engine
+    from woodrat.engines.transaction import Transaction
+    from woodrat.engines.view import View
 
 SEALED_BYTES_MAX: Final = 8 << 20
 """What is sought in more bytes than this is not noted: then only the process that erased can search."""

@@ -11,7 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from woodrat.canon.digest import FORMAT
-from woodrat.engines.port import BEFORE_ALL, Engine, View
+from woodrat.engines.engine import Engine
+from woodrat.engines.records import BEFORE_ALL
+from woodrat.engines.view import View
 from woodrat.exchange.admission import meaning_of, stored_meaning
 from woodrat.exchange.index import mark, mark_bytes, noted_mark
 from woodrat.exchange.verbs.export import root_at

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.engines.port import BEFORE_ALL
+from woodrat.engines.records import BEFORE_ALL
 from woodrat.errors import Fault, Refused, shown
 from woodrat.exchange.lines import Misfit, Reader, entry_of
 from woodrat.exchange.relay.peers import Mark, leaf_at, marked, note

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, cast
 
 from woodrat import record_json
 from woodrat.canon.digest import FORMAT
-from woodrat.engines.port import BEFORE_ALL
+from woodrat.engines.records import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
 from woodrat.exchange.lines import Misfit, Reader, line, whole
 from woodrat.exchange.relay.peers import Mark, Peer, Start

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon.ids import TenantId
-from woodrat.engines.port import Engine
+from woodrat.engines.engine import Engine
 from woodrat.errors import Corrupt, Fault, Refused
 from woodrat.exchange.verbs import files
 from woodrat.exchange.verbs.export import root_at

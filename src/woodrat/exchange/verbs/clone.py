@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from woodrat.context import Context
-from woodrat.engines.port import Transaction
+from woodrat.engines.transaction import Transaction
 from woodrat.erasure.verbs import arrivals, byte_scan
 from woodrat.erasure.verbs.pending_search import PendingSearch
 from woodrat.errors import Fault, Refused

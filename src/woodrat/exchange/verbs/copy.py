@@ -20,8 +20,10 @@ import woodrat.explain.index  # noqa: F401 - it declares what writes list of the
 from woodrat.canon import form
 from woodrat.canon.ids import TenantId
 from woodrat.context import Context
+from woodrat.engines.engine import Engine
 from woodrat.engines.open import engine_for, is_postgres, path_of
-from woodrat.engines.port import BEFORE_ALL, Engine, View
+from woodrat.engines.records import BEFORE_ALL
+from woodrat.engines.view import View
 from woodrat.erasure.reader.tail import positions_of
 from woodrat.erasure.verbs import arrivals
 from woodrat.errors import Corrupt, Fault, NotFound, Refused, WoodratError

@@ -7,7 +7,8 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from woodrat.engines.port import BEFORE_ALL, View
+from woodrat.engines.records import BEFORE_ALL
+from woodrat.engines.view import View
 from woodrat.errors import Fault, Refused, shown
 from woodrat.exchange import lines
 from woodrat.exchange.verbs import files

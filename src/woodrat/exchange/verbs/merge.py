@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import form
 from woodrat.canon.digest import digest
-from woodrat.engines.port import View
+from woodrat.engines.view import View
 from woodrat.erasure.verbs import arrivals
 from woodrat.exchange.lines import Arrived
 from woodrat.ledger import entry_index, state_steps

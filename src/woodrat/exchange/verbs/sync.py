@@ -108,7 +108,7 @@ def sync(
 
 def _opened(context: Context, path: str, *, readonly: bool) -> Context:
     """Return the same tenant's ledger in another file, of which nothing is signed."""
-    own = getattr(context.engine, "path", None)
+    own = context.engine.path
     if own is not None and same_file(own, path):
         raise _itself(path)
     engine = engine_for(path, readonly=readonly)

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
-from woodrat.engines.port import BEFORE_ALL, IndexRow
+from woodrat.engines.records import BEFORE_ALL, IndexRow
 from woodrat.errors import Unavailable
 from woodrat.explain.references import named_observations, read_ref
 from woodrat.explain.remake import is_whole
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
     from woodrat.merge.snapshot import Snapshot
 
 NAME: Final = "evidence"

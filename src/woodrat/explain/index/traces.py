@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.engines.port import IndexRow
+from woodrat.engines.records import IndexRow
 from woodrat.explain.index import touched
 from woodrat.explain.index.touched import concerned as concerned
 from woodrat.explain.index.touched import follow as follow

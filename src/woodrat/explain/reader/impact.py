@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.canon import form
 from woodrat.engines import cancellation
-from woodrat.engines.port import BEFORE_ALL
+from woodrat.engines.records import BEFORE_ALL
 from woodrat.explain.impact import (
     AffectedRun,
     Impact,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from woodrat.canon.form import Json
-    from woodrat.engines.port import KindedBody
+    from woodrat.engines.records import KindedBody
     from woodrat.runs.reader.recounter import Recounter
     from woodrat.runs.summary import Line
 

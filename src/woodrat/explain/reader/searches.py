@@ -15,7 +15,7 @@ from woodrat.log.erasure import KIND
 
 if TYPE_CHECKING:
     from woodrat.context import Context
-    from woodrat.engines.port import Engine
+    from woodrat.engines.engine import Engine
     from woodrat.explain.reader.tracer import Tracer
     from woodrat.ledger.pages import PageRequest
 

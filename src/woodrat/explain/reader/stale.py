@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from woodrat.canon import form
-from woodrat.engines.port import BEFORE_ALL
+from woodrat.engines.records import BEFORE_ALL
 from woodrat.explain.references import named_observations, read_ref
 from woodrat.explain.remake import SAME, Remade, from_models, is_whole, rules_key
 from woodrat.explain.stale import Belief, Stale

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from woodrat.canon.ids import Ref
     from woodrat.context import Context
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
     from woodrat.explain.stale import Stale
     from woodrat.ledger.read import Reader
     from woodrat.state.observation import Observation

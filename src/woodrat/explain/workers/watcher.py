@@ -15,14 +15,14 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from woodrat.engines.port import BEFORE_ALL
+from woodrat.engines.records import BEFORE_ALL
 from woodrat.explain.workers.subscription import Subscription, check_callback
 from woodrat.ledger import subscriptions
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
     from woodrat.context import Context
-    from woodrat.engines.port import Engine
+    from woodrat.engines.engine import Engine
     from woodrat.explain.workers.subscription import Callback
 
 WAITING_MAX: Final = 256

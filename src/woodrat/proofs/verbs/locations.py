@@ -27,7 +27,7 @@ from woodrat.records import dataclass
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
     from woodrat.clock import Clock
-    from woodrat.engines.port import Engine
+    from woodrat.engines.engine import Engine
 
 NAME_CHARACTERS: Final = 26
 """How much of a digest names a file under `ledgers/`."""

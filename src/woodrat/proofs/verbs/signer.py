@@ -28,7 +28,8 @@ from woodrat.records import dataclass
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
     from woodrat.clock import Clock
-    from woodrat.engines.port import Engine, View
+    from woodrat.engines.engine import Engine
+    from woodrat.engines.view import View
 
 try:
     import fcntl

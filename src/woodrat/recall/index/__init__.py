@@ -14,8 +14,8 @@ import weakref
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.engines.port import BEFORE_ALL, IndexRow, Products
-from woodrat.engines.port import VECTORS as VECTORS
+from woodrat.engines.records import BEFORE_ALL, IndexRow
+from woodrat.engines.records import VECTORS as VECTORS
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable
 from woodrat.ledger import index as log_index
 from woodrat.ledger.erasures import erased_since
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from woodrat.context import Context
-    from woodrat.engines.port import Engine, View
+    from woodrat.engines.engine import Engine
+    from woodrat.engines.view import View
     from woodrat.ledger.progress import Progress
     from woodrat.merge import Policy
     from woodrat.recall.embedders import Embedder
@@ -321,7 +322,7 @@ def follow_vectors(
     with context.engine.view(context.tenant) as view:
         if cached.is_outdated(view):
             return  # whoever asks next begins with what is left
-        if index.unheld is None and isinstance(view, Products) and _matrix_bytes(index) > MATRIX_BYTES_MAX:
+        if index.unheld is None and view.multiplies and _matrix_bytes(index) > MATRIX_BYTES_MAX:
             index.let_engine_multiply()
             cached.vectors = BEFORE_ALL  # what it holds is to be seen
         _load_vectors(view, name, cached)
@@ -417,7 +418,7 @@ def _matrix_bytes(index: PassageIndex) -> int:
 
 def _load_squares(view: View, name: str, index: PassageIndex, after: int) -> None:
     """Note which rows' vectors the engine holds that the index does not know of yet."""
-    assert isinstance(view, Products) and index.unheld is not None, "an engine that multiplies goes on doing so"
+    assert view.multiplies and index.unheld is not None, "an engine that multiplies goes on doing so"
     last = _last_key(after)
     for _, vector in view.scan(name, after=last, limit=1):
         _check_dimension(vector, index)
@@ -455,7 +456,7 @@ def held_products(context: Context, embedder: Embedder | None, cached: CachedInd
     import numpy
 
     with context.engine.view(context.tenant) as view:
-        assert isinstance(view, Products), "an engine that multiplies goes on doing so"
+        assert view.multiplies, "an engine that multiplies goes on doing so"
         rows, numbers = _by_row(index, *view.products(VECTORS + embedder.id, vector))
     products, lost = numpy.zeros(len(index)), numpy.frombuffer(index.squares, numpy.float64) > 0
     products[rows] = numbers

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from woodrat.canon.ids import Ref
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
     from woodrat.merge import Policy
 
 UNSPOKEN: Final = frozenset({relation.SAME_AS, ABOUT})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from woodrat.engines.port import BEFORE_ALL, IndexRow
+from woodrat.engines.records import BEFORE_ALL, IndexRow
 from woodrat.ledger import entry_index
 from woodrat.ledger.log_rows import Listed
 from woodrat.runs import steps
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from woodrat.canon.ids import Ref
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
     from woodrat.ledger.index import Lookup
     from woodrat.runs.steps import DecisionOrigins
 

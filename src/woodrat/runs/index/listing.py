@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
-from woodrat.engines.port import BEFORE_ALL, IndexRow
+from woodrat.engines.records import BEFORE_ALL, IndexRow
 from woodrat.errors import Unavailable
 from woodrat.ledger import entry_index
 from woodrat.ledger.log_rows import STANDING, Listed
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from woodrat.canon.ids import Ref
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
     from woodrat.log.entry import Entry
     from woodrat.runs.steps import Judgement
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import Ref
     from woodrat.canon.moment_words import Time
     from woodrat.context import Context, StandIn
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.report import Report
     from woodrat.ledger.write import Draft

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.canon import ids
-from woodrat.engines.port import BEFORE_ALL
+from woodrat.engines.records import BEFORE_ALL
 from woodrat.errors import Fault, Refused, pointer_part, shown
 from woodrat.ledger.moments import here, placed
 from woodrat.ledger.ownership import NOTHING_RECORDED

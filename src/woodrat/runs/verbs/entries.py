@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from woodrat.clock import Clock
     from woodrat.context import Context
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
     from woodrat.ledger.write import Draft
     from woodrat.runs.record import RunRecord
 

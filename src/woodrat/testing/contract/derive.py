@@ -17,15 +17,10 @@ from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.context import Context
-from woodrat.engines.port import (
-    BEFORE_ALL,
-    KEPT_EVERY,
-    Engine,
-    IndexRow,
-    Kept,
-    View,
-)
+from woodrat.engines.engine import Engine
+from woodrat.engines.records import BEFORE_ALL, KEPT_EVERY, IndexRow, Kept
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
+from woodrat.engines.view import View
 from woodrat.ledger import entry_index, state_steps
 from woodrat.ledger.derived_part import DerivedPart
 from woodrat.ledger.read import Reader

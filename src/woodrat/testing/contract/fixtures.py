@@ -13,9 +13,7 @@ import pytest
 
 from woodrat import Ledger, NotFound, Refused
 from woodrat.canon import form
-from woodrat.engines.port import (
-    Engine,
-)
+from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader

@@ -14,12 +14,9 @@ from woodrat import Past, Refused, Report, Unavailable, WoodratError
 from woodrat.canon import form, ids, moment
 from woodrat.canon.digest import digest as digest_of
 from woodrat.canon.ids import Ref, TenantId
-from woodrat.engines.port import (
-    BEFORE_ALL,
-    Engine,
-    Head,
-    Transaction,
-)
+from woodrat.engines.engine import Engine
+from woodrat.engines.records import BEFORE_ALL, Head
+from woodrat.engines.transaction import Transaction
 from woodrat.ledger import entry_index
 from woodrat.log import tree
 from woodrat.log.entry import Entry, request_commitment

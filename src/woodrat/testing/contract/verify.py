@@ -9,13 +9,8 @@ import pytest
 from woodrat import Ledger
 from woodrat.canon.ids import Ref
 from woodrat.canon.order import order_bytes
-from woodrat.engines.port import (
-    BEFORE_ALL,
-    KEPT_EVERY,
-    Engine,
-    IndexRow,
-    Kept,
-)
+from woodrat.engines.engine import Engine
+from woodrat.engines.records import BEFORE_ALL, KEPT_EVERY, IndexRow, Kept
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import fingerprint_index, identifying_values
 from woodrat.ledger.comparison import TABLES, Comparison

@@ -15,13 +15,9 @@ from woodrat.canon import moment
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref, TenantId
 from woodrat.context import Context
-from woodrat.engines.port import (
-    BEFORE_ALL,
-    KEPT_EVERY,
-    Engine,
-    Head,
-    Transaction,
-)
+from woodrat.engines.engine import Engine
+from woodrat.engines.records import BEFORE_ALL, KEPT_EVERY, NOTHING_ASKED, Asks, Head
+from woodrat.engines.transaction import Transaction
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.write import Draft, Writer
 from woodrat.log import tree
@@ -64,10 +60,10 @@ class _Watched(CrashingEngine):
     kept: Any = None
 
     @contextmanager
-    def transaction(self, tenant: TenantId) -> Iterator[Transaction]:
+    def transaction(self, tenant: TenantId, asks: Asks = NOTHING_ASKED) -> Iterator[Transaction]:
         """Open a transaction, once what is kept was noted."""
         self.kept = fingerprint_of(self.inner)
-        with super().transaction(tenant) as write:
+        with super().transaction(tenant, asks) as write:
             yield write
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from woodrat.engines.port import Standing
+from woodrat.engines.records import Standing
 from woodrat.errors import Fault, NotFound, Refused
 from woodrat.explain.reader.tracer import observations_named
 from woodrat.ledger import entry_index
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
-    from woodrat.engines.port import View
+    from woodrat.engines.view import View
     from woodrat.explain.reader.tracer import Tracer
     from woodrat.merge.rules import Rules
     from woodrat.merge.snapshot import Snapshot

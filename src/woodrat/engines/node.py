@@ -1,14 +1,15 @@
-"""Nodes: the roots of complete subtrees that are kept, and the error for what of a log is damaged."""
+"""Node: the table of the roots of complete subtrees, from which frontiers and proofs are made."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from woodrat.engines.tables import damaged
 from woodrat.errors import Corrupt
 from woodrat.log.tree import HASH_BYTES, node_hash
 
 if TYPE_CHECKING:
-    from woodrat.engines.sql.tables import Tables
+    from woodrat.engines.tables import Tables
 
 NODE_STEP = 4
 """Roots of complete subtrees are kept at every so many levels; those between are made from 16 below."""
@@ -55,15 +56,6 @@ def _stale(position: int) -> Corrupt:
         "`woodrat rebuild`, which makes it again from the log; if a checkpoint is held elsewhere, verify against it "
         "first, since a rewritten log looks like this too.",
         {"position": position, "damage": "node"},
-    )
-
-
-def damaged(position: int, what: str) -> Corrupt:
-    """Return the error for something of the log that is not there, or not what was written."""
-    return Corrupt(
-        f"Position {position}: its {what} is gone or is not what was written. Stop writing, copy the file, and restore "
-        "a backup.",
-        {"position": position, "damage": what},
     )
 
 

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Protocol
 
 from woodrat.canon.ids import Ref, TenantId
-from woodrat.engines.port import Head, LastKept
+from woodrat.engines.records import Head, LastKept
 from woodrat.merge.fold import MergeState
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Together: writes of several callers that become durable in one commit, each of them whole or not at all.
+"""Shared commit: writes of several callers that become durable in one commit, each of them whole or not at all.
 
 A commit waits for the disk; writes that wait at the same time can share it. They are one transaction of SQLite, and
 each of them a savepoint: one that is refused is undone by itself, and its neighbours never notice.
@@ -16,41 +16,41 @@ from woodrat.errors import Unavailable
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
-    from woodrat.engines.sqlite.connected import Connected
-    from woodrat.engines.sqlite.fence import Fence
-    from woodrat.engines.sqlite.gate import Gate
+    from woodrat.engines.sqlite.cached_connection import CachedConnection
     from woodrat.engines.sqlite.transaction import SqliteTransaction
+    from woodrat.engines.sqlite.write_stop import WriteStop
+    from woodrat.engines.sqlite.writer_queue import WriterQueue
 
 
 class Opening(Protocol):
     """Opens what one write goes through."""
 
-    def __call__(self, writer: Connected, tenant: TenantId) -> SqliteTransaction: ...
+    def __call__(self, writer: CachedConnection, tenant: TenantId) -> SqliteTransaction: ...
 
 
 class Writable(Protocol):
     """The engine whose commit is shared."""
 
     path: str
-    gate: Gate
-    fence: Fence
-    shared: Together | None
+    writer_queue: WriterQueue
+    write_stop: WriteStop
+    shared_commit: SharedCommit | None
     """The commit that is shared now."""
 
-    def take_writer(self) -> Connected:
+    def take_writer(self) -> CachedConnection:
         """Return the connection to write by, to the one whose turn it is."""
 
     def give_back_writer(self) -> None:
         """Take it back."""
 
-    def acknowledge(self) -> Connected:
+    def acknowledge(self) -> CachedConnection:
         """Make sure of a commit before anybody is told; return the connection to go on with."""
 
     def take_over(self) -> None:
         """Take over pages of the log once there are many."""
 
 
-class Together:
+class SharedCommit:
     """A commit to be shared, while it lasts. Only the thread that opened it writes in it."""
 
     __slots__ = ("_engine", "_open", "_thread", "_turn", "_writer")
@@ -61,7 +61,7 @@ class Together:
 
     def __enter__(self) -> None:
         engine = self._engine
-        self._turn = engine.gate.turn()
+        self._turn = engine.writer_queue.turn()
         self._turn.__enter__()
         try:
             self._writer = engine.take_writer()
@@ -70,7 +70,7 @@ class Together:
             except BaseException:
                 engine.give_back_writer()
                 raise
-            engine.shared = self
+            engine.shared_commit = self
         except BaseException as error:
             self._turn.__exit__(None, None, None)
             ours = translation(error, engine.path) if isinstance(error, apsw.Error) else None
@@ -81,7 +81,7 @@ class Together:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         engine, connection = self._engine, self._writer.connection
         try:
-            engine.shared = None
+            engine.shared_commit = None
             if error is None and connection.getautocommit():
                 raise _ended(engine.path)
             if error is None:
@@ -100,7 +100,7 @@ class Together:
                     self._writer.undo(None)
             finally:
                 try:
-                    engine.fence.watch(error, connection)
+                    engine.write_stop.watch(error, connection)
                     engine.give_back_writer()
                 finally:
                     self._turn.__exit__(None, None, None)
@@ -109,18 +109,18 @@ class Together:
         """Return whether this thread may write in it."""
         return self._thread == threading.get_ident()
 
-    def part(self, tenant: TenantId) -> Part:
+    def part(self, tenant: TenantId) -> SharedWrite:
         """Return one write of it."""
-        return Part(self._engine.path, self._writer, self._open, tenant)
+        return SharedWrite(self._engine.path, self._writer, self._open, tenant)
 
 
-class Part:
+class SharedWrite:
     """One write of a shared commit, while it lasts."""
 
     __slots__ = ("_open", "_path", "_tenant", "_write", "_writer")
     _write: SqliteTransaction | None
 
-    def __init__(self, path: str, writer: Connected, opening: Opening, tenant: TenantId) -> None:
+    def __init__(self, path: str, writer: CachedConnection, opening: Opening, tenant: TenantId) -> None:
         self._path, self._writer, self._open, self._tenant = path, writer, opening, tenant
         self._write = None
 

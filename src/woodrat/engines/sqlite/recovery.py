@@ -1,4 +1,4 @@
-"""Carrying over: commits that went into a write-ahead log which somebody deleted are brought into the file at the path.
+"""Recovery: commits that went into a write-ahead log which somebody deleted are brought into the file at the path.
 
 The old connection still sees them, so its database is saved beside the file. A log is written by one process at a time,
 and entries are never changed: if the saved database has every entry of the file, it is the file and what came after.

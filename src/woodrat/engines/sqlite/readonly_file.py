@@ -1,4 +1,4 @@
-"""Medium: a file that lies where nothing can be written, such as a disc, a snapshot or a volume mounted read-only.
+"""Read-only file: one that lies where nothing can be written, such as a disc, a snapshot or a volume mounted read-only.
 
 SQLite makes two files beside a database with a write-ahead log, even to read it, which fails there. A ledger that was
 closed has nothing in that log, so its file alone is all of it, and is opened as one that does not change. A log that
@@ -28,7 +28,7 @@ def is_readonly(path: str) -> bool:
     return bool(found.f_flag & os.ST_RDONLY)
 
 
-class Unchanging:
+class ReadonlyFile:
     """A file on a read-only medium, as it was when it was opened."""
 
     __slots__ = ("_path", "_real", "_was")
@@ -39,7 +39,7 @@ class Unchanging:
         self._check_log()
 
     @classmethod
-    def of(cls, path: str) -> Unchanging | None:
+    def of(cls, path: str) -> ReadonlyFile | None:
         """Return a file that can be read without the files beside it; none where SQLite reads it as any other.
 
         `Unavailable` where its write-ahead log is needed and cannot be read.
@@ -99,5 +99,5 @@ def check_writable(path: str) -> None:
 
 def connect_readonly(path: str) -> apsw.Connection:
     """Open a file to read, wherever it lies, without any setting."""
-    found = Unchanging.of(path)
+    found = ReadonlyFile.of(path)
     return apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY) if found is None else found.connect()

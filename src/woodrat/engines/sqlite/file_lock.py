@@ -1,4 +1,4 @@
-"""The hold: files that are open stay the files at their path, and every write checks that they did.
+"""The file lock: files that are open stay the files at their path, and every write checks that they did.
 
 SQLite's locks belong to the process. A second SQLite in the same process (Python's `sqlite3` is one) does not notice
 them, and closing any descriptor of a file gives them up: a copy or a plain read of the ledger is enough. Whoever closes
@@ -58,7 +58,7 @@ def lock(descriptor: int, kind: int, start: int, length: int, *, wait: bool = Fa
         raise
 
 
-class _Held:
+class _LockedFiles:
     """The files of one ledger, for all engines of this process that have it open."""
 
     def __init__(self) -> None:
@@ -114,23 +114,23 @@ class _Held:
             os.close(self.descriptors.pop()[0])
 
 
-_held: dict[Id, _Held] = {}
+_held: dict[Id, _LockedFiles] = {}
 _holding = threading.RLock()  # what is collected meanwhile is let go of in the same thread
 
 
-class Hold:
-    """Holds the files of a ledger for one engine."""
+class FileLock:
+    """Locks the files of a ledger for one engine."""
 
     def __init__(self, path: str) -> None:
         self._real = os.path.realpath(path)
         self._paths = {end: self._real + end for end in _ENDS}
-        self._held: _Held | None = None
+        self._held: _LockedFiles | None = None
         self._counts = False
         """Whether it counts among those who hold the files."""
         self._pin: int | None = None
 
     def take(self) -> bool:
-        """Hold the database before it is opened; return False if it has to be made first."""
+        """FileLock the database before it is opened; return False if it has to be made first."""
         with _holding:
             for old, other in list(_held.items()):
                 if other.abandoned:
@@ -139,7 +139,7 @@ class Hold:
             place = _id(self._real)
             held = _held.get(place) if place is not None else None
             if held is None or not held.count:
-                held = held or _Held()
+                held = held or _LockedFiles()
                 descriptor = held.open(self._real)
                 if descriptor is None:
                     return False

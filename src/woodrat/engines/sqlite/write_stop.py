@@ -1,4 +1,4 @@
-"""The fence: after a failed flush nothing more is written through an engine, until the file is opened anew.
+"""The write stop: after a failed flush nothing more is written through an engine, until the file is opened anew.
 
 A flush that fails may be the only sign that the system dropped what it was to keep, and the next one may succeed all
 the same. So what was written since the last good flush counts for nothing until it was read again from the disk. The
@@ -31,8 +31,8 @@ _FLUSH_FAILED = (
 )
 
 
-class Fence:
-    """Stands around the writer of one engine once a flush failed, or its file went on without it."""
+class WriteStop:
+    """Stops the writer of one engine once a flush failed, or its file went on without it."""
 
     __slots__ = ("_path", "_why")
 
@@ -41,24 +41,24 @@ class Fence:
         self._why: str | None = None
 
     @property
-    def is_up(self) -> bool:
+    def is_stopped(self) -> bool:
         """Whether no more writes are accepted."""
         return self._why is not None
 
     def check(self) -> None:
-        """Refuse a write if the fence is up."""
+        """Refuse a write if writes are stopped."""
         if self._why is not None:
             raise Unavailable(f"{self._path}: {self._why}", {"path": self._path, "fenced": True})
 
-    def put_up(self, why: str) -> None:
+    def stop(self, why: str) -> None:
         """Refuse all later writes, and say why."""
         self._why = why
 
     def watch(self, error: object, connection: apsw.Connection) -> None:
-        """Put the fence up if this error of the writer says that a flush failed."""
-        if self.is_up or not is_flush(error):
+        """Stop writes if this error of the writer says that a flush failed."""
+        if self.is_stopped or not is_flush(error):
             return
-        self.put_up(_FLUSH_FAILED)
+        self.stop(_FLUSH_FAILED)
         # Closing would take the write-ahead log over into the file and delete it; it stays for the next opening.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         _drop_cached(os.path.realpath(self._path) + "-wal")

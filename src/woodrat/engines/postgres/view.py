@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import moment
 from woodrat.canon.ids import KEY_BYTES_MAX
-from woodrat.engines.port import BEFORE_ALL, Head, Mismatch
-from woodrat.engines.postgres import shown
+from woodrat.engines.postgres import state_columns
 from woodrat.engines.postgres.statements import BytesColumn, NumberColumn, all_compiled, named
-from woodrat.engines.sql.tables import ALL
-from woodrat.engines.sql.view import SqlView
+from woodrat.engines.records import BEFORE_ALL, Head, Mismatch
+from woodrat.engines.tables import ALL
+from woodrat.engines.view import View
 from woodrat.errors import Unavailable
 from woodrat.log.tree import Frontier
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import Ref, TenantId
+    from woodrat.engines.cache import Memory
     from woodrat.engines.postgres.connection import Connection
-    from woodrat.engines.sql.cache import Memory
     from woodrat.merge.fold import MergeState
     from woodrat.merge.rules import Rules
 
@@ -27,13 +27,13 @@ PAGE: Final = 1_000
 """How many entries are read at a time. It costs less than a cursor of the server, and holds nothing open."""
 SHOWN: Final = 250
 """Of how many entities what plain SQL shows is compared at a time."""
-SHOWN_COLUMNS: Final = ("entity", *shown.COLUMNS)
+SHOWN_COLUMNS: Final = ("entity", *state_columns.COLUMNS)
 """What is compared of each."""
 FIRST_PAGE: Final = 64
 """How many are read at first: whoever wants a page of a list takes no more."""
 
 
-class PostgresView(SqlView):
+class PostgresView(View):
     """Reading of one tenant."""
 
     last_text = "\U0010ffff" * (KEY_BYTES_MAX // 4 + 1)
@@ -70,10 +70,6 @@ class PostgresView(SqlView):
     def value(self, query: str, **values: Any) -> Any:
         rows = PostgresView.select(self, query, **values)
         return rows[0][0] if rows else None
-
-    def first_row(self, query: str, **values: Any) -> tuple[Any, ...] | None:
-        rows = PostgresView.select(self, query, **values)
-        return rows[0] if rows else None
 
     def stream(self, query: str, after: int, through: int | None, **values: Any) -> Iterator[tuple[Any, ...]]:
         bounds, limit = self.bounds(after, through), FIRST_PAGE
@@ -132,8 +128,8 @@ class PostgresView(SqlView):
             refs = [ref for ref, *_ in some]
             rows = []
             for known, (_, state, rules, version) in zip(self.known_entities(refs), some, strict=True):
-                fields, more, _ = shown.columns(state, rules, None)
-                is_shown = known is not None and fields != shown.NOTHING
+                fields, more, _ = state_columns.columns(state, rules, None)
+                is_shown = known is not None and fields != state_columns.NOTHING
                 rows.append((-1 if known is None else known.number, fields, more, version if is_shown else None))
             columns = statement.arrays(dict(zip(SHOWN_COLUMNS, zip(*rows, strict=True), strict=True)))
             (part,) = statement.parts

@@ -1,4 +1,4 @@
-"""Place: one tenant as a process that writes knows it, and what a write of it will ask."""
+"""TenantWriter: one tenant as a process that writes knows it, and what a write of it will ask."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import moment
-from woodrat.engines.postgres.questions import Question
+from woodrat.engines import codec
+from woodrat.engines.cache import Memory
+from woodrat.engines.postgres.prefetch import Question
 from woodrat.engines.postgres.statements import NumberColumn, all_compiled
-from woodrat.engines.sql import codec
-from woodrat.engines.sql.cache import Memory
-from woodrat.engines.sql.tables import ALL
+from woodrat.engines.tables import ALL
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
-    from woodrat.engines.port import Asks
+    from woodrat.engines.records import Asks
 
 
-class Place:
+class TenantWriter:
     """One tenant as a process that writes knows it, and the turn to write to it."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ def _question(tenant: TenantId, query: str, **values: Any) -> Question:
     return Question(all_compiled()[query].parts[0], {"limit": ALL, **values, "tenant": tenant})
 
 
-def first_questions(tenant: TenantId, place: Place, asks: Asks) -> list[Question]:
+def first_questions(tenant: TenantId, place: TenantWriter, asks: Asks) -> list[Question]:
     """Return what a write will ask, as far as it is not known here."""
     found = list(place.standing) if place.is_shared else []
     if asks.key is not None:

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from woodrat.engines.port import BEFORE_ALL
-from woodrat.engines.sql import codec
-from woodrat.engines.sql.view import SqlView
+from woodrat.engines import codec
+from woodrat.engines.records import BEFORE_ALL
+from woodrat.engines.view import View
 
 if TYPE_CHECKING:
     import apsw
 
     from woodrat.canon.ids import TenantId
-    from woodrat.engines.port import Mismatch
-    from woodrat.engines.sql.cache import Memory
+    from woodrat.engines.cache import Memory
+    from woodrat.engines.records import Mismatch
 
 
-class SqliteView(SqlView):
+class SqliteView(View):
     """Reading of one tenant of a file."""
 
     last_text = b"\xff"  # to SQLite all bytes come after all text
@@ -40,11 +40,6 @@ class SqliteView(SqlView):
 
     def value(self, query: str, **values: Any) -> Any:
         return self.execute(self.queries[query], values).get
-
-    def first_row(self, query: str, **values: Any) -> tuple[Any, ...] | None:
-        for row in self.execute(self.queries[query], values):
-            return tuple(row)
-        return None
 
     def stream(self, query: str, after: int, through: int | None, **values: Any) -> apsw.Cursor:
         return self.select(query, **values, **self.bounds(after, through))

@@ -1,4 +1,4 @@
-"""Connected: a connection to a file, and what is known through it.
+"""CachedConnection: a connection to a file, and what is known through it.
 
 A change by anybody else is seen by the data version.
 """
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import apsw
 
-from woodrat.engines.sql.cache import Memories, Memory
+from woodrat.engines.cache import Memories, Memory
 
 if TYPE_CHECKING:
     from woodrat.canon.ids import TenantId
@@ -27,7 +27,7 @@ class Change(Protocol):
         """Forget what it has changed of what is known."""
 
 
-class Connected(Memories):
+class CachedConnection(Memories):
     """A connection, and what is known through it as long as no other connection writes."""
 
     def __init__(self, connection: apsw.Connection, *, reads: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""The gate: writers take turns, within a process in the order they came, between processes one after the other.
+"""The writer queue: writers take turns, within a process in the order they came, between processes one after the other.
 
 SQLite's lock is unfair: a process that writes without a pause can keep others out for seconds. Here a writer passes a
 turnstile before it waits for the gate, and holds the turnstile until it is through. Whoever has just written finds the
@@ -7,7 +7,7 @@ turnstile taken by the next in line, and cannot overtake.
 SQLite's own lock keeps writes apart, so whoever cannot queue (the queue file cannot be made, or a stopped process holds
 its place) goes on without. But a process loses SQLite's lock in the middle of a write when it closes any descriptor of
 the file with the lock, as a copy does. Then the gate alone keeps the writers of other processes out: its lock cannot be
-lost that way (`hold.py`).
+lost that way (`file_lock.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import BinaryIO
 from weakref import WeakValueDictionary
 
 from woodrat.engines import private
-from woodrat.engines.sqlite import hold
+from woodrat.engines.sqlite import file_lock
 
 try:
     import fcntl
@@ -35,12 +35,12 @@ PATIENCE_SECONDS = 10.0
 """How long to queue behind other processes at the turnstile, and again at the gate."""
 
 
-class Gate:
+class WriterQueue:
     """A fair lock for the writers of one file; without a file it lets everybody through."""
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
         # As SQLite does with its own files, so that a link to the file leads to the same queue.
-        self._queue: _Queue | None = None if path is None else _queue_of(os.path.realpath(path) + SUFFIX)
+        self._queue: _ProcessQueue | None = None if path is None else _queue_of(os.path.realpath(path) + SUFFIX)
 
     def turn(self) -> _Turn:
         """Wait for this writer's turn, and pass it on afterwards, as a context."""
@@ -60,7 +60,7 @@ class _Turn:
 
     __slots__ = ("_held", "_queue")
 
-    def __init__(self, queue: _Queue | None) -> None:
+    def __init__(self, queue: _ProcessQueue | None) -> None:
         self._queue = queue
         self._held: int | None = None
 
@@ -86,7 +86,7 @@ class _LongTurn:
 
     __slots__ = ("_held", "_queue")
 
-    def __init__(self, queue: _Queue | None) -> None:
+    def __init__(self, queue: _ProcessQueue | None) -> None:
         self._queue = queue
 
     def __enter__(self) -> None:
@@ -97,7 +97,7 @@ class _LongTurn:
             _unlock(self._held, LONG)
 
 
-class _Queue:
+class _ProcessQueue:
     """The writers of one process to one file.
 
     There is one for all gates of a process: a process does not wait for its own locks, and loses all of them when it
@@ -141,7 +141,7 @@ class _Queue:
                 self._busy = False
 
     def pass_gate(self) -> int | None:
-        """Hold the gate against other processes; return the descriptor that holds it, for `free_gate`."""
+        """FileLock the gate against other processes; return the descriptor that holds it, for `free_gate`."""
         descriptor = self._descriptor
         if descriptor is not None:
             # Mostly nobody is in the way, and both are had at once.
@@ -246,10 +246,10 @@ class _Wait:
 
 
 def _lock(descriptor: int, place: int, length: int = 1, *, wait: bool = False) -> None:
-    if hold.SET_LOCK is None:
+    if file_lock.SET_LOCK is None:
         fcntl.lockf(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), length, place)
     else:
-        hold.lock(descriptor, fcntl.F_WRLCK, place, length, wait=wait)
+        file_lock.lock(descriptor, fcntl.F_WRLCK, place, length, wait=wait)
 
 
 def _is_long(descriptor: int) -> bool:
@@ -263,22 +263,22 @@ def _is_long(descriptor: int) -> bool:
 
 
 def _unlock(descriptor: int, place: int) -> None:
-    if hold.SET_LOCK is None:
+    if file_lock.SET_LOCK is None:
         fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, place)
     else:
-        hold.lock(descriptor, fcntl.F_UNLCK, place, 1)
+        file_lock.lock(descriptor, fcntl.F_UNLCK, place, 1)
 
 
-_queues: WeakValueDictionary[str, _Queue] = WeakValueDictionary()
+_queues: WeakValueDictionary[str, _ProcessQueue] = WeakValueDictionary()
 _making = threading.Lock()
 
 
-def _queue_of(path: str) -> _Queue:
+def _queue_of(path: str) -> _ProcessQueue:
     """Return the one queue this process has for a file."""
     with _making:
         found = _queues.get(path)
         if found is None:
-            found = _queues[path] = _Queue(path)
+            found = _queues[path] = _ProcessQueue(path)
         return found
 
 
