@@ -32,14 +32,24 @@ SURFACES = ("api", "server", "otlp", "neotoma", "mcp", "inspector", "cli")
 """What users call: the library, then what translates to it."""
 ORDER = PURE + SHELL + FEATURES + SURFACES
 """From the bottom to the top: a room imports only from those before it."""
-APART = {"verifier": frozenset[str](), "adapters": frozenset({FRONT_DOOR, "errors"})}
-"""A verifier is handed to people who have nothing of ours; an adapter is written as a user would write it."""
+APART = {
+    "verifier": frozenset[str](),
+    "adapters": frozenset({FRONT_DOOR, "errors"}),
+    "importers": frozenset({"records", "errors", "canon", "state", "runs"}),
+}
+"""What stands alone, and what each may import.
+
+A verifier is handed to people who have nothing of ours; an adapter is written as a user would write it; an importer
+turns documents into records of runs, with pure files alone.
+"""
 
 DOORS = frozenset({"verbs", "reader", "index", "recorder", "relay", "workers"})
 """Files, or folders of files, in which a feature may use an engine, a clock, a thread or the network."""
 
-EXCEPT = frozenset({"woodrat/recall/embedders.py", "woodrat/recall/memory.py"})
-"""Files that touch the world though no door says so: one loads the files of a model, one awaits the caller's agent."""
+EXCEPT = frozenset({"woodrat/recall/embedders.py", "woodrat/recall/memory.py", "woodrat/importers/files.py"})
+"""Files that touch the world though no door says so: one loads the files of a model, one awaits the caller's agent, one
+opens files of recordings.
+"""
 
 IMPURE_MODULES = frozenset(
     "random secrets uuid os socket sqlite3 apsw pathlib time threading asyncio".split()  # noqa: SIM905
@@ -70,7 +80,7 @@ def is_pure(path: PurePosixPath) -> bool:
         return False
     if room in FEATURES:
         return DOORS.isdisjoint(part.removesuffix(".py") for part in path.parts[2:])
-    return room in PURE
+    return room in PURE or room == "importers"
 
 
 def imported(path: PurePosixPath, found: Iterable[Judged]) -> Iterator[tuple[int, str]]:
@@ -107,7 +117,10 @@ def imported_room(name: str) -> str | None:
 
 def below(room: str) -> frozenset[str]:
     """Return the rooms that a room may import besides itself."""
-    return APART[room] if room in APART else frozenset(ORDER[: ORDER.index(room)])
+    if room in APART:
+        return APART[room]
+    lower = frozenset(ORDER[: ORDER.index(room)])
+    return lower | {"importers"} if room in SURFACES else lower
 
 
 def clock_readings(found: Iterable[Judged]) -> Iterator[tuple[int, str]]:
@@ -151,6 +164,8 @@ def faults(file: str, source: str) -> list[str]:
         elif target not in below(room):
             shown = "the front door" if target == FRONT_DOOR else target
             found.append((line, f"{room} may not import {shown} ({name})."))
+        elif room == "importers" and not DOORS.isdisjoint(name.split(".")[2:]):
+            found.append((line, f"{path.name} is an importer and imports a file that is not pure ({name})."))
         elif room in FEATURES and is_pure(path) and target in SHELL:
             found.append((line, f"{path.name} is pure and imports {target} ({name})."))
     if room != "clock":
@@ -286,6 +301,15 @@ def test_a_feature_uses_an_engine_only_in_its_doors() -> None:
     doors = [f"{room}/{door}{file}.py" for room in FEATURES for door in sorted(DOORS) for file in ("", "/file")]
     assert misjudged(doors, texts, 0) == []
     assert misjudged([f"{room}/result.py" for room in FEATURES], texts, 1) == []
+
+
+def test_an_importer_imports_pure_files_alone() -> None:
+    """An importer may use records of runs, and none of the files that use an engine, a clock or the disk."""
+    assert (
+        faults("woodrat/importers/one.py", "from woodrat.runs import trajectory\nfrom woodrat.canon import form") == []
+    )
+    texts = ["from woodrat.runs.recorder.run import Run", "from woodrat.runs.verbs import documents", "import os"]
+    assert misjudged(["importers/one.py"], [*texts, "import woodrat", "import woodrat.ledger.read"], 1) == []
 
 
 def test_a_pure_room_may_read_its_own_package_data() -> None:

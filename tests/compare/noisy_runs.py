@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from tests.compare.paraphraser import TEST, TUNING, Paraphraser
 
+from woodrat.importers import reader
 from woodrat.records import replace as with_fields
 from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Write
@@ -416,7 +417,7 @@ class Rendering:
         """Return the run, told as steps or as the messages of a chat with tools, which has no decisions and writes."""
         acts = shuffled(self._script.acts, self._rng)
         if transcript:
-            (record,) = documents.read(self._transcript(id, [act for act in acts if act.kind == "tool"]))
+            (record,) = documents.read(reader.read(self._transcript(id, [act for act in acts if act.kind == "tool"])))
             return record
         return self._stepwise(id, acts)
 
@@ -500,7 +501,7 @@ class Rendering:
         answer = self._say.ending()
         steps.append({"kind": "model", "model": "m-1", "messages": heard, "response": answer})
         document = {"format": "woodrat-trajectory/0", "id": id, "query": question, "steps": steps, "answer": answer}
-        (record,) = documents.read(document)
+        (record,) = documents.read(reader.read(document))
         moment = "2026-01-05T09:00:00.000000Z"
         said = tuple(
             Write(100 + number, f"obs_{id}{number}", act.name, "assert", act.result, {}, moment, step, "bot")

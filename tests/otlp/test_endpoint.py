@@ -81,8 +81,8 @@ def test_json_is_taken_and_answered(start: Start) -> None:
 
 def test_rejected_spans_are_counted_in_the_answer(start: Start) -> None:
     """Spans that cannot be recorded are a partial success, in either encoding; the others are recorded."""
+    from woodrat.importers import spans
     from woodrat.otlp import endpoint
-    from woodrat.runs.foreign import spans
 
     server = start()
     answer = server.call("POST", "/v1/traces", bad_span(), headers=JSON)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.otlp.test_translation import shown, taken_in
 
-from woodrat.runs.foreign.span_entries import entries
-from woodrat.runs.foreign.spans import Span
+from woodrat.importers.span_entries import entries
+from woodrat.importers.spans import Span
 
 NAMES = (
     *("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "ai.operationId", "gen_ai.tool.name"),

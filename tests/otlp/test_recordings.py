@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.otlp.test_translation import shown, taken_in
 
+from woodrat.importers import spans
+from woodrat.importers.span_entries import entries
+from woodrat.importers.spans import Batch, Span
 from woodrat.otlp.endpoint import record
-from woodrat.runs.foreign import spans
-from woodrat.runs.foreign.span_entries import entries
-from woodrat.runs.foreign.spans import Batch, Span
 
 FOLDER = Path(__file__).parent / "fixtures" / "frameworks"
 RECORDED: dict[str, tuple[Span, ...]] = {

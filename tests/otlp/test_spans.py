@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from woodrat.errors import Refused
-from woodrat.runs.foreign import spans
+from woodrat.importers import spans
 
 FIXTURES = sorted((Path(__file__).parent / "fixtures").glob("*.json"))
 

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import woodrat
+from woodrat.importers import spans, wrappers
+from woodrat.importers.span_entries import entries
+from woodrat.importers.spans import Batch, Span
 from woodrat.otlp.endpoint import record
 from woodrat.records import replace
-from woodrat.runs.foreign import spans, wrappers
-from woodrat.runs.foreign.span_entries import entries
-from woodrat.runs.foreign.spans import Batch, Span
 
 FIXTURES = Path(__file__).parent / "fixtures"
 GENAI = spans.from_json((FIXTURES / "genai.json").read_bytes()).spans

@@ -15,7 +15,7 @@ from tests.runs.test_reader import opened
 import woodrat
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.errors import WoodratError
-from woodrat.runs.foreign import json_values
+from woodrat.runs import json_values
 
 SAMPLES: list[Any] = [
     *({"messages": said, "reward": 1.0} for said in CALLS.values()),

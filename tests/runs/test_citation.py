@@ -11,6 +11,7 @@ import pytest
 import woodrat
 from woodrat.api.ledger import Ledger
 from woodrat.canon import form
+from woodrat.importers import reader
 from woodrat.ledger.write import Writer
 from woodrat.merge.snapshot import Snapshot
 from woodrat.proofs.verbs.keys import make
@@ -79,7 +80,7 @@ def recorded(ledger: Ledger, run: str, entry: dict[str, Any]) -> object:
 
 
 def own(ledger: Ledger, run: str, entry: dict[str, Any]) -> object:
-    return record(ledger.run_log(), [{**entry, "run": run}], own=True)
+    return record(ledger.run_log(), reader.read([{**entry, "run": run}]), own=True)
 
 
 DOORS = {"live": live, "record": recorded, "record of one's own": own}

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import woodrat
-from woodrat.runs.foreign import content
-from woodrat.runs.verbs import recording_files
+from woodrat.importers import content
+from woodrat.importers import files as recording_files
 
 
 @pytest.fixture

@@ -121,7 +121,7 @@ def sent(verb: Verb, parameter: Parameter, value: Any) -> Any:
         return [value]
     found = plain(value)
     if parameter.kind.ids == ("run",) and isinstance(found, dict | list):  # as other tools write them
-        from woodrat.runs.verbs.documents import keepable
+        from woodrat.runs.recordings import keepable
 
         found = keepable(found, verb.outcome)
     # The path of a fault in a record begins at the record, as on a ledger that is here.

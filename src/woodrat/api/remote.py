@@ -370,12 +370,13 @@ class RemoteRuns(RemoteNamespace, Runs):
 
     def import_(self, document: object, *, idempotency_key: str | None = None) -> tuple[str, ...]:
         """Record runs that happened elsewhere from a JSON document, and return their ids."""
-        from woodrat.runs.verbs import documents, recording_files
+        from woodrat.importers import files
+        from woodrat.runs.recordings import keepable
         from woodrat.runs.verbs import entries as run_document
 
-        if recording_files.is_source(document):
-            document = recording_files.one_document(document)
-        document = documents.keepable(document)
+        if files.is_source(document):
+            document = files.one_document(document)
+        document = keepable(document)
         check_plain(document)
         transport = self.link.transport
         key = transport.fresh_key() if idempotency_key is None else idempotency_key

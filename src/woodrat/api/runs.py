@@ -190,7 +190,8 @@ class PastRuns:
             faults.append(Fault("other", problem, "Open it with woodrat.open first."))
         if faults:
             raise Refused(faults, NO_READ)
-        return runs_diff(self.context, first, second, None if other is None else other.context, page)
+        there = None if other is None else other.context
+        return runs_diff(self.context, _recordings(first), _recordings(second), there, page)
 
     @verb(
         post="/v1/runs/group",
@@ -251,7 +252,7 @@ class PastRuns:
             raise Refused(faults, NO_READ)
         crowd = runs_group(
             self.context,
-            None if runs is None else [*runs],
+            None if runs is None else [_recordings(run) for run in runs],
             same_inputs_as,
             asked,
             attributes=attributes,
@@ -461,9 +462,20 @@ class Runs(PastRuns):
         objects with a `kind` and their own times. Several runs are a list. With an idempotency key the same document is
         recorded once, however often it is sent and wherever an earlier call was interrupted.
         """
-        from woodrat.runs.verbs import documents, recording_files
+        from woodrat.importers import files, reader
+        from woodrat.runs.verbs import documents
 
         log = self.ledger.run_log()
-        if recording_files.is_source(document):
-            return recording_files.record(log, document, idempotency_key)
-        return documents.record(log, document, idempotency_key)
+        if files.is_source(document):
+            with files.opened(document) as opened:
+                return documents.record_files(log, opened, idempotency_key)
+        return documents.record(log, reader.read(document), idempotency_key)
+
+
+def _recordings(run: object) -> object:
+    """Return the runs of a document; the id of a run as it is."""
+    if not isinstance(run, dict | list):
+        return run
+    from woodrat.importers import reader
+
+    return reader.read(run)

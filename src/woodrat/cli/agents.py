@@ -35,18 +35,19 @@ def mcp(call: Call) -> Answer:
 def import_otlp(call: Call) -> Answer:
     """Record the spans of a file as runs."""
     from woodrat.cli import inputs
+    from woodrat.importers import spans
     from woodrat.otlp import endpoint
-    from woodrat.runs.foreign import spans
+    from woodrat.runs.recordings import NOTHING_RECORDED
 
     file = call.given.file
-    data = inputs.read(file, "FILE", spans.NOT_RECORDED)
+    data = inputs.read(file, "FILE", NOTHING_RECORDED)
     if not data.strip():
         problem = Fault("standard input" if file == "-" else file, "it is empty", "Send OTLP as protobuf or JSON.")
-        raise Refused([problem], spans.NOT_RECORDED)
+        raise Refused([problem], NOTHING_RECORDED)
     # Protobuf of this message begins with the tag of its only field, JSON with a brace.
     batch = spans.from_json(data) if data.lstrip()[:1] in (b"{", b"[") else spans.from_protobuf(data)
     if batch.rejected and not batch.spans:
-        raise Refused(batch.rejected, spans.NOT_RECORDED)
+        raise Refused(batch.rejected, NOTHING_RECORDED)
     ledger = call.ledger(CREATE)
     before = ledger.position
     found = endpoint.record(ledger, batch, named=call.given.as_agent is None)

@@ -74,11 +74,11 @@ def recording(path: str, what: str, outcome: str) -> Any:
     """Return what a file of recorded runs holds as one document."""
     from pathlib import Path
 
-    from woodrat.runs.verbs import recording_files
+    from woodrat.importers import files
 
     check_readable([] if path == "-" else [path], what, outcome)
     try:
-        return recording_files.one_document(sys.stdin.buffer if path == "-" else Path(path))
+        return files.one_document(sys.stdin.buffer if path == "-" else Path(path))
     except Refused as refusal:
         raise Refused(refusal.faults, outcome) from None
 

@@ -20,6 +20,7 @@ from woodrat.ledger.pages import limit_faults
 from woodrat.records import replace
 from woodrat.runs.reader import lists as run_lists
 from woodrat.runs.reader.recounter import open_recounter, run_record
+from woodrat.runs.recordings import Recordings
 from woodrat.state import source
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _compared(recounter: Recounter, first: object, second: object, other: Recoun
     a = _record(recounter, first, "first")
     b = a if other is None and first == second else _record(other or recounter, second, "second")
     a, b = completed(a, b), completed(b, a)
-    if other is None or isinstance(second, dict | list):
+    if other is None or isinstance(second, Recordings):
         return with_edit(compare(a, b, LogLineage(recounter)), a, b)
     return with_edit(compare(a, b, LogLineage(recounter), LogLineage(other)), a, b)
 
@@ -133,7 +134,7 @@ class _Chosen:
     def _all(self) -> Iterator[RunRecord]:
         for number, run in enumerate(self._runs):
             for record in _records(self._recounter, run, f"runs/{number}"):
-                if isinstance(run, dict | list):
+                if isinstance(run, Recordings):
                     self._held[record.id] = record
                 yield record
         if self._asked is None:
@@ -195,12 +196,12 @@ def _record(recounter: Recounter, run: object, name: str) -> RunRecord:
 
 
 def _records(recounter: Recounter, run: object, name: str) -> tuple[RunRecord, ...]:
-    if not isinstance(run, dict | list):
+    if not isinstance(run, Recordings):
         return (run_record(recounter, run),)
-    from woodrat.runs.verbs import documents as document
+    from woodrat.runs.verbs import documents
 
     try:
-        return document.read(run)
+        return documents.read(run)
     except Refused as refusal:
         raise Refused((fault.under(name) for fault in refusal.faults), NO_READ) from None
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from woodrat.records import dataclass
 from woodrat.runs.account import BAD, CANCELLED, DONE, ERROR, GOOD
-from woodrat.runs.foreign.fields import REWARDS
 from woodrat.runs.record import RunRecord
+from woodrat.runs.rewards import REWARDS
 
 _WORDS: Final[Mapping[str, float]] = {
     **dict.fromkeys(("true", "yes", "pass", "success", "correct", *GOOD), 1.0),

@@ -17,8 +17,8 @@ from woodrat.server.requests import JSON, Exchange
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
-    from woodrat.runs.foreign.span_entries import Body
-    from woodrat.runs.foreign.spans import Batch, Span
+    from woodrat.importers.span_entries import Body
+    from woodrat.importers.spans import Batch, Span
     from woodrat.server.access import Caller
     from woodrat.server.gateway import HttpGateway
 
@@ -61,7 +61,7 @@ class OtlpEndpoint:
 
 async def _taken(exchange: Exchange, caller: Caller, gateway: HttpGateway, media: bytes) -> Batch:
     """Record the spans of a request; return them with those that were rejected."""
-    from woodrat.runs.foreign import spans
+    from woodrat.importers import spans
 
     if exchange.method != "POST":
         text = f"{exchange.method}: not a method of /v1/traces. {NOTHING_DONE} Use POST."
@@ -96,7 +96,7 @@ def record(ledger: Ledger, batch: Batch, *, named: bool) -> tuple[str, ...]:
 
 
 def _entries_of(spans: Sequence[Span], agent: str, *, named: bool) -> list[Body]:
-    from woodrat.runs.foreign.span_entries import beginnings, entries
+    from woodrat.importers.span_entries import beginnings, entries
 
     return [*beginnings(spans, agent), *entries(spans, agent, named=named)]
 

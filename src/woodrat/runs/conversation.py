@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
 from woodrat.records import dataclass, replace
+from woodrat.runs import chat_message as chat
 from woodrat.runs import messages as speech
 from woodrat.runs import steps
-from woodrat.runs.foreign import message as chat
 from woodrat.runs.steps import Decision, ModelCall, Note, Read, ToolCall
 from woodrat.runs.values import is_mark
 

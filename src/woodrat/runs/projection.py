@@ -13,8 +13,8 @@ from woodrat.errors import Fault, Refused, shown
 from woodrat.records import dataclass
 from woodrat.runs.account import RUNNING, RunAccount
 from woodrat.runs.acting_calls import acting_calls
+from woodrat.runs.chat_message import parsed
 from woodrat.runs.conversation import SPEAKER, SYSTEM, TOOL, USER, answer_turn, conversation
-from woodrat.runs.foreign.message import parsed
 from woodrat.runs.gaps import gaps_of, is_undecided, noted_gaps, problems, rule_faults
 from woodrat.runs.operators import NO_FACT
 from woodrat.runs.step_order import happened, precedes

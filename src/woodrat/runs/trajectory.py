@@ -15,12 +15,11 @@ from woodrat.canon import form, moment
 from woodrat.canon.ids import ID_CHARACTERS
 from woodrat.errors import Fault, pointer_part, shown
 from woodrat.records import dataclass
-from woodrat.runs import values
+from woodrat.runs import json_values, values
 from woodrat.runs.account import SCORED
 from woodrat.runs.facts import CALLS, INPUTS, READS, Links
-from woodrat.runs.foreign import json_values
-from woodrat.runs.foreign.fields import reward_of
 from woodrat.runs.record import RunRecord, record_of
+from woodrat.runs.rewards import reward_of
 from woodrat.runs.values import ITEM_BYTES_MAX, RESULT_BYTES_MAX, VALUE_BYTES_MAX
 from woodrat.state import schema_faults, validator
 from woodrat.state.fact import STATED

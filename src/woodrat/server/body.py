@@ -155,7 +155,8 @@ def recordings(data: bytes, path: str = "") -> Any:
 
     A `document` that is text is the text of a file.
     """
-    from woodrat.runs.foreign import content, json_values
+    from woodrat.importers import content
+    from woodrat.runs import json_values
 
     if not data.strip():
         return document(data, path)

@@ -116,9 +116,10 @@ def _import_runs(
     ledger: Ledger, document: Any, idempotency_key: str | None = None, *, own: bool = False
 ) -> tuple[str, ...]:
     """Record runs that happened elsewhere; with `own` only runs of the ledger's agent."""
+    from woodrat.importers import reader
     from woodrat.runs.verbs import documents
 
-    return documents.record(ledger.run_log(), document, idempotency_key, own=own)
+    return documents.record(ledger.run_log(), reader.read(document), idempotency_key, own=own)
 
 
 _DIFFERENT: Final[Mapping[str, Callable[..., Any]]] = {

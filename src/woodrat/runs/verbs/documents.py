@@ -1,6 +1,6 @@
 """Documents: runs that happened elsewhere, recorded from a JSON document (docs/reference/recording.md).
 
-A run that another tool recorded, in any of the formats of `runs/foreign/`, keeps its own times and is stored once. A
+A run that another tool recorded keeps its own times and is stored once; an importer reads it (`woodrat/importers/`). A
 *told* run is an object: what was asked, its steps in order, the answer. It is recorded as if it happened now; rules are
 evaluated here. *Entries* are a list of objects with a `kind`, in the format of docs/formats/runs.md, with their own
 times; those the log holds already change nothing.
@@ -16,11 +16,11 @@ from woodrat.errors import Fault, NotFound, Refused, pointer_part, shown
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.write import check_key
 from woodrat.records import replace
-from woodrat.runs import snapshot_format, trajectory
-from woodrat.runs.foreign import formats, json_values, run_json
+from woodrat.runs import run_json, snapshot_format, trajectory
 from woodrat.runs.reader.recounter import open_recounter, run_record
 from woodrat.runs.recorder.start import begin
 from woodrat.runs.recorder.steps import NOTHING_RECORDED
+from woodrat.runs.recordings import EMPTY, FILE_FAULTS_MAX, SHARED
 from woodrat.runs.relay import Relay
 from woodrat.runs.snapshot_format import is_snapshot
 from woodrat.runs.values import NOTHING
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from woodrat.runs.record import RunRecord
     from woodrat.runs.recorder.log import LocalLog
     from woodrat.runs.recorder.run import Run
+    from woodrat.runs.recordings import Recordings, RecordingSource
 
 STEPS_MAX: Final = 100_000
 """Most steps of one document."""
@@ -48,34 +49,32 @@ _ABOUT: Final = frozenset(
 _END: Final = frozenset({"steps", "answer", "status", "error", "usage"})
 
 
-def record(log: LocalLog, document: object, key: str | None = None, *, own: bool = False) -> tuple[str, ...]:
-    """Record the runs that a document holds: of any format, told runs, or a list of entries; return their ids.
+def record(log: LocalLog, recordings: Recordings, key: str | None = None, *, own: bool = False) -> tuple[str, ...]:
+    """Record the runs of a document: recordings, told runs, or a list of entries; return their ids.
 
     With a key the same document is recorded once, also where telling it was cut off in between. With `own` they must be
     runs of this ledger's agent, and nothing in them may be said in the name of another: `Forbidden` otherwise.
     """
-    return _record(log, document, key, own=own, accounts=None)
+    return _record(log, recordings, key, own=own, accounts=None)
 
 
-def check(log: LocalLog, document: object, key: str | None = None, *, own: bool = False) -> dict[str, bytes]:
+def check(log: LocalLog, recordings: Recordings, key: str | None = None, *, own: bool = False) -> dict[str, bytes]:
     """Raise for what `record` would; return a digest of what the document says of each run that it can be told by."""
     accounts: dict[str, bytes] = {}
-    _record(log, document, key, own=own, accounts=accounts)
+    _record(log, recordings, key, own=own, accounts=accounts)
     return accounts
 
 
 def _record(
-    log: LocalLog, document: object, key: str | None, *, own: bool, accounts: dict[str, bytes] | None
+    log: LocalLog, recordings: Recordings, key: str | None, *, own: bool, accounts: dict[str, bytes] | None
 ) -> tuple[str, ...]:
     """Record a document, or with `accounts` only check it."""
     context = log.context
     if key is not None:
         check_key(key)
-    document = keepable(document)
-    faults: list[Fault] = []
-    translation = formats.translate(document, faults)
-    if translation is not None:
-        return _record_translation(context, translation, faults, own=own, accounts=accounts)
+    if not recordings.told:
+        return _record_recordings(context, recordings, own=own, accounts=accounts)
+    (document,), faults = recordings.told, [*recordings.faults]
     items: list[Any] = document if isinstance(document, list) else [document]
     if any(isinstance(item, dict) and "kind" in item for item in items):
         return record_entries(context, items, key, own=own, accounts=accounts)
@@ -97,52 +96,105 @@ def _record(
     return tuple(one.relayed(context, relay, f"{key}/{number}") for number, one in enumerate(told))
 
 
-def read(document: object) -> tuple[RunRecord, ...]:
+def record_files(
+    log: LocalLog, files: Sequence[RecordingSource], key: str | None = None, *, own: bool = False
+) -> tuple[str, ...]:
+    """Record the runs of files, all or none; return their ids."""
+    if len(files) == 1 and not files[0].is_long:
+        (first,) = files[0].batches()
+        try:
+            return record(log, first.recordings(), key, own=own)
+        except Refused as refusal:
+            raise Refused(first.placed(refusal.faults), NOTHING_RECORDED) from None
+    _check_files(log, files, key, own=own)
+    runs: dict[str, None] = {}
+    for number, batch in enumerate(batch for file in files for batch in file.batches()):
+        try:
+            runs.update(dict.fromkeys(record(log, batch.recordings(), _part(key, number), own=own)))
+        except Refused as refusal:  # the log has changed since it was checked
+            outcome = f"{len(runs)} runs were recorded before it. Import the same again when this is mended."
+            raise Refused(batch.placed(refusal.faults), outcome if runs else NOTHING_RECORDED) from None
+    return tuple(runs)
+
+
+def _check_files(log: LocalLog, files: Sequence[RecordingSource], key: str | None, *, own: bool) -> None:
+    """Raise `Refused` with all that is wrong with files; of a run that is in several batches, all say the same."""
+    faults: list[Fault] = []
+    seen: dict[str, tuple[bytes, str]] = {}
+    number = 0
+    for file in files:
+        try:
+            for batch in file.batches():
+                try:
+                    accounts = check(log, batch.recordings(), _part(key, number), own=own)
+                except Refused as refusal:
+                    faults += batch.placed(refusal.faults)
+                    accounts = {}
+                for run, account in accounts.items():
+                    known = seen.setdefault(run, (account, batch.name))
+                    if known[0] != account:
+                        problem = f"{run} is in {known[1] or 'it'} twice, and told in two ways"
+                        faults.append(Fault(batch.name, problem, "Leave one of the two out."))
+                number += 1
+                if len(faults) > FILE_FAULTS_MAX:
+                    raise Refused(faults, NOTHING_RECORDED)
+        except Refused as refusal:
+            faults += [fault for fault in refusal.faults if fault not in faults]
+    if faults:
+        raise Refused(faults, NOTHING_RECORDED)
+
+
+def _part(key: str | None, number: int) -> str | None:
+    return None if key is None else f"{key}/{number}"
+
+
+def read(recordings: Recordings) -> tuple[RunRecord, ...]:
     """Return the records of the runs that a document holds, without writing anything; told runs are refused.
 
     A told run happens when it is recorded, so there is nothing to read before.
     """
-    document = keepable(document, NO_READ)
-    faults: list[Fault] = []
-    translation = formats.translate(document, faults)
-    if translation is None:
+    faults = [*recordings.faults]
+    if recordings.told:
+        (document,) = recordings.told
         items: list[Any] = document if isinstance(document, list) else [document]
         if any(kind_of(item) in RUN_KINDS for item in items):
             return tuple(read_entries(items))
         paths = [f"/{number}" for number in range(len(items))] if isinstance(document, list) else [""]
         raise Refused((_not_a_trajectory(item, path) for item, path in zip(items, paths, strict=True)), NO_READ)
-    faults += [_not_a_trajectory(item, path) for item, path in translation.snapshots]
-    made = _trajectories(translation, faults, NOTHING, None)
-    entries = [entry for item, path in translation.records for entry in run_json.entries_of(item, path, faults)]
-    _check(translation, faults, NO_READ)
-    entries += translation.entries("", named=True)
+    faults += [_not_a_trajectory(item, path) for item, path in recordings.snapshots]
+    made = _trajectories(recordings, faults, NOTHING, None)
+    entries = [entry for item, path in recordings.records for entry in run_json.entries_of(item, path, faults)]
+    _check(recordings, faults, NO_READ)
+    if recordings.entries is not None:
+        entries += recordings.entries("", True)
     return (*(told.record() for told in made), *(read_entries(entries) if entries else ()))
 
 
-def _record_translation(
+def _record_recordings(
     context: Context,
-    translation: formats.Translation,
-    faults: list[Fault],
+    recordings: Recordings,
     *,
     own: bool,
     accounts: dict[str, bytes] | None,
 ) -> tuple[str, ...]:
-    """Record the runs of a document that was translated, in one write."""
-    made = _trajectories(translation, faults, context.hidden, context.agent)
+    """Record recordings, in one write."""
+    faults = [*recordings.faults]
+    made = _trajectories(recordings, faults, context.hidden, context.agent)
     entries: list[dict[str, Any]] = []
     known: list[str] = []
-    for item, path in translation.records:
+    for item, path in recordings.records:
         said = run_json.entries_of(item, path, faults)
         if said and _is_recorded(context, item, path, faults):
             known.append(item["id"])
         else:
             entries += said
-    _check(translation, faults, NOTHING_RECORDED)
-    if translation.snapshots:
+    _check(recordings, faults, NOTHING_RECORDED)
+    if recordings.snapshots:
         _check_not_recorded(context, made)
-    entries += translation.entries(context.agent, named=not own)
+    if recordings.entries is not None:
+        entries += recordings.entries(context.agent, not own)
     if own:
-        for document, _ in translation.trajectories:
+        for document, _ in recordings.trajectories:
             judgements = document.get("judgements")
             for each in judgements if "format" in document and isinstance(judgements, list) else ():
                 check_said_by(context.agent, each.get("by"))
@@ -151,31 +203,29 @@ def _record_translation(
 
 
 def _trajectories(
-    translation: formats.Translation, faults: list[Fault], hidden: frozenset[str], agent: str | None
+    recordings: Recordings, faults: list[Fault], hidden: frozenset[str], agent: str | None
 ) -> list[trajectory.Told]:
     """Return the runs of the trajectories and snapshots of a document.
 
     They are of the agent they name, and of this one where they name none.
     """
-    shared = translation.shared
-    good = [({**item, formats.SHARED: shared} if shared else item, at) for item, at in translation.trajectories]
-    for item, path in translation.snapshots:
+    shared = recordings.shared
+    good = [({**item, SHARED: shared} if shared else item, at) for item, at in recordings.trajectories]
+    for item, path in recordings.snapshots:
         snapshot = _of_snapshot(item, path, faults, hidden, agent)
         if snapshot is not None:
             good.append((snapshot, path))
     before = len(faults)
     made = trajectory.read([item for item, _ in good], [path for _, path in good], faults, hidden, agent)
-    if translation.bare:  # the document is the steps
+    if recordings.is_steps:  # the document is the steps
         faults[before:] = [replace(fault, path=fault.path.removeprefix("/steps")) for fault in faults[before:]]
     return made
 
 
-def _check(translation: formats.Translation, faults: list[Fault], outcome: str) -> None:
+def _check(recordings: Recordings, faults: list[Fault], outcome: str) -> None:
     """Raise `Refused` for what is wrong with a document, all at once; and for one that holds no run."""
-    for span in translation.spans:
-        faults += json_values.long_values(span.attributes, f"span {span.id}")
-    if not faults and translation.is_empty:
-        faults.append(_EMPTY)
+    if not faults and recordings.is_empty:
+        faults.append(EMPTY)
     if faults:
         raise Refused(faults, outcome)
 
@@ -224,20 +274,6 @@ def _unknown(item: Any, path: str) -> Fault:
         "a snapshot or a run record."
     )
     return Fault(path, f"it is no recording that is known; it has {has}", remedy)
-
-
-_EMPTY: Final = Fault("", "there is no run in it", "Send a run, or a list of runs or entries.")
-
-
-def keepable(document: object, outcome: str = NOTHING_RECORDED) -> Any:
-    """Return a document with values that a log can keep."""
-    faults: list[Fault] = []
-    plain = json_values.keepable(document, faults)
-    if not faults and plain == []:
-        faults.append(_EMPTY)
-    if faults:
-        raise Refused(faults, outcome)
-    return plain
 
 
 def _of_snapshot(

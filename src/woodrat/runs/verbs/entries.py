@@ -17,8 +17,7 @@ from woodrat.ledger import entry_index, run_progress
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.ownership import ForeignRun, check_owner, unknown_run
 from woodrat.ledger.write import Writer
-from woodrat.runs import redaction, trajectory
-from woodrat.runs.foreign import json_values
+from woodrat.runs import json_values, redaction, trajectory
 from woodrat.runs.recorder.log import accounted, step_gaps
 from woodrat.runs.recorder.steps import NOTHING_RECORDED
 from woodrat.runs.verbs.citation import CITING, Citations, Misread

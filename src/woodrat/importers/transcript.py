@@ -13,16 +13,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
 from woodrat.errors import Fault, shown
+from woodrat.importers.fields import moment_fields, tokens
+from woodrat.importers.format import Format
+from woodrat.importers.table import conversations
+from woodrat.runs import chat_message as chat
 from woodrat.runs import messages as speech
+from woodrat.runs.chat_message import AGENT, ASSISTANT, SYSTEM, TOOL, USER, Turn
 from woodrat.runs.conversation import CONTINUES, SPEAKER
-from woodrat.runs.foreign import message as chat
-from woodrat.runs.foreign.fields import moment_fields, tokens
-from woodrat.runs.foreign.message import AGENT, ASSISTANT, SYSTEM, TOOL, USER, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from woodrat.canon.form import Json
+    from woodrat.importers.format import Reading
+    from woodrat.runs.recordings import Placed
 
 PLACES: Final = (
     *("messages", "history", "traj", "trajectory", "conversation", "conversations", "dialogue", "dialog"),
@@ -385,3 +389,42 @@ def _lines(value: Any) -> str | None:
     if isinstance(value, list) and value and all(isinstance(line, str) for line in value):
         return "\n".join(value)
     return value if isinstance(value, str) and value else None
+
+
+# The format: documents with messages, and messages by themselves
+
+_TOLD: Final = frozenset({"query", "steps", "answer"})
+
+
+def _is_transcript(item: Mapping[str, Any]) -> bool:
+    if "messages" in item and isinstance(item.get("kind"), str):
+        return False  # a step of a run
+    return place_of(item) is not None or is_responses(item)
+
+
+def _is_message(item: Mapping[str, Any]) -> bool:
+    return chat.looks_like(item) and not _TOLD & item.keys()
+
+
+def _read(items: Sequence[Placed], reading: Reading) -> None:
+    for item, path in items:
+        found = trajectory_of(item, path, reading.faults)
+        if found is not None:
+            reading.trajectories.append((found, path))
+
+
+def _read_messages(items: Sequence[Placed], reading: Reading) -> None:
+    for document, path in conversations(items):
+        faults: list[Fault] = []
+        found = trajectory_of(document, path, faults)
+        if path == "":  # the list is the messages
+            faults = [Fault(fault.path.removeprefix("/messages"), fault.problem, fault.remedy) for fault in faults]
+        reading.faults += faults
+        if found is not None:
+            reading.trajectories.append((found, path))
+
+
+FORMATS: Final = (
+    Format("messages", _is_message, _read_messages, parts=True, weak=True),
+    Format("transcript", _is_transcript, _read),
+)

@@ -1,4 +1,4 @@
-"""Translating: spans become entries of runs, each from its span alone.
+"""Span entries: spans become entries of runs, each from its span alone.
 
 A trace is a run of the agent whose key sends its spans. The run's id is made from the trace's and the agent, so spans
 that another agent sends under the same trace id are a run of their own, which the trace links. Nothing of an entry
@@ -9,14 +9,14 @@ microsecond.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final
 
 from woodrat.canon import form, ids, moment
+from woodrat.importers.dialects import AGENT, DECISION, MODEL, OTHER, TOOL, Saying
+from woodrat.importers.spans import Span
 from woodrat.runs import values
-from woodrat.runs.foreign.dialects import AGENT, DECISION, MODEL, OTHER, TOOL, Saying
-from woodrat.runs.foreign.spans import Span
 from woodrat.runs.messages import without_call_ids
 from woodrat.runs.values import VALUE_BYTES_MAX
 from woodrat.state.fact import STATED
@@ -24,12 +24,47 @@ from woodrat.state.meaning import FALLBACK
 from woodrat.state.run_owner import run_of_trace
 
 Body = dict[str, Any]
+_FINAL: Final = ("final_output", "final_answer")
+"""What stands beside the spans of one run and is its answer."""
 _BESIDES: Final = ("ai.telemetry.metadata.", "langsmith.metadata.")
 """Where the AI SDK and LangSmith have what a caller said besides."""
 _SESSIONS: Final = tuple(place + name for place in _BESIDES for name in ("session_id", "sessionId", "thread_id"))
 _USERS: Final = tuple(place + name for place in _BESIDES for name in ("user_id", "userId"))
 _TOOL_NAMES: Final = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "traceloop.entity.name")
 _KIND_NAMES: Final = ("unspecified", "internal", "server", "client", "producer", "consumer")
+
+
+def recorded(
+    spans: Sequence[Span], judged: Iterable[Mapping[str, Any]], beside: Mapping[str, Any], agent: str, named: bool
+) -> list[Body]:
+    """Return the entries of the runs of a document: its spans, what was thought of them, and what stands beside."""
+    found = [*beginnings(spans, agent), *entries(spans, agent, named=named)]
+    over: dict[str, int] = {}
+    for span in spans:
+        over[span.trace] = max(over.get(span.trace, 0), span.end_ns)
+    found += (_judged(each, agent, over) for each in judged)
+    answer = next((beside[name] for name in _FINAL if name in beside), None)
+    if len(over) == 1 and answer is not None and not any("answer" in entry for entry in found):
+        found.append(_answered(answer, spans[0].trace, agent, over))
+    return found
+
+
+def _answered(answer: Any, trace: str, agent: str, over: Mapping[str, int]) -> Body:
+    """Return the end of a run whose answer stands beside its spans."""
+    span = sha256(trace.encode()).hexdigest()[:16]
+    place = {"run": run_of_trace(trace, agent), "agent": agent, "step": 0, "span": span}
+    began = {"started_at": moment.from_micros(over[trace] // 1_000)}
+    return {"kind": "run.ended", **place, **began, "status": "done", "answer": values.bounded(answer)}
+
+
+def _judged(said: Mapping[str, Any], agent: str, over: Mapping[str, int]) -> Body:
+    trace = str(said["trace"])
+    about = {name: value for name, value in said.items() if name != "trace"}
+    span = sha256(f"{trace} {about.get('by')} {about.get('about')}".encode()).hexdigest()[:16]
+    place = {"run": run_of_trace(trace, agent), "agent": agent, "step": 0, "span": span}
+    if trace in over:
+        place["started_at"] = moment.from_micros(over[trace] // 1_000)
+    return {"kind": "run.judged", **place, **about}
 
 
 def entries(spans: Iterable[Span], agent: str, *, named: bool = False) -> list[Body]:

@@ -14,7 +14,6 @@ from typing import Any, Final
 from woodrat.canon import form
 from woodrat.errors import Refused
 from woodrat.records import dataclass, field, replace
-from woodrat.runs.foreign.wrappers import unwrapped
 
 SYSTEM, USER, ASSISTANT, TOOL, AGENT = "system", "user", "assistant", "tool", "agent"
 """Who speaks. An agent is a speaker that none of the other words is for."""
@@ -26,6 +25,19 @@ _ROLES: Final = {
     **dict.fromkeys(("tool", "function", "ipython", "tool_result", "toolmessage", "function_response"), TOOL),
 }
 """What speakers are called, in small letters."""
+_LANGCHAIN_ROLES: Final = {
+    "human": "user",
+    "HumanMessage": "user",
+    "ai": "assistant",
+    "AIMessage": "assistant",
+    "AIMessageChunk": "assistant",
+    "system": "system",
+    "SystemMessage": "system",
+    "tool": "tool",
+    "ToolMessage": "tool",
+    "function": "tool",
+}
+"""What LangChain calls a message, and whose it is."""
 _SPEAKERS: Final = ("role", "from", "speaker", "author", "sender", "source", "agent", "agent_name")
 """Where a message says who speaks."""
 _NAMES: Final = ("name", "agent", "agent_name", "sender", "speaker", "author")
@@ -406,3 +418,21 @@ def _id(value: Any) -> str | None:
 
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
+
+
+# LangChain
+
+
+def unwrapped(value: Any) -> tuple[Mapping[str, Any], str] | None:
+    """Return what a wrapped message holds and whose it is; `None` for anything else."""
+    if not isinstance(value, Mapping):
+        return None
+    kind, inner = value.get("type"), value
+    if value.get("lc") == 1 and isinstance(value.get("kwargs"), Mapping):
+        inner = value["kwargs"]
+        name = value["id"][-1] if isinstance(value.get("id"), list) and value["id"] else None
+        kind = inner.get("type", name)
+    elif isinstance(value.get("data"), Mapping):
+        inner = value["data"]
+    role = _LANGCHAIN_ROLES.get(kind) if isinstance(kind, str) else None
+    return (inner, role) if role is not None and "content" in inner else None

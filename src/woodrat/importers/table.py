@@ -11,14 +11,15 @@ import csv
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Fault
-from woodrat.runs.foreign import message as chat
-from woodrat.runs.foreign.fields import REWARDS, verdict
-from woodrat.runs.foreign.wrappers import parsed
+from woodrat.importers.format import Format
+from woodrat.importers.wrappers import parsed
+from woodrat.runs.rewards import REWARDS, verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from woodrat.runs.foreign.span_tree import Placed
+    from woodrat.importers.format import Reading
+    from woodrat.runs.recordings import Placed
 
 CELL_CHARACTERS_MAX: Final = 64 * 1_048_576
 """Longest cell of a CSV file."""
@@ -29,6 +30,7 @@ GROUPS: Final = (
 """Columns that name the conversation a message is part of."""
 _QUESTIONS: Final = ("query", "question", "prompt", "input")
 _ANSWERS: Final = ("answer", "response", "completion", "output")
+_VERDICTS: Final = frozenset({"reward", "score", "success", "passed", "correct", "is_correct", "resolved"})
 COLUMNS: Final = frozenset(
     {*GROUPS, *_QUESTIONS, *_ANSWERS, *REWARDS, "messages", "role", "content", "traj", "history"}
 )
@@ -61,11 +63,6 @@ def _cell(name: str, cell: str) -> Any:
     return parsed(cell)
 
 
-def is_message_row(item: Any) -> bool:
-    """Return whether a row is a message of a conversation."""
-    return isinstance(item, dict) and chat.looks_like(item)
-
-
 def conversations(rows: Sequence[Placed]) -> list[tuple[dict[str, Any], str]]:
     """Return documents with messages, one for each conversation that rows are part of, with the place of the first."""
     column = next((name for name in GROUPS if all(isinstance(row.get(name), str | int) for row, _ in rows)), None)
@@ -82,17 +79,24 @@ def conversations(rows: Sequence[Placed]) -> list[tuple[dict[str, Any], str]]:
     return made
 
 
-def is_answer_row(item: Any) -> bool:
-    """Return whether a row says what was asked and answered, and nothing of steps."""
-    if not isinstance(item, dict) or {"steps", "kind", "messages"} & item.keys():
+def _is_answer_row(item: Mapping[str, Any]) -> bool:
+    """Return whether a row says what was asked and answered, and nothing of steps; a told run has a `query`."""
+    if {"steps", "kind", "messages"} & item.keys() or ("query" in item and not _VERDICTS & item.keys()):
         return False
     return any(isinstance(item.get(name), str) for name in _QUESTIONS) and any(name in item for name in _ANSWERS)
 
 
-def answer_run(row: dict[str, Any]) -> dict[str, Any]:
+def _answer_run(row: dict[str, Any]) -> dict[str, Any]:
     """Return the run of a row with a question and an answer."""
     asked = next(name for name in _QUESTIONS if isinstance(row.get(name), str))
     answered = next(name for name in _ANSWERS if name in row)
     rest = {name: value for name, value in row.items() if name not in (asked, answered, "id")}
     own = {"id": row["id"]} if isinstance(row.get("id"), str) else {}
     return {**own, "query": row[asked], "answer": row[answered], "steps": [], "attributes": rest}
+
+
+def _read(items: Sequence[Placed], reading: Reading) -> None:
+    reading.trajectories += ((_answer_run(item), path) for item, path in items)
+
+
+FORMATS: Final = (Format("question and answer", _is_answer_row, _read),)

@@ -9,15 +9,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Fault, shown
-from woodrat.runs.foreign import message as chat
-from woodrat.runs.foreign import span_tree, wrappers
-from woodrat.runs.foreign.fields import duration_ms, named_score, time_of, tokens
+from woodrat.importers import span_tree, wrappers
+from woodrat.importers.fields import duration_ms, time_of, tokens
+from woodrat.importers.format import Format
+from woodrat.runs import chat_message as chat
+from woodrat.runs.rewards import named_score
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from woodrat.canon.form import Json
-    from woodrat.runs.foreign.span_tree import Placed
+    from woodrat.importers.format import Reading
+    from woodrat.runs.recordings import Placed
 
 LEVELS_MAX: Final = 60
 """How deep runs may be nested in each other."""
@@ -25,17 +28,16 @@ _QUESTIONS: Final = ("input", "question", "query", "prompt", "text")
 _ANSWERS: Final = ("output", "answer", "text", "content", "result")
 
 
-def is_run(item: Any) -> bool:
-    """Return whether an item is a run of LangSmith."""
-    return isinstance(item, dict) and "run_type" in item
+def _is_run(item: Mapping[str, Any]) -> bool:
+    return "run_type" in item
 
 
-def is_batch(document: Any) -> bool:
+def _is_batch(document: Mapping[str, Any]) -> bool:
     """Return whether a document is what the SDK sends: beginnings and ends apart."""
-    return isinstance(document, dict) and isinstance(document.get("post"), list)
+    return isinstance(document.get("post"), list)
 
 
-def batch_runs(document: Mapping[str, Any], faults: list[Fault]) -> list[Placed]:
+def _batch_runs(document: Mapping[str, Any], faults: list[Fault]) -> list[Placed]:
     """Return the runs of what the SDK sends, each with its end."""
     posted = [(run, f"/post/{number}") for number, run in enumerate(document["post"])]
     patched = document.get("patch")
@@ -53,7 +55,7 @@ def batch_runs(document: Mapping[str, Any], faults: list[Fault]) -> list[Placed]
     return list(found.values())
 
 
-def trajectories(runs: Iterable[Placed], faults: list[Fault]) -> list[tuple[dict[str, Any], str]]:
+def _trajectories(runs: Iterable[Placed], faults: list[Fault]) -> list[tuple[dict[str, Any], str]]:
     """Return the trajectories of runs, one for each trace, with the place of its first run."""
     flat = [placed for run, path in runs for placed in _flat(run, path, faults)]
     found = []
@@ -187,7 +189,7 @@ def _response(outputs: Any) -> Json:
         told = choices[0].get("message")
     elif isinstance(outputs, dict) and "generations" in outputs:
         told = next(iter(wrappers.messages(outputs) or ()), None)
-    elif wrappers.unwrapped(_first(outputs, _ANSWERS)) is not None:
+    elif chat.unwrapped(_first(outputs, _ANSWERS)) is not None:
         told = _first(outputs, _ANSWERS)
     if isinstance(told, str):
         return told
@@ -263,3 +265,22 @@ def _first(found: Any, names: Iterable[str]) -> Json:
 
 def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _read_runs(items: Sequence[Placed], reading: Reading) -> None:
+    reading.trajectories += _trajectories(items, reading.faults)
+
+
+def _read_batches(items: Sequence[Placed], reading: Reading) -> None:
+    for item, path in items:
+        before = len(reading.faults)
+        runs = _batch_runs(item, reading.faults)
+        if len(reading.faults) == before:
+            reading.trajectories += _trajectories([(run, f"{path}{at}") for run, at in runs], reading.faults)
+
+
+FORMATS: Final = (
+    Format("LangSmith", _is_run, _read_runs, parts=True),
+    Format("LangSmith batch", _is_batch, _read_batches),
+    Format("LangSmith run", _is_run, _read_runs),
+)

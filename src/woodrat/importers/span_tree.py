@@ -10,8 +10,7 @@ from woodrat.errors import Fault, shown
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-Placed = tuple[dict[str, Any], str]
-"""A span, and where in its document it stands."""
+    from woodrat.runs.recordings import Placed
 
 
 def each_once(spans: Iterable[Placed], id: str, faults: list[Fault]) -> list[Placed]:

@@ -1,4 +1,4 @@
-"""Recording files: runs out of one file or several, all of them or none.
+"""Files: what files of recordings hold, piece by piece.
 
 A file is a path, a folder of files, an open file, or the text or bytes of one. Files that are short are a document
 each. A long file whose every piece is a run by itself (a line, an element of an array, a row) is read twice: once to
@@ -10,23 +10,20 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from io import BytesIO, TextIOWrapper
 from tempfile import SpooledTemporaryFile
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final
 
 from woodrat.errors import Fault, Refused, shown
+from woodrat.importers import content, reader
+from woodrat.importers.content import Kind, Piece
 from woodrat.records import dataclass, field
-from woodrat.runs.foreign import content, formats
-from woodrat.runs.foreign.content import Kind, Piece
-from woodrat.runs.recorder.steps import NOTHING_RECORDED
-from woodrat.runs.verbs import documents
+from woodrat.runs.recordings import FILE_FAULTS_MAX, NOTHING_RECORDED, Recordings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import TypeAlias, TypeGuard
-
-    from woodrat.runs.recorder.log import LocalLog
 
 Source: TypeAlias = "str | bytes | os.PathLike[str] | BinaryIO"
 
@@ -36,8 +33,6 @@ LONG_BYTES: Final = 8 * 1_048_576
 """From how many bytes on a file is read piece by piece, if its pieces are runs by themselves."""
 BATCH_BYTES: Final = 4 * 1_048_576
 """How much of a long file is recorded in one write."""
-FAULTS_MAX: Final = 1_000
-"""After how many faults the rest is not looked at."""
 PIPE_BYTES_MAX: Final = 1_024 * 1_048_576
 """How much of a pipe is taken: it is copied to the disk before anything of it is recorded."""
 _SPOOLED_BYTES: Final = 8 * 1_048_576
@@ -53,6 +48,10 @@ class Batch:
     """What it says."""
     places: list[str] = field(default_factory=list)
     """Where the items of the document stand, where it is a list of pieces."""
+
+    def recordings(self) -> Recordings:
+        """Return the runs that the document holds."""
+        return reader.read(self.document)
 
     def placed(self, faults: Iterable[Fault]) -> list[Fault]:
         """Return faults that say where in the file they are."""
@@ -142,14 +141,14 @@ class RecordingFile:
 
     def _is_apart(self) -> bool:
         """Return whether every piece is a run by itself; what cannot be read counts as one."""
-        return all(piece.faults or formats.is_alone(piece.value) for piece in self._pieces() or ())
+        return all(piece.faults or reader.is_alone(piece.value) for piece in self._pieces() or ())
 
     def _long(self) -> Iterator[Batch]:
         faults: list[Fault] = []
         batch, size = Batch(self._name, []), 0
         for piece in self._pieces() or ():
             faults += (_under(fault, f"{self._name}{piece.place}".strip()) for fault in piece.faults)
-            if len(faults) > FAULTS_MAX:
+            if len(faults) > FILE_FAULTS_MAX:
                 break
             if piece.faults:
                 continue
@@ -196,58 +195,11 @@ def one_document(source: Source | Sequence[os.PathLike[str]]) -> Any:
     return [item for items in listed for item in items]
 
 
-def record(
-    log: LocalLog, source: Source | Sequence[os.PathLike[str]], key: str | None = None, *, own: bool = False
-) -> tuple[str, ...]:
-    """Record the runs of files, all or none; return their ids."""
+@contextmanager
+def opened(source: Source | Sequence[os.PathLike[str]]) -> Iterator[list[RecordingFile]]:
+    """Return files, open until the block ends; of a folder those in it and below that may be recordings."""
     with ExitStack() as stack:
-        files = _files(source, stack)
-        if len(files) == 1 and not files[0].is_long:
-            first = files[0].whole()
-            try:
-                return documents.record(log, first.document, key, own=own)
-            except Refused as refusal:
-                raise Refused(first.placed(refusal.faults), NOTHING_RECORDED) from None
-        _check(log, files, key, own=own)
-        runs: dict[str, None] = {}
-        for number, batch in enumerate(batch for file in files for batch in file.batches()):
-            try:
-                runs.update(dict.fromkeys(documents.record(log, batch.document, _part(key, number), own=own)))
-            except Refused as refusal:  # the log has changed since it was checked
-                outcome = f"{len(runs)} runs were recorded before it. Import the same again when this is mended."
-                raise Refused(batch.placed(refusal.faults), outcome if runs else NOTHING_RECORDED) from None
-        return tuple(runs)
-
-
-def _check(log: LocalLog, files: Sequence[RecordingFile], key: str | None, *, own: bool) -> None:
-    """Raise `Refused` with all that is wrong with files; of a run that is in several batches, all say the same."""
-    faults: list[Fault] = []
-    seen: dict[str, tuple[bytes, str]] = {}
-    number = 0
-    for file in files:
-        try:
-            for batch in file.batches():
-                try:
-                    accounts = documents.check(log, batch.document, _part(key, number), own=own)
-                except Refused as refusal:
-                    faults += batch.placed(refusal.faults)
-                    accounts = {}
-                for run, account in accounts.items():
-                    known = seen.setdefault(run, (account, batch.name))
-                    if known[0] != account:
-                        problem = f"{run} is in {known[1] or 'it'} twice, and told in two ways"
-                        faults.append(Fault(batch.name, problem, "Leave one of the two out."))
-                number += 1
-                if len(faults) > FAULTS_MAX:
-                    raise Refused(faults, NOTHING_RECORDED)
-        except Refused as refusal:
-            faults += [fault for fault in refusal.faults if fault not in faults]
-    if faults:
-        raise Refused(faults, NOTHING_RECORDED)
-
-
-def _part(key: str | None, number: int) -> str | None:
-    return None if key is None else f"{key}/{number}"
+        yield _files(source, stack)
 
 
 def _size(value: Any) -> int:

@@ -11,22 +11,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from woodrat.runs import messages as speech
+from woodrat.runs.chat_message import unwrapped
 
 LEVELS_MAX: Final = 64
 """How deep JSON in an attribute may be nested to be read; what is deeper stays text."""
-_ROLES: Final = {
-    "human": "user",
-    "HumanMessage": "user",
-    "ai": "assistant",
-    "AIMessage": "assistant",
-    "AIMessageChunk": "assistant",
-    "system": "system",
-    "SystemMessage": "system",
-    "tool": "tool",
-    "ToolMessage": "tool",
-    "function": "tool",
-}
-"""What LangChain calls a message, and whose it is."""
 _SPEAKERS: Final = frozenset({"user", "human", "assistant", "ai", "system", "tool"})
 _BESIDE: Final = frozenset({"inputs", "outputs", "tags", "metadata", "kwargs"})
 """What OpenLLMetry writes beside the inputs and outputs of a LangChain entity."""
@@ -161,18 +149,3 @@ def result(found: Any) -> tuple[Any, bool]:
         return (inner if isinstance(inner, Mapping) and "kwargs" in found else found), False
     said = speech.words(wrapped[0])
     return parsed(said if said is not None else wrapped[0].get("content")), wrapped[0].get("status") == "error"
-
-
-def unwrapped(value: Any) -> tuple[Mapping[str, Any], str] | None:
-    """Return what a wrapped message holds and whose it is; `None` for anything else."""
-    if not isinstance(value, Mapping):
-        return None
-    kind, inner = value.get("type"), value
-    if value.get("lc") == 1 and isinstance(value.get("kwargs"), Mapping):
-        inner = value["kwargs"]
-        name = value["id"][-1] if isinstance(value.get("id"), list) and value["id"] else None
-        kind = inner.get("type", name)
-    elif isinstance(value.get("data"), Mapping):
-        inner = value["data"]
-    role = _ROLES.get(kind) if isinstance(kind, str) else None
-    return (inner, role) if role is not None and "content" in inner else None

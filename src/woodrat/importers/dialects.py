@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
+from woodrat.importers import wrappers
+from woodrat.importers.wrappers import LEVELS_MAX, parsed
 from woodrat.runs import messages as speech
-from woodrat.runs.foreign import wrappers
-from woodrat.runs.foreign.wrappers import LEVELS_MAX, parsed
 
 if TYPE_CHECKING:
-    from woodrat.runs.foreign.spans import Span
+    from woodrat.importers.spans import Span
 
 MODEL, TOOL, DECISION, AGENT, OTHER = "model", "tool", "decision", "agent", "other"
 """What a span stands for."""
@@ -340,7 +340,7 @@ class Saying:
 
     def error(self) -> dict[str, str] | None:
         """Return what a span that failed says of it."""
-        from woodrat.runs.foreign.spans import ERROR
+        from woodrat.importers.spans import ERROR
 
         if self.span.status != ERROR:
             return self._said_to_fail()

@@ -12,8 +12,9 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Fault, Refused
+from woodrat.importers import spans, table
 from woodrat.records import dataclass
-from woodrat.runs.foreign import json_values, spans, table
+from woodrat.runs import json_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

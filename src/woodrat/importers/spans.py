@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from woodrat.errors import Fault, Refused, Unavailable, shown
 from woodrat.records import dataclass, field
+from woodrat.runs.recordings import NOTHING_RECORDED
 
-NOT_RECORDED: Final = "Nothing was recorded."
 NEEDS_EXTRA: Final = (
     "Protobuf needs the extra `otlp`. Nothing was recorded. Install it: pip install 'woodrat[otlp]', or send JSON."
 )
@@ -97,10 +97,10 @@ def from_json(data: bytes | str) -> Batch:
             documents = []
         if len(documents) < 2:
             remedy = "Send an ExportTraceServiceRequest as OTLP writes it."
-            raise Refused([Fault("(body)", f"is not JSON ({error})", remedy)], NOT_RECORDED) from error
+            raise Refused([Fault("(body)", f"is not JSON ({error})", remedy)], NOTHING_RECORDED) from error
     except RecursionError as error:
         remedy = "Send an ExportTraceServiceRequest as OTLP writes it."
-        raise Refused([Fault("(body)", "is nested too deeply", remedy)], NOT_RECORDED) from error
+        raise Refused([Fault("(body)", "is nested too deeply", remedy)], NOTHING_RECORDED) from error
     return from_documents(documents)
 
 
@@ -140,7 +140,7 @@ def _request(data: bytes) -> Any:
         return ExportTraceServiceRequest.FromString(data)
     except decode_error as error:
         remedy = "Send an ExportTraceServiceRequest, and the content type of what is sent."
-        raise Refused([Fault("(body)", f"is not protobuf ({error})", remedy)], NOT_RECORDED) from error
+        raise Refused([Fault("(body)", f"is not protobuf ({error})", remedy)], NOTHING_RECORDED) from error
 
 
 def document_of_protobuf(data: bytes) -> dict[str, Any]:
@@ -204,7 +204,7 @@ def _object(value: Any, where: str = "") -> dict[str, Any]:
         return value
     if where:
         remedy = "Send an ExportTraceServiceRequest: an object with resourceSpans."
-        raise Refused([Fault(where, f"expected an object, got {shown(value)}", remedy)], NOT_RECORDED)
+        raise Refused([Fault(where, f"expected an object, got {shown(value)}", remedy)], NOTHING_RECORDED)
     return {}
 
 
@@ -213,7 +213,7 @@ def _telling(document: dict[str, Any]) -> dict[str, Any]:
     if document and not _SIGNALS & document.keys():
         remedy = "Send an ExportTraceServiceRequest: an object with resourceSpans."
         names = ", ".join(shown(name) for name in list(document)[:3])
-        raise Refused([Fault("resourceSpans", f"is missing, there are {names}", remedy)], NOT_RECORDED)
+        raise Refused([Fault("resourceSpans", f"is missing, there are {names}", remedy)], NOTHING_RECORDED)
     return document
 
 
@@ -222,7 +222,7 @@ def _list(value: Any, name: str) -> list[Any]:
     found = value.get(name) if isinstance(value, dict) else None
     if found is not None and not isinstance(found, list):
         remedy = "Send an ExportTraceServiceRequest as OTLP writes it."
-        raise Refused([Fault(name, f"expected an array, got {shown(found)}", remedy)], NOT_RECORDED)
+        raise Refused([Fault(name, f"expected an array, got {shown(found)}", remedy)], NOTHING_RECORDED)
     return found or []
 
 

@@ -1,1 +1,0 @@
-"""Foreign: runs that other tools recorded, translated into trajectories or entries, one file per format."""
