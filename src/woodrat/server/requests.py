@@ -1,7 +1,7 @@
-"""Exchange: one request and its response, with every limit a stranger could try.
+"""Exchange: one request and its response, with limits against hostile clients.
 
-Sizes, depths and times are bounded before anything is understood. What goes wrong here is said as a problem document,
-and the ledger never hears of it.
+Sizes, depths and times are limited before anything is parsed. Errors become problem documents, and the ledger never
+sees such a request.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ LINES: Final = b"application/x-ndjson"
 PROBLEM: Final = b"application/problem+json"
 EVENTS: Final = b"text/event-stream"
 GZIP_FROM_BYTES: Final = 1_024
-"""From how many bytes on an answer is compressed for those who take it so."""
+"""Number of bytes from which an answer is compressed, if the client accepts it."""
 LONG_BYTES: Final = 262_144
-"""From how many bytes on it is packed in a thread, so that others are answered meanwhile."""
+"""Number of bytes from which it is compressed in a thread, so that other requests go on."""
 PIECE_BYTES: Final = 65_536
 """How much of a long answer is handed over at a time; the HTTP server holds some such pieces for a slow reader."""
 LONG_ANSWER_BYTES: Final = 1_048_576
