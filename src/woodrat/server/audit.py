@@ -167,7 +167,7 @@ def _erasure_key(ledger: Ledger) -> bytes | None:
 
 
 def _sound(text: object) -> str | None:
-    """Return text that the audit can store: the text itself, or a placeholder. No caller's input may break the audit."""
+    """Return text that the audit can store: the text itself, or a placeholder. No input of a caller may break it."""
     if text is None:
         return None
     if not isinstance(text, str):

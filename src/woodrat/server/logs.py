@@ -52,6 +52,6 @@ def event(name: str, level: int = logging.INFO, **told: Any) -> None:
 
 
 def failed(error: BaseException, **told: Any) -> None:
-    """Log a failure of the server itself: class and place of the error, without its message, which may hold contents."""
+    """Log a failure of the server itself: class and place of the error, without its message, which may hold data."""
     places = [f"{frame.name}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)[-8:]]
     event("failed", logging.ERROR, error=type(error).__name__, where=places, **told)

@@ -130,7 +130,7 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self, caller: Caller) -> AsyncIterator[Place]:
-        """Occupy a place while this lasts and a thread works in it; beyond the limit the call is refused with advice."""
+        """Occupy a place while this lasts and a thread works in it; beyond the limit the call is refused."""
         if self._ended is not None:
             raise self._ended()
         who = (caller.tenant, caller.key)
