@@ -369,7 +369,7 @@ def rules_faults(rules: Iterable[Rule], path: str) -> list[Fault]:
 
 
 def when_faults(when: object, path: str) -> list[Fault]:
-    """Return the faults of conditions by field: a condition that a decision would record as an error is refused here."""
+    """Return the faults of conditions by field: one that a decision would record as an error is refused here."""
     if not isinstance(when, Mapping):
         remedy = 'Send an object such as {"creditScore": {"lt": 600}}.'
         return [Fault(path, f"expected conditions by field, got {shown(when)}", remedy)]
